@@ -1,0 +1,89 @@
+"""What the compiler hands to the runtime.  Owns: AbiLayout, TaskInfo, CodeObject.  Imports: leaves only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+__all__ = ["AbiLayout", "AbiSlot", "CodeObject", "TaskInfo"]
+
+Part = Literal["pointer", "extent", "stride", "scalar"]
+
+
+@dataclass(frozen=True, slots=True)
+class AbiSlot:
+    """One machine value of the argument block; ``code`` is its letter in ``struct``'s language."""
+
+    param: str
+    part: Part
+    axis: int
+    code: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AbiLayout:
+    """The argument block of a kernel: C struct rules, in the order of the parameters.
+
+    An array is its pointer, then its run-time extents, then its run-time strides (i64, in scalars).
+    """
+
+    slots: tuple[AbiSlot, ...]
+    size: int
+
+    @property
+    def format(self) -> str:
+        """For ``struct.Struct``, which pads as C does."""
+        return "@" + "".join(slot.code for slot in self.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """One launch of a kernel: its symbol, its kind and what it does with each array.
+
+    ``count`` is the iteration count as text of the IR, for a reader; ``effects`` maps an array to
+    letters out of ``r``, ``w`` and ``a`` (atomic).
+    """
+
+    symbol: str
+    parallel: bool
+    block_dim: int = 0
+    count: str = ""
+    effects: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CodeObject:
+    """Machine code of one kernel for one target, with all that a launch needs to know.
+
+    ``entry`` is the CPU's entry point: ``i32 entry(ptr args, ptr scratch, i32 first_task)`` runs the tasks
+    from ``first_task`` on and returns the next one to run, or -1.  GPU targets have a symbol a task instead.
+    """
+
+    target: str
+    image: bytes = field(repr=False)
+    entry: str
+    layout: AbiLayout
+    tasks: tuple[TaskInfo, ...]
+    results: tuple[str, ...] = ()
+    slots: int = 0
+    asm: str = field(default="", repr=False, compare=False)
+
+    def manifest(self) -> str:
+        """All but the image, as JSON: what ``from_parts`` reads back."""
+        facts = {f: getattr(self, f) for f in ("target", "entry", "results", "slots")}
+        facts |= {"layout": asdict(self.layout), "tasks": [asdict(task) for task in self.tasks]}
+        return json.dumps(facts, sort_keys=True)
+
+    @staticmethod
+    def from_parts(manifest: str, image: bytes) -> CodeObject:
+        facts = json.loads(manifest)
+        layout = AbiLayout(tuple(AbiSlot(**slot) for slot in facts["layout"]["slots"]), facts["layout"]["size"])
+        tasks = tuple(
+            TaskInfo(**{**task, "effects": tuple((a, e) for a, e in task["effects"])}) for task in facts["tasks"]
+        )
+        return CodeObject(
+            target=facts["target"], image=image, entry=facts["entry"], layout=layout, tasks=tasks,
+            results=tuple(facts["results"]), slots=facts["slots"],
+        )  # fmt: skip

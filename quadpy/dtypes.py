@@ -1,0 +1,75 @@
+"""Machine numbers.  Owns: Scalar and its instances.  Imports: the standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+__all__ = [
+    "BY_NAME", "SCALARS", "Scalar",
+    "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u1", "u8", "u16", "u32", "u64",
+]  # fmt: skip
+
+Kind = Literal["bool", "int", "uint", "float"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A scalar type of the kernel language; inside a kernel, calling it casts (``qp.f32(x)``)."""
+
+    name: str
+    kind: Kind
+    bits: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one element in memory; a ``u1`` takes a whole byte."""
+        return max(1, self.bits // 8)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integral(self) -> bool:
+        """True for signed and unsigned integers and for ``u1``."""
+        return self.kind != "float"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind in ("int", "float")
+
+    @property
+    def min_int(self) -> int:
+        """The least value of an integral type."""
+        return -(1 << (self.bits - 1)) if self.kind == "int" else 0
+
+    @property
+    def max_int(self) -> int:
+        """The greatest value of an integral type."""
+        return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, value: float) -> int | float:
+        """Outside kernels: ``value`` as a Python number (inside a kernel the call is a cast)."""
+        return float(value) if self.is_float else bool(value) if self.kind == "bool" else int(value)
+
+
+u1: Final = Scalar("u1", "bool", 1)
+i8: Final = Scalar("i8", "int", 8)
+i16: Final = Scalar("i16", "int", 16)
+i32: Final = Scalar("i32", "int", 32)
+i64: Final = Scalar("i64", "int", 64)
+u8: Final = Scalar("u8", "uint", 8)
+u16: Final = Scalar("u16", "uint", 16)
+u32: Final = Scalar("u32", "uint", 32)
+u64: Final = Scalar("u64", "uint", 64)
+f16: Final = Scalar("f16", "float", 16)
+bf16: Final = Scalar("bf16", "float", 16)
+f32: Final = Scalar("f32", "float", 32)
+f64: Final = Scalar("f64", "float", 64)
+
+SCALARS: Final = (u1, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
+BY_NAME: Final = {s.name: s for s in SCALARS}

@@ -1,0 +1,154 @@
+"""Every exception that quadpy raises.  Imports: the standard library and ``source`` only.
+
+::
+
+    QuadpyError
+    ├── CompilationError
+    │   ├── KernelSyntaxError (SyntaxError)     a construct that the kernel language does not have
+    │   ├── KernelTypeError (TypeError)         a value of the wrong type, shape or dtype
+    │   ├── KernelNameError (NameError)         a name that is bound nowhere
+    │   ├── KernelValueError (ValueError)       a compile-time value that is out of range
+    │   ├── KernelSourceError                   a function whose source text cannot be found
+    │   ├── UnknownTargetError (ValueError)     a target that quadpy does not know
+    │   ├── CodegenError                        LLVM refused a module, or a limit of the target is passed
+    │   └── LinkError                           an object that the linker cannot turn into a code object
+    ├── ArgumentError (TypeError)               a call with the wrong number or kind of arguments
+    ├── CacheError                              the kernel cache cannot be used as asked
+    ├── DeviceError
+    │   ├── NoDeviceError
+    │   ├── OutOfDeviceMemory (MemoryError)
+    │   └── DriverError
+    ├── StreamError, EventError, CaptureError, HazardError
+    ├── KernelAssertionError (AssertionError)
+    └── BoundsError (IndexError)
+"""
+
+from __future__ import annotations
+
+from quadpy.source import Span
+
+__all__ = [
+    "ArgumentError",
+    "BoundsError",
+    "CacheError",
+    "CaptureError",
+    "CodegenError",
+    "CompilationError",
+    "DeviceError",
+    "DriverError",
+    "EventError",
+    "HazardError",
+    "KernelAssertionError",
+    "KernelNameError",
+    "KernelSourceError",
+    "KernelSyntaxError",
+    "KernelTypeError",
+    "KernelValueError",
+    "LinkError",
+    "NoDeviceError",
+    "OutOfDeviceMemory",
+    "QuadpyError",
+    "StreamError",
+    "UnknownTargetError",
+]
+
+
+class QuadpyError(Exception):
+    """The root: ``message`` says what is wrong, ``span`` where, ``hint`` what to do."""
+
+    def __init__(self, message: str, span: Span | None = None, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.span, self.hint = message, span, hint
+
+    def __str__(self) -> str:
+        place = f"{self.span}: " if self.span else ""
+        parts = [place + self.message]
+        if self.span and (excerpt := self.span.excerpt()):
+            parts.append(excerpt)
+        if self.hint:
+            parts.append(f"    hint: {self.hint}")
+        return "\n".join(parts)
+
+
+class CompilationError(QuadpyError):
+    """A kernel that cannot be compiled."""
+
+
+class KernelSyntaxError(CompilationError, SyntaxError):
+    """A construct that the kernel language does not have."""
+
+
+class KernelTypeError(CompilationError, TypeError):
+    """A value of the wrong type, shape or dtype inside a kernel."""
+
+
+class KernelNameError(CompilationError, NameError):
+    """A name that is bound neither in the kernel nor where it was defined."""
+
+
+class KernelValueError(CompilationError, ValueError):
+    """A compile-time value that is out of range, such as a literal that its type cannot hold."""
+
+
+class KernelSourceError(CompilationError):
+    """A function whose source text cannot be found."""
+
+
+class UnknownTargetError(CompilationError, ValueError):
+    """A target that quadpy does not know."""
+
+
+class CodegenError(CompilationError):
+    """LLVM refused a module, or the kernel passes a limit of its target."""
+
+
+class LinkError(CompilationError):
+    """A relocatable object that cannot become a code object."""
+
+
+class ArgumentError(QuadpyError, TypeError):
+    """A kernel called with the wrong number or kind of arguments."""
+
+
+class CacheError(QuadpyError):
+    """The kernel cache cannot be used as asked."""
+
+
+class DeviceError(QuadpyError):
+    """A device, or the runtime beneath it, failed."""
+
+
+class NoDeviceError(DeviceError):
+    """No device of the asked kind is there; the message says what was looked for."""
+
+
+class OutOfDeviceMemory(DeviceError, MemoryError):
+    """The device has too little memory; the message gives the sizes."""
+
+
+class DriverError(DeviceError):
+    """A driver call failed; the message names the call, the error and the likely cause."""
+
+
+class StreamError(QuadpyError):
+    """A stream used after its destruction, or on the wrong device."""
+
+
+class EventError(QuadpyError):
+    """An event used in a way that it was not made for."""
+
+
+class CaptureError(QuadpyError):
+    """A call that a graph capture cannot hold."""
+
+
+class HazardError(QuadpyError):
+    """Two launches touch the same memory and nothing orders them."""
+
+
+class KernelAssertionError(QuadpyError, AssertionError):
+    """An ``assert`` inside a kernel failed."""
+
+
+class BoundsError(QuadpyError, IndexError):
+    """An index inside a kernel was out of bounds."""

@@ -1,0 +1,47 @@
+"""One traversal for every pass.  Owns: children, walk, map_children.  Imports: ``ir.nodes`` only."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar, cast
+
+from quadpy.ir.nodes import Node
+
+__all__ = ["children", "map_children", "walk"]
+
+N = TypeVar("N", bound=Node)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below ``node``, in the order of its fields."""
+    for name in node.CHILDREN:
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            yield from value
+        elif value is not None:
+            yield value
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """``node`` and all below it, each before its children."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def map_children(node: N, f: Callable[[Node], Node]) -> N:
+    """``node`` with ``f`` applied to each child; ``node`` itself when no child changed."""
+    changed: dict[str, object] = {}
+    for name in node.CHILDREN:
+        old = getattr(node, name)
+        if old is None:
+            continue
+        if isinstance(old, tuple):
+            new_items = tuple(map(f, old))
+            if not all(map(operator.is_, new_items, old)):
+                changed[name] = new_items
+        elif (new := f(old)) is not old:
+            changed[name] = new
+    return cast(N, replace(node, **changed)) if changed else node

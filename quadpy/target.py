@@ -1,0 +1,179 @@
+"""What quadpy can compile for.  Owns: TargetSpec, the facts table of AMD's processors, the names users write.
+
+Register, LDS and wave numbers are LLVM 22's own (AMDGPU back end); the tests of the occupancy model check them
+against what LLVM prints.  Imports: the standard library and ``errors`` only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn
+
+from quadpy.errors import UnknownTargetError
+
+__all__ = ["AMD_ARCHS", "NVIDIA_ARCHS", "AmdArch", "Family", "TargetSpec", "amd_arch", "parse_target"]
+
+Family = Literal["cpu", "amdgpu", "nvptx"]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """One target: hashable, with a stable ``repr``; ``str()`` gives the text that ``parse_target`` reads.
+
+    ``features`` is LLVM's feature string, empty for the defaults of ``arch``.
+    """
+
+    family: Family
+    arch: str
+    wave_size: int
+    features: str = ""
+
+    @property
+    def key(self) -> str:
+        """All that distinguishes code for this target, as one string for cache keys."""
+        return f"{self.family}:{self.arch}:w{self.wave_size}:{self.features}"
+
+    def __str__(self) -> str:
+        if self.family == "cpu":
+            return "cpu" if self.arch == "native" else f"cpu:{self.arch}"
+        if self.family == "amdgpu" and self.wave_size != amd_arch(self.arch).wave_size:
+            return f"{self.arch}:w{self.wave_size}"
+        return self.arch
+
+
+@dataclass(frozen=True, slots=True)
+class AmdArch:
+    """The resources of one AMD processor.  A *unit* is the four SIMDs that share one LDS: a CU, or RDNA's WGP.
+
+    name           LLVM's processor name
+    series         the generation: gcn5, cdna2 to cdna4, rdna1 to rdna4, gfx12.5
+    wave_sizes     threads per wave; the first is the default
+    lds_bytes      the most LDS that one work-group can have
+    unit_lds_bytes LDS that the work-groups resident on one unit share
+    vgprs          registers of one SIMD that waves of the default size share (half as many for waves twice as large)
+    vgpr_granule   a wave's registers are rounded up to this (again at the default wave size)
+    max_waves      waves per SIMD
+    barriers       work-groups of more than one wave per unit
+    sgprs          scalar registers of one SIMD; 0 where they never limit occupancy
+    code_object    code object version: 500, and 600 for generic processors, which need it
+    """
+
+    name: str
+    series: str
+    wave_sizes: tuple[int, ...]
+    lds_bytes: int
+    unit_lds_bytes: int
+    vgprs: int
+    vgpr_granule: int
+    max_waves: int
+    barriers: int
+    sgprs: int = 0
+    code_object: int = 500
+
+    @property
+    def wave_size(self) -> int:
+        """The default wave size."""
+        return self.wave_sizes[0]
+
+    @property
+    def generic(self) -> bool:
+        """True for a processor that stands for a whole family of them."""
+        return self.code_object >= 600
+
+
+KiB: Final = 1024
+
+
+def _cdna(name: str, series: str, lds: int = 64, code_object: int = 500) -> AmdArch:
+    return AmdArch(name, series, (64,), lds * KiB, lds * KiB, 512, 8, 8, 16, 800, code_object)
+
+
+def _rdna(name: str, series: str, vgprs: int, code_object: int = 500) -> AmdArch:
+    """RDNA2 and later in WGP mode; register files hold 1024 or 1536 registers (for wave32)."""
+    return AmdArch(name, series, (32, 64), 64 * KiB, 128 * KiB, vgprs, vgprs // 64, 16, 32, 0, code_object)
+
+
+_AMD: Final = (
+    _cdna("gfx90a", "cdna2"),
+    _cdna("gfx942", "cdna3"),
+    _cdna("gfx950", "cdna4", lds=160),
+    _rdna("gfx1030", "rdna2", 1024),
+    _rdna("gfx1100", "rdna3", 1536),
+    _rdna("gfx1101", "rdna3", 1536),
+    _rdna("gfx1102", "rdna3", 1024),
+    _rdna("gfx1103", "rdna3", 1024),
+    _rdna("gfx1150", "rdna3.5", 1024),
+    _rdna("gfx1151", "rdna3.5", 1536),
+    _rdna("gfx1152", "rdna3.5", 1024),
+    _rdna("gfx1153", "rdna3.5", 1024),
+    _rdna("gfx1200", "rdna4", 1536),
+    _rdna("gfx1201", "rdna4", 1536),
+    AmdArch("gfx1250", "gfx12.5", (32,), 320 * KiB, 320 * KiB, 1024, 16, 16, 16),
+    AmdArch("gfx9-generic", "gcn5", (64,), 64 * KiB, 64 * KiB, 256, 4, 10, 16, 800, 600),
+    _cdna("gfx9-4-generic", "cdna3", code_object=600),
+    AmdArch("gfx10-1-generic", "rdna1", (32, 64), 64 * KiB, 128 * KiB, 1024, 8, 20, 32, 0, 600),
+    _rdna("gfx10-3-generic", "rdna2", 1024, code_object=600),
+    _rdna("gfx11-generic", "rdna3", 1024, code_object=600),
+    _rdna("gfx12-generic", "rdna4", 1536, code_object=600),
+)
+
+AMD_ARCHS: Final = {arch.name: arch for arch in _AMD}
+
+NVIDIA_ARCHS: Final = tuple(
+    f"sm_{n}" for n in ("70", "72", "75", "80", "86", "87", "89", "90", "90a", "100", "100a", "103", "120", "121")
+)
+
+
+def amd_arch(name: str) -> AmdArch:
+    """The facts of processor ``name``; UnknownTargetError for one that the table lacks."""
+    if (arch := AMD_ARCHS.get(name)) is None:
+        _unknown(name)
+    return arch
+
+
+def parse_target(text: str) -> TargetSpec:
+    """The target that ``text`` names.
+
+    ``cpu``, ``cpu:x86-64`` (any CPU name of LLVM's), ``gfx942``, ``gfx1100:w64`` (wave64), ``sm_90``.  HIP's full
+    names, such as ``gfx942:sramecc+:xnack-``, are read too: code is built to run under either setting of these.
+    UnknownTargetError where there is no such target.
+    """
+    name, *options = text.strip().split(":")
+    if name == "cpu":
+        return _parse_cpu(text, options)
+    if name in NVIDIA_ARCHS and not options:
+        return TargetSpec("nvptx", name, 32)
+    if name in AMD_ARCHS:
+        return _parse_amd(text, AMD_ARCHS[name], options)
+    _unknown(text)
+
+
+def _parse_cpu(text: str, options: list[str]) -> TargetSpec:
+    arch = options[0] if options else "native"
+    if len(options) > 1 or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", arch):
+        raise UnknownTargetError(f"{text!r} names no CPU", hint="write 'cpu', or 'cpu:' and one CPU name of LLVM's")
+    return TargetSpec("cpu", arch, 1)
+
+
+def _parse_amd(text: str, arch: AmdArch, options: list[str]) -> TargetSpec:
+    wave = arch.wave_size
+    for option in options:
+        if match := re.fullmatch(r"w(\d+)", option):
+            wave = int(match[1])
+        elif not re.fullmatch(r"(sramecc|xnack)[+-]", option):
+            raise UnknownTargetError(
+                f"{text!r}: {option!r} is no option of {arch.name}", hint="the wave size is an option: ':w32' or ':w64'"
+            )
+    if wave not in arch.wave_sizes:
+        sizes = " and ".join(map(str, arch.wave_sizes))
+        raise UnknownTargetError(f"{text!r}: {arch.name} has waves of {sizes} threads only")
+    return TargetSpec("amdgpu", arch.name, wave, "" if wave == arch.wave_size else f"+wavefrontsize{wave}")
+
+
+def _unknown(text: str) -> NoReturn:
+    known = ("cpu", *AMD_ARCHS, *NVIDIA_ARCHS)
+    close = difflib.get_close_matches(text.split(":")[0], known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else "AMD's names begin with gfx, NVIDIA's with sm_"
+    raise UnknownTargetError(f"there is no target {text!r}; there are {', '.join(known)}", hint=hint)
