@@ -83,16 +83,16 @@ class AmdArch:
         return self.code_object >= 600
 
 
-KiB: Final = 1024
+_KIB: Final = 1024
 
 
 def _cdna(name: str, series: str, lds: int = 64, code_object: int = 500) -> AmdArch:
-    return AmdArch(name, series, (64,), lds * KiB, lds * KiB, 512, 8, 8, 16, 800, code_object)
+    return AmdArch(name, series, (64,), lds * _KIB, lds * _KIB, 512, 8, 8, 16, 800, code_object)
 
 
 def _rdna(name: str, series: str, vgprs: int, code_object: int = 500) -> AmdArch:
     """RDNA2 and later in WGP mode; register files hold 1024 or 1536 registers (for wave32)."""
-    return AmdArch(name, series, (32, 64), 64 * KiB, 128 * KiB, vgprs, vgprs // 64, 16, 32, 0, code_object)
+    return AmdArch(name, series, (32, 64), 64 * _KIB, 128 * _KIB, vgprs, vgprs // 64, 16, 32, 0, code_object)
 
 
 _AMD: Final = (
@@ -110,10 +110,10 @@ _AMD: Final = (
     _rdna("gfx1153", "rdna3.5", 1024),
     _rdna("gfx1200", "rdna4", 1536),
     _rdna("gfx1201", "rdna4", 1536),
-    AmdArch("gfx1250", "gfx12.5", (32,), 320 * KiB, 320 * KiB, 1024, 16, 16, 16),
-    AmdArch("gfx9-generic", "gcn5", (64,), 64 * KiB, 64 * KiB, 256, 4, 10, 16, 800, 600),
+    AmdArch("gfx1250", "gfx12.5", (32,), 320 * _KIB, 320 * _KIB, 1024, 16, 16, 16),
+    AmdArch("gfx9-generic", "gcn5", (64,), 64 * _KIB, 64 * _KIB, 256, 4, 10, 16, 800, 600),
     _cdna("gfx9-4-generic", "cdna3", code_object=600),
-    AmdArch("gfx10-1-generic", "rdna1", (32, 64), 64 * KiB, 128 * KiB, 1024, 8, 20, 32, 0, 600),
+    AmdArch("gfx10-1-generic", "rdna1", (32, 64), 64 * _KIB, 128 * _KIB, 1024, 8, 20, 32, 0, 600),
     _rdna("gfx10-3-generic", "rdna2", 1024, code_object=600),
     _rdna("gfx11-generic", "rdna3", 1024, code_object=600),
     _rdna("gfx12-generic", "rdna4", 1536, code_object=600),
