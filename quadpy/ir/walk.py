@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from quadpy.ir.nodes import Node
 
@@ -33,7 +33,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 def map_children(node: N, f: Callable[[Node], Node]) -> N:
     """``node`` with ``f`` applied to each child; ``node`` itself when no child changed."""
-    changed: dict[str, object] = {}
+    changed: dict[str, Any] = {}
     for name in node.CHILDREN:
         old = getattr(node, name)
         if old is None:
@@ -44,4 +44,4 @@ def map_children(node: N, f: Callable[[Node], Node]) -> N:
                 changed[name] = new_items
         elif (new := f(old)) is not old:
             changed[name] = new
-    return cast(N, replace(node, **changed)) if changed else node
+    return replace(node, **changed) if changed else node
