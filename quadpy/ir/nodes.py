@@ -22,7 +22,7 @@ __all__ = [
     "Access", "ArrayParam", "Assign", "Atomic", "AtomicOp", "Axis", "BinOp", "Binary", "BitCast", "Block", "Break",
     "Call", "CallMany", "Cast", "CmpOp", "Compare", "Const", "Continue", "Element", "Expr", "For", "Function", "If",
     "Intrinsic", "Kernel", "Leave", "Let", "Load", "Node", "Param", "ParamRead", "ParallelFor", "ParallelTask",
-    "Place", "Region", "Reduction", "Return", "ScalarParam", "Select", "SerialTask", "ShapeOf", "Slot", "Stmt",
+    "Place", "Region", "Reduction", "Return", "ScalarParam", "Select", "SerialTask", "ShapeOf", "Slot", "SlotRead", "Stmt",
     "Store", "Task", "UnOp", "Unary", "Var", "VarRead", "While",
 ]  # fmt: skip
 
@@ -227,8 +227,16 @@ class Call(Node):
     type: Scalar
 
 
+@dataclass(frozen=True, slots=True)
+class SlotRead(Node):
+    """What a slot holds when the task starts; in the axes of a parallel loop only."""
+
+    number: int
+    type: Scalar
+
+
 Expr: TypeAlias = (
-    Const | ParamRead | ShapeOf | VarRead | Unary | Binary | Compare | Select | Cast | BitCast | Intrinsic | Call
+    Const | ParamRead | ShapeOf | VarRead | SlotRead | Unary | Binary | Compare | Select | Cast | BitCast | Intrinsic | Call
 )
 
 # --------------------------------------------------------------------- places
