@@ -1,0 +1,122 @@
+"""The kernel cache.  Owns: Cache, and what happens where its folder fails.  Imports: the standard library and leaves.
+
+Its keys are in ``cache_keys``, the bytes of its files in ``cache_format``, the folder in ``cache_folder``.
+A folder that cannot be written costs one warning; entries then live as long as the process.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from quadpy.codegen.cache_folder import CacheFolder
+from quadpy.codegen.cache_format import pack_parts, unpack_parts
+from quadpy.codegen.cache_keys import CacheKey, IndexKey, IndexRecord
+from quadpy.errors import CacheError
+from quadpy.settings import Settings, default_cache_dir
+
+__all__ = [
+    "Cache", "CacheKey", "CacheStats", "IndexKey", "IndexRecord", "open_cache", "pack_parts", "unpack_parts",
+]  # fmt: skip
+
+_HINT: Final = "set QUADPY_CACHE_DIR to a folder that can be written, or QUADPY_CACHE=0 to work without a cache"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """What the cache's folder holds: files, their size on disk, and the limit of that size, in bytes."""
+
+    entries: int
+    nbytes: int
+    limit: int
+
+
+class Cache:
+    """Payloads by digest, safe from any thread and any process.
+
+    ``folder`` is ``None`` for a cache in memory; ``limit`` is in bytes; ``enabled=False`` makes a cache that
+    keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None, limit: int, *, enabled: bool = True) -> None:
+        self.enabled, self.limit = enabled, limit
+        self._folder = CacheFolder(folder, limit) if folder and enabled else None
+        self._memory: dict[str, bytes] = {}  # what the disk did not take
+
+    @property
+    def path(self) -> Path | None:
+        """The folder; ``None`` where there is none, or it failed."""
+        return self._folder.path if self._folder else None
+
+    def load(self, digest: str) -> bytes | None:
+        """The payload stored under ``digest``; a damaged or foreign file counts as none."""
+        held = self._memory.get(digest)
+        return self._folder.read(digest) if held is None and self._folder else held
+
+    def store(self, digest: str, payload: bytes) -> None:
+        """Keep ``payload`` under ``digest``: on disk, or in memory where the disk does not take it."""
+        if folder := self._folder:
+            try:
+                folder.write(digest, payload)
+            except OSError as error:
+                self._folder = None
+                _warn(f"the kernel cache in {folder.path} cannot be written ({error.strerror})")
+            else:
+                return
+        if self.enabled and sum(map(len, list(self._memory.values()))) + len(payload) <= self.limit:
+            self._memory[digest] = payload
+
+    def find(self, key: IndexKey) -> IndexRecord | None:
+        """The index record of ``key``."""
+        blob = self.load(key.digest())
+        return None if blob is None else IndexRecord.from_bytes(blob)
+
+    def remember(self, key: IndexKey, record: IndexRecord) -> None:
+        """Keep the index record of ``key``."""
+        self.store(key.digest(), record.to_bytes())
+
+    def stats(self) -> CacheStats:
+        """What the folder holds now."""
+        files = self._folder.files() if self._folder else []
+        return CacheStats(len(files), sum(file.nbytes for file in files), self.limit)
+
+    def clear(self) -> int:
+        """Remove every entry, and no other file; gives the number of bytes freed on disk."""
+        self._memory.clear()
+        return self._folder.clear() if self._folder else 0
+
+
+def open_cache(settings: Settings) -> Cache:
+    """The cache that ``settings`` ask for.
+
+    Raises:
+        CacheError: ``QUADPY_CACHE_DIR`` names a folder that cannot be written.  The default folder was nobody's
+            wish: where that fails, the first store warns and the process goes on without.
+    """
+    limit = settings.cache_size << 20
+    if not settings.cache:
+        return Cache(None, limit, enabled=False)
+    if settings.cache_dir is not None:
+        _require(settings.cache_dir, limit)
+        return Cache(settings.cache_dir, limit)
+    folder = default_cache_dir(os.environ)
+    if folder is None:
+        _warn("there is no home folder to keep the kernel cache in")
+    return Cache(folder, limit)
+
+
+def _require(folder: Path, limit: int) -> None:
+    try:
+        CacheFolder(folder, limit).make()
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(0, "no permission to write")
+    except OSError as error:
+        raise CacheError(f"the kernel cache in {folder} cannot be written: {error.strerror}", hint=_HINT) from error
+
+
+def _warn(what: str) -> None:
+    message = f"{what}: kernels are compiled again in each process; {_HINT}"
+    warnings.warn(message, RuntimeWarning, stacklevel=3)

@@ -1,0 +1,151 @@
+"""One folder of sealed files.  Owns: CacheFolder, its size limit.  Imports: the standard library and the format.
+
+There are no locks: a writer replaces a whole file at once, a reader checks what it reads, and whoever loses a race
+has lost a little work and nothing else.  Only files that carry the cache's own suffixes are ever touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from quadpy.codegen.cache_format import seal, unseal
+
+__all__ = ["CacheFolder"]
+
+_ENTRY: Final = ".qpc"
+_TEMPORARY: Final = ".tmp"
+_TALLY: Final = "tally"
+_BLOCK: Final = 4096
+"""Sizes are counted in whole blocks, as disks do."""
+_FRESH: Final = 3600.0
+"""Seconds: the resolution of "least recently used", and the age at which a temporary file has lost its writer."""
+_SLACK: Final = 16
+"""After every sixteenth of the limit that was written, the folder is swept to that much below the limit."""
+
+
+class _File(NamedTuple):
+    used: float
+    nbytes: int
+    path: Path
+
+
+class CacheFolder:
+    """Payloads by name in ``path``, at most ``limit`` bytes of them; safe from any thread and any process."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path, self.limit = path, limit
+
+    def make(self) -> None:
+        """Create the folder where it is missing."""
+        # Entries are code that will run: what other users may write must not be among them.
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def read(self, name: str) -> bytes | None:
+        """The payload of ``name``.  A damaged or foreign file is removed, and counts as none."""
+        file = self.path / f"{name}{_ENTRY}"
+        try:
+            with file.open("rb", buffering=0) as stream:
+                data, used = stream.read(), os.fstat(stream.fileno()).st_mtime
+        except OSError:
+            return None
+        payload = unseal(name, data)
+        with contextlib.suppress(OSError):  # in a folder that can only be read, a hit is a hit all the same
+            if payload is None:
+                file.unlink()
+            elif time.time() - used > _FRESH:
+                os.utime(file)
+        return payload
+
+    def write(self, name: str, payload: bytes) -> None:
+        """Keep ``payload``; a reader sees all of it or none.
+
+        Raises:
+            OSError: the folder does not take it.
+        """
+        data = seal(name, payload)
+        target = self.path / f"{name}{_ENTRY}"
+        try:
+            _replace(target, data)
+        except FileNotFoundError:  # no folder yet, or another process has just removed it
+            self.make()
+            _replace(target, data)
+        self._count(len(data))
+
+    def files(self) -> list[_File]:
+        """The cache's files, the least recently used first; one that vanishes meanwhile is left out."""
+        return sorted(self._scan())
+
+    def clear(self) -> int:
+        """Remove every entry; gives the number of bytes freed."""
+        (self.path / _TALLY).unlink(missing_ok=True)
+        return _remove(self.files())
+
+    def sweep(self) -> int:
+        """Remove the least recently used entries above the limit; gives the number of bytes freed."""
+        files = self.files()
+        excess = sum(file.nbytes for file in files) - self.limit * (_SLACK - 1) // _SLACK
+        old = []
+        for file in files:
+            if excess <= 0:
+                break
+            old.append(file)
+            excess -= file.nbytes
+        return _remove(old)
+
+    def _count(self, nbytes: int) -> None:
+        """Note in a tally what was written, and sweep when that is due.
+
+        All processes append to one file, a byte per block, so its size is the sum and needs no lock.  To read the
+        whole folder on each write instead would cost more than a compilation once it holds thousands of files.
+        """
+        with contextlib.suppress(FileNotFoundError):  # cleared meanwhile
+            with (self.path / _TALLY).open("ab", buffering=0) as tally:
+                tally.write(b"+" * _blocks(nbytes))
+                written = tally.tell() * _BLOCK
+            if written > self.limit // _SLACK:
+                self.sweep()
+                os.truncate(tally.name, 0)
+
+    def _scan(self) -> Iterator[_File]:
+        try:
+            scan = os.scandir(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        stale = time.time() - _FRESH
+        with scan:
+            for file in scan:
+                if not file.name.endswith((_ENTRY, _TEMPORARY)):
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    status = file.stat(follow_symlinks=False)
+                    if file.name.endswith(_ENTRY) or status.st_mtime < stale:
+                        yield _File(status.st_mtime, _blocks(status.st_size) * _BLOCK, Path(file.path))
+
+
+def _blocks(nbytes: int) -> int:
+    return -(-nbytes // _BLOCK)
+
+
+def _replace(target: Path, data: bytes) -> None:
+    temporary = target.with_name(f"{os.urandom(16).hex()}{_TEMPORARY}")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(data)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _remove(files: Iterable[_File]) -> int:
+    freed = 0
+    for file in files:
+        with contextlib.suppress(OSError):  # another process was faster, or may keep what it opened
+            file.path.unlink()
+            freed += file.nbytes
+    return freed

@@ -1,0 +1,97 @@
+"""What a cache entry depends on.  Owns: CacheKey, IndexKey, IndexRecord.  Imports: the standard library only.
+
+There are two kinds of entry.  An *object* is code under the digest of what it was compiled from.  An *index* record
+leads to one without parsing: from a kernel's text and a call's types to the object's digest, provided that what
+else the kernel reads (functions it calls, globals it captures) is still what it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+__all__ = ["CacheKey", "IndexKey", "IndexRecord"]
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+class _Key:
+    """A record whose ``repr`` holds every input; the schema number retires the entries of older layouts."""
+
+    __slots__ = ()
+    SCHEMA: ClassVar[int] = 1
+
+    def digest(self) -> str:
+        """The name of the entry: 64 hexadecimal digits, the same in every process."""
+        return hashlib.sha256(repr((self.SCHEMA, self)).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class CacheKey(_Key):
+    """All that code depends on.
+
+    ir         the printed IR: no spans, paths or addresses
+    target     the target and the options of code generation, likewise printed
+    toolchain  versions of quadpy, llvmlite, LLVM and the linker
+    """
+
+    ir: str
+    target: str
+    toolchain: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKey(_Key):
+    """All that is known of a call before its kernel is parsed.
+
+    text       digest of the source file's text
+    qualname   the kernel's qualified name in it
+    line       its first line
+    arguments  types of the arguments and values of the compile-time ones, printed
+    target     as in ``CacheKey``
+    toolchain  as in ``CacheKey``
+    """
+
+    text: str
+    qualname: str
+    line: int
+    arguments: str
+    target: str
+    toolchain: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecord:
+    """Where a call leads.
+
+    object        digest of the object's ``CacheKey``
+    dependencies  (what, state) pairs that must still hold, in the words of whoever wrote the record
+    """
+
+    object: str
+    dependencies: tuple[tuple[str, str], ...] = ()
+
+    def to_bytes(self) -> bytes:
+        return json.dumps([self.object, self.dependencies], separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> IndexRecord:
+        """The record that ``to_bytes`` wrote.
+
+        Raises:
+            ValueError: ``blob`` is something else.
+        """
+        match json.loads(blob):
+            case [str(digest), [*pairs]] if _DIGEST.fullmatch(digest):
+                return cls(digest, tuple(map(_dependency, pairs)))
+        raise ValueError("not an index record")
+
+
+def _dependency(pair: object) -> tuple[str, str]:
+    match pair:
+        case [str(what), str(state)]:
+            return what, state
+    raise ValueError("not a dependency of an index record")

@@ -1,0 +1,137 @@
+"""What the environment sets.  Owns: Settings, one frozen record.  Imports: the standard library and ``errors`` only.
+
+Each field is one variable: ``cache_dir`` is ``QUADPY_CACHE_DIR``.  The environment is read once, by ``settings()``;
+the result is passed down, and arguments of ``qp.init`` override it by ``dataclasses.replace``.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar
+
+from quadpy.errors import QuadpyError
+
+__all__ = ["Allocator", "LogLevel", "Settings", "SettingsError", "default_cache_dir", "settings", "variable"]
+
+Allocator = Literal["pool", "cache"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+T = TypeVar("T")
+
+
+class SettingsError(QuadpyError, ValueError):
+    """An environment variable with a value that quadpy cannot use; the message names both."""
+
+
+def _flag(text: str) -> bool:
+    if text.lower() in ("1", "true", "on", "yes"):
+        return True
+    if text.lower() in ("0", "false", "off", "no"):
+        return False
+    raise ValueError("0 or 1")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) > 0):
+        raise ValueError("a whole number above 0")
+    return int(text)
+
+
+def _path(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ValueError("a path (there is no home folder to put for ~)") from None
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError("one of " + ", ".join(choices))
+        return text.lower()
+
+    return parse
+
+
+def _bits(text: str) -> int:
+    if text not in ("32", "64"):
+        raise ValueError("32 or 64")
+    return int(text)
+
+
+def _knob(default: T, parse: Callable[[str], Any], doc: str) -> T:
+    """A field with the parser of its variable and its line in the reference.
+
+    A parser raises ``ValueError`` with the values that it takes.
+    """
+    return field(default=default, metadata={"parse": parse, "doc": doc})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The process's settings.  ``None`` leaves the choice to quadpy."""
+
+    arch: str | None = _knob(
+        None, str, "Backend that `qp.init` takes, whatever its argument: `cpu`, `gpu`, `amdgpu`, …"
+    )
+    debug: bool | None = _knob(None, _flag, "Check indices, overflow, casts and `assert` inside kernels.")
+    fast_math: bool | None = _knob(None, _flag, "Permit contraction, reassociation and approximations.")
+    default_fp: int | None = _knob(None, _bits, "Bits of a Python `float` inside kernels: 32 or 64.")
+    default_ip: int | None = _knob(None, _bits, "Bits of a Python `int` inside kernels: 32 or 64.")
+    num_threads: int | None = _knob(None, _count, "Threads of the CPU backend; all available cores by default.")
+    allocator: Allocator | None = _knob(
+        None, _one_of("pool", "cache"), "GPU memory from the driver's `pool` or from quadpy's own `cache`."
+    )
+    cache: bool = _knob(True, _flag, "0 turns the kernel cache off.")
+    cache_dir: Path | None = _knob(
+        None, _path, "Folder of the kernel cache; without it, a folder of quadpy's own under the user's cache folder."
+    )
+    cache_size: int = _knob(256, _count, "Size limit of the kernel cache in MiB.")
+    log_level: LogLevel = _knob("warning", _one_of("debug", "info", "warning", "error"), "Least level that is logged.")
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Settings:
+        """The settings that ``environ`` holds; an empty variable is one that is not set.
+
+        Raises:
+            SettingsError: a value that the variable does not take.
+        """
+        found = {knob.name: _read(knob, text) for knob in fields(cls) if (text := environ.get(variable(knob.name)))}
+        return cls(**found)
+
+
+def variable(name: str) -> str:
+    """The environment variable of the field ``name``."""
+    return f"QUADPY_{name.upper()}"
+
+
+def _read(knob: Field[Any], text: str) -> Any:
+    try:
+        return knob.metadata["parse"](text)
+    except ValueError as error:
+        raise SettingsError(
+            f"{variable(knob.name)}={text!r} is not {error}", hint=f"set it to {error}, or unset it"
+        ) from None
+
+
+_USER_CACHE: Final = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}
+
+
+def default_cache_dir(environ: Mapping[str, str]) -> Path | None:
+    """Where kernels are cached when no variable says so; ``None`` for a user without a home folder."""
+    base = Path(environ.get("XDG_CACHE_HOME") or _USER_CACHE.get(sys.platform, "~/.cache"))
+    try:
+        return base.expanduser() / "quadpy"
+    except RuntimeError:
+        return None
+
+
+@functools.cache
+def settings() -> Settings:
+    """The settings of this process, read from the environment at the first call."""
+    return Settings.from_environ(os.environ)

@@ -1,0 +1,53 @@
+"""What all tests share: a kernel cache of their own, golden files."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# Compiling inside a property makes its first example slow; the pytest timeout is what catches a hang.
+hypothesis.settings.register_profile("quadpy", deadline=None)
+hypothesis.settings.load_profile("quadpy")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what the tests see")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the user's settings and cache out of the tests, in this process and its children."""
+    for name in [name for name in os.environ if name.startswith("QUADPY_")]:
+        del os.environ[name]
+    folder = tempfile.TemporaryDirectory(prefix="quadpy-tests-")
+    config.add_cleanup(folder.cleanup)
+    os.environ["QUADPY_CACHE_DIR"] = folder.name
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Files beside a test module, in ``golden/``, that hold the text a stage must produce."""
+
+    folder: Path
+    update: bool
+
+    def check(self, name: str, text: str) -> None:
+        """Compare ``text`` with the file ``name``; ``pytest --update-golden`` writes it instead."""
+        file = self.folder / name
+        if self.update:
+            self.folder.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        expected = file.read_text(encoding="utf-8") if file.exists() else ""
+        if text != expected:
+            diff = difflib.unified_diff(expected.splitlines(), text.splitlines(), f"golden/{name}", "now", lineterm="")
+            pytest.fail("\n".join(diff) + "\n(pytest --update-golden accepts this)", pytrace=False)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return Golden(request.path.parent / "golden", request.config.getoption("--update-golden"))
