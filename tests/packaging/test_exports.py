@@ -1,0 +1,52 @@
+"""Public means exported and documented."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import typing
+
+import pytest
+
+import quadpy
+from quadpy import errors
+
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(quadpy.__path__, "quadpy.") if not module.name.endswith("__main__")
+)
+
+
+def public_names() -> list[str]:
+    return [name for name in quadpy.__all__ if not name.startswith("__")]
+
+
+def test_all_names_what_is_there_each_once():
+    assert len(set(quadpy.__all__)) == len(quadpy.__all__)
+    assert [name for name in quadpy.__all__ if not hasattr(quadpy, name)] == []
+
+
+def test_all_leaves_nothing_out():
+    """A name without an underscore that is no submodule is public, so ``__all__`` must say so."""
+    own = {name for name, value in vars(quadpy).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert own - set(quadpy.__all__) <= {"annotations"}
+
+
+def test_every_error_is_public():
+    assert set(errors.__all__) <= set(quadpy.__all__)
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_every_public_function_and_class_has_a_docstring(name):
+    value = getattr(quadpy, name)
+    if (inspect.isclass(value) or inspect.isroutine(value)) and typing.get_origin(value) is None:
+        own = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
+        assert (own or "").strip()
+        assert not own.startswith(f"{name}("), "dataclasses write this one"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_owns_and_exports_what_it_has(name):
+    module = importlib.import_module(name)
+    assert module.__doc__ or not inspect.getsource(module).strip()
+    assert [export for export in getattr(module, "__all__", ()) if not hasattr(module, export)] == []

@@ -1,0 +1,155 @@
+"""Who may import whom, read from the source; and what ``import quadpy`` loads, seen in a child process."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import quadpy
+
+ROOT = Path(quadpy.__path__[0])
+LEAVES = {"_version", "artifact", "dtypes", "errors", "settings", "source", "target"}
+VENDORS = {"cuda", "hip", "rocm", "torch"}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What a part of quadpy may import: other parts (itself and the leaves always), and other distributions."""
+
+    parts: set[str] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)
+
+
+EVERYTHING = Layer({"cli", "codegen", "examples", "hostmath", "ir", "jit", "lang", "mathlib", "runtime", "testing"})
+
+# The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
+LAYERS = {
+    **{leaf: Layer() for leaf in LEAVES},
+    "ir": Layer(),
+    "mathlib": Layer({"ir"}),
+    "lang": Layer({"ir", "mathlib"}),
+    "codegen": Layer({"ir"}, {"llvmlite"}),
+    "runtime": Layer(packages={"numpy", "hip", "cuda", "torch"}),
+    "runtime.cpu": Layer({"runtime"}, {"numpy", "llvmlite"}),
+    "hostmath": Layer({"runtime"}, {"numpy"}),
+    "jit": Layer({"codegen", "hostmath", "ir", "lang", "mathlib", "runtime"}, {"numpy"}),
+    "testing": Layer(EVERYTHING.parts, {"numpy", "pytest"}),
+    "examples": Layer({""}, {"numpy", "PIL"}),
+    "cli": Layer({"", *EVERYTHING.parts}, {"llvmlite", "numpy"}),
+    "__main__": Layer({"cli"}),
+    "": Layer(EVERYTHING.parts - {"cli", "examples"}),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str
+    line: int
+    at_import: bool  # runs when the module is imported: not inside a function, not only for type checkers
+
+
+def modules() -> dict[str, Path]:
+    """Every module of quadpy by its name below ``quadpy``."""
+    found = {}
+    for file in sorted(ROOT.rglob("*.py")):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+MODULES = modules()
+
+
+def imports(node: ast.AST, *, at_import: bool = True) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            for alias in child.names:
+                yield Import(alias.name, child.lineno, at_import)
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, f"line {child.lineno}: relative import"
+            for alias in child.names:
+                submodule = f"{child.module}.{alias.name}"
+                is_module = submodule.removeprefix("quadpy.") in MODULES
+                yield Import(submodule if is_module else str(child.module), child.lineno, at_import)
+        else:
+            runs = not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not (
+                isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+            )
+            yield from imports(child, at_import=at_import and runs)
+
+
+def imports_of(module: str) -> list[Import]:
+    return list(imports(ast.parse(MODULES[module].read_text(encoding="utf-8"))))
+
+
+def layer_of(module: str) -> str:
+    name = module
+    while name and name not in LAYERS:
+        name = name.rpartition(".")[0]
+    assert name or not module, f"quadpy/{module} belongs to no layer: add it to LAYERS, with what it may import"
+    return name
+
+
+def complaint(module: str, found: Import) -> str | None:
+    """What is wrong with one import; ``None`` for nothing."""
+    layer = LAYERS[layer_of(module)]
+    package, _, part = found.module.partition(".")
+    if package == "quadpy":
+        target = layer_of(part)
+        fine = target in layer.parts | LEAVES | {layer_of(module)} or target.split(".")[0] in layer.parts
+    else:
+        fine = package in layer.packages | set(sys.stdlib_module_names)
+    return None if fine else f"quadpy/{module.replace('.', '/')} line {found.line} imports {found.module}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_what_its_layer_may(module):
+    complaints = [complaint(module, found) for found in imports_of(module)]
+    assert [c for c in complaints if c] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_vendor_package_is_imported_with_a_module(module):
+    early = {found.module for found in imports_of(module) if found.at_import}
+    assert not {name.partition(".")[0] for name in early} & VENDORS
+
+
+@pytest.mark.parametrize(
+    ("module", "statement"),
+    [
+        ("errors", "import numpy"),
+        ("ir.nodes", "from quadpy.lang import values"),
+        ("lang.values", "import llvmlite.binding"),
+        ("lang.values", "def f():\n    from quadpy.runtime.memory import Buffer"),
+        ("codegen.link", "from quadpy.runtime import memory"),
+        ("runtime.memory", "from quadpy.ir.nodes import Node"),
+        ("runtime.memory", "import llvmlite"),
+        ("ir.nodes", "import quadpy"),
+    ],
+)
+def test_the_check_sees_a_breach(module, statement):
+    (found,) = imports(ast.parse(statement))
+    assert complaint(module, found)
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level packages that ``statement`` loads in a fresh interpreter."""
+    code = f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(child.stdout.split())
+
+
+def test_import_quadpy_loads_neither_llvm_nor_a_vendor_package():
+    loaded = loaded_by("import quadpy")
+    assert "quadpy" in loaded
+    assert not loaded & (VENDORS | {"llvmlite", "PIL"})
+
+
+def test_a_cache_hit_needs_no_llvm():
+    assert "llvmlite" not in loaded_by("import quadpy.codegen.cache")
