@@ -1,0 +1,118 @@
+"""Machine code for the CPU: LLVM IR text in, a relocatable ELF object (or its assembly) out.
+
+Owns: the host's name and features, its target machines, the optimisation pipeline.  What floating-point
+freedom a kernel has (contraction, reassociation) is written on its instructions, so there is no switch here.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Final
+
+import llvmlite.binding as llvm
+
+from quadpy.errors import CodegenError, UnknownTargetError
+
+__all__ = [
+    "BASELINES",
+    "HOST_TRIPLE",
+    "compile_host",
+    "compile_host_asm",
+    "host_header",
+    "host_layout",
+    "host_machine",
+    "host_spec_string",
+    "resolve_cpu",
+]
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+
+HOST_TRIPLE: Final = llvm.get_process_triple()
+
+BASELINES: Final = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic")
+"""CPU names that may be asked for besides the host's own.  LLVM ends the process on a name that it does not
+know, so no other name may reach it; ``generic`` is the baseline of hosts that are not x86-64."""
+
+_machines = threading.local()
+
+
+@functools.cache
+def _host_cpu() -> tuple[str, str]:
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def resolve_cpu(cpu: str = "native") -> tuple[str, str]:
+    """LLVM's CPU name and feature string for ``cpu``: ``native``, the host's own name, or one of BASELINES."""
+    host, features = _host_cpu()
+    if cpu in ("native", host):
+        return host, features
+    known = [name for name in BASELINES if name.startswith("x86") == HOST_TRIPLE.startswith("x86_64")]
+    if cpu not in known:
+        raise UnknownTargetError(f"there is no CPU target {cpu!r} here; there are native, {', '.join([host, *known])}")
+    return cpu, ""
+
+
+def host_spec_string(cpu: str = "native") -> str:
+    """All that decides what code ``cpu`` gets (LLVM's version, triple, name, features), as text for cache keys."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return ";".join((f"llvm-{version}", HOST_TRIPLE, *resolve_cpu(cpu)))
+
+
+def host_machine(cpu: str, features: str, opt: int = 3) -> llvm.TargetMachine:
+    """The calling thread's target machine for LLVM's ``cpu`` and ``features``; see ``resolve_cpu``."""
+    cache: dict[tuple[str, str, int], llvm.TargetMachine] = _machines.__dict__.setdefault("by_spec", {})
+    spec = (cpu, features, opt)
+    if spec not in cache:
+        target = llvm.Target.from_triple(HOST_TRIPLE)
+        # Position-independent small code: JITLink puts an object's sections side by side and reaches
+        # symbols that are far away through a table of its own.
+        cache[spec] = target.create_target_machine(*spec, reloc="pic", codemodel="small")
+    return cache[spec]
+
+
+@functools.cache
+def host_layout() -> str:
+    """The host's data layout string; it depends on no CPU name."""
+    return str(host_machine("", "", 0).target_data)
+
+
+def host_header() -> str:
+    """The two lines that IR text must begin with: parsed without them, types have wrong alignments."""
+    return f'target datalayout = "{host_layout()}"\ntarget triple = "{HOST_TRIPLE}"\n'
+
+
+def compile_host(ir_text: str, cpu: str = "native", *, opt: int = 3) -> bytes:
+    """A relocatable object of ``ir_text`` (which begins with ``host_header()``), optimised for ``cpu``.
+
+    CodegenError where LLVM refuses the text.  Safe from any thread.
+    """
+    machine = host_machine(*resolve_cpu(cpu), opt)
+    return bytes(machine.emit_object(_optimised(ir_text, machine, opt)))
+
+
+def compile_host_asm(ir_text: str, cpu: str = "native", *, opt: int = 3) -> str:
+    """The assembly of what ``compile_host`` makes, for a reader."""
+    machine = host_machine(*resolve_cpu(cpu), opt)
+    return str(machine.emit_assembly(_optimised(ir_text, machine, opt)))
+
+
+def _optimised(ir_text: str, machine: llvm.TargetMachine, opt: int) -> llvm.ModuleRef:
+    """A fresh module (emission rewrites a module in place), verified and optimised."""
+    try:
+        module = llvm.parse_assembly(ir_text, llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM refused a module for the CPU: {error}") from error
+    builder = llvm.create_pass_builder(machine, _tuning(opt))
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def _tuning(opt: int) -> llvm.PipelineTuningOptions:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
+    vectorise = opt >= 2
+    tuning.loop_vectorization = tuning.slp_vectorization = vectorise
+    tuning.loop_interleaving = tuning.loop_unrolling = vectorise
+    return tuning

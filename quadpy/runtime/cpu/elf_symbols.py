@@ -1,0 +1,52 @@
+"""The symbol table of a relocatable ELF64 object.  Imports: the standard library and ``errors`` only."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from quadpy.errors import CodegenError
+
+__all__ = ["Symbols", "read_symbols"]
+
+_SYMTAB = 2
+_LOCAL, _HIDDEN = 0, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """Names that an object offers to others, and names that it needs from them."""
+
+    defined: tuple[str, ...]
+    undefined: tuple[str, ...]
+
+
+def read_symbols(image: bytes) -> Symbols:
+    """The symbols of ``image``; CodegenError where it is no little-endian ELF64 object or is cut short."""
+    if image[:6] != b"\x7fELF\x02\x01":
+        raise CodegenError("this machine code is no 64-bit little-endian ELF object")
+    try:
+        rows = list(_rows(image))
+    except (struct.error, IndexError, ValueError) as error:
+        raise CodegenError("the ELF object is cut short or damaged") from error
+    return Symbols(
+        defined=tuple(name for name, bind, visible, section in rows if section and bind != _LOCAL and visible),
+        undefined=tuple(name for name, _, _, section in rows if not section),
+    )
+
+
+def _rows(image: bytes) -> Iterator[tuple[str, int, bool, int]]:
+    """Name, binding, visibility to others and section number of each named symbol."""
+    (offset,) = struct.unpack_from("<Q", image, 0x28)
+    entry_size, count = struct.unpack_from("<HH", image, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", image, offset + i * entry_size) for i in range(count)]
+    for _, kind, _, _, start, size, link, _, _, _ in headers:
+        if kind != _SYMTAB:
+            continue
+        names = headers[link][4]
+        for at in range(start, start + size, 24):
+            name, info, other, section = struct.unpack_from("<IBBH", image, at)
+            if name:
+                end = image.index(b"\0", names + name)
+                yield image[names + name : end].decode(), info >> 4, other & 3 != _HIDDEN, section

@@ -1,0 +1,42 @@
+"""The C library functions that machine code may call.  Owns: the list and their addresses.
+
+All of them have exact or correctly rounded results: the same bits with every C library.  Functions such as
+``sin``, whose last bit is the library's choice, are absent on purpose; kernels have quadpy's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+from typing import Final
+
+__all__ = ["KERNEL_FUNCTIONS", "POOL_FUNCTIONS", "c_address"]
+
+_ROUNDING: Final = ("floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven")
+_EXACT: Final = (*_ROUNDING, "fma", "fmod", "frexp", "ldexp")
+
+KERNEL_FUNCTIONS: Final = frozenset(
+    ("memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "wcslen", *_EXACT, *(f"{name}f" for name in _EXACT))
+)
+"""What LLVM calls for a plain x86-64, and what it makes of loops that copy, fill or compare."""
+
+POOL_FUNCTIONS: Final = ("clock_gettime", "pthread_create", "pthread_detach", "pthread_sigmask", "syscall")
+
+
+@functools.cache
+def _libraries() -> tuple[ctypes.CDLL, ...]:
+    """The process, which holds the C library, and glibc's own home of ``floor`` and the like where there is one."""
+    found = [ctypes.CDLL(None)]
+    with contextlib.suppress(OSError):
+        found.append(ctypes.CDLL("libm.so.6"))
+    return tuple(found)
+
+
+@functools.cache
+def c_address(name: str) -> int | None:
+    """Where C function ``name`` is in this process; None where the C library lacks it."""
+    for library in _libraries():
+        if hasattr(library, name):
+            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    return None

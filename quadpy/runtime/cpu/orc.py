@@ -1,0 +1,107 @@
+"""Objects into memory, through LLVM's ORC JIT.  Owns: LoadedObject, ``link``, ``assemble``.
+
+JITLink puts all sections of an object into one block, so that no reference inside it can be out of reach.
+(LLVM's older MCJIT finalises an object with a symbol missing, and crashes when the symbol is called.)
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Mapping
+from typing import Final
+
+import llvmlite.binding as llvm
+from llvmlite.binding import ffi
+
+from quadpy.errors import CodegenError
+from quadpy.runtime.cpu.elf_symbols import read_symbols
+
+__all__ = ["TRIPLE", "LoadedObject", "assemble", "link"]
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+
+TRIPLE: Final = llvm.get_process_triple()
+
+_serial = itertools.count()
+
+
+class LoadedObject:
+    """Code that is mapped for as long as this object is referred to.
+
+    Whoever keeps an address of it keeps the object too, a running call included.  At the interpreter's exit
+    nothing is unmapped: threads may still be inside.
+    """
+
+    __slots__ = ("_addresses", "_tracker")
+
+    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
+        self._tracker = tracker  # unloads the code when it is collected, except at exit
+        self._addresses = addresses
+
+    def address(self, name: str) -> int:
+        """Where symbol ``name`` is; CodegenError where the object defines no such symbol."""
+        if (found := self._addresses.get(name)) is None:
+            have = ", ".join(sorted(self._addresses)) or "nothing"
+            raise CodegenError(f"the machine code defines no {name!r}, it defines {have}")
+        return found
+
+
+def link(image: bytes, imports: Mapping[str, int]) -> LoadedObject:
+    """Load the relocatable object ``image``; ``imports`` are the addresses of all that it lacks.
+
+    CodegenError where it needs a name that ``imports`` has not: left to the linker, such a name would be taken
+    from wherever the process has it.  Safe from any thread.
+    """
+    symbols = read_symbols(image)
+    if missing := sorted(set(symbols.undefined) - imports.keys()):
+        raise CodegenError(
+            f"the machine code needs {', '.join(missing)}, which quadpy does not provide",
+            hint="this is a defect of quadpy's code generation: please report it with the kernel",
+        )
+    library = llvm.JITLibraryBuilder().add_object_img(image)
+    for name in symbols.undefined:
+        library.import_symbol(name, imports[name])
+    for name in symbols.defined:
+        library.export_symbol(name)
+    try:
+        tracker = library.link(_jit(), f"quadpy.{next(_serial)}")
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM cannot load the machine code: {error}") from error
+    return LoadedObject(tracker, {name: tracker[name] for name in symbols.defined})
+
+
+def assemble(ir_text: str, opt: int = 2) -> bytes:
+    """The object of hand-written IR (without layout and triple), for any CPU of the host's kind.
+
+    For quadpy's own helpers and thread pool; kernels come from code generation.  ``opt`` is the effort of
+    instruction selection, and most of the time that this takes; no other optimisation is done.
+    """
+    machine = _plain_machine(opt)
+    header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{TRIPLE}"\n'
+    module = llvm.parse_assembly(header + ir_text, llvm.create_context())
+    module.verify()
+    return bytes(machine.emit_object(module))
+
+
+def _plain_machine(opt: int) -> llvm.TargetMachine:
+    cpu = "x86-64" if TRIPLE.startswith("x86_64") else "generic"
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu, opt=opt, reloc="pic", codemodel="small")
+
+
+@functools.cache
+def _jit() -> llvm.LLJIT:
+    """The process's only linker, made at first use."""
+    return llvm.create_lljit_compiler(_plain_machine(2), use_jit_link=True, suppress_errors=True)
+
+
+if hasattr(os, "register_at_fork"):
+    # A child forked while another thread is inside LLVM would find llvmlite's lock held for ever.
+    _lock = ffi.lib._lock
+    os.register_at_fork(
+        before=_lock.__enter__,
+        after_in_parent=functools.partial(_lock.__exit__, None, None, None),
+        after_in_child=functools.partial(_lock.__exit__, None, None, None),
+    )

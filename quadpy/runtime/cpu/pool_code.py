@@ -1,0 +1,139 @@
+"""The thread pool's native code, as LLVM IR text: its state, its entry, the task called over units of work.
+
+Units (iterations, or whole chunks) are cut into one contiguous *region* per thread.  A thread claims pieces from
+the front of its own region, an eighth of what is left at a time, and then goes through the others' regions in the
+same way: sweeps over the same arrays touch the same memory from the same thread, and uneven work ends together.
+
+``busy`` is held by the one caller that has the workers.  A second caller, and a task that calls back, find it
+taken and do their work themselves.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final
+
+from quadpy.runtime.cpu.pool_host import HostTable
+from quadpy.runtime.cpu.pool_threads import shared_ir
+
+__all__ = ["pool_ir"]
+
+_STATE: Final = """
+%job = type { ptr, ptr, ptr, i64, i64, i64, i64, i64 }     ; task, args, scratch, n, chunk, units, least, regions
+
+@qp_pool_threads = global i32 1                            ; threads that a job may use, the caller included
+@qp_pool_spin = global i64 0                               ; nanoseconds
+
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+"""
+
+_TASKS: Final = """
+; The task over units [begin, end).
+define internal void @run_units(ptr %job, i64 %begin, i64 %end) nounwind {
+  %task = load ptr, ptr %job
+  %args.at = getelementptr %job, ptr %job, i32 0, i32 1
+  %args = load ptr, ptr %args.at
+  %scratch.at = getelementptr %job, ptr %job, i32 0, i32 2
+  %scratch = load ptr, ptr %scratch.at
+  %n.at = getelementptr %job, ptr %job, i32 0, i32 3
+  %n = load i64, ptr %n.at
+  %chunk.at = getelementptr %job, ptr %job, i32 0, i32 4
+  %chunk = load i64, ptr %chunk.at
+  %free = icmp sle i64 %chunk, 0
+  br i1 %free, label %whole, label %chunks
+whole:
+  call void %task(ptr %args, ptr %scratch, i64 %begin, i64 %end)
+  ret void
+chunks:
+  %k = phi i64 [ %begin, %0 ], [ %k.next, %chunks ]
+  %from = mul i64 %k, %chunk
+  %left = sub i64 %n, %from
+  %size = call i64 @llvm.umin.i64(i64 %left, i64 %chunk)
+  %to = add i64 %from, %size
+  call void %task(ptr %args, ptr %scratch, i64 %from, i64 %to)
+  %k.next = add i64 %k, 1
+  %more = icmp ult i64 %k.next, %end
+  br i1 %more, label %chunks, label %out
+out:
+  ret void
+}
+"""
+
+_ENTRY: Final = Template("""
+define void @qp_pool_run(ptr %task, ptr %args, ptr %scratch, i64 %n, i64 %chunk, i64 %grain) nounwind {
+  %modes = alloca i32
+  %job = alloca %job
+  %empty = icmp sle i64 %n, 0
+  br i1 %empty, label %out, label %plan
+plan:
+  %free = icmp sle i64 %chunk, 0
+  %unit = select i1 %free, i64 1, i64 %chunk
+  %n.less = sub i64 %n, 1
+  %units.less = udiv i64 %n.less, %unit
+  %units = add i64 %units.less, 1
+  %positive = icmp sgt i64 %grain, 1
+  %wanted = select i1 %positive, i64 %grain, i64 1
+  %wanted.less = sub i64 %wanted, 1
+  %least.less = udiv i64 %wanted.less, %unit
+  %least = add i64 %least.less, 1
+  %parts.less = udiv i64 %units.less, %least
+  %parts = add i64 %parts.less, 1
+  %threads.32 = load atomic i32, ptr @qp_pool_threads monotonic, align 4
+  %threads = zext i32 %threads.32 to i64
+  %regions = call i64 @llvm.umin.i64(i64 %parts, i64 %threads)
+  store ptr %task, ptr %job
+  %job.1 = getelementptr %job, ptr %job, i32 0, i32 1
+  store ptr %args, ptr %job.1
+  %job.2 = getelementptr %job, ptr %job, i32 0, i32 2
+  store ptr %scratch, ptr %job.2
+  %job.3 = getelementptr %job, ptr %job, i32 0, i32 3
+  store i64 %n, ptr %job.3
+  %job.4 = getelementptr %job, ptr %job, i32 0, i32 4
+  store i64 %chunk, ptr %job.4
+  %job.5 = getelementptr %job, ptr %job, i32 0, i32 5
+  store i64 %units, ptr %job.5
+  %job.6 = getelementptr %job, ptr %job, i32 0, i32 6
+  store i64 %least, ptr %job.6
+  %job.7 = getelementptr %job, ptr %job, i32 0, i32 7
+  store i64 %regions, ptr %job.7
+  $save_modes
+  $set_modes
+  %alone = icmp ule i64 %regions, 1
+  br i1 %alone, label %serial, label %share
+share:
+  %shared = call i1 @try_shared(ptr %job)
+  br i1 %shared, label %restore, label %serial
+serial:
+  call void @run_units(ptr %job, i64 0, i64 %units)
+  br label %restore
+restore:
+  $restore_modes
+  br label %out
+out:
+  ret void
+}
+""")
+
+_NOT_SHARED: Final = """
+define void @qp_pool_forget() nounwind {
+  ret void
+}
+
+define internal i1 @try_shared(ptr %job) nounwind {
+  ret i1 false
+}
+"""
+
+
+def pool_ir(host: HostTable | None) -> str:
+    """The module, without layout and triple; with no ``host``, callers do all work themselves."""
+    modes = {name: getattr(host, name, "") for name in ("save_modes", "set_modes", "restore_modes")}
+    parts = (
+        host.declare if host else "",
+        _STATE,
+        _TASKS,
+        _ENTRY.substitute(modes),
+        shared_ir(host) if host else _NOT_SHARED,
+    )
+    return "\n".join(parts)
