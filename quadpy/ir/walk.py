@@ -1,15 +1,15 @@
-"""One traversal for every pass.  Owns: children, walk, map_children.  Imports: ``ir.nodes`` only."""
+"""One traversal for every pass.  Owns: children, walk, map_children, unhandled.  Imports: ``ir.nodes`` only."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from quadpy.ir.nodes import Node
 
-__all__ = ["children", "map_children", "walk"]
+__all__ = ["children", "map_children", "unhandled", "walk"]
 
 N = TypeVar("N", bound=Node)
 
@@ -45,3 +45,8 @@ def map_children(node: N, f: Callable[[Node], Node]) -> N:
         elif (new := f(old)) is not old:
             changed[name] = new
     return replace(node, **changed) if changed else node
+
+
+def unhandled(node: NoReturn) -> AssertionError:
+    """To raise in the last case of a ``match`` over a closed union: a type error where a case is missing."""
+    return AssertionError(f"no rule for {type(node).__name__}")

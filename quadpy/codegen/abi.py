@@ -1,0 +1,74 @@
+"""How a kernel's arguments lie in memory.  Owns: ``layout_of``.
+
+One block, in the order of the parameters, under C's struct rules: an array is its pointer, its run-time extents
+(in the kernel's index type) where its shape is not static, and its run-time strides (i64, in scalars) where it is
+strided; a scalar is itself.  GPU kernels take the same values as separate arguments, which puts them at the same
+offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from quadpy.artifact import AbiLayout, AbiSlot, Part
+from quadpy.dtypes import BY_NAME, Scalar, i64
+from quadpy.ir.nodes import ArrayParam, Kernel, Param
+
+__all__ = ["POINTER_CODE", "code_of", "layout_of", "scalar_of", "value_name"]
+
+POINTER_CODE: Final = "Q"
+
+_CODES: Final = {
+    "u1": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
+    "f16": "H", "bf16": "H", "f32": "f", "f64": "d",
+}  # fmt: skip
+_SIZES: Final = {code: BY_NAME[name].nbytes for name, code in _CODES.items()}
+
+
+def code_of(scalar: Scalar) -> str:
+    """The letter of ``scalar`` in ``struct``'s language; 16-bit floats travel as their bits."""
+    return _CODES[scalar.name]
+
+
+def layout_of(kernel: Kernel) -> AbiLayout:
+    """Where each value of the argument block is; the size is rounded up to 8 bytes."""
+    slots, offset = [], 0
+    for name, part, axis, code in _values(kernel):
+        size = _SIZES[code]
+        offset = -(-offset // size) * size
+        slots.append(AbiSlot(name, part, axis, code, offset))
+        offset += size
+    return AbiLayout(tuple(slots), -(-offset // 8) * 8)
+
+
+def scalar_of(slot: AbiSlot, kernel: Kernel) -> Scalar:
+    """The type of a slot that holds no pointer."""
+    if slot.part == "stride":
+        return i64
+    if slot.part == "extent":
+        return kernel.index
+    return next(param.type for param in kernel.params if param.name == slot.param and isinstance(param.type, Scalar))
+
+
+def value_name(slot: AbiSlot) -> str:
+    """A name for the value of ``slot``, different for each: ``x``, ``x.extent0``, ``x.stride1``."""
+    return slot.param if slot.part in ("pointer", "scalar") else f"{slot.param}.{slot.part}{slot.axis}"
+
+
+def _values(kernel: Kernel) -> Iterator[tuple[str, Part, int, str]]:
+    for param in kernel.params:
+        yield from _parts(param, kernel.index)
+
+
+def _parts(param: Param, index: Scalar) -> Iterator[tuple[str, Part, int, str]]:
+    if not isinstance(param, ArrayParam):
+        yield param.name, "scalar", 0, code_of(param.type)
+        return
+    yield param.name, "pointer", 0, POINTER_CODE
+    if param.type.shape is None:
+        for axis in range(param.type.ndim):
+            yield param.name, "extent", axis, code_of(index)
+    if param.type.strided:
+        for axis in range(param.type.ndim):
+            yield param.name, "stride", axis, code_of(i64)

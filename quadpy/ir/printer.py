@@ -1,0 +1,209 @@
+"""The IR as text: stable, readable, complete but for spans.  Cache keys and golden files rest on it.
+
+Types stand where names are bound and on constants, casts and calls; all others follow from these.
+Imports: ``ir`` and leaves only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import unhandled
+
+__all__ = ["print_effects", "print_expr", "print_ir"]
+
+_INFIX: Final = {
+    ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.DIV: "/", ir.BinOp.FLOORDIV: "//", ir.BinOp.MOD: "%",
+    ir.BinOp.AND: "&", ir.BinOp.OR: "|", ir.BinOp.XOR: "^", ir.BinOp.SHL: "<<", ir.BinOp.SHR: ">>", ir.BinOp.USHR: ">>>",
+}  # fmt: skip
+_COMPARE: Final = {
+    ir.CmpOp.EQ: "==", ir.CmpOp.NE: "!=", ir.CmpOp.LT: "<", ir.CmpOp.LE: "<=", ir.CmpOp.GT: ">", ir.CmpOp.GE: ">=",
+}  # fmt: skip
+_EFFECTS: Final = ((ir.Access.READ, "r"), (ir.Access.WRITE, "w"), (ir.Access.ATOMIC, "a"))
+
+
+def print_ir(kernel: ir.Kernel) -> str:
+    """The text of ``kernel``: equal for equal kernels, whatever file and line they come from."""
+    lines = [_kernel_head(kernel)]
+    for function in kernel.functions:
+        lines += _function(function)
+    if kernel.body.stmts:
+        lines.append("  body:")
+        lines += _block(kernel.body, "    ")
+    for task in kernel.tasks:
+        lines += _task(task)
+    return "\n".join(lines) + "\n"
+
+
+def print_effects(effects: tuple[tuple[str, ir.Access], ...]) -> tuple[tuple[str, str], ...]:
+    """The effects with letters: ``r`` reads, ``w`` writes, ``a`` updates atomically."""
+    return tuple((name, "".join(letter for flag, letter in _EFFECTS if flag in access)) for name, access in effects)
+
+
+def print_expr(e: ir.Expr) -> str:
+    """One expression, in parentheses where it has an operator."""
+    match e:
+        case ir.Const(value=value, type=t):
+            return f"{value!r}:{t.name}"
+        case ir.VarRead(var=var):
+            return f"%{var.name}"
+        case ir.ParamRead(name=name):
+            return name
+        case ir.Binary(op=op, lhs=lhs, rhs=rhs):
+            a, b = print_expr(lhs), print_expr(rhs)
+            return f"({a} {_INFIX[op]} {b})" if op in _INFIX else f"{op.value}({a}, {b})"
+        case ir.Compare(op=cmp, lhs=lhs, rhs=rhs):
+            return f"({print_expr(lhs)} {_COMPARE[cmp]} {print_expr(rhs)})"
+        case ir.Unary(op=unary, operand=x):
+            return f"{unary.value}({print_expr(x)})"
+        case ir.Select(cond=c, then=a, orelse=b):
+            return f"select({_exprs((c, a, b))})"
+        case ir.Cast(operand=x, type=t):
+            return f"{t.name}({print_expr(x)})"
+        case ir.BitCast(operand=x, type=t):
+            return f"bits.{t.name}({print_expr(x)})"
+        case ir.Intrinsic(name=name, args=args, type=t):
+            return f"{name}.{t.name}({_exprs(args)})"
+        case ir.Call(function=name, args=args):
+            return f"@{name}({_exprs(args)})"
+        case ir.ShapeOf(array=array, axis=axis):
+            return f"shape({array}, {axis})"
+        case ir.SlotRead(number=number, type=t):
+            return f"${number}:{t.name}"
+        case _:
+            raise unhandled(e)
+
+
+def _exprs(exprs: tuple[ir.Expr, ...]) -> str:
+    return ", ".join(map(print_expr, exprs))
+
+
+def _kernel_head(kernel: ir.Kernel) -> str:
+    results = ", ".join(t.name for t in kernel.results)
+    flags = "".join(f" {name}" for name in ("noalias", "fast_math") if getattr(kernel, name))
+    params = ", ".join(map(_param, kernel.params))
+    return f"kernel {kernel.name}({params}) -> ({results}) index={kernel.index.name} slots={kernel.slots}{flags}"
+
+
+def _param(param: ir.Param) -> str:
+    match param:
+        case ir.ScalarParam(name=name, type=scalar):
+            return f"{name}: {scalar.name}"
+        case ir.ArrayParam(name=name, type=array, is_field=is_field):
+            return f"{'field ' if is_field else ''}{name}: {array!r}"
+        case _:
+            raise unhandled(param)
+
+
+def _binding(var: ir.Var) -> str:
+    return f"%{var.name}: {var.type.name}"
+
+
+def _function(function: ir.Function) -> Iterator[str]:
+    params = ", ".join(map(_binding, function.params))
+    yield f"  function @{function.name}({params}) -> ({', '.join(t.name for t in function.results)})"
+    yield from _block(function.body, "    ")
+
+
+def _task(task: ir.Task) -> Iterator[str]:
+    effects = ", ".join(f"{name}: {letters}" for name, letters in print_effects(task.effects))
+    kind = "serial" if isinstance(task, ir.SerialTask) else "parallel"
+    yield f"  task {task.name} {kind} [{effects}]"
+    if isinstance(task, ir.ParallelTask):
+        if task.block_dim is not None:
+            yield f"    block_dim {task.block_dim}"
+        for axis in task.axes:
+            yield f"    axis {_axis(axis)}"
+        for r in task.reductions:
+            yield f"    reduce {r.op.value} {_place(r.place)} by {_binding(r.var)}"
+        for name, op in task.privates:
+            yield f"    private {op.value} {name}"
+    yield from _block(task.body, "    ")
+
+
+def _axis(axis: ir.Axis | ir.For) -> str:
+    return f"{_binding(axis.var)} in {print_expr(axis.start)} to {print_expr(axis.stop)} by {print_expr(axis.step)}"
+
+
+def _place(place: ir.Place) -> str:
+    match place:
+        case ir.Element(array=array, index=index, component=component):
+            return f"{array}[{_exprs(index)}]" + (f".{component}" if component else "")
+        case ir.Slot(number=number, type=t):
+            return f"${number}:{t.name}"
+        case _:
+            raise unhandled(place)
+
+
+def _block(block: ir.Block, indent: str) -> Iterator[str]:
+    for stmt in block.stmts:
+        yield from _stmt(stmt, indent)
+
+
+def _stmt(stmt: ir.Stmt, indent: str) -> Iterator[str]:
+    inner = indent + "  "
+    match stmt:
+        case ir.If(cond=cond, then=then, orelse=orelse):
+            yield f"{indent}if {print_expr(cond)}"
+            yield from _block(then, inner)
+            if orelse.stmts:
+                yield f"{indent}else"
+                yield from _block(orelse, inner)
+        case ir.For(body=body):
+            yield f"{indent}for {_axis(stmt)}"
+            yield from _block(body, inner)
+        case ir.While(head=head, cond=cond, body=body):
+            yield f"{indent}while"
+            yield from _block(head, inner)
+            yield f"{indent}is {print_expr(cond)}"
+            yield from _block(body, inner)
+        case ir.Region(label=label, body=body):
+            yield f"{indent}region {label}"
+            yield from _block(body, inner)
+        case ir.ParallelFor(axes=axes, body=body, block_dim=block_dim, name=name):
+            options = (f" block_dim={block_dim}" if block_dim else "") + (f" name={name!r}" if name else "")
+            yield f"{indent}parallel {', '.join(map(_axis, axes))}{options}"
+            yield from _block(body, inner)
+        case _:
+            yield indent + _line(stmt)
+
+
+def _line(
+    stmt: ir.Let
+    | ir.Assign
+    | ir.Load
+    | ir.Store
+    | ir.Atomic
+    | ir.CallMany
+    | ir.Break
+    | ir.Continue
+    | ir.Leave
+    | ir.Return,
+) -> str:
+    match stmt:
+        case ir.Let(var=var, value=value):
+            return f"{_binding(var)} = {print_expr(value)}"
+        case ir.Assign(var=var, value=value):
+            return f"{_binding(var)} := {print_expr(value)}"
+        case ir.Load(var=var, place=place):
+            return f"{_binding(var)} = load {_place(place)}"
+        case ir.Store(place=place, value=value):
+            return f"store {_place(place)}, {print_expr(value)}"
+        case ir.Atomic(op=op, place=place, value=value, result=result, expected=expected):
+            bound = f"{_binding(result)} = " if result else ""
+            wanted = f", expected {print_expr(expected)}" if expected else ""
+            return f"{bound}atomic {op.value} {_place(place)}, {print_expr(value)}{wanted}"
+        case ir.CallMany(results=results, function=function, args=args):
+            return f"{', '.join(map(_binding, results))} = @{function}({_exprs(args)})"
+        case ir.Break():
+            return "break"
+        case ir.Continue():
+            return "continue"
+        case ir.Leave(label=label):
+            return f"leave {label}"
+        case ir.Return(values=values):
+            return f"return {_exprs(values)}".rstrip()
+        case _:
+            raise unhandled(stmt)

@@ -1,0 +1,288 @@
+"""The rules that every kernel handed to code generation keeps.  Owns: ``verify``.
+
+A broken rule is a defect of quadpy, not of the user's program; found here it is an exception with a place,
+found by LLVM it could be the end of the process.  Imports: ``ir`` and leaves only.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from quadpy.dtypes import Scalar, u1
+from quadpy.errors import CodegenError
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import unhandled
+
+__all__ = ["INTRINSICS", "verify"]
+
+_BITWISE: Final = {ir.BinOp.AND, ir.BinOp.OR, ir.BinOp.XOR}
+_INTEGER: Final = {
+    ir.BinOp.FLOORDIV, ir.BinOp.MOD, ir.BinOp.RAWDIV, ir.BinOp.RAWMOD, ir.BinOp.SHL, ir.BinOp.SHR, ir.BinOp.USHR,
+}  # fmt: skip
+_ROUNDING: Final = {ir.UnOp.SQRT, ir.UnOp.FLOOR, ir.UnOp.CEIL, ir.UnOp.TRUNC, ir.UnOp.RINT}
+_BITWISE_ATOMICS: Final = {ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR}
+_U1_ATOMICS: Final = _BITWISE_ATOMICS | {ir.AtomicOp.EXCHANGE, ir.AtomicOp.CAS}
+
+INTRINSICS: Final = {"fma": 3, "copysign": 2, "popcnt": 1, "clz": 1, "ctz": 1, "mulhi": 2}
+"""How many operands each intrinsic has.  ``fma`` and ``copysign`` take floats of the result's type, ``mulhi``
+integers of it; the others take any integer."""
+
+
+def verify(kernel: ir.Kernel) -> None:
+    """CodegenError at the first broken rule: types that disagree, names out of scope, exits out of place."""
+    names = [param.name for param in kernel.params]
+    if len(set(names)) != len(names):
+        raise CodegenError(f"IR of {kernel.name}: two parameters have one name: {names}", kernel.span)
+    if kernel.slots < len(kernel.results):
+        raise CodegenError(f"IR of {kernel.name}: {kernel.slots} slots for {len(kernel.results)} results", kernel.span)
+    for function in kernel.functions:
+        _Verifier(kernel, function).function(function)
+    for task in kernel.tasks:
+        _Verifier(kernel, None).task(task)
+
+
+class _Verifier:
+    """One walk over a task or function; ``bound`` holds the variables that may be read here."""
+
+    def __init__(self, kernel: ir.Kernel, function: ir.Function | None) -> None:
+        self.kernel, self.in_function = kernel, function
+        self.params = (
+            {p.name: p.type for p in kernel.params if not isinstance(p, ir.ArrayParam)} if not function else {}
+        )
+        self.arrays = {p.name: p.type for p in kernel.params if isinstance(p, ir.ArrayParam)} if not function else {}
+        self.functions = {f.name: f for f in kernel.functions}
+        self.bound: set[ir.Var] = set()
+        self.mutable: dict[str, Scalar] = {}
+        self.loops, self.in_axes, self.parallel = 0, False, False
+        self.labels: list[str] = []
+
+    def fail(self, node: ir.Node, why: str) -> NoReturn:
+        where = f"function {self.in_function.name}" if self.in_function else f"kernel {self.kernel.name}"
+        raise CodegenError(f"IR of {where}: {type(node).__name__}: {why}", node.span)
+
+    def check(self, holds: bool, node: ir.Node, why: str) -> None:
+        if not holds:
+            self.fail(node, why)
+
+    # ---------------------------------------------------------------- tasks
+
+    def function(self, function: ir.Function) -> None:
+        self.params = {var.name: var.type for var in function.params}
+        self.bound.update(function.params)
+        self.block(function.body)
+
+    def task(self, task: ir.Task) -> None:
+        if isinstance(task, ir.SerialTask):
+            self.block(task.body)
+            return
+        self.parallel = True
+        self.check(bool(task.axes), task, "a parallel task without axes")
+        self.in_axes = True
+        for axis in task.axes:
+            self.range(axis)
+        self.in_axes = False
+        self.bound.update(axis.var for axis in task.axes)
+        for reduction in task.reductions:
+            self.check(
+                self.place(reduction.place) == reduction.var.type, reduction, "place and variable differ in type"
+            )
+            self.mutable[reduction.var.name] = reduction.var.type
+        for name, _ in task.privates:
+            self.check(name in self.arrays, task, f"there is no array {name!r} to privatise")
+        self.block(task.body)
+
+    # ----------------------------------------------------------- statements
+
+    def block(self, block: ir.Block) -> None:
+        """What a block binds is unknown after it."""
+        outer = self.bound.copy()
+        for stmt in block.stmts:
+            self.stmt(stmt)
+        self.bound = outer
+
+    def bind(self, node: ir.Node, var: ir.Var) -> None:
+        self.check(var not in self.bound and var.name not in self.mutable, node, f"{var.name!r} is bound twice")
+        self.bound.add(var)
+
+    def stmt(self, stmt: ir.Stmt) -> None:
+        match stmt:
+            case ir.Let(var=var, value=value):
+                self.expect(value, var.type, stmt)
+                self.bind(stmt, var)
+            case ir.Assign(var=var, value=value):
+                self.expect(value, var.type, stmt)
+                known = self.mutable.setdefault(var.name, var.type)
+                self.check(
+                    known == var.type and var not in self.bound, stmt, f"{var.name!r} is not a variable of its type"
+                )
+            case ir.Load(var=var, place=place):
+                self.check(self.place(place) == var.type, stmt, f"{var.name!r} has another type than the place")
+                self.bind(stmt, var)
+            case ir.Store(place=place, value=value):
+                self.expect(value, self.place(place), stmt)
+            case ir.Atomic():
+                self.atomic(stmt)
+            case ir.CallMany(results=results, function=name, args=args):
+                types = self.call(stmt, name, args)
+                self.check(types == tuple(var.type for var in results), stmt, f"results of {name!r} differ in type")
+                for var in results:
+                    self.bind(stmt, var)
+            case ir.If(cond=cond, then=then, orelse=orelse):
+                self.expect(cond, u1, stmt)
+                self.block(then)
+                self.block(orelse)
+            case ir.For() | ir.While():
+                self.loop(stmt)
+            case ir.Break():
+                self.check(self.loops > 0, stmt, "outside of a loop")
+            case ir.Continue():
+                self.check(self.loops > 0 or self.parallel, stmt, "outside of a loop")
+            case ir.Region(label=label, body=body):
+                self.labels.append(label)
+                self.block(body)
+                self.labels.pop()
+            case ir.Leave(label=label):
+                self.check(label in self.labels, stmt, f"outside of region {label!r}")
+            case ir.Return(values=values):
+                self.returns(stmt, values)
+            case ir.ParallelFor():
+                self.fail(stmt, "left over: tasks have not been split")
+            case _:
+                raise unhandled(stmt)
+
+    def loop(self, stmt: ir.For | ir.While) -> None:
+        outer = self.bound.copy()
+        self.loops += 1
+        if isinstance(stmt, ir.For):
+            self.range(stmt)
+            self.bind(stmt, stmt.var)
+        else:
+            for inner in stmt.head.stmts:  # the condition and the body see what the head binds
+                self.stmt(inner)
+            self.expect(stmt.cond, u1, stmt)
+        self.block(stmt.body)
+        self.loops -= 1
+        self.bound = outer
+
+    def range(self, node: ir.Axis | ir.For) -> None:
+        self.check(node.var.type.kind in ("int", "uint"), node, f"{node.var.name!r} counts in {node.var.type}")
+        for bound in (node.start, node.stop, node.step):
+            self.expect(bound, node.var.type, node)
+
+    def atomic(self, stmt: ir.Atomic) -> None:
+        t = self.place(stmt.place)
+        self.expect(stmt.value, t, stmt)
+        self.check(t.is_integral or stmt.op not in _BITWISE_ATOMICS, stmt, f"{stmt.op.value} of {t}")
+        self.check(t != u1 or stmt.op in _U1_ATOMICS, stmt, f"{stmt.op.value} of {t}")
+        self.check(
+            (stmt.expected is not None) == (stmt.op is ir.AtomicOp.CAS), stmt, "expected value and cas go together"
+        )
+        if stmt.expected is not None:
+            self.expect(stmt.expected, t, stmt)
+        if stmt.result is not None:
+            self.check(stmt.result.type == t, stmt, f"{stmt.result.name!r} is no {t}")
+            self.bind(stmt, stmt.result)
+
+    def returns(self, stmt: ir.Return, values: tuple[ir.Expr, ...]) -> None:
+        wanted = self.in_function.results if self.in_function else self.kernel.results
+        self.check(not self.parallel, stmt, "inside a parallel loop")
+        self.check(len(values) == len(wanted), stmt, f"{len(values)} values for {len(wanted)} results")
+        for value, t in zip(values, wanted, strict=True):
+            self.expect(value, t, stmt)
+
+    def place(self, place: ir.Place) -> Scalar:
+        if isinstance(place, ir.Slot):
+            self.check(not self.in_function and 0 <= place.number < self.kernel.slots, place, "no such slot")
+            return place.type
+        array = self.arrays.get(place.array)
+        if array is None:
+            self.fail(place, f"there is no array {place.array!r}")
+        self.check(array.elem == place.type, place, f"{place.array} holds {array.elem}, not {place.type}")
+        self.check(len(place.index) == array.ndim, place, f"{place.array} has {array.ndim} axes")
+        self.check(0 <= place.component < array.components, place, f"no component {place.component}")
+        for index in place.index:
+            self.check(self.expr(index).kind in ("int", "uint"), place, "an index that is no integer")
+        return place.type
+
+    # ---------------------------------------------------------- expressions
+
+    def expect(self, e: ir.Expr, t: Scalar, node: ir.Node) -> None:
+        found = self.expr(e)
+        self.check(found == t, node, f"{found} where {t} belongs")
+
+    def expr(self, e: ir.Expr) -> Scalar:
+        match e:
+            case ir.Const(value=value, type=t):
+                self.check(t.is_float or t.min_int <= value <= t.max_int, e, f"{value!r} is no {t}")
+            case ir.VarRead(var=var):
+                self.check(var in self.bound or self.is_mutable(var), e, f"{var.name!r} is not bound here")
+            case ir.ParamRead(name=name, type=t):
+                self.check(self.params.get(name) == t, e, f"there is no scalar parameter {name!r} of type {t}")
+            case ir.ShapeOf(array=array, axis=axis, type=t):
+                self.check(
+                    array in self.arrays and 0 <= axis < self.arrays[array].ndim, e, f"no axis {axis} of {array}"
+                )
+                self.check(t == self.kernel.index, e, "not of the index type")
+            case ir.SlotRead(number=number):
+                self.check(self.in_axes and 0 <= number < self.kernel.slots, e, "outside of axes, or no such slot")
+            case ir.Unary(op=op, operand=x, type=t):
+                self.expect(x, t, e)
+                self.check(_unary_takes(op, t), e, f"{op.value} of {t}")
+            case ir.Binary(op=op, lhs=lhs, rhs=rhs, type=t):
+                self.expect(lhs, t, e)
+                self.expect(rhs, t, e)
+                self.check(_binary_takes(op, t), e, f"{op.value} of {t}")
+            case ir.Compare(lhs=lhs, rhs=rhs, type=t):
+                self.expect(rhs, self.expr(lhs), e)
+                self.check(t == u1, e, f"gives {t}")
+            case ir.Select(cond=cond, then=a, orelse=b, type=t):
+                self.expect(cond, u1, e)
+                self.expect(a, t, e)
+                self.expect(b, t, e)
+            case ir.Cast(operand=x):
+                self.expr(x)
+            case ir.BitCast(operand=x, type=t):
+                self.check(self.expr(x).bits == t.bits, e, "between different widths")
+            case ir.Intrinsic():
+                self.intrinsic(e)
+            case ir.Call(function=name, args=args, type=t):
+                self.check(self.call(e, name, args) == (t,), e, f"{name!r} does not give one {t}")
+            case _:
+                raise unhandled(e)
+        return e.type
+
+    def is_mutable(self, var: ir.Var) -> bool:
+        """A variable may be read before the statement that first assigns it, in a loop: it is then 0."""
+        return self.mutable.setdefault(var.name, var.type) == var.type
+
+    def intrinsic(self, e: ir.Intrinsic) -> None:
+        self.check(INTRINSICS.get(e.name) == len(e.args), e, f"{e.name!r} with {len(e.args)} operands")
+        types = [self.expr(arg) for arg in e.args]
+        if e.name in ("popcnt", "clz", "ctz"):
+            fits = types[0].kind in ("int", "uint") and e.type.kind in ("int", "uint")
+        else:
+            fits = set(types) == {e.type} and e.type.is_float == (e.name != "mulhi") and e.type != u1
+        self.check(fits, e, f"{e.name} of {types} giving {e.type}")
+
+    def call(self, node: ir.Node, name: str, args: tuple[ir.Expr, ...]) -> tuple[Scalar, ...]:
+        function = self.functions.get(name)
+        if function is None:
+            self.fail(node, f"there is no function {name!r}")
+        self.check(len(args) == len(function.params), node, f"{name!r} takes {len(function.params)} arguments")
+        for arg, param in zip(args, function.params, strict=True):
+            self.expect(arg, param.type, node)
+        return function.results
+
+
+def _unary_takes(op: ir.UnOp, t: Scalar) -> bool:
+    if op in _ROUNDING:
+        return t.is_float
+    return t.is_integral if op is ir.UnOp.NOT else t != u1
+
+
+def _binary_takes(op: ir.BinOp, t: Scalar) -> bool:
+    if t == u1 or op in _BITWISE:
+        return op in _BITWISE and t.is_integral
+    if op is ir.BinOp.DIV:
+        return t.is_float
+    return t.is_integral or op not in _INTEGER
