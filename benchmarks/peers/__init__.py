@@ -1,0 +1,1 @@
+"""What `benchmarks/cpu.py` measures: workloads, one implementation per language, and the processes that run them."""

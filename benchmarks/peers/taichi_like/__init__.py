@@ -1,0 +1,1 @@
+"""The workloads in the language that quadpy, Taichi and Quadrants share."""
