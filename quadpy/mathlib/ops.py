@@ -1,0 +1,61 @@
+"""The primitive operations that library functions are written in.
+
+Owns: the names that the tracer recognises.  Imports: ``dtypes`` only.  The stub beside this file
+gives the same names their types, so that a type checker reads library functions as what they are.
+Every operation is the IEEE one, or the wrapping integer one, on every target.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from quadpy.dtypes import f32, f64, i32, i64, u1, u32, u64
+
+__all__ = [
+    "abs_", "bitcast", "copysign", "f32", "f64", "floor", "i32", "i64", "rint", "select", "sqrt", "trunc", "u1",
+    "u32", "u64",
+]  # fmt: skip
+
+
+def _only_traced(name: str) -> NoReturn:
+    raise TypeError(f"{name}() exists only inside a traced library function")
+
+
+def select(condition: object, if_true: object, if_false: object) -> NoReturn:
+    """``if_true`` where ``condition`` holds, else ``if_false``; both are evaluated."""
+    _only_traced("select")
+
+
+def bitcast(value: object, dtype: object) -> NoReturn:
+    """The bits of ``value`` read as ``dtype``, which has the same width."""
+    _only_traced("bitcast")
+
+
+def sqrt(x: object) -> NoReturn:
+    """The correctly rounded square root."""
+    _only_traced("sqrt")
+
+
+def floor(x: object) -> NoReturn:
+    """The greatest integer not above ``x``, as a float."""
+    _only_traced("floor")
+
+
+def rint(x: object) -> NoReturn:
+    """The nearest integer as a float, ties to even."""
+    _only_traced("rint")
+
+
+def trunc(x: object) -> NoReturn:
+    """``x`` without its fraction, as a float."""
+    _only_traced("trunc")
+
+
+def abs_(x: object) -> NoReturn:
+    """``x`` with its sign bit cleared."""
+    _only_traced("abs_")
+
+
+def copysign(magnitude: object, sign: object) -> NoReturn:
+    """``magnitude`` with the sign bit of ``sign``."""
+    _only_traced("copysign")
