@@ -1,0 +1,113 @@
+"""Matrices outside kernels.  Owns: Matrix.  Imports: hostmath's own modules; the runtime when an array is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from quadpy.errors import ArgumentError
+from quadpy.hostmath.descriptors import MatrixType
+from quadpy.hostmath.dtype import ScalarLike
+from quadpy.hostmath.values import Elements, full, wrap
+from quadpy.hostmath.vector import Vector
+from quadpy.runtime.storage import cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quadpy.runtime.field import Field
+    from quadpy.runtime.ndarray import NDArray
+
+__all__ = ["Matrix"]
+
+
+class Matrix(Elements):
+    """``n`` rows of ``m`` numbers of one type: ``qp.Matrix([[a, b], [c, d]], dt=None)``.
+
+    Without ``dt`` the type is that of the array given, or the default of what the lists hold.
+    """
+
+    __slots__ = ()
+    RANK: ClassVar[int] = 2
+
+    def transpose(self) -> Matrix:
+        return wrap(self._data.T, self.dtype)  # type: ignore[no-any-return]
+
+    def trace(self) -> Any:
+        """The sum of the diagonal."""
+        self._need_square("trace")
+        return Vector(self._data.diagonal(), self.dtype).sum()
+
+    def determinant(self) -> Any:
+        """Computed in double precision and rounded once, so its last bits may differ from a kernel's."""
+        self._need_square("determinant")
+        value = np.linalg.det(self._data.astype(np.float64))
+        rounded = np.rint(value) if self.dtype.is_integral else value  # of integers it is one
+        return wrap(cast(np.asarray(rounded), self.dtype), self.dtype)
+
+    def inverse(self) -> Matrix:
+        """Computed in double precision and rounded once; of integers, in the default float type.
+
+        Raises:
+            ArgumentError: the matrix has no inverse, or is not square.
+        """
+        self._need_square("inverse")
+        try:
+            value = np.linalg.inv(self._data.astype(np.float64))
+        except np.linalg.LinAlgError:
+            raise ArgumentError(f"{self!r} is singular: it has no inverse") from None
+        scalar = self._in_float().dtype
+        return wrap(cast(value, scalar), scalar)  # type: ignore[no-any-return]
+
+    def frobenius_inner(self, other: Matrix) -> Any:
+        """The sum of the products of corresponding numbers."""
+        return (self * other).sum()
+
+    def _need_square(self, what: str) -> None:
+        if self.n != self.m:
+            raise ArgumentError(f"{what} is there for square matrices, not for {self.n} by {self.m}")
+
+    @staticmethod
+    def zero(dt: ScalarLike, n: int, m: int | None = None) -> Any:
+        """All 0; a vector where ``m`` is not given."""
+        return full((n,) if m is None else (n, m), 0, dt)
+
+    @staticmethod
+    def one(dt: ScalarLike, n: int, m: int | None = None) -> Any:
+        """All 1; a vector where ``m`` is not given."""
+        return full((n,) if m is None else (n, m), 1, dt)
+
+    @staticmethod
+    def identity(dt: ScalarLike, n: int) -> Matrix:
+        return Matrix(np.eye(n), dt)
+
+    @staticmethod
+    def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
+        """The unit vector ``i`` of ``n``."""
+        return Vector.unit(n, i, dt)
+
+    @staticmethod
+    def diag(dim: int, val: float) -> Matrix:
+        """``val`` on the diagonal, 0 elsewhere."""
+        return Matrix([[val if i == j else type(val)(0) for j in range(dim)] for i in range(dim)])
+
+    @staticmethod
+    def rows(rows: Sequence[Any]) -> Matrix:
+        """The matrix whose rows are these vectors (or lists)."""
+        return Matrix(list(rows))
+
+    @staticmethod
+    def cols(cols: Sequence[Any]) -> Matrix:
+        """The matrix whose columns are these vectors (or lists)."""
+        return Matrix.rows(cols).transpose()
+
+    @staticmethod
+    def field(n: int, m: int, dtype: ScalarLike, shape: Any = None, **options: Any) -> Field:
+        """A field of matrices; ``options`` as in ``qp.field``."""
+        return MatrixType(n, m, dtype).field(shape=shape, **options)
+
+    @staticmethod
+    def ndarray(n: int, m: int, dtype: ScalarLike, shape: Any) -> NDArray:
+        """An array of matrices."""
+        return MatrixType(n, m, dtype).ndarray(shape=shape)

@@ -1,0 +1,270 @@
+"""What vectors and matrices have in common.  Owns: Elements, wrap, full.  Imports: leaves, runtime.storage, NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from quadpy.dtypes import BY_NAME, Scalar, u1
+from quadpy.errors import ArgumentError, BoundsError
+from quadpy.hostmath.dtype import ScalarLike, promote, scalar_of
+from quadpy.runtime.storage import SCALAR_OF, VALUES, Numbers, admit, cast
+
+__all__ = ["Elements", "full", "wrap"]
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # typing has it from Python 3.11 on
+
+_CLASSES: Final[dict[int, type[Elements]]] = {}
+
+
+class Elements(NDArrayOperatorsMixin):
+    """A small vector or matrix as a value: it never changes, and every operation gives a new one.
+
+    Arithmetic and comparison are element-wise, done in the type where kernels would do them; a Python number
+    counts as a literal, so it has the default type.
+    """
+
+    __slots__ = ("_data", "dtype")
+    RANK: ClassVar[int]
+
+    _data: Numbers
+    dtype: Scalar
+
+    def __init_subclass__(cls) -> None:
+        _CLASSES[cls.RANK] = cls
+
+    def __init__(self, entries: object, dt: ScalarLike | None = None) -> None:
+        scalar = _dtype_of(entries) if dt is None else scalar_of(dt)
+        data = admit(_as_numbers(entries), scalar)
+        if data.ndim != self.RANK or 0 in data.shape:
+            raise ArgumentError(
+                f"qp.{type(self).__name__} cannot be made of numbers of shape {data.shape}",
+                hint="qp.Vector takes [x, y, ...], qp.Matrix takes rows [[a, b], [c, d]]",
+            )
+        self._freeze(data, scalar)
+
+    def _freeze(self, data: Numbers, dtype: Scalar) -> None:
+        object.__setattr__(self, "_data", data.copy())
+        object.__setattr__(self, "dtype", dtype)
+
+    @property
+    def entries(self) -> tuple[Any, ...]:
+        """All numbers, as Python's, in row-major order."""
+        return tuple(self._data.ravel().tolist())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(n,)`` or ``(n, m)``."""
+        return self._data.shape
+
+    @property
+    def n(self) -> int:
+        """Entries of a vector, rows of a matrix."""
+        return len(self._data)
+
+    @property
+    def m(self) -> int:
+        """Columns; a vector is one."""
+        return self._data.shape[1] if self.RANK == 2 else 1
+
+    def get_shape(self) -> tuple[int, ...]:
+        """``shape``, by its other name."""
+        return self.shape
+
+    def to_list(self) -> list[Any]:
+        """The numbers as (nested) lists."""
+        numbers: list[Any] = self._data.tolist()
+        return numbers
+
+    def to_numpy(self) -> Numbers:
+        """A copy as an array of shape ``shape``; bf16 comes as float32."""
+        return self._data.copy()
+
+    def cast(self, dtype: ScalarLike) -> Self:
+        """The same numbers in ``dtype``: integers wrap, float to integer saturates, NaN becomes 0."""
+        scalar = scalar_of(dtype)
+        return wrap(cast(self._data, scalar), scalar)  # type: ignore[no-any-return]  # of one rank: of one class
+
+    def sum(self) -> Any:
+        """The sum of all numbers, added from the first to the last."""
+        return wrap(np.add.accumulate(self._data.ravel(), dtype=self._data.dtype)[-1], self.dtype)
+
+    def max(self) -> Any:
+        return np.fmax.reduce(self._data, axis=None).item()
+
+    def min(self) -> Any:
+        return np.fmin.reduce(self._data, axis=None).item()
+
+    def any(self) -> bool:
+        """Whether some number is not 0."""
+        return bool(self._data.any())
+
+    def all(self) -> bool:
+        """Whether no number is 0."""
+        return bool(self._data.all())
+
+    def norm_sqr(self) -> Any:
+        """The sum of the squares."""
+        return (self * self).sum()
+
+    def norm(self, eps: float = 0) -> float:
+        """The square root of the sum of the squares and ``eps``; of integers, in the default float type."""
+        square = self._in_float().norm_sqr() + eps
+        return self._rounded(math.sqrt(square) if square >= 0 else math.nan)
+
+    def norm_inv(self, eps: float = 0) -> float:
+        """``1 / norm(eps)``; infinity where that is 0."""
+        norm = self.norm(eps)
+        return self._rounded(1 / norm) if norm else math.inf
+
+    def normalized(self, eps: float = 0) -> Self:
+        """The value divided by its norm and ``eps``; NaN where both are 0."""
+        return self / (self.norm() + eps)  # type: ignore[no-any-return]  # an operator gives back the same class
+
+    def _in_float(self) -> Self:
+        return self if self.dtype.is_float else self.cast(float)
+
+    def _rounded(self, value: float) -> float:
+        return float(cast(np.asarray(value), self._in_float().dtype))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """All operators, and NumPy's element-wise functions (``numpy.sin(v)``), come here."""
+        if method != "__call__" or kwargs.keys() - {"out"} or not all(map(_is_operand, inputs)):
+            return NotImplemented  # `v += w` passes out=v: a value gets a successor instead
+        scalar = _meeting_type(inputs)
+        if ufunc is np.true_divide and not scalar.is_float:
+            scalar = scalar_of(float)
+        operands = [admit(_as_numbers(x), scalar) if _is_number(x) else cast(_as_numbers(x), scalar) for x in inputs]
+        with np.errstate(all="ignore"):  # 1 / 0 is infinity and integers wrap, as in kernels
+            if ufunc is np.matmul:
+                return wrap(_product(*operands), scalar)
+            _check_shapes(operands)
+            results = ufunc(*operands)
+        parts = tuple(_settle(x, scalar) for x in (results if isinstance(results, tuple) else (results,)))
+        return parts if isinstance(results, tuple) else parts[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
+        return self._data.copy() if dtype is None else self._data.astype(dtype)
+
+    def __bool__(self) -> NoReturn:
+        raise ArgumentError(
+            f"a {type(self).__name__} is neither true nor false: comparison is element by element",
+            hint="ask .all() or .any()",
+        )
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Any:
+        """``v[i]``, ``m[i, j]``: a number; a row ``m[i]`` and slices: vectors and matrices."""
+        try:
+            return wrap(self._data[index], self.dtype)
+        except IndexError as error:
+            raise BoundsError(f"{type(self).__name__} of shape {self.shape}: {error}") from None
+
+    def __setitem__(self, index: object, value: object) -> NoReturn:
+        self._refuse_change()
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        self._refuse_change()
+
+    def _refuse_change(self) -> NoReturn:
+        raise ArgumentError(
+            f"outside kernels a {type(self).__name__} does not change, and one read from an array is a copy",
+            hint="build a new one and store it whole: a[i] = qp.Vector([...])",
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._data.copy(), self.dtype.name)
+
+    def __repr__(self) -> str:
+        numbers = np.array2string(self._data, separator=", ").replace("\n", "")
+        return f"{type(self).__name__}({numbers}, dt={self.dtype})"
+
+
+def wrap(data: Any, dtype: Scalar) -> Any:
+    """Values of ``dtype`` as what users hold: a Python number, a Vector or a Matrix, by their rank."""
+    if not np.ndim(data):
+        return data.item()
+    made = object.__new__(_CLASSES[data.ndim])
+    made._freeze(data, dtype)  # the constructor checks what a user gave; these are values already
+    return made
+
+
+def full(shape: tuple[int, ...], value: float, dt: ScalarLike) -> Any:
+    """A vector or matrix of one number."""
+    scalar = scalar_of(dt)
+    return wrap(np.broadcast_to(admit(value, scalar), shape), scalar)
+
+
+def _restored(data: Numbers, dtype: str) -> Any:
+    return wrap(data, BY_NAME[dtype])
+
+
+def _is_number(x: object) -> bool:
+    return isinstance(x, (bool, int, float))
+
+
+def _is_operand(x: object) -> bool:
+    return isinstance(x, (bool, int, float, np.generic, np.ndarray, Elements, list, tuple))
+
+
+def _as_numbers(x: object) -> Numbers:
+    if isinstance(x, Elements):
+        return x._data  # noqa: SLF001 - the one place that looks into them
+    try:
+        return np.asarray(x)
+    except ValueError as error:  # rows of different lengths
+        raise ArgumentError(f"{x!r} is no vector and no matrix: {error}") from None
+
+
+def _dtype_of(x: object) -> Scalar:
+    """The type of an operand: that of arrays is their own, Python's numbers have the defaults."""
+    if isinstance(x, Elements):
+        return x.dtype
+    if isinstance(x, (list, tuple)) and any(isinstance(part, Elements) for part in x):
+        return _meeting_type(tuple(x))
+    numbers = _as_numbers(x)
+    if isinstance(x, (np.ndarray, np.generic)) and numbers.dtype in SCALAR_OF:
+        return SCALAR_OF[numbers.dtype]
+    return scalar_of({"b": bool, "i": int, "u": int}.get(numbers.dtype.kind, float))
+
+
+def _meeting_type(operands: tuple[Any, ...]) -> Scalar:
+    scalar = u1
+    for operand in operands:
+        scalar = promote(scalar, _dtype_of(operand))
+    return scalar
+
+
+def _check_shapes(operands: list[Numbers]) -> None:
+    shapes = {x.shape for x in operands if x.ndim}
+    if len(shapes) > 1:
+        raise ArgumentError(f"values of shapes {sorted(shapes)} cannot be combined element by element")
+
+
+def _settle(result: Any, scalar: Scalar) -> Any:
+    """A function's result in the language's types: comparisons give u1, ``sin`` of integers the default float."""
+    values = np.asarray(result)
+    if values.dtype.kind == "b":
+        return wrap(values, u1)
+    final = scalar if scalar.is_float or values.dtype == VALUES[scalar] else scalar_of(float)
+    return wrap(cast(values, final), final)
+
+
+def _product(a: Numbers, b: Numbers) -> Any:
+    """``a @ b``, each sum taken from the first term to the last."""
+    if a.shape[-1:] != b.shape[:1] or not a.ndim:
+        raise ArgumentError(f"shapes {a.shape} and {b.shape} do not go together in a product")
+    total = np.multiply.outer(a[..., 0], b[0])
+    for k in range(1, len(b)):
+        total = total + np.multiply.outer(a[..., k], b[k])
+    return total

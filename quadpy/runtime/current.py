@@ -1,0 +1,40 @@
+"""What ``qp.init`` decided for this process.  Owns: Config and the current one.  Imports: dtypes only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quadpy.dtypes import Scalar, f32, i32
+
+__all__ = ["Config", "current_config", "set_config"]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The options of ``qp.init``; what they are before it is called is what they are by default."""
+
+    arch: str = "cpu"
+    default_fp: Scalar = f32
+    default_ip: Scalar = i32
+    fast_math: bool = False
+    debug: bool = False
+    random_seed: int = 0
+    num_threads: int | None = None
+
+
+class _State:
+    config: Config = Config()
+
+
+def current_config() -> Config:
+    """The configuration in force."""
+    return _State.config
+
+
+def set_config(config: Config) -> None:
+    """Put ``config`` in force.
+
+    Arrays and fields stay valid: on the CPU their memory belongs to them alone, so neither ``qp.init`` nor
+    ``qp.reset`` takes it away.
+    """
+    _State.config = config

@@ -1,0 +1,177 @@
+"""What ndarrays and fields do alike.  Owns: DenseArray, the host's access.  Imports: leaves, hostmath, storage, NumPy."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from quadpy.dtypes import Scalar, bf16
+from quadpy.errors import ArgumentError, BoundsError
+from quadpy.hostmath import Vector
+from quadpy.hostmath.values import wrap
+from quadpy.runtime.interop import as_numpy
+from quadpy.runtime.storage import STORAGE, Numbers, admit, decode, encode
+
+__all__ = ["DenseArray", "product", "shape_of"]
+
+Index = tuple[int, ...]
+
+
+class DenseArray:
+    """Elements of one type on a grid of ``shape``, each a scalar, a vector or a matrix.
+
+    On the host ``a[i, j]`` reads a copy of one element, ``a[i, j] = v`` writes one, and ``a[None]`` is the only
+    element of an array without axes; ``numpy.asarray(a)`` shows all of the memory without a copy.
+    Shapes of NumPy arrays are ``(*shape, *element_shape)``.
+    """
+
+    __slots__ = ("dtype", "element_shape", "ndim", "shape", "size")
+
+    dtype: Scalar
+    shape: tuple[int, ...]
+    element_shape: tuple[int, ...]
+    ndim: int
+    size: int
+
+    def _describe(self, dtype: Scalar, shape: tuple[int, ...], element_shape: tuple[int, ...]) -> None:
+        self.dtype, self.shape, self.element_shape = dtype, shape, element_shape
+        self.ndim, self.size = len(shape), product(shape)
+
+    def _memory(self) -> Numbers:
+        """The memory in logical order, of shape ``(*shape, *element_shape)``, as it is stored."""
+        raise NotImplementedError
+
+    def _locate(self, index: object) -> Index:
+        """``index`` as positions; negative ones count from the end."""
+        key = self._key(index)
+        for i, extent in zip(key, self.shape, strict=True):
+            if not -extent <= i < extent:
+                raise BoundsError(f"index {key} is outside of {self!r}")
+        return key
+
+    def _key(self, index: object) -> Index:
+        if index is None:
+            index = ()
+        elif isinstance(index, Vector):
+            index = index.entries
+        try:
+            key = tuple(map(operator.index, index if isinstance(index, tuple) else (index,)))
+        except TypeError:
+            raise ArgumentError(
+                f"{index!r} is no index: the host reads and writes one element at a time",
+                hint="numpy.asarray(a) shows the same memory to NumPy, slices and all",
+            ) from None
+        if len(key) != self.ndim:
+            raise ArgumentError(f"index {key} has {len(key)} numbers, and {self!r} takes {self.ndim}")
+        return key
+
+    def __getitem__(self, index: object) -> Any:
+        stored = self._memory()[self._locate(index)]
+        return wrap(decode(stored, self.dtype), self.dtype)
+
+    def __setitem__(self, index: object, value: object) -> None:
+        self._assign(self._locate(index), value)
+
+    def fill(self, value: object) -> None:
+        """``value`` into every element: a number, or a vector or matrix of ``element_shape``."""
+        self._assign(..., value)
+
+    def _assign(self, where: Any, value: object) -> None:
+        """Write ``value``, which is broadcast where it is a number."""
+        values = admit(value, self.dtype)
+        if values.ndim and values.shape != self.element_shape:
+            raise ArgumentError(f"a value of shape {values.shape} is no element of {self!r}")
+        self._memory()[where] = encode(values, self.dtype)
+
+    def copy_from(self, other: DenseArray) -> None:
+        """All elements of ``other``, which must have the same shapes; its type may differ as in ``from_numpy``."""
+        if not isinstance(other, DenseArray):
+            raise ArgumentError(
+                f"copy_from takes an ndarray or a field, not {type(other).__name__}", hint="use from_numpy"
+            )
+        self.from_numpy(decode(other._memory(), other.dtype))
+
+    def from_numpy(self, array: Any) -> None:
+        """Copy ``array`` in; its shape must be ``(*shape, *element_shape)``.
+
+        Floats are rounded to the type; integers must fit it, and floats do not become integers by themselves.
+        """
+        source = as_numpy(array)
+        expected = self.shape + self.element_shape
+        if source.shape != expected:
+            raise ArgumentError(f"an array of shape {source.shape} does not fit {self!r}, which takes {expected}")
+        if source.dtype.kind == "f" and self.dtype.is_integral:
+            raise ArgumentError(
+                f"an array of {source.dtype} would be cut to {self.dtype}",
+                hint=f"convert it: .astype(numpy.{STORAGE[self.dtype]})",
+            )
+        self._memory()[...] = encode(admit(source, self.dtype), self.dtype)
+
+    def to_numpy(self, dtype: Any = None, *, copy: bool = True) -> Numbers:
+        """The elements as an array of shape ``(*shape, *element_shape)``; bf16 comes as float32.
+
+        ``copy=False`` gives the memory itself, and a ValueError where a conversion needs a copy.
+        """
+        values = decode(self._memory(), self.dtype)
+        if dtype is not None and np.dtype(dtype) != values.dtype:
+            values = values.astype(dtype)
+        shared = np.may_share_memory(values, self._memory())
+        if not copy and not shared:
+            raise ValueError(f"{self!r} cannot be shown as {values.dtype} without a copy")
+        return values.copy() if copy and shared else values
+
+    def to_torch(self, device: Any = None) -> Any:
+        """A copy as a tensor, on ``device`` where one is given."""
+        import torch  # type: ignore[import-not-found, unused-ignore]  # it is there where a user has it
+
+        tensor = torch.from_numpy(self.to_numpy())
+        return tensor if device is None else tensor.to(device)
+
+    def from_torch(self, tensor: Any) -> None:
+        """Copy a tensor in, from any device, as ``from_numpy`` does."""
+        self.from_numpy(tensor.detach().cpu().numpy())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
+        if copy is None:
+            copy = self.dtype == bf16 or (dtype is not None and np.dtype(dtype) != STORAGE[self.dtype])
+        return self.to_numpy(dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._shared().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, number = self._shared().__dlpack_device__()
+        return int(kind), int(number)
+
+    def _shared(self) -> Numbers:
+        if self.dtype == bf16:
+            raise BufferError("NumPy, which does the sharing, has no bf16: use to_numpy")
+        return self._memory()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def _element(self) -> str:
+        return self.dtype.name + "".join(f"x{n}" for n in self.element_shape)
+
+
+def product(extents: tuple[int, ...]) -> int:
+    count = 1
+    for extent in extents:
+        count *= extent
+    return count
+
+
+def shape_of(shape: object) -> tuple[int, ...]:
+    """An int or a sequence of them as a tuple; zero is a legal extent."""
+    try:
+        extents = tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
+    except TypeError:
+        raise ArgumentError(f"{shape!r} is no shape: give an int or a tuple of them") from None
+    if any(extent < 0 for extent in extents):
+        raise ArgumentError(f"the shape {shape!r} has a negative extent")
+    return extents

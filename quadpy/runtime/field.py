@@ -1,0 +1,203 @@
+"""Global arrays that kernels bind at compile time.  Owns: Field, Layout, field.  Imports: leaves, hostmath, the runtime's memory."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from quadpy.dtypes import BY_NAME, Scalar
+from quadpy.errors import ArgumentError, BoundsError
+from quadpy.hostmath import DType, element_of, type_of
+from quadpy.runtime.dense import DenseArray, product, shape_of
+from quadpy.runtime.memory import HOST, Buffer
+from quadpy.runtime.storage import STORAGE, Numbers
+
+__all__ = ["Field", "Layout", "Place", "field"]
+
+AXIS_NAMES: Final = "ijklmnopqrst"
+
+
+class Layout(enum.Enum):
+    """How the components of vectors and matrices lie: together (AOS), or each in an array of its own (SOA)."""
+
+    AOS = "aos"
+    SOA = "soa"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a field lies: ``start`` bytes into ``buffer``, with ``strides`` in scalars.
+
+    There is one stride an axis, and one more for the components of an element in row-major order.
+    """
+
+    buffer: Buffer
+    start: int
+    strides: tuple[int, ...]
+
+
+class Field(DenseArray):
+    """A dense global array; made by ``qp.field``, used in kernels by its name, with no parameter.
+
+    It owns its memory, so it stays valid across ``qp.init`` and ``qp.reset``.  With an ``offset``, indices
+    start there instead of at 0, and negative ones do not count from the end.
+    """
+
+    __slots__ = ("__weakref__", "_place", "_stored", "_tree", "name", "offset")
+
+    name: str
+    offset: tuple[int, ...]
+
+    def __init__(self, dtype: Scalar, element: tuple[int, ...], name: str) -> None:
+        """Without a shape; it gets one by ``span``, and memory by ``put``."""
+        self.dtype, self.element_shape, self.name = dtype, element, name
+        self._place: Place | None = None
+        self._tree: Any = None  # has bind(): the layout tree that gives out places when the first is needed
+
+    def span(self, shape: tuple[int, ...], offset: object = None, tree: Any = None) -> None:
+        """Fix the shape, and the tree that will find the place."""
+        if hasattr(self, "shape"):
+            raise ArgumentError(f"{self!r} has its shape already: place a field once, and give it no shape=")
+        origin = (0,) * len(shape) if offset is None else _offset_of(offset, len(shape))
+        self._describe(self.dtype, shape, self.element_shape)
+        self.offset, self._tree = origin, tree
+
+    def put(self, place: Place) -> None:
+        """Fix where the memory lies."""
+        item = self.dtype.nbytes
+        *axes, component = (stride * item for stride in place.strides)
+        inner = [component * product(self.element_shape[k + 1 :]) for k in range(len(self.element_shape))]
+        self._stored: Numbers = np.ndarray(
+            self.shape + self.element_shape, STORAGE[self.dtype], place.buffer.bytes, place.start, (*axes, *inner)
+        )
+        self._place = place
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("shape", "ndim", "size", "offset"):
+            raise AttributeError(
+                f"the field {self.name!r} has no {name} yet: give it a shape=, or place it: qp.root.dense(...).place(f)"
+            )
+        raise AttributeError(f"a field has no attribute {name!r}")
+
+    @property
+    def place(self) -> Place:
+        """Where the memory lies; asking for it closes the tree that the field is placed in."""
+        if self._place is None:
+            if self._tree is None:
+                raise ArgumentError(f"{self!r} has no memory", hint="give it a shape=, or place it under qp.root")
+            self._tree.bind()
+        assert self._place is not None
+        return self._place
+
+    @property
+    def pointer(self) -> int:
+        """The address of component 0 of the first element."""
+        return self.place.buffer.pointer + self.place.start
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In scalars: one an axis, then one for the components of an element in row-major order."""
+        return self.place.strides
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements, without what lies between them."""
+        return self.size * product(self.element_shape) * self.dtype.nbytes
+
+    def _memory(self) -> Numbers:
+        if self._place is None:
+            self.place  # noqa: B018 - binds the tree
+        return self._stored
+
+    def _locate(self, index: object) -> tuple[int, ...]:
+        if not any(self.offset):
+            return super()._locate(index)
+        key = self._key(index)
+        at = tuple(i - start for i, start in zip(key, self.offset, strict=True))
+        if not all(0 <= i < extent for i, extent in zip(at, self.shape, strict=True)):
+            raise BoundsError(f"index {key} is outside of {self!r}, which starts at {self.offset}")
+        return at
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Values, type, shape, offset and name travel; the copy lies in C order."""
+        stored = np.ascontiguousarray(self._memory())
+        return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored)
+
+    def __repr__(self) -> str:
+        shape = self.shape if hasattr(self, "shape") else None
+        return f"field({self._element()}, shape={shape}" + (f", name={self.name!r})" if self.name else ")")
+
+
+def field(
+    dtype: DType,
+    shape: int | tuple[int, ...] | None = None,
+    *,
+    order: str | None = None,
+    offset: int | tuple[int, ...] | None = None,
+    layout: Layout = Layout.AOS,
+    name: str = "",
+) -> Field:
+    """A field of zeros; ``dtype`` is a scalar, vector or matrix type.
+
+    Args:
+        dtype: what the elements are.
+        shape: an int or a tuple of them, ``()`` for one element, read as ``f[None]``; None for a field that
+            ``qp.root.dense(...).place(f)`` gives its shape.
+        order: the axes from the outermost to the innermost in memory: ``"ji"`` is column-major.
+        offset: the index of the first element, one int an axis.
+        layout: of the components of vectors and matrices.
+        name: shown in messages.
+
+    Raises:
+        ArgumentError: an option that does not fit the shape.
+        OutOfDeviceMemory: the memory is not there.
+    """
+    made = Field(*element_of(dtype), name)
+    if shape is None:
+        if order is not None or offset is not None or layout is not Layout.AOS:
+            raise ArgumentError(
+                "order, offset and layout need a shape", hint="give shape=, or say them where it is placed"
+            )
+        return made
+    extents = shape_of(shape)
+    made.span(extents, offset)
+    strides = _strides(extents, _order_of(order, len(extents)), product(made.element_shape), layout)
+    made.put(Place(HOST.allocate(made.nbytes), 0, strides))
+    return made
+
+
+def _strides(shape: tuple[int, ...], order: list[int], components: int, layout: Layout) -> tuple[int, ...]:
+    strides = [0] * len(shape)
+    step = components if layout is Layout.AOS else 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return (*strides, 1 if layout is Layout.AOS else step)
+
+
+def _order_of(order: str | None, ndim: int) -> list[int]:
+    names = AXIS_NAMES[:ndim]
+    if order is None:
+        return list(range(ndim))
+    if sorted(order) != sorted(names):
+        raise ArgumentError(
+            f"order={order!r} must name each of the {ndim} axes once", hint=f"for example {names[::-1]!r}"
+        )
+    return [names.index(letter) for letter in order]
+
+
+def _offset_of(offset: object, ndim: int) -> tuple[int, ...]:
+    origin = tuple(offset) if isinstance(offset, (tuple, list)) else (offset,)
+    if len(origin) != ndim or not all(isinstance(start, int) for start in origin):
+        raise ArgumentError(f"offset={offset!r} must be {ndim} integers, one an axis")
+    return origin
+
+
+def _restored(dtype: str, element: tuple[int, ...], offset: tuple[int, ...], name: str, stored: Numbers) -> Field:
+    shape = stored.shape[: len(offset)]
+    made = field(type_of(BY_NAME[dtype], element), shape, offset=offset, name=name)
+    made._memory()[...] = stored  # noqa: SLF001 - pickle's half of __reduce__
+    return made

@@ -1,0 +1,144 @@
+"""Arrays of other libraries as a launch sees them.  Owns: HostView and its keys.  Imports: leaves, storage, NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from quadpy.errors import ArgumentError
+from quadpy.runtime.storage import SCALAR_OF, Numbers
+
+__all__ = ["HostView", "TypeKey", "as_numpy", "describe_host_array", "is_wide", "type_key"]
+
+TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
+"""``("nd" or "strided", scalar name, ndim, element shape)``; one object for each type, so ``is`` compares."""
+
+
+class HostView(NamedTuple):
+    """What a launch needs to know of one array; an NDArray has the same attributes.
+
+    ``abi`` is the address of the first element, the extents, and of a strided array its strides in scalars;
+    ``pointer`` and ``nbytes`` are the range of addresses that it touches.  ``owner`` keeps the memory alive.
+    """
+
+    type_key: TypeKey
+    abi: tuple[int, ...]
+    pointer: int
+    nbytes: int
+    wide: bool
+    writable: bool
+    owner: Numbers
+
+
+@cache
+def type_key(kind: str, scalar: str, ndim: int, element: tuple[int, ...]) -> TypeKey:
+    """The one key of a type: equal types have the identical object."""
+    return (kind, scalar, ndim, element)
+
+
+def is_wide(shape: tuple[int, ...], nbytes: int) -> bool:
+    """Whether indices need 64 bits: an extent of 2^31 and more, or 4 GiB and more."""
+    return nbytes > 0xFFFFFFFF or any(extent > 0x7FFFFFFF for extent in shape)
+
+
+def describe_host_array(obj: object, element: tuple[int, ...] = ()) -> HostView:
+    """A view of ``obj``'s own memory: a NumPy array, a CPU torch tensor, a buffer, or what has DLPack on the CPU.
+
+    ``element`` is the shape of one element as the kernel declares it: the last axes of ``obj`` must match it.
+
+    Raises:
+        ArgumentError: no array of the host, an unsupported dtype or byte order, strides that split a number,
+            or last axes that are not ``element``.
+    """
+    array = obj if type(obj) is np.ndarray else as_numpy(obj)
+    shape, flags, nbytes = array.shape, array.flags, array.nbytes
+    if element:
+        axes = len(shape) - len(element)
+        if axes < 0 or shape[axes:] != element:
+            raise ArgumentError(f"an array of shape {shape} has no elements of shape {element} in its last axes")
+        shape = shape[:axes]
+    key = _key_of(array.dtype, len(shape), element)
+    if not flags.c_contiguous:
+        return _strided(array, key, shape)
+    writable = flags.writeable  # from_buffer takes nothing else, but is six times as fast as __array_interface__
+    pointer = _addressof(_from_buffer(array)) if writable else array.__array_interface__["data"][0]
+    wide = not 0 < nbytes <= 0x7FFFFFFF and is_wide(shape, nbytes)
+    return _view((key, (pointer, *shape), pointer, nbytes, wide, writable, array))
+
+
+_from_buffer: Final[Callable[[Any], ctypes.Array[ctypes.c_char]]] = (ctypes.c_char * 0).from_buffer
+_addressof: Final = ctypes.addressof
+_view: Final[Callable[[tuple[object, ...]], HostView]] = partial(tuple.__new__, HostView)  # skips the keyword handling
+
+
+@cache
+def _key_of(dtype: np.dtype[Any], ndim: int, element: tuple[int, ...]) -> TypeKey:
+    if dtype in SCALAR_OF:
+        return type_key("nd", SCALAR_OF[dtype].name, ndim, element)
+    if not dtype.isnative:
+        hint = "convert it with a.astype(a.dtype.newbyteorder('='))"
+        raise ArgumentError(f"an array of the foreign byte order {dtype.str!r} cannot be passed to a kernel", hint=hint)
+    known = ", ".join(map(str, SCALAR_OF))
+    raise ArgumentError(f"an array of {dtype} cannot be passed to a kernel", hint=f"convert it to one of {known}")
+
+
+def _strided(array: Numbers, key: TypeKey, shape: tuple[int, ...]) -> HostView:
+    _, scalar, ndim, element = key
+    item = array.itemsize
+    if any(stride % item for stride in array.strides):
+        raise ArgumentError(
+            f"the strides {array.strides} of an array are no multiples of its item size, {item} bytes",
+            hint="copy it with numpy.ascontiguousarray",
+        )
+    inner = array[(0,) * ndim] if array.size else array
+    if array.size and not inner.flags.c_contiguous:
+        raise ArgumentError(
+            f"the components of an element of shape {element} are not adjacent (strides {array.strides})",
+            hint="copy it with numpy.ascontiguousarray",
+        )
+    reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]
+    first = array.__array_interface__["data"][0]
+    low = first + sum(r for r in reach if r < 0)
+    nbytes = sum(abs(r) for r in reach) + item
+    abi = (first, *shape, *(stride // item for stride in array.strides[:ndim]))
+    # strides count scalars with a sign, so half of what a contiguous array may have fits 32 bits
+    wide = nbytes > 0x7FFFFFFF or is_wide(shape, nbytes)
+    return HostView(type_key("strided", scalar, ndim, element), abi, low, nbytes, wide, array.flags.writeable, array)
+
+
+def as_numpy(obj: object) -> Numbers:
+    """``obj`` as a NumPy array over the same memory; ArgumentError where that is impossible."""
+    if isinstance(obj, np.ndarray):
+        return obj.view(np.ndarray)
+    if type(obj).__module__.partition(".")[0] == "torch":
+        return _from_torch(obj)
+    if hasattr(obj, "__array_interface__"):
+        return np.asarray(obj)
+    try:
+        return np.asarray(memoryview(obj))  # type: ignore[arg-type]  # that is what is being asked
+    except (TypeError, ValueError):
+        pass  # no buffer, or one of a format that NumPy does not have
+    if hasattr(obj, "__dlpack__"):
+        try:
+            return np.from_dlpack(obj)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise ArgumentError(f"the {type(obj).__name__} cannot be shared through DLPack: {error}") from error
+    raise ArgumentError(
+        f"{type(obj).__name__} is no array",
+        hint="pass a qp.ndarray, a NumPy array, a CPU tensor, or an object with the buffer protocol or DLPack",
+    )
+
+
+def _from_torch(tensor: Any) -> Numbers:
+    """A CPU tensor's memory; torch itself refuses those of a device and those that record gradients."""
+    try:
+        array: Numbers = tensor.numpy()
+    except (RuntimeError, TypeError) as error:
+        raise ArgumentError(
+            f"this tensor cannot be shared with the CPU: {error}", hint="pass tensor.detach().cpu()"
+        ) from error
+    return array

@@ -1,0 +1,53 @@
+"""Memory that arrays live in.  Owns: Buffer, the Allocator protocol and host memory.  Imports: errors, NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from quadpy.errors import OutOfDeviceMemory
+
+__all__ = ["ALIGNMENT", "HOST", "Allocator", "Buffer", "HostAllocator"]
+
+ALIGNMENT: Final = 64
+"""Bytes; a cache line and the widest vector register, so that aligned vectors never straddle two lines."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """``nbytes`` bytes at the address ``pointer``, which stay there as long as this object lives.
+
+    ``bytes`` shows them to the host and keeps them alive.
+    """
+
+    pointer: int
+    nbytes: int
+    bytes: npt.NDArray[np.uint8]
+
+
+class Allocator(Protocol):
+    """Where buffers come from."""
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """``nbytes`` zero bytes, aligned to ``ALIGNMENT``; ``OutOfDeviceMemory`` where there are too few."""
+
+
+class HostAllocator:
+    """Plain memory of the process; the system hands out its zero pages as they are first touched."""
+
+    def allocate(self, nbytes: int) -> Buffer:
+        try:
+            block = np.zeros(nbytes + ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError) as error:  # ValueError: more than an address can count
+            raise OutOfDeviceMemory(
+                f"the host has no {nbytes / 2**30:.1f} GiB left for an array", hint="use a smaller shape or dtype"
+            ) from error
+        base: int = block.__array_interface__["data"][0]
+        skip = -base % ALIGNMENT
+        return Buffer(base + skip, nbytes, block[skip : skip + nbytes])
+
+
+HOST: Final = HostAllocator()

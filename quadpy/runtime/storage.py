@@ -1,0 +1,78 @@
+"""How machine numbers lie in NumPy memory.  Owns: the tables, casts and the bf16 codec.  Imports: dtypes, NumPy.
+
+NumPy has no bfloat16: its bits are stored as uint16 and its values are handed out as float32, which has them all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from quadpy import dtypes
+from quadpy.dtypes import Scalar, bf16
+from quadpy.errors import ArgumentError
+
+__all__ = ["SCALAR_OF", "STORAGE", "VALUES", "Numbers", "admit", "cast", "decode", "encode"]
+
+Numbers: TypeAlias = npt.NDArray[Any]
+
+_NAMES: Final = {"u1": "bool", "bf16": "uint16"} | {
+    s.name: f"{s.kind}{s.bits}" for s in dtypes.SCALARS if s.name not in ("u1", "bf16")
+}
+STORAGE: Final = {scalar: np.dtype(_NAMES[scalar.name]) for scalar in dtypes.SCALARS}
+VALUES: Final = STORAGE | {bf16: np.dtype(np.float32)}
+SCALAR_OF: Final = {dtype: scalar for scalar, dtype in STORAGE.items() if scalar is not bf16}
+
+
+def cast(values: Numbers, scalar: Scalar) -> Numbers:
+    """``values`` cast as a kernel casts: integers wrap, float to integer saturates, NaN becomes 0."""
+    target = VALUES[scalar]
+    if values.dtype.kind != "f" or scalar.is_float or scalar.kind == "bool":
+        with np.errstate(over="ignore"):  # an infinity is the value of a float that is too large
+            return _rounded(values.astype(target), scalar)
+    wide = np.trunc(values.astype(np.float64))
+    low, high = float(scalar.min_int), float(scalar.max_int)  # of 64 bits, high rounds up: still the first too large
+    inside = np.where((wide > low) & (wide < high), wide, 0.0).astype(target)
+    return np.where(
+        wide >= high, target.type(scalar.max_int), np.where(wide <= low, target.type(scalar.min_int), inside)
+    )
+
+
+def admit(data: object, scalar: Scalar) -> Numbers:
+    """``data`` from the host as values of ``scalar``; ArgumentError where it is not numbers or an integer does not fit."""
+    values = np.asarray(data)
+    if values.dtype.kind not in "biuf":
+        raise ArgumentError(f"cannot store {data!r} as {scalar}: it is no number, or an integer above 64 bits")
+    narrows = scalar.kind in ("int", "uint") and values.dtype.kind in "iu" and values.size
+    if narrows and not (scalar.min_int <= int(values.min()) and int(values.max()) <= scalar.max_int):
+        raise ArgumentError(
+            f"the integers {values.min()} to {values.max()} do not fit {scalar} ({scalar.min_int} to {scalar.max_int})",
+            hint=f"to wrap them, cast with .astype(numpy.{STORAGE[scalar]}) first",
+        )
+    return cast(values, scalar)
+
+
+def encode(values: Numbers, scalar: Scalar) -> Numbers:
+    """``values``, as ``cast`` or ``admit`` gave them, as they are stored."""
+    if scalar is not bf16:
+        return values
+    return (values.view(np.uint32) >> 16).astype(np.uint16)  # exact: cast has rounded them
+
+
+def decode(stored: Numbers, scalar: Scalar) -> Numbers:
+    """The values of what is ``stored``; no copy is made except for bf16."""
+    if scalar is not bf16:
+        return stored
+    return (stored.astype(np.uint32) << 16).view(np.float32)
+
+
+def _rounded(values: Numbers, scalar: Scalar) -> Numbers:
+    """float32 ``values`` rounded to the nearest bf16, ties to even; other types have no need of it."""
+    if scalar is not bf16:
+        return values
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    nearest = bits + (0x7FFF + ((bits >> 16) & 1))
+    kept = np.where(np.isnan(values), bits | 0x400000, nearest)  # rounding could carry a NaN into infinity
+    return (kept & np.uint32(0xFFFF0000)).astype(np.uint32).view(np.float32).reshape(values.shape)
