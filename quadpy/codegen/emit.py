@@ -1,0 +1,82 @@
+"""LLVM IR text in, AMDGPU code object out.  Owns: the data layout, target machines, the pass pipeline.
+
+LLVM aborts the process on what it cannot select; only its parser and verifier report errors.  What reaches this module
+must therefore be text that the lowering made with the target's own capability table.
+Imports: llvmlite, ``errors``, ``target``, ``link``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+import llvmlite.binding as llvm
+
+from quadpy.codegen.link import link_amdgpu
+from quadpy.errors import CodegenError
+from quadpy.target import TargetSpec, amd_arch
+
+__all__ = ["AMDGPU_LAYOUT", "AMDGPU_TRIPLE", "compile_amdgpu", "emit_amdgpu"]
+
+AMDGPU_TRIPLE: Final = "amdgcn-amd-amdhsa"
+AMDGPU_LAYOUT: Final = (
+    "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48"
+    "-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024"
+    "-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9"
+)
+
+
+def compile_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool = False) -> tuple[bytes, str]:
+    """The linked code object of ``ir_text`` and, where asked for, its assembly text (else an empty string).
+
+    ``ir_text`` names ``AMDGPU_LAYOUT`` and ``AMDGPU_TRIPLE`` itself: text parsed without a layout gets the wrong
+    alignments.  ``opt`` is LLVM's level, 0 to 3.  CodegenError where LLVM refuses the text, LinkError where it refers
+    to what it does not define.  Safe from any thread; llvmlite runs one call at a time.
+    """
+    obj, assembly = emit_amdgpu(ir_text, spec, opt=opt, want_asm=want_asm)
+    return link_amdgpu(obj), assembly
+
+
+def emit_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool = False) -> tuple[bytes, str]:
+    """As ``compile_amdgpu``, but the object is relocatable, as LLVM made it."""
+    if spec.family != "amdgpu":
+        raise CodegenError(f"{spec} is no AMD target")
+    amd_arch(spec.arch)  # LLVM takes an unknown name for another processor, and aborts later
+    machine = _machine(spec, opt)
+    module = _optimized(ir_text, machine, opt)
+    # Emitting rewrites a module in place, and emitting one twice aborts the process: assembly comes from a copy.
+    bitcode = module.as_bitcode() if want_asm else b""
+    obj = machine.emit_object(module)
+    if not want_asm:
+        return obj, ""
+    return obj, machine.emit_assembly(llvm.parse_bitcode(bitcode, llvm.create_context()))
+
+
+@functools.cache
+def _initialize() -> None:
+    """All targets: 1.4 ms, and llvmlite exports no way to ask for one other than the host's."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@functools.cache
+def _machine(spec: TargetSpec, opt: int) -> llvm.TargetMachine:
+    _initialize()
+    target = llvm.Target.from_triple(AMDGPU_TRIPLE)
+    return target.create_target_machine(cpu=spec.arch, features=spec.features, opt=opt)
+
+
+def _optimized(ir_text: str, machine: llvm.TargetMachine, opt: int) -> llvm.ModuleRef:
+    try:
+        # A context per module: LLVM's global one must not be used from several threads.
+        module = llvm.parse_assembly(ir_text, llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM refused the module: {error}", hint="this is a defect of quadpy") from error
+    if module.data_layout != AMDGPU_LAYOUT or module.triple != AMDGPU_TRIPLE:
+        raise CodegenError("the module does not name the data layout and triple of AMDGPU")
+    options = llvm.create_pipeline_tuning_options(speed_level=opt)
+    options.slp_vectorization = opt > 1  # off by default in llvmlite; it makes the packed f16 and f32 instructions
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
