@@ -1,0 +1,55 @@
+"""The command ``quadpy``.  Owns: main.
+
+A subcommand is a module with four names: ``NAME``, ``HELP``, ``add_arguments(parser)`` and ``run(args, out)``,
+which gives the exit status.  It parses, calls the library and prints; what fails with a ``QuadpyError`` or in the
+file system becomes a message on stderr and exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Final, Protocol, TextIO
+
+from quadpy._version import __version__
+from quadpy.cli import cache, doctor
+from quadpy.errors import QuadpyError
+
+__all__ = ["main"]
+
+
+class Subcommand(Protocol):
+    """What this package asks of its modules."""
+
+    NAME: str
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser, /) -> None: ...
+
+    def run(self, args: argparse.Namespace, out: TextIO, /) -> int: ...
+
+
+SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, cache)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; the exit status is 0 for success, 1 for a failure, 2 for a wrong command line."""
+    args = _parser().parse_args(argv)
+    run = args.run
+    try:
+        return int(run(args, sys.stdout))
+    except (QuadpyError, OSError) as error:
+        print(f"quadpy: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="quadpy", description="Kernels in Python, for AMD GPUs and every CPU.")
+    parser.add_argument("--version", action="version", version=f"quadpy {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in SUBCOMMANDS:
+        sub = commands.add_parser(command.NAME, help=command.HELP, description=command.HELP)
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    return parser

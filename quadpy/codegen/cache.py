@@ -83,6 +83,11 @@ class Cache:
         files = self._folder.files() if self._folder else []
         return CacheStats(len(files), sum(file.nbytes for file in files), self.limit)
 
+    def trouble(self) -> str:
+        """Why the folder does not take entries, and what to do; empty where it does."""
+        error = self._folder.refusal() if self._folder else None
+        return f"it cannot be written ({error.strerror}): {_HINT}" if error else ""
+
     def clear(self) -> int:
         """Remove every entry, and no other file; gives the number of bytes freed on disk."""
         self._memory.clear()
@@ -100,21 +105,14 @@ def open_cache(settings: Settings) -> Cache:
     if not settings.cache:
         return Cache(None, limit, enabled=False)
     if settings.cache_dir is not None:
-        _require(settings.cache_dir, limit)
-        return Cache(settings.cache_dir, limit)
+        cache = Cache(settings.cache_dir, limit)
+        if trouble := cache.trouble():
+            raise CacheError(f"the kernel cache in {settings.cache_dir}: {trouble}")
+        return cache
     folder = default_cache_dir(os.environ)
     if folder is None:
         _warn("there is no home folder to keep the kernel cache in")
     return Cache(folder, limit)
-
-
-def _require(folder: Path, limit: int) -> None:
-    try:
-        CacheFolder(folder, limit).make()
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(0, "no permission to write")
-    except OSError as error:
-        raise CacheError(f"the kernel cache in {folder} cannot be written: {error.strerror}", hint=_HINT) from error
 
 
 def _warn(what: str) -> None:

@@ -7,6 +7,7 @@ has lost a little work and nothing else.  Only files that carry the cache's own 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -44,6 +45,14 @@ class CacheFolder:
         """Create the folder where it is missing."""
         # Entries are code that will run: what other users may write must not be among them.
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def refusal(self) -> OSError | None:
+        """Why the folder cannot be written, found without writing to it; ``None`` where it can."""
+        try:
+            self.make()
+        except OSError as error:
+            return error
+        return None if os.access(self.path, os.W_OK | os.X_OK) else PermissionError(errno.EACCES, "no permission")
 
     def read(self, name: str) -> bytes | None:
         """The payload of ``name``.  A damaged or foreign file is removed, and counts as none."""

@@ -212,9 +212,8 @@ def test_memory_has_the_same_limit():
 
 def test_an_unwritable_folder_that_was_asked_for_is_an_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(CacheError, match=r"file.cache cannot be written") as caught:
+    with pytest.raises(CacheError, match=r"file.cache: it cannot be written .*QUADPY_CACHE_DIR"):
         open_cache(Settings(cache_dir=tmp_path / "file" / "cache"))
-    assert "QUADPY_CACHE_DIR" in caught.value.hint
 
 
 def test_a_cache_that_is_off_keeps_nothing(tmp_path):

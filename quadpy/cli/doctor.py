@@ -1,0 +1,78 @@
+"""``quadpy doctor``: what works on this machine, and why the rest does not."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from typing import Final, NamedTuple, TextIO
+
+from quadpy._version import __version__
+from quadpy.codegen.cache import open_cache
+from quadpy.errors import CacheError
+from quadpy.runtime.probe import Probe, probe_cuda, probe_hip
+from quadpy.settings import Settings, settings
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME: Final = "doctor"
+HELP: Final = "say what works on this machine, and why the rest does not"
+
+_NOTABLE: Final = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "avx512fp16", "neon", "sve")
+"""CPU features that decide how wide, and how fast, loops are; there are dozens more."""
+
+
+class Finding(NamedTuple):
+    """One subject: whether it works, and what is known of it or what to do about it."""
+
+    works: bool
+    subject: str
+    text: str
+
+
+def add_arguments(_parser: argparse.ArgumentParser) -> None:
+    """None: the doctor looks at everything."""
+
+
+def run(_args: argparse.Namespace, out: TextIO) -> int:
+    """Print one line a subject; the exit status is 0 if kernels run on the CPU."""
+    cpu = _cpu()
+    print(f"quadpy {__version__}, Python {platform.python_version()}, {platform.platform()}", file=out)
+    for works, subject, text in (cpu, _gpu(probe_hip()), _gpu(probe_cuda()), _cache(settings())):
+        print(f"  {'ok' if works else '--'}  {subject:<7} {text}", file=out)
+    return 0 if cpu.works else 1
+
+
+def _cpu() -> Finding:
+    try:
+        import llvmlite
+        import llvmlite.binding as llvm
+
+        from quadpy.codegen.host import resolve_cpu
+        from quadpy.runtime.cpu.pool import default_threads
+    except (ImportError, OSError) as error:
+        return Finding(False, "cpu", f"llvmlite cannot be imported ({error}): pip install 'llvmlite>=0.50,<0.51'")
+    name, features = resolve_cpu()
+    notable = " ".join(feature for feature in _NOTABLE if f"+{feature}" in features.split(","))
+    version = ".".join(map(str, llvm.llvm_version_info))
+    threads = settings().num_threads or default_threads()
+    return Finding(
+        True, "cpu", f"{name} ({notable}), {threads} threads; llvmlite {llvmlite.__version__}, LLVM {version}"
+    )
+
+
+def _gpu(probe: Probe) -> Finding:
+    found = "; ".join(filter(None, [*probe.devices, probe.reason, probe.binding]))
+    return Finding(probe.available, probe.backend, found)
+
+
+def _cache(knobs: Settings) -> Finding:
+    try:
+        cache = open_cache(knobs)
+    except CacheError as error:
+        return Finding(False, "cache", f"{error.message}; {error.hint}")
+    if cache.path is None:
+        return Finding(False, "cache", "off: kernels are compiled again in each process")
+    stats = cache.stats()
+    size = f"{stats.nbytes / 2**20:.1f} of {stats.limit / 2**20:.0f} MiB"
+    trouble = cache.trouble()
+    return Finding(not trouble, "cache", f"{cache.path}, {size}" + (f"; {trouble}" if trouble else ""))

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from quadpy import settings as settings_module
+from quadpy._version import __version__
+from quadpy.cli import SUBCOMMANDS, main
+from quadpy.codegen.cache import Cache, CacheKey
+from quadpy.runtime import probe
+
+DIGEST = CacheKey("ir", "cpu", "toolchain").digest()
+
+
+@pytest.fixture(autouse=True)
+def fresh_settings(monkeypatch, tmp_path):
+    """Each test has a cache folder of its own, and settings that are read anew."""
+    monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path / "cache"))
+    settings_module.settings.cache_clear()
+    yield
+    settings_module.settings.cache_clear()
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out.strip() == f"quadpy {__version__}"
+
+
+@pytest.mark.parametrize("arguments", [[], ["no-such-command"], ["cache", "burn"]])
+def test_a_wrong_command_line_is_status_2(arguments, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert "usage: quadpy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", SUBCOMMANDS, ids=lambda command: command.NAME)
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([command.NAME, "--help"])
+    assert command.HELP in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_cache_shows_its_size_and_path_and_clears(tmp_path, capsys):
+    Cache(tmp_path / "cache", 1 << 20).store(DIGEST, bytes(3 << 20 >> 2))
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out == f"1 entries, 0.8 of 256 MiB in {tmp_path / 'cache'}\n"
+    assert main(["cache", "path"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'cache'}\n"
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == f"freed 0.8 MiB in {tmp_path / 'cache'}\n"
+    assert main(["cache", "size"]) == 0
+    assert capsys.readouterr().out.startswith("0 entries")
+
+
+def test_cache_that_is_off(monkeypatch, capsys):
+    monkeypatch.setenv("QUADPY_CACHE", "0")
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out == "the kernel cache is off\n"
+
+
+def test_an_error_of_quadpy_is_a_message_and_status_1(monkeypatch, capsys):
+    monkeypatch.setenv("QUADPY_CACHE_SIZE", "huge")
+    assert main(["cache"]) == 1
+    assert "QUADPY_CACHE_SIZE='huge'" in capsys.readouterr().err
+
+
+def test_doctor_names_every_backend_and_gives_a_reason_for_each_that_is_missing(capsys):
+    assert main(["doctor"]) == 0
+    lines = {line[6:14].strip(): line for line in capsys.readouterr().out.splitlines()[1:]}
+    assert lines["cpu"].startswith("  ok")
+    assert "LLVM" in lines["cpu"]
+    assert lines["cache"].startswith("  ok")
+    for found in (probe.probe_hip(), probe.probe_cuda()):
+        assert lines[found.backend].startswith("  ok" if found.available else "  --")
+        assert found.reason in lines[found.backend]
+
+
+@pytest.mark.parametrize("find", [probe.probe_hip, probe.probe_cuda])
+def test_a_probe_has_devices_or_a_reason(find):
+    found = find()
+    assert found.available == bool(found.devices) == (not found.reason)
+
+
+@pytest.mark.parametrize(
+    ("find", "module", "package"),
+    [(probe.probe_hip, "hip", "hip-python"), (probe.probe_cuda, "cuda.bindings", "cuda-bindings")],
+)
+def test_a_probe_without_its_binding_says_what_to_install(find, module, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)  # what makes an import fail
+    found = find()
+    assert not found.available
+    assert f"{package} is not installed: pip install" in found.reason
+
+
+def test_doctor_says_how_to_mend_a_cache_folder(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert main(["doctor"]) == 0
+    assert "QUADPY_CACHE=0 to work without a cache" in capsys.readouterr().out
+
+
+def test_the_module_runs_as_a_program():
+    child = subprocess.run([sys.executable, "-m", "quadpy", "--version"], capture_output=True, text=True, check=True)
+    assert child.stdout.startswith("quadpy ")

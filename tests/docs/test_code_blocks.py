@@ -1,0 +1,49 @@
+"""Every ``python`` block of the documentation runs: in order, one program per page, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^(?P<indent> *)```python\b[^\n]*\n(?P<code>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL)
+
+
+def program(page: str) -> str:
+    """The blocks of ``page``, each on the lines where the page has it, so that errors point into the page."""
+    lines: list[str] = []
+    for block in FENCE.finditer(page):
+        lines += [""] * (page.count("\n", 0, block.start("code")) - len(lines))
+        lines += textwrap.dedent(block["code"]).splitlines()
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def pages_with_code() -> list[Path]:
+    pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    return [page for page in pages if program(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_a_page_run(page, tmp_path):
+    file = tmp_path / f"{page.stem}.py"
+    file.write_text(program(page.read_text(encoding="utf-8")), encoding="utf-8")
+    child = subprocess.run(
+        [sys.executable, "-W", "error", file.name],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 0, child.stdout + child.stderr
+
+
+def test_blocks_keep_their_lines_and_lose_their_indentation():
+    page = "# Page\n```python\na = 1\n```\ntext\n\n    ```python\n    if a:\n        b = 2\n    ```\n```text\nno\n```\n"
+    assert program(page) == "\n\na = 1\n\n\n\n\nif a:\n    b = 2\n"
