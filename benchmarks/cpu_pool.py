@@ -79,16 +79,18 @@ def main() -> None:
     empty = code.address("empty")
     dispatch = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code.address("dispatch"))
     pool.set_threads(max(2, pool.default_threads()))
-    pool.run(empty, 0, 0, 2, 1, 1)
+    pool.run(empty, 0, 0, 2, chunk=1)
     print(f"empty job, native, spinning    {seconds(lambda: dispatch(1000), 50) * 1e3:8.2f} us")
-    print(f"empty job, ctypes, spinning    {seconds(lambda: pool.run(empty, 0, 0, 2, 1, 1), 5000) * 1e6:8.2f} us")
-    print(f"empty job, ctypes, asleep      {seconds(lambda: pool.run(empty, 0, 0, 2, 1, 1), 300, 1e-3) * 1e6:8.2f} us")
+    print(f"empty job, ctypes, spinning    {seconds(lambda: pool.run(empty, 0, 0, 2, chunk=1), 5000) * 1e6:8.2f} us")
+    print(
+        f"empty job, ctypes, asleep      {seconds(lambda: pool.run(empty, 0, 0, 2, chunk=1), 300, 1e-3) * 1e6:8.2f} us"
+    )
 
     n = 1 << 26
     x, y = np.ones(n, np.float32), np.ones(n, np.float32)
     for threads in (1, 2):
         pool.set_threads(threads)
-        took = seconds(lambda: pool.run(code.address("saxpy"), x.ctypes.data, y.ctypes.data, n, 0, 4096), 9)
+        took = seconds(lambda: pool.run(code.address("saxpy"), x.ctypes.data, y.ctypes.data, n, grain=4096), 9)
         print(f"saxpy of 2^26, {threads} thread(s)     {took * 1e3:8.2f} ms {3 * x.nbytes / took / 1e9:8.1f} GB/s")
 
 

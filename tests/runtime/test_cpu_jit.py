@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -55,8 +56,10 @@ define double @f(double %x, i64 %i) {
 @pytest.mark.parametrize("name", ["sin", "system", "printf", "no_such_function"])
 def test_a_symbol_outside_the_list_is_refused_by_name(name: str) -> None:
     """``sin`` and ``system`` are in the process, and must not resolve all the same."""
-    image = compiled(f"declare double @{name}(double)\n"
-                     f"define double @f(double %x) {{\n  %y = call double @{name}(double %x)\n  ret double %y\n}}\n")
+    image = compiled(
+        f"declare double @{name}(double)\n"
+        f"define double @f(double %x) {{\n  %y = call double @{name}(double %x)\n  ret double %y\n}}\n"
+    )
     with pytest.raises(CodegenError, match=rf"\b{name}\b"):
         load_object(image)
 
@@ -66,7 +69,7 @@ def test_the_c_library_has_every_function_of_the_list() -> None:
 
 
 def test_an_unknown_address_names_what_there_is() -> None:
-    with pytest.raises(CodegenError, match="'sub'.*add"):
+    with pytest.raises(CodegenError, match=r"'sub'.*add"):
         load_object(compiled(ADD)).address("sub")
 
 
@@ -90,20 +93,18 @@ def test_equal_names_in_two_objects_do_not_meet() -> None:
 
 def test_code_goes_when_its_last_user_goes() -> None:
     def executable_maps() -> int:
-        with open("/proc/self/maps") as maps:
+        with Path("/proc/self/maps").open() as maps:
             return sum(line.split()[1].startswith("r-x") for line in maps)
 
     image = compiled(ADD)
-    kept = load_object(image)
+    load_object(image)
     gc.collect()
     before = executable_maps()
-    objects = [load_object(image) for _ in range(20)]
-    assert executable_maps() > before or len({o.address("add") for o in objects}) == 20
-    addresses = {o.address("add") for o in objects} | {kept.address("add")}
-    assert len(addresses) == 21
+    objects = [load_object(image) for _ in range(50)]
+    during = executable_maps()
     objects.clear()
     gc.collect()
-    assert executable_maps() <= before
+    assert executable_maps() <= before < during
 
 
 def test_loading_from_many_threads() -> None:

@@ -99,7 +99,7 @@ def _jit() -> llvm.LLJIT:
 
 if hasattr(os, "register_at_fork"):
     # A child forked while another thread is inside LLVM would find llvmlite's lock held for ever.
-    _lock = ffi.lib._lock
+    _lock = ffi.lib._lock  # noqa: SLF001 - llvmlite offers no other way to hold it
     os.register_at_fork(
         before=_lock.__enter__,
         after_in_parent=functools.partial(_lock.__exit__, None, None, None),

@@ -1,11 +1,6 @@
-"""The thread pool's native code, as LLVM IR text: its state, its entry, the task called over units of work.
+"""The pool's module: its entry ``qp_pool_run``, and the other parts put together.
 
-Units (iterations, or whole chunks) are cut into one contiguous *region* per thread.  A thread claims pieces from
-the front of its own region, an eighth of what is left at a time, and then goes through the others' regions in the
-same way: sweeps over the same arrays touch the same memory from the same thread, and uneven work ends together.
-
-``busy`` is held by the one caller that has the workers.  A second caller, and a task that calls back, find it
-taken and do their work themselves.
+The entry decides what a job is made of: its *units* (iterations, or whole chunks) and how many threads it is worth.
 """
 
 from __future__ import annotations
@@ -13,8 +8,11 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-from quadpy.runtime.cpu.pool_host import HostTable
-from quadpy.runtime.cpu.pool_threads import shared_ir
+from quadpy.runtime.cpu.pool_native.caller import caller_ir
+from quadpy.runtime.cpu.pool_native.hiring import HIRING_IR
+from quadpy.runtime.cpu.pool_native.hosts import HostTable
+from quadpy.runtime.cpu.pool_native.waiting import waiting_ir
+from quadpy.runtime.cpu.pool_native.worker import worker_ir
 
 __all__ = ["pool_ir"]
 
@@ -134,6 +132,10 @@ def pool_ir(host: HostTable | None) -> str:
         _STATE,
         _TASKS,
         _ENTRY.substitute(modes),
-        shared_ir(host) if host else _NOT_SHARED,
+        *(_shared_parts(host) if host else (_NOT_SHARED,)),
     )
     return "\n".join(parts)
+
+
+def _shared_parts(host: HostTable) -> tuple[str, ...]:
+    return waiting_ir(host), caller_ir(), HIRING_IR, worker_ir(host)

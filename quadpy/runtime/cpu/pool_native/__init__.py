@@ -1,0 +1,1 @@
+"""The thread pool's native code, as LLVM IR text; it imports nothing outside the standard library."""
