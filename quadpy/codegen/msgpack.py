@@ -11,7 +11,7 @@ from quadpy.errors import LinkError
 
 __all__ = ["Value", "unpack"]
 
-Value: TypeAlias = "None | bool | int | str | list[Value] | dict[str, Value]"
+Value: TypeAlias = "bool | int | str | list[Value] | dict[str, Value] | None"
 
 _DEPTH: Final = 16  # the note nests six deep; a damaged one must not exhaust the stack
 _CONSTANTS: Final = {0xC0: None, 0xC2: False, 0xC3: True}

@@ -1,0 +1,115 @@
+"""What a compiled task costs: registers, memory, occupancy, instructions; as a table and as plain data.
+
+Imports: the standard library, ``target``, ``metadata``, ``occupancy`` and ``instructions`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from quadpy.codegen.instructions import INSTRUCTION_CLASSES, instruction_mix
+from quadpy.codegen.metadata import KernelInfo, read_metadata
+from quadpy.codegen.occupancy import Occupancy, occupancy
+from quadpy.target import TargetSpec
+
+__all__ = ["TaskReport", "format_reports", "report_tasks"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """One kernel of a code object.  Sizes in bytes: scratch per thread, LDS per block, kernarg per launch.
+
+    ``hidden_args`` are the arguments that the runtime must provide; ``instructions`` counts by class, and excludes
+    functions that were not inlined.
+    """
+
+    task: str
+    target: str
+    block_dim: int
+    wave_size: int
+    vgprs: int
+    agprs: int
+    sgprs: int
+    vgpr_spills: int
+    sgpr_spills: int
+    scratch_bytes: int
+    lds_bytes: int
+    kernarg_bytes: int
+    hidden_args: tuple[str, ...]
+    occupancy: Occupancy
+    instructions: dict[str, int]
+
+    @property
+    def instruction_count(self) -> int:
+        return sum(self.instructions.values())
+
+    def to_dict(self) -> dict[str, object]:
+        """The report in types that JSON has; ``instructions`` also holds the ``total``."""
+        total = {"total": self.instruction_count, **self.instructions}
+        return {**asdict(self), "hidden_args": list(self.hidden_args), "instructions": total}
+
+
+def report_tasks(image: bytes, assembly: str, spec: TargetSpec, block_dim: int | None = None) -> tuple[TaskReport, ...]:
+    """One report per kernel of ``image``, in its order.
+
+    ``assembly`` is LLVM's text of the same module.  ``block_dim`` is the block size that occupancy is computed for;
+    None means the largest that each kernel was compiled for.
+    """
+    return tuple(_report(kernel, assembly, spec, block_dim) for kernel in read_metadata(image).kernels)
+
+
+def _report(kernel: KernelInfo, assembly: str, spec: TargetSpec, block_dim: int | None) -> TaskReport:
+    threads = block_dim or kernel.max_block_size
+    return TaskReport(
+        task=kernel.name,
+        target=str(spec),
+        block_dim=threads,
+        wave_size=kernel.wave_size,
+        vgprs=kernel.vgprs,
+        agprs=kernel.agprs,
+        sgprs=kernel.sgprs,
+        vgpr_spills=kernel.vgpr_spills,
+        sgpr_spills=kernel.sgpr_spills,
+        scratch_bytes=kernel.scratch_bytes,
+        lds_bytes=kernel.lds_bytes,
+        kernarg_bytes=kernel.kernarg_bytes,
+        hidden_args=tuple(arg.kind for arg in kernel.hidden_args),
+        occupancy=occupancy(spec, kernel, threads),
+        instructions=instruction_mix(assembly, kernel.name),
+    )
+
+
+def format_reports(reports: Sequence[TaskReport]) -> str:
+    """Two tables, one line per task: the resources, then the instructions by class."""
+    resources = [
+        ("task", "target", "block", "wave", "VGPR", "AGPR", "SGPR", "spills", "scratch", "LDS", "kernarg", "waves/SIMD", "limit"),
+        *(_resources(report) for report in reports),
+    ]  # fmt: skip
+    instructions = [
+        ("task", "target", "instructions", *INSTRUCTION_CLASSES),
+        *((r.task, r.target, str(r.instruction_count), *map(str, r.instructions.values())) for r in reports),
+    ]
+    return f"{_aligned(resources)}\n\n{_aligned(instructions)}"
+
+
+def _resources(r: TaskReport) -> tuple[str, ...]:
+    spills = r.vgpr_spills + r.sgpr_spills
+    numbers = (
+        r.block_dim, r.wave_size, r.vgprs, r.agprs, r.sgprs, spills, r.scratch_bytes, r.lds_bytes, r.kernarg_bytes
+    )  # fmt: skip
+    waves = f"{r.occupancy.waves_per_simd} of {r.occupancy.max_waves}"
+    return (r.task, r.target, *map(str, numbers), waves, r.occupancy.limited_by)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    """Columns as wide as their widest cell: the first two to the left, the rest to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(
+            cell.ljust(width) if index < 2 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
