@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from quadpy.dtypes import BY_NAME, Scalar, u1
+from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.hostmath.dtype import ScalarLike, promote, scalar_of
-from quadpy.runtime.storage import SCALAR_OF, VALUES, Numbers, admit, cast
+from quadpy.hostmath.arithmetic import Typed, apply, meeting_type
+from quadpy.hostmath.dtype import ScalarLike, scalar_of
+from quadpy.runtime.storage import SCALAR_OF, Numbers, admit, cast
 
 __all__ = ["Elements", "full", "wrap"]
 
@@ -39,8 +40,9 @@ class Elements(NDArrayOperatorsMixin):
         _CLASSES[cls.RANK] = cls
 
     def __init__(self, entries: object, dt: ScalarLike | None = None) -> None:
-        scalar = _dtype_of(entries) if dt is None else scalar_of(dt)
-        data = admit(_as_numbers(entries), scalar)
+        numbers, own = _typed(entries)
+        scalar = own if dt is None else scalar_of(dt)
+        data = admit(numbers, scalar)
         if data.ndim != self.RANK or 0 in data.shape:
             raise ArgumentError(
                 f"qp.{type(self).__name__} cannot be made of numbers of shape {data.shape}",
@@ -136,17 +138,8 @@ class Elements(NDArrayOperatorsMixin):
         """All operators, and NumPy's element-wise functions (``numpy.sin(v)``), come here."""
         if method != "__call__" or kwargs.keys() - {"out"} or not all(map(_is_operand, inputs)):
             return NotImplemented  # `v += w` passes out=v: a value gets a successor instead
-        scalar = _meeting_type(inputs)
-        if ufunc is np.true_divide and not scalar.is_float:
-            scalar = scalar_of(float)
-        operands = [admit(_as_numbers(x), scalar) if _is_number(x) else cast(_as_numbers(x), scalar) for x in inputs]
-        with np.errstate(all="ignore"):  # 1 / 0 is infinity and integers wrap, as in kernels
-            if ufunc is np.matmul:
-                return wrap(_product(*operands), scalar)
-            _check_shapes(operands)
-            results = ufunc(*operands)
-        parts = tuple(_settle(x, scalar) for x in (results if isinstance(results, tuple) else (results,)))
-        return parts if isinstance(results, tuple) else parts[0]
+        results = tuple(wrap(*result) for result in apply(ufunc, [_typed(x) for x in inputs]))
+        return results if ufunc.nout > 1 else results[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
         return self._data.copy() if dtype is None else self._data.astype(dtype)
@@ -209,62 +202,21 @@ def _restored(data: Numbers, dtype: str) -> Any:
     return wrap(data, BY_NAME[dtype])
 
 
-def _is_number(x: object) -> bool:
-    return isinstance(x, (bool, int, float))
-
-
 def _is_operand(x: object) -> bool:
     return isinstance(x, (bool, int, float, np.generic, np.ndarray, Elements, list, tuple))
 
 
-def _as_numbers(x: object) -> Numbers:
+def _typed(x: object) -> Typed:
+    """What a user gave, and its type: that of an array is its own, Python's numbers have the defaults."""
     if isinstance(x, Elements):
-        return x._data  # noqa: SLF001 - the one place that looks into them
+        return x._data, x.dtype  # noqa: SLF001 - the one place that looks into them
     try:
-        return np.asarray(x)
+        numbers = np.asarray(x)
     except ValueError as error:  # rows of different lengths
         raise ArgumentError(f"{x!r} is no vector and no matrix: {error}") from None
-
-
-def _dtype_of(x: object) -> Scalar:
-    """The type of an operand: that of arrays is their own, Python's numbers have the defaults."""
-    if isinstance(x, Elements):
-        return x.dtype
     if isinstance(x, (list, tuple)) and any(isinstance(part, Elements) for part in x):
-        return _meeting_type(tuple(x))
-    numbers = _as_numbers(x)
+        return numbers, meeting_type([_typed(part)[1] for part in x])
     if isinstance(x, (np.ndarray, np.generic)) and numbers.dtype in SCALAR_OF:
-        return SCALAR_OF[numbers.dtype]
-    return scalar_of({"b": bool, "i": int, "u": int}.get(numbers.dtype.kind, float))
-
-
-def _meeting_type(operands: tuple[Any, ...]) -> Scalar:
-    scalar = u1
-    for operand in operands:
-        scalar = promote(scalar, _dtype_of(operand))
-    return scalar
-
-
-def _check_shapes(operands: list[Numbers]) -> None:
-    shapes = {x.shape for x in operands if x.ndim}
-    if len(shapes) > 1:
-        raise ArgumentError(f"values of shapes {sorted(shapes)} cannot be combined element by element")
-
-
-def _settle(result: Any, scalar: Scalar) -> Any:
-    """A function's result in the language's types: comparisons give u1, ``sin`` of integers the default float."""
-    values = np.asarray(result)
-    if values.dtype.kind == "b":
-        return wrap(values, u1)
-    final = scalar if scalar.is_float or values.dtype == VALUES[scalar] else scalar_of(float)
-    return wrap(cast(values, final), final)
-
-
-def _product(a: Numbers, b: Numbers) -> Any:
-    """``a @ b``, each sum taken from the first term to the last."""
-    if a.shape[-1:] != b.shape[:1] or not a.ndim:
-        raise ArgumentError(f"shapes {a.shape} and {b.shape} do not go together in a product")
-    total = np.multiply.outer(a[..., 0], b[0])
-    for k in range(1, len(b)):
-        total = total + np.multiply.outer(a[..., k], b[k])
-    return total
+        return numbers, SCALAR_OF[numbers.dtype]
+    scalar = scalar_of({"b": bool, "i": int, "u": int}.get(numbers.dtype.kind, float))
+    return numbers, scalar

@@ -110,6 +110,9 @@ def _strided(array: Numbers, key: TypeKey, shape: tuple[int, ...]) -> HostView:
     return HostView(type_key("strided", scalar, ndim, element), abi, low, nbytes, wide, array.flags.writeable, array)
 
 
+_HOST_DEVICES: Final = (1, 3, 11)  # dlpack.h: kDLCPU, and the pinned memory kDLCUDAHost and kDLROCMHost
+
+
 def as_numpy(obj: object) -> Numbers:
     """``obj`` as a NumPy array over the same memory; ArgumentError where that is impossible."""
     if isinstance(obj, np.ndarray):
@@ -122,15 +125,25 @@ def as_numpy(obj: object) -> Numbers:
         return np.asarray(memoryview(obj))  # type: ignore[arg-type]  # that is what is being asked
     except (TypeError, ValueError):
         pass  # no buffer, or one of a format that NumPy does not have
-    if hasattr(obj, "__dlpack__"):
-        try:
-            return np.from_dlpack(obj)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise ArgumentError(f"the {type(obj).__name__} cannot be shared through DLPack: {error}") from error
+    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
+        return _from_dlpack(obj)
     raise ArgumentError(
         f"{type(obj).__name__} is no array",
         hint="pass a qp.ndarray, a NumPy array, a CPU tensor, or an object with the buffer protocol or DLPack",
     )
+
+
+def _from_dlpack(obj: Any) -> Numbers:
+    kind, _ = obj.__dlpack_device__()
+    if kind not in _HOST_DEVICES:
+        raise ArgumentError(
+            f"the {type(obj).__name__} lies on a device (DLPack's kind {int(kind)}), not on the host",
+            hint="copy it to the host first",
+        )
+    try:
+        return np.from_dlpack(obj)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentError(f"the {type(obj).__name__} cannot be shared through DLPack: {error}") from error
 
 
 def _from_torch(tensor: Any) -> Numbers:

@@ -1,0 +1,170 @@
+"""Fields as a user's program declares, fills and reads them, and where their elements lie."""
+
+import copy
+import ctypes
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from quadpy.dtypes import bf16, f32, f64, i8, i32
+from quadpy.errors import ArgumentError, BoundsError
+from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
+from quadpy.runtime.field import Layout, field
+from quadpy.runtime.memory import ALIGNMENT
+from quadpy.runtime.ndarray import ndarray
+
+LAYOUTS = [
+    {},
+    {"order": "ji"},
+    {"layout": Layout.SOA},
+    {"layout": Layout.SOA, "order": "ji"},
+    {"offset": (-2, 7), "order": "ji"},
+]
+
+
+def read_by_strides(f, index, component):
+    """What generated code would read: the pointer, and the strides in scalars."""
+    at = sum(i * stride for i, stride in zip((*index, component), f.strides, strict=True))
+    return ctypes.c_float.from_address(f.pointer + 4 * at).value
+
+
+@pytest.mark.parametrize("options", LAYOUTS)
+@pytest.mark.parametrize("dtype", [f32, VectorType(3, f32), MatrixType(2, 3, f32)], ids=str)
+def test_strides_lead_to_the_elements(dtype, options):
+    f = field(dtype, (3, 4), **options)
+    components = int(np.prod(f.element_shape, dtype=int))
+    values = np.arange(12 * components, dtype=np.float32).reshape(3, 4, *f.element_shape)
+    f.from_numpy(values)
+    np.testing.assert_array_equal(f.to_numpy(), values)
+    for i, j, c in itertools.product(range(3), range(4), range(components)):
+        assert read_by_strides(f, (i, j), c) == values[i, j].ravel()[c]
+    assert f.nbytes == values.nbytes
+    assert f.pointer % ALIGNMENT == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "strides"),
+    [
+        ({}, (12, 3, 1)),
+        ({"order": "ji"}, (3, 15, 1)),
+        ({"layout": Layout.SOA}, (4, 1, 20)),
+        ({"layout": Layout.SOA, "order": "ji"}, (1, 5, 20)),
+    ],
+)
+def test_strides(options, strides):
+    assert Vector.field(3, f32, (5, 4), **options).strides == strides
+
+
+def test_a_new_field_is_zero_and_says_what_it_is():
+    f = field(i32, (2, 3), name="pressure")
+    assert (f.shape, f.ndim, f.size, f.dtype, f.offset, f.element_shape, len(f)) == ((2, 3), 2, 6, i32, (0, 0), (), 2)
+    assert not f.to_numpy().any()
+    assert repr(f) == "field(i32, shape=(2, 3), name='pressure')"
+    assert field(float, 3).dtype == f32
+
+
+def test_a_scalar_field_without_axes():
+    f = field(i32, shape=())
+    f[None] = 5
+    assert (f[None], f.strides, f.shape, f.to_numpy().shape) == (5, (1,), (), ())
+
+
+def test_elements_are_read_and_written():
+    f = Matrix.field(2, 2, f32, shape=(3, 4), layout=Layout.SOA)
+    f[1, 2] = [[1, 2], [3, 4]]
+    assert f[1, 2].to_list() == [[1, 2], [3, 4]]
+    assert f[-2, -2].to_list() == [[1, 2], [3, 4]]
+    f.fill(Matrix.identity(f32, 2))
+    assert f[2, 3].trace() == 2
+    b = field(bf16, 2, order="i")
+    b[1] = 1 / 3
+    assert b[1] == 0.333984375
+
+
+def test_indices_start_at_the_offset():
+    f = field(f64, 4, offset=-2)
+    f.from_numpy(np.arange(4))
+    assert [f[i] for i in range(-2, 2)] == [0, 1, 2, 3]
+    for outside in (-3, 2):
+        with pytest.raises(BoundsError, match="starts at"):
+            f[outside]
+    assert f.offset == (-2,)
+
+
+def test_indices_outside_of_a_field():
+    f = field(f64, (4, 2), order="ji")
+    for outside in ((4, 0), (0, 2), (-5, 0)):
+        with pytest.raises(BoundsError):
+            f[outside]
+    with pytest.raises(ArgumentError):
+        f[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"order": "ij"},
+        {"order": "kjl"},
+        {"order": "iij"},
+        {"offset": 1},
+        {"offset": (1, 2)},
+        {"offset": (1, 2.5, 3)},
+        {"shape": (2, -1, 2)},
+    ],
+)
+def test_options_that_do_not_fit_the_shape(options):
+    with pytest.raises(ArgumentError):
+        field(f32, **({"shape": (2, 3, 4)} | options))
+
+
+def test_options_need_a_shape():
+    with pytest.raises(ArgumentError, match="shape"):
+        field(f32, order="i")
+
+
+def test_a_field_without_a_shape_says_what_to_do():
+    f = field(f32, name="later")
+    with pytest.raises(AttributeError, match=r"later.*shape="):
+        _ = f.shape
+    with pytest.raises(ArgumentError, match="no memory"):
+        f.fill(1)
+    with pytest.raises(AttributeError, match="no attribute 'grads'"):
+        _ = f.grads
+
+
+@pytest.mark.parametrize("options", LAYOUTS)
+def test_zero_size_fields(options):
+    f = Vector.field(2, f32, (0, 3), **options)
+    f.fill(1)
+    f.from_numpy(f.to_numpy())
+    assert (f.nbytes, f.size, f.to_numpy().shape) == (0, 0, (0, 3, 2))
+
+
+def test_fields_and_ndarrays_copy_each_other():
+    f = Vector.field(2, f32, 3, layout=Layout.SOA)
+    a = ndarray(VectorType(2, i8), 3)
+    a.from_numpy(np.arange(6).reshape(3, 2))
+    f.copy_from(a)
+    assert f.to_numpy().tolist() == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(ArgumentError, match="cut"):
+        a.copy_from(f)
+
+
+@pytest.mark.parametrize("options", LAYOUTS)
+def test_fields_travel(options):
+    f = Vector.field(2, f32, (2, 3), name="v", **options)
+    f.from_numpy(np.arange(12).reshape(2, 3, 2))
+    for other in (pickle.loads(pickle.dumps(f)), copy.deepcopy(f)):
+        assert (other.shape, other.offset, other.name, other.element_shape) == (f.shape, f.offset, "v", (2,))
+        np.testing.assert_array_equal(other.to_numpy(), f.to_numpy())
+        other.fill(0)
+        assert f.to_numpy().any()
+
+
+def test_numpy_sees_the_memory():
+    f = field(f32, (2, 3), order="ji")
+    np.asarray(f)[1, 2] = 5
+    np.from_dlpack(f)[0, 0] = 4
+    assert (f[1, 2], f[0, 0]) == (5, 4)
