@@ -1,0 +1,33 @@
+"""From traced statements to tasks: plain functions, in order.  Owns: run_passes.  Imports: ``ir`` only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from quadpy.ir.effects import effects_of
+from quadpy.ir.nodes import Kernel, ParallelTask, SerialTask, Var
+from quadpy.ir.passes.accumulate import accumulate
+from quadpy.ir.passes.demote import demote_atomics
+from quadpy.ir.passes.split_tasks import split_tasks
+
+__all__ = ["run_passes"]
+
+
+def run_passes(kernel: Kernel, slots: Mapping[Var, int]) -> Kernel:
+    """``kernel`` cut into tasks, with atomics replaced where nothing can observe it, and effects noted.
+
+    ``slots`` numbers the variables that parallel loops touch.
+    """
+    kernel = split_tasks(kernel, slots)
+    tasks = []
+    for task in kernel.tasks:
+        task = demote_atomics(task, noalias=kernel.noalias)
+        if isinstance(task, ParallelTask):
+            task = accumulate(task, kernel)
+        tasks.append(task)
+    return replace(kernel, tasks=tuple(_with_effects(task) for task in tasks))
+
+
+def _with_effects(task: SerialTask | ParallelTask) -> SerialTask | ParallelTask:
+    return replace(task, effects=effects_of(task))

@@ -1,0 +1,101 @@
+"""Atomics that nothing can observe become plain reads and writes.  Owns: demote_atomics.  Imports: ``ir`` only.
+
+``y[i] += x[i]`` in a loop over ``i`` touches each element from one iteration only; so does anything in a
+serial task, which one thread runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, TypeVar
+
+from quadpy.dtypes import u1
+from quadpy.ir.nodes import (
+    Atomic, AtomicOp, Axis, Binary, BinOp, Block, CmpOp, Compare, Element, Expr, Load, Node, ParallelTask,
+    Select, SerialTask, Stmt, Store, Var, VarRead,
+)  # fmt: skip
+from quadpy.ir.walk import map_children, walk
+
+__all__ = ["demote_atomics"]
+
+T = TypeVar("T", SerialTask, ParallelTask)
+
+_BINARY: Final = {
+    AtomicOp.ADD: BinOp.ADD, AtomicOp.SUB: BinOp.SUB, AtomicOp.MUL: BinOp.MUL, AtomicOp.MIN: BinOp.MIN,
+    AtomicOp.MAX: BinOp.MAX, AtomicOp.AND: BinOp.AND, AtomicOp.OR: BinOp.OR, AtomicOp.XOR: BinOp.XOR,
+}  # fmt: skip
+
+
+def demote_atomics(task: T, *, noalias: bool) -> T:
+    """``task`` with plain operations where each element belongs to one iteration."""
+    if isinstance(task, SerialTask):
+        arrays = {place.array for place in _places(task)} | {""}
+    elif noalias:
+        arrays = {name for name in {p.array for p in _places(task)} if _is_private(task, name)}
+    else:
+        arrays = set()
+    if not arrays:
+        return task
+    names = _Names()
+
+    def visit(node: Node) -> Node:
+        if isinstance(node, Block):
+            return map_children(Block(tuple(_expand(node.stmts, arrays, names)), span=node.span), visit)
+        return map_children(node, visit)
+
+    return map_children(task, visit)
+
+
+class _Names:
+    """Fresh names for loaded values."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def old(self, atomic: Atomic) -> Var:
+        if atomic.result is not None:
+            return atomic.result
+        self.count += 1
+        return Var(f"old${self.count}", atomic.place.type)
+
+
+def _expand(stmts: tuple[Stmt, ...], arrays: set[str], names: _Names) -> Iterator[Stmt]:
+    for stmt in stmts:
+        place = stmt.place if isinstance(stmt, Atomic) else None
+        if isinstance(stmt, Atomic) and (place.array if isinstance(place, Element) else "") in arrays:
+            yield from _plain(stmt, names.old(stmt))
+        else:
+            yield stmt
+
+
+def _plain(atomic: Atomic, old: Var) -> Iterator[Stmt]:
+    """Load, compute, store."""
+    span, place = atomic.span, atomic.place
+    yield Load(old, place, span=span)
+    before: Expr = VarRead(old, span=span)
+    if atomic.op in _BINARY:
+        value: Expr = Binary(_BINARY[atomic.op], before, atomic.value, place.type, span=span)
+    elif atomic.op is AtomicOp.CAS:
+        assert atomic.expected is not None
+        hit = Compare(CmpOp.EQ, before, atomic.expected, u1, span=span)
+        value = Select(hit, atomic.value, before, place.type, span=span)
+    else:
+        value = atomic.value
+    yield Store(place, value, span=span)
+
+
+def _places(task: SerialTask | ParallelTask) -> Iterator[Element]:
+    for node in walk(task):
+        if isinstance(node, Element):
+            yield node
+
+
+def _is_private(task: ParallelTask, array: str) -> bool:
+    """True where every access to ``array`` uses the same index, which differs from iteration to iteration."""
+    indices = {place.index for place in _places(task) if place.array == array}
+    if len(indices) != 1:
+        return False
+    (index,) = indices
+    variables = {part.var for part in index if isinstance(part, VarRead)}
+    return all(axis.var in variables for axis in task.axes)
+

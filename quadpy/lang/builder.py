@@ -1,0 +1,76 @@
+"""Where traced statements go.  Owns: Builder.  Imports: ``ir`` and leaves only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import Assign, Block, Const, Expr, Let, Load, ParamRead, Place, ShapeOf, Stmt, Var, VarRead
+from quadpy.ir.walk import walk
+from quadpy.source import Span
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """Appends statements to the innermost open block, and makes variables with names of their own."""
+
+    def __init__(self) -> None:
+        self._open: list[list[Stmt]] = [[]]
+        self._names: Counter[str] = Counter()
+        self._mutable: set[Var] = set()
+
+    def emit(self, stmt: Stmt) -> None:
+        self._open[-1].append(stmt)
+
+    @contextmanager
+    def block(self) -> Iterator[list[Stmt]]:
+        """Statements emitted inside go to the list that the ``with`` binds."""
+        stmts: list[Stmt] = []
+        self._open.append(stmts)
+        try:
+            yield stmts
+        finally:
+            self._open.pop()
+
+    def splice(self, stmts: list[Stmt]) -> None:
+        """Appends statements that were traced into a block of their own."""
+        self._open[-1].extend(stmts)
+
+    def var(self, name: str, type: Scalar, *, mutable: bool = False) -> Var:
+        """A new variable called ``name``, or ``name.1``, ``name.2``, … where that is taken."""
+        count = self._names[name]
+        self._names[name] += 1
+        var = Var(f"{name}.{count}" if count else name, type)
+        if mutable:
+            self._mutable.add(var)
+        return var
+
+    def let(self, value: Expr, name: str = "t") -> Expr:
+        """``value``, to be used any number of times: bound to a name unless it is trivial."""
+        if isinstance(value, (Const, ParamRead, ShapeOf)):
+            return value
+        if isinstance(value, VarRead) and value.var not in self._mutable:
+            return value
+        var = self.var(name, value.type)
+        self.emit(Let(var, value, span=value.span))
+        return VarRead(var, span=value.span)
+
+    def freeze(self, value: Expr) -> Expr:
+        """``value`` as it is now: bound to a name if a variable it reads may change."""
+        changes = any(isinstance(node, VarRead) and node.var in self._mutable for node in walk(value))
+        return self.let(value) if changes else value
+
+    def load(self, place: Place, span: Span, name: str = "t") -> Expr:
+        var = self.var(name, place.type)
+        self.emit(Load(var, place, span=span))
+        return VarRead(var, span=span)
+
+    def assign(self, var: Var, value: Expr, span: Span) -> None:
+        self.emit(Assign(var, value, span=span))
+
+    @staticmethod
+    def close(stmts: list[Stmt], span: Span) -> Block:
+        return Block(tuple(stmts), span=span)

@@ -1,0 +1,223 @@
+"""Calls: who is called, and what it means.  Owns: Calls.  Imports: ``ir``, ``lang``, ``mathlib`` and leaves only."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Final
+
+from quadpy.dtypes import Scalar, u1
+from quadpy.ir.nodes import Atomic, AtomicOp, Expr, Unary, UnOp
+from quadpy.lang.builtins import BUILTINS, Builtin
+from quadpy.lang.functions import Func, Functions
+from quadpy.lang.intrinsics import RULES
+from quadpy.lang.library import traced
+from quadpy.lang.ranges import Grouped, NdRange
+from quadpy.lang.state import MutableVar
+from quadpy.lang.values import ArrayRef, BoundMethod, ElementRef, Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.vecmethods import METHODS
+from quadpy.mathlib import ops
+from quadpy.mathlib.library import LibraryFunction
+from quadpy.source import Span
+
+__all__ = ["Calls"]
+
+ATOMICS: Final = {f"atomic_{op.value}": op for op in AtomicOp}
+# What Python's own functions mean in a kernel, by the name of the builtin that does the same.
+_PYTHON_NAMES: Final[dict[Any, str]] = {
+    builtins.min: "min", builtins.max: "max", builtins.abs: "abs", builtins.pow: "pow", builtins.round: "round",
+    **{getattr(math, name): name for name in BUILTINS if callable(getattr(math, name, None))},
+}  # fmt: skip
+# Python functions that run at compile time, over compile-time arguments.
+_AT_COMPILE_TIME: Final = (
+    range, zip, enumerate, len, tuple, list, reversed, sorted, sum, isinstance, hasattr, getattr, str, type, dict, set,
+)  # fmt: skip
+_OPS_UNARY: Final = {ops.sqrt: UnOp.SQRT, ops.floor: UnOp.FLOOR, ops.rint: UnOp.RINT, ops.trunc: UnOp.TRUNC,
+                     ops.abs_: UnOp.ABS}  # fmt: skip
+
+
+class Calls(Functions):
+    """Calls of builtins, types, functions and methods."""
+
+    def expr_Call(self, node: ast.Call) -> Value:
+        span, fn = self.span(node), self.expr(node.func)
+        if isinstance(fn, Builtin) and fn.__name__ in ATOMICS:
+            return self.atomic_call(ATOMICS[fn.__name__], node)
+        args = self.items(node.args)
+        kwargs: dict[str, Value] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.fail_syntax("** is not part of the kernel language", span)
+            kwargs[keyword.arg] = self.expr(keyword.value)
+        return self.call_python(fn, args, kwargs, span)
+
+    def call_python(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+        """Calls whatever ``fn`` turned out to be."""
+        if isinstance(fn, Builtin):
+            return self.call_builtin(fn.__name__, args, kwargs, span)
+        if isinstance(fn, Func):
+            return self.inline(fn, args, kwargs, span)
+        if isinstance(fn, BoundMethod):
+            return self.call_method(fn, args, kwargs, span)
+        if isinstance(fn, Scalar) or fn in (int, float, bool):
+            return self.call_type(fn, args, span)
+        if isinstance(fn, LibraryFunction):
+            return self.call_function(traced(fn), self.library_args(fn, args, span), span)
+        if getattr(fn, "__quadpy_kernel__", False):
+            self.fail_syntax("a kernel cannot call a kernel", span, "make the callee a @qp.func")
+        if self.is_hashable(fn) and fn in _PYTHON_NAMES:
+            if not any(is_runtime(a) or isinstance(a, Vec) for a in args):
+                return fn(*args, **kwargs)
+            return self.call_builtin(_PYTHON_NAMES[fn], args, kwargs, span)
+        if self.is_library and fn in (*_OPS_UNARY, ops.select, ops.bitcast, ops.copysign):
+            return self.call_op(fn, args, span)
+        made = self.construct(fn, args, kwargs, span)
+        return made if made is not None else self.call_at_compile_time(fn, args, kwargs, span)
+
+    @staticmethod
+    def is_hashable(fn: Any) -> bool:
+        return type(fn).__hash__ is not None
+
+    def call_builtin(self, name: str, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+        if name == "ndrange":
+            return NdRange.of(args, span)
+        if name == "grouped":
+            return Grouped(*args)
+        if name not in RULES:
+            self.fail_syntax(f"{name} stands on a line of its own", span)
+        try:
+            return RULES[name](self, span, *args, **kwargs)
+        except TypeError as exc:
+            if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
+                self.fail_type(f"{name}: {exc}".replace("run() ", "").replace("_rule", ""), span, BUILTINS[name].__doc__ or "")
+            raise
+
+    def call_method(self, method: BoundMethod, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+        if isinstance(method.receiver, ArrayRef):
+            self.fail_syntax(f"arrays have no {method.name}() inside a kernel", span, "call it from Python, outside")
+        try:
+            return METHODS[method.name](self, method.receiver, span, *args, **kwargs)
+        except TypeError as exc:
+            if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
+                self.fail_type(f"{method.name}: wrong arguments", span)
+            raise
+
+    def call_type(self, fn: Any, args: list[Value], span: Span) -> Value:
+        """``qp.f32(x)``, ``int(x)``: a cast; of a compile-time number still a literal of that type."""
+        type = {int: self.defaults.ip, float: self.defaults.fp, bool: u1}.get(fn, fn)
+        if len(args) != 1:
+            self.fail_type(f"a cast takes one value, not {len(args)}", span)
+        value = args[0]
+        if isinstance(value, (Vec, list, tuple)):
+            return self.vector(value, span, type)
+        if fn in (int, float, bool) and is_number(value):
+            return fn(value)
+        return self.cast(value, type, span)
+
+    def construct(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value | None:
+        """``qp.Vector([…])``, ``qp.Matrix.rows([…])`` and calls of vector types; None for all else."""
+        dtype = kwargs.get("dt", kwargs.get("dtype"))
+        kind = getattr(fn, "__quadpy_constructor__", None)
+        if kind is None:
+            return None
+        if kind == "type":  # a vector or matrix type: its shape and scalar are given
+            flat = self.flatten(args[0] if len(args) == 1 else args, span)
+            shape = fn.shape
+            count = math.prod(shape)
+            if len(flat) not in (1, count):
+                self.fail_type(f"{len(flat)} numbers for {count} components", span)
+            return self.vec_of(flat * (count if len(flat) == 1 else 1), shape, span, fn.dtype)
+        if len(args) > 1:
+            dtype = args[1]
+        scalar = {int: self.defaults.ip, float: self.defaults.fp, bool: u1}.get(dtype, dtype)
+        rows = self.vector(args[0], span, scalar)
+        return METHODS["transpose"](self, rows, span) if kind == "cols" else rows
+
+    def call_at_compile_time(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+        if fn is builtins.len and isinstance(args[0], Vec):
+            return args[0].shape[0]
+        if fn is builtins.len and isinstance(args[0], ArrayRef):
+            return self.extent(args[0], 0, span)
+        if getattr(fn, "__quadpy_expand__", False):
+            return self.inline(_expanded(fn), args, kwargs, span)
+        if fn in (builtins.any, builtins.all) and args and isinstance(args[0], Vec):
+            return METHODS[fn.__name__](self, args[0], span)
+        if fn is builtins.print:
+            self.fail_syntax("print is not part of the kernel language yet", span, "return the value and print it outside")
+        known = fn in _AT_COMPILE_TIME or getattr(fn, "__module__", "").startswith("quadpy")
+        if known and not any(is_runtime(a) or isinstance(a, Vec) for a in [*args, *kwargs.values()]):
+            return self.import_value(fn(*args, **kwargs))
+        if fn in (zip, enumerate, tuple, list, reversed, sum):
+            plain = [list(a.elems) if isinstance(a, Vec) else a for a in args]
+            if fn is builtins.sum:
+                return self.sum_of(plain[0], span)
+            return list(fn(*plain)) if fn is not tuple else tuple(*plain)
+        if fn is range:
+            self.fail_syntax("a run-time range stands in a for statement only", span)
+        if isinstance(fn, FunctionType):
+            self.fail_syntax(f"{fn.__name__} is a plain Python function", span, "decorate it with @qp.func")
+        self.fail_type(f"{shape_text(fn)} cannot be called inside a kernel", span)
+
+    def library_args(self, fn: LibraryFunction, args: list[Value], span: Span) -> tuple[Expr, ...]:
+        return tuple(self.convert(a, type, span) for a, (_, type) in zip(args, fn.params, strict=True))
+
+    def call_op(self, fn: Callable[..., Any], args: list[Value], span: Span) -> Value:
+        """A primitive of ``mathlib.ops``."""
+        if fn is ops.select:
+            return self.select(args[0], args[1], args[2], span)
+        if fn is ops.bitcast:
+            return self.bit_cast(args[0], args[1], span)
+        if fn is ops.copysign:
+            return RULES["copysign"](self, span, *args)
+        x = self.scalar(args[0], span)
+        return Unary(_OPS_UNARY[fn], x, x.type, span=span)
+
+    def atomic_call(self, op: AtomicOp, node: ast.Call) -> Value:
+        """``atomic_add(x[i], v)``: the first argument is a place."""
+        span = self.span(node)
+        wanted = 3 if op is AtomicOp.CAS else 2
+        if len(node.args) != wanted or node.keywords:
+            self.fail_type(f"atomic_{op.value} takes {wanted} arguments", span)
+        target = self.place(node.args[0])
+        values = [self.expr(arg) for arg in node.args[1:]]
+        if target is None:
+            self.fail_type(f"atomic_{op.value} needs an element of an array", self.span(node.args[0]))
+        return self.atomic(op, target, values[-1], span, expected=values[0] if op is AtomicOp.CAS else None)
+
+    def atomic(
+        self, op: AtomicOp, target: ElementRef | MutableVar, value: Value, span: Span, *, expected: Value = None,
+        wanted: bool = True,
+    ) -> Value:  # fmt: skip
+        """Read-modify-write of a place; vectors component by component.  Gives the old value if it is ``wanted``."""
+        if isinstance(target, MutableVar):
+            places: tuple[Any, ...] = tuple(self.slot(var, span) for var in target.vars)
+            shape = target.shape
+        else:
+            self.check_writable(target.array, span)
+            places = self.element_places(target, span)
+            shape = target.array.type.element if target.component is None else None
+        type = places[0].type
+        if op in (AtomicOp.AND, AtomicOp.OR, AtomicOp.XOR) and type.is_float:
+            self.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span)
+        items = self.components_for(value, len(places), type, span)
+        compare = self.components_for(expected, len(places), type, span) if expected is not None else [None] * len(places)
+        olds: list[Any] = []
+        for place, item, wanted_old in zip(places, items, compare, strict=True):
+            result = self.build.var("old", type) if wanted else None
+            self.build.emit(Atomic(op, place, item, result, wanted_old, span=span))
+            if result:
+                olds.append(self.read_var(result, span))
+        if not wanted:
+            return None
+        return Vec(shape, tuple(olds)) if shape else olds[0]
+
+
+def _expanded(fn: Any) -> Func:
+    """The ``Func`` of a plain function that the library marks with ``expand``."""
+    return _EXPANDED.setdefault(fn, Func(fn))
+
+
+_EXPANDED: dict[Any, Func] = {}

@@ -1,0 +1,269 @@
+"""Calling functions of the kernel language: inlined ones, the math library, random numbers.
+
+Owns: Func, Functions.  Imports: ``ir``, ``lang``, ``mathlib`` and leaves only.
+"""
+
+from __future__ import annotations
+
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
+from quadpy.errors import KernelSyntaxError
+from quadpy.ir.nodes import (
+    Binary, BinOp, Block, Call, CallMany, Cast, Expr, Function, Leave, ParamRead, Region, Return, VarRead,
+)  # fmt: skip
+from quadpy.lang.dependencies import text_digest
+from quadpy.lang.expressions import Expressions
+from quadpy.lang.library import library_function, required
+from quadpy.lang.names import single_assignment, stored_names
+from quadpy.lang.promotion import literal
+from quadpy.lang.source import FunctionSource
+from quadpy.lang.state import Frame, MutableVar
+from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.source import Span
+
+__all__ = ["Func", "Functions"]
+
+
+class Func:
+    """A function of the kernel language, made by ``@qp.func``: inlined where it is called."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self.source = FunctionSource(fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise KernelSyntaxError(
+            f"{self.source.name} is a @qp.func: it exists inside kernels only", self.source.span,
+            hint="call it from a kernel, or leave the decorator off to use it from Python",
+        )  # fmt: skip
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __quadpy_fingerprint__(self) -> str:
+        where = self.source
+        return f"func:{text_digest(where.file_text())}:{where.fn.__qualname__}:{where.span.line}"
+
+
+class Functions(Expressions):
+    """Calls of functions whose text the compiler reads."""
+
+    def inline(self, func: Func, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+        """The body of ``func``, here, with its parameters bound to ``args``."""
+        source = func.source
+        if any(frame.source is source for frame in self.frames):
+            raise KernelSyntaxError(
+                f"{source.name} calls itself: functions of kernels are inlined and cannot recurse", span,
+                hint="rewrite the recursion as a loop",
+            )  # fmt: skip
+        tree = source.tree
+        frame = Frame(source, {}, single_assignment(tree.body), label=f"{source.name}")
+        bound = self.bind_arguments(source, args, kwargs, span)
+        self.frames.append(frame)
+        try:
+            self.enter_parameters(bound, stored_names(tree.body), span)
+            with self.build.block() as stmts:
+                self.block(tree.body)
+        finally:
+            self.frames.pop()
+        return self.leave(frame, stmts, span)
+
+    def leave(self, frame: Frame, stmts: list[Any], span: Span) -> Value:
+        """Emits the traced body and gives what it returned."""
+        if frame.leaves:
+            self.build.emit(Region(frame.label, Block(tuple(stmts), span=span), span=span))
+        else:
+            self.build.splice(stmts)
+        if not frame.results:
+            return frame.returned
+        reads = tuple(VarRead(var, span=span) for var in frame.results)
+        return _rebuild(frame.result_shape, iter(reads))
+
+    def bind_arguments(
+        self, source: FunctionSource, args: list[Value], kwargs: dict[str, Value], span: Span
+    ) -> dict[str, Value]:
+        """Parameter names with their values, cast where the parameter is annotated with a scalar type."""
+        signature = _signature(source.fn)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as exc:
+            self.fail_type(f"{source.name}: {exc}", span)
+        bound.apply_defaults()
+        annotations = annotations_of(source.fn)
+        values: dict[str, Value] = {}
+        for name, value in bound.arguments.items():
+            scalar = {float: self.defaults.fp, int: self.defaults.ip, bool: u1}.get(
+                annotations.get(name, None), annotations.get(name)
+            )
+            if isinstance(scalar, Scalar):
+                if not (is_runtime(value) or is_number(value)):
+                    self.fail_type(f"{source.name}: {name} is {scalar}, not {shape_text(value)}", span)
+                value = self.cast(value, scalar, span)
+            values[name] = self.import_value(value)
+        return values
+
+    def enter_parameters(self, bound: dict[str, Value], stored: Any, span: Span) -> None:
+        """Binds parameters in the new frame; those that the body assigns become variables."""
+        for name, value in bound.items():
+            if isinstance(value, (list, tuple)) and value and all(is_runtime(v) or is_number(v) for v in value):
+                value = tuple(self.build.freeze(v) if is_runtime(v) else v for v in value)
+            if not (name in stored and (is_runtime(value) or is_number(value) or isinstance(value, Vec))):
+                if is_runtime(value):
+                    value = self.build.let(value, name)
+                elif isinstance(value, Vec):
+                    value = Vec(value.shape, tuple(self.build.let(e, name) for e in value.elems))
+                self.frame.env[name] = value
+                continue
+            self.declare(name, value, span)
+
+    def declare(self, name: str, value: Value, span: Span) -> None:
+        """A new variable called ``name`` that starts as ``value``."""
+        elems = value.elems if isinstance(value, Vec) else (self.scalar(value, span),)
+        variables = tuple(self.build.var(name, e.type, mutable=True) for e in elems)
+        for var, elem in zip(variables, elems, strict=True):
+            self.build.assign(var, elem, span)
+        shape = value.shape if isinstance(value, Vec) else None
+        self.frame.env[name] = MutableVar(variables, shape, not self.in_parallel, span)
+
+    def return_value(self, value: Value, span: Span) -> None:
+        """``return value`` in an inlined function."""
+        frame = self.frame
+        if self.is_library:
+            self.build.emit(Return(tuple(self.flatten(value, span)), span=span))
+            frame.returned = value
+            return
+        if frame.runtime_depth == 0 and not frame.leaves and not frame.results:
+            frame.returned, frame.has_returned = self.freeze_all(value), True
+            return
+        flat = self.flatten(value, span)
+        if not frame.results:
+            frame.result_shape = _outline(value)
+            frame.results = [self.build.var("result", e.type, mutable=True) for e in flat]
+        if len(flat) != len(frame.results) or _outline(value) != frame.result_shape:
+            self.fail_type("the returns of a function give values of one shape", span)
+        for var, item in zip(frame.results, [self.build.freeze(e) for e in flat], strict=True):
+            self.build.assign(var, self.cast(item, var.type, span), span)
+        if frame.runtime_depth:
+            frame.leaves += 1
+            if frame.leaves == 1:
+                frame.label = self.build.var(frame.label, u1).name
+            self.build.emit(Leave(frame.label, span=span))
+
+    def freeze_all(self, value: Value) -> Value:
+        if isinstance(value, (tuple, list)):
+            return type(value)(self.freeze_all(v) for v in value)
+        if isinstance(value, Vec):
+            return Vec(value.shape, tuple(self.build.freeze(e) for e in value.elems))
+        return self.build.freeze(value) if is_runtime(value) else value
+
+    def flatten(self, value: Value, span: Span) -> list[Expr]:
+        """The scalars of a number, vector, or tuple of them."""
+        if value is None:
+            return []
+        if isinstance(value, (tuple, list)):
+            return [e for item in value for e in self.flatten(item, span)]
+        if isinstance(value, Vec):
+            return list(value.elems)
+        return [self.scalar(value, span)]
+
+    def library(self, name: str, args: tuple[Expr, ...], span: Span) -> Value:
+        """A function of the math library, for operands of one float type; 16-bit floats go through f32."""
+        if args[0].type in (f16, bf16):
+            return self.in_f32(lambda *wide: self.library(name, wide, span), *args, span=span)
+        function = library_function(name, tuple(a.type for a in args))
+        if function is None:
+            self.fail_type(f"{name} is not defined for {', '.join(a.type.name for a in args)}", span)
+        return self.call_function(function, args, span)
+
+    def call_function(self, function: Function, args: tuple[Expr, ...], span: Span) -> Value:
+        """A call of a function that the kernel carries with it; several results make a tuple."""
+        for needed in required(function):
+            self.functions.setdefault(needed.name, needed)
+        if len(function.results) == 1:
+            return Call(function.name, args, function.results[0], span=span)
+        results = tuple(self.build.var("result", type) for type in function.results)
+        self.build.emit(CallMany(results, function.name, args, span=span))
+        return tuple(VarRead(var, span=span) for var in results)
+
+    def random(self, kind: str, type: Scalar, span: Span) -> Value:
+        """The next number of this iteration: Philox over (iteration, draw, task) keyed by seed and launch."""
+        self.uses_random = True
+        if self.draws is None:
+            self.draws = self.build.var("draws", u32, mutable=True)
+        draw: Expr = self.read(MutableVar((self.draws,), None, not self.in_parallel, span), span)
+        draw = self.build.let(draw, "draw")
+        self.build.assign(self.draws, Binary(BinOp.ADD, draw, literal(1, u32, span), u32, span=span), span)
+        position = self.build.let(self.loop_position or literal(0, u64, span))
+        seed, launch = (ParamRead(name, u64, span=span) for name in ("$seed", "$launch"))
+        task = literal(len(self.build._open[0]) if self.in_parallel else 0, u32, span)
+        counter = (self.cast(position, u32, span), self.high(position, span), draw, task)
+        key = (self.mixed(seed, launch, span), self.cast(launch, u32, span))
+        words = self.library("philox", (*counter, *key), span)
+        return self.random_value(kind, type, words, span)
+
+    def high(self, value: Expr, span: Span) -> Expr:
+        return self.cast(Binary(BinOp.USHR, value, literal(32, u64, span), u64, span=span), u32, span)
+
+    def mixed(self, seed: Expr, launch: Expr, span: Span) -> Expr:
+        """The low word of the seed, with the high words of seed and launch folded in."""
+        high = Binary(BinOp.XOR, self.high(seed, span), self.high(launch, span), u32, span=span)
+        return self.build.let(Binary(BinOp.XOR, self.cast(seed, u32, span), high, u32, span=span))
+
+    def random_value(self, kind: str, type: Scalar, words: Sequence[Expr], span: Span) -> Value:
+        if kind == "normal":
+            wide = f64 if type == f64 else f32
+            result = self.library(f"normal_{wide.name}", tuple(words), span)
+            return self.cast(result[0] if isinstance(result, tuple) else result, type, span)
+        if type.is_float:
+            wide = f64 if type == f64 else f32
+            used = words[:2] if wide == f64 else words[:1]
+            return self.cast(self.library(f"uniform_{wide.name}", tuple(used), span), type, span)
+        if type.bits == 64:
+            low, high = (Cast(w, u64, span=span) for w in words[:2])
+            both = Binary(BinOp.OR, low, Binary(BinOp.SHL, high, literal(32, u64, span), u64, span=span), u64, span=span)
+            return self.bit_cast(both, type, span)
+        if type == u1:
+            return self.cast(Binary(BinOp.AND, words[0], literal(1, u32, span), u32, span=span), u1, span)
+        return self.bit_cast(words[0], type, span) if type.bits == 32 else self.cast(words[0], type, span)
+
+
+@functools.cache
+def _signature(fn: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(fn)
+
+
+def annotations_of(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of ``fn`` as objects, where they were written as text too."""
+    found: dict[str, Any] = {}
+    for name, value in fn.__annotations__.items():
+        if isinstance(value, str):
+            code = fn.__code__
+            cells = dict(zip(code.co_freevars, (c.cell_contents for c in fn.__closure__ or ()), strict=False))
+            value = eval(value, fn.__globals__, cells)  # noqa: S307  (the user's own annotation)
+        found[name] = value
+    return found
+
+
+def _outline(value: Value) -> Any:
+    """The shape of a returned value: None for a scalar, a Vec's shape, a list for a tuple."""
+    if isinstance(value, (tuple, list)):
+        return [_outline(item) for item in value]
+    return value.shape if isinstance(value, Vec) else None
+
+
+def _rebuild(outline: Any, scalars: Any) -> Value:
+    if isinstance(outline, list):
+        return tuple(_rebuild(item, scalars) for item in outline)
+    if outline is None:
+        return next(scalars)
+    count = 1
+    for extent in outline:
+        count *= extent
+    return Vec(outline, tuple(next(scalars) for _ in range(count)))
+
+

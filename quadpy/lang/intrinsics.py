@@ -1,0 +1,200 @@
+"""What each builtin does in a trace.  ``RULES`` maps its name to a function of the trace, the place and the arguments.
+
+Imports: ``ir``, ``lang`` and leaves only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, Final
+
+from quadpy.dtypes import Scalar, i32, u1
+from quadpy.ir.nodes import Binary, BinOp, Intrinsic, Unary, UnOp
+from quadpy.lang.builtins import UNARY_MATH
+from quadpy.lang.functions import Functions
+from quadpy.lang.promotion import literal, promote
+from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.source import Span
+
+__all__ = ["RULES"]
+
+_ROUNDING: Final = {"floor": UnOp.FLOOR, "ceil": UnOp.CEIL, "round": UnOp.RINT, "trunc": UnOp.TRUNC}
+
+
+def _library(name: str) -> Callable[..., Value]:
+    """A math function of floats, by component; integers are converted to the default float type first."""
+
+    def run(t: Functions, span: Span, *args: Value) -> Value:
+        if any(isinstance(a, (Vec, list, tuple)) for a in args):
+            first = next(t.vector(a, span) for a in args if isinstance(a, (Vec, list, tuple)))
+            spread = [t.broadcast(a, first, span)[0] for a in args]
+            return t.map_vec(lambda *row: run(t, span, *row), *spread)
+        exprs = [t.scalar(a, span) for a in args]
+        type = reduce(promote, (e.type for e in exprs), exprs[0].type)
+        type = type if type.is_float else t.defaults.fp
+        return t.library(name, tuple(t.convert(a, type, span) for a in args), span)
+
+    return run
+
+
+def _rounding(name: str) -> Callable[..., Value]:
+    def run(t: Functions, span: Span, x: Value, dtype: Scalar | None = None) -> Value:
+        if isinstance(x, Vec):
+            return t.map_vec(lambda e: run(t, span, e, dtype), x)
+        expr = t.scalar(x, span)
+        if expr.type.is_float:
+            expr = Unary(_ROUNDING[name], expr, expr.type, span=span)
+        return expr if dtype is None else t.cast(expr, dtype, span)
+
+    return run
+
+
+def _abs(t: Functions, span: Span, x: Value) -> Value:
+    if isinstance(x, Vec):
+        return t.map_vec(lambda e: _abs(t, span, e), x)
+    if is_number(x):
+        return abs(x)
+    expr = t.scalar(x, span)
+    if expr.type.kind in ("uint", "bool"):
+        return expr
+    return Unary(UnOp.ABS, expr, expr.type, span=span)
+
+
+def _sqrt(t: Functions, span: Span, x: Value) -> Value:
+    if isinstance(x, Vec):
+        return t.map_vec(lambda e: _sqrt(t, span, e), x)
+    return t.sqrt(t.scalar(x, span), span)
+
+
+def _extreme(op: BinOp) -> Callable[..., Value]:
+    def pair(t: Functions, span: Span, a: Value, b: Value) -> Value:
+        if isinstance(a, (Vec, tuple, list)) or isinstance(b, (Vec, tuple, list)):
+            a, b = t.broadcast(a, b, span)
+            return t.map_vec(lambda x, y: pair(t, span, x, y), a, b)
+        if is_number(a) and is_number(b):
+            return min(a, b) if op is BinOp.MIN else max(a, b)
+        x, y = t.meet(a, b, span)
+        return Binary(op, x, y, x.type, span=span)
+
+    def run(t: Functions, span: Span, *args: Value) -> Value:
+        if len(args) == 1 and isinstance(args[0], (Vec, tuple, list)):
+            args = args[0].elems if isinstance(args[0], Vec) else tuple(args[0])
+        if not args:
+            t.fail_type("this needs at least one argument", span)
+        return reduce(lambda a, b: pair(t, span, a, b), args)
+
+    return run
+
+
+def _integers(op: BinOp) -> Callable[..., Value]:
+    def run(t: Functions, span: Span, a: Value, b: Value) -> Value:
+        if isinstance(a, Vec) or isinstance(b, Vec):
+            return t.map_vec(lambda x, y: run(t, span, x, y), a, b)
+        x, y = t.meet(a, b, span)
+        x, y = t.integer(x, span), t.integer(y, span)
+        return Binary(op, x, y, x.type, span=span)
+
+    return run
+
+
+def _bits(name: str) -> Callable[..., Value]:
+    def run(t: Functions, span: Span, x: Value) -> Value:
+        if isinstance(x, Vec):
+            return t.map_vec(lambda e: run(t, span, e), x)
+        expr = t.integer(t.scalar(x, span), span)
+        return Intrinsic(name, (expr,), i32, span=span)
+
+    return run
+
+
+def _ffs(t: Functions, span: Span, x: Value) -> Value:
+    """One more than the trailing zeros, or 0 for 0."""
+    if isinstance(x, Vec):
+        return t.map_vec(lambda e: _ffs(t, span, e), x)
+    expr = t.build.let(t.integer(t.scalar(x, span), span))
+    position = t.binary(ast.Add, Intrinsic("ctz", (expr,), i32, span=span), 1, span)
+    return t.select(t.compare(ast.NotEq, expr, 0, span), position, 0, span)
+
+
+def _float_intrinsic(name: str) -> Callable[..., Value]:
+    def run(t: Functions, span: Span, *args: Value) -> Value:
+        vec = next((a for a in args if isinstance(a, Vec)), None)
+        if vec is not None:
+            return t.map_vec(lambda *row: run(t, span, *row), *(t.broadcast(a, vec, span)[0] for a in args))
+        type = reduce(promote, (t.scalar(a, span).type for a in args))
+        type = type if type.is_float else t.defaults.fp
+        return Intrinsic(name, tuple(t.convert(a, type, span) for a in args), type, span=span)
+
+    return run
+
+
+def _pow(t: Functions, span: Span, x: Value, y: Value) -> Value:
+    return t.binary(ast.Pow, x, y, span)
+
+
+def _select(t: Functions, span: Span, cond: Value, a: Value, b: Value) -> Value:
+    return t.select(cond, a, b, span)
+
+
+def _cast(t: Functions, span: Span, x: Value, dtype: Scalar) -> Value:
+    return t.call_python(dtype, [x], {}, span)
+
+
+def _bit_cast(t: Functions, span: Span, x: Value, dtype: Scalar) -> Value:
+    return t.bit_cast(x, dtype, span)
+
+
+def _random(t: Functions, span: Span, dtype: Any = float) -> Value:
+    return t.random("uniform", _scalar_type(t, dtype, span), span)
+
+
+def _randn(t: Functions, span: Span, dtype: Any = float) -> Value:
+    return t.random("normal", _scalar_type(t, dtype, span), span)
+
+
+def _scalar_type(t: Functions, dtype: Any, span: Span) -> Scalar:
+    scalar = {float: t.defaults.fp, int: t.defaults.ip, bool: u1}.get(dtype, dtype)
+    if not isinstance(scalar, Scalar):
+        t.fail_type(f"a scalar type is needed, not {shape_text(dtype)}", span)
+    return scalar
+
+
+def _static(t: Functions, span: Span, x: Value) -> Value:
+    if is_runtime(x) or isinstance(x, Vec):
+        t.fail_type("static() needs a value that is known at compile time", span,
+                    "constants, shapes of fields, template parameters and static loop variables are")  # fmt: skip
+    return x
+
+
+def _static_assert(t: Functions, span: Span, cond: Value, message: str = "static assertion failed") -> None:
+    _static(t, span, cond)
+    if not cond:
+        t.fail_type(str(message), span)
+
+
+def _static_print(t: Functions, span: Span, *args: Value) -> None:
+    print(*(shape_text(a) if is_runtime(a) or isinstance(a, Vec) else a for a in args))
+
+
+def _filled(number: int) -> Callable[..., Value]:
+    def run(t: Functions, span: Span, x: Value) -> Value:
+        if isinstance(x, Vec):
+            return Vec(x.shape, (literal(number, x.type, span),) * len(x.elems))
+        return literal(number, t.scalar(x, span).type, span) if is_runtime(x) else type(x)(number)
+
+    return run
+
+
+RULES: Final[dict[str, Callable[..., Any]]] = {
+    **{name: _library(name) for name in UNARY_MATH},
+    **{name: _rounding(name) for name in _ROUNDING},
+    **{name: _library(name) for name in ("atan2", "hypot", "fmod")},
+    "abs": _abs, "sqrt": _sqrt, "popcnt": _bits("popcnt"), "clz": _bits("clz"), "ffs": _ffs, "pow": _pow,
+    "min": _extreme(BinOp.MIN), "max": _extreme(BinOp.MAX), "copysign": _float_intrinsic("copysign"),
+    "fma": _float_intrinsic("fma"), "raw_div": _integers(BinOp.RAWDIV), "raw_mod": _integers(BinOp.RAWMOD),
+    "bit_shr": _integers(BinOp.USHR), "select": _select, "cast": _cast, "bit_cast": _bit_cast,
+    "random": _random, "randn": _randn, "static": _static, "static_assert": _static_assert,
+    "static_print": _static_print, "zero": _filled(0), "one": _filled(1),
+}  # fmt: skip

@@ -1,0 +1,260 @@
+"""``for`` and ``while``: parallel at the top level, sequential inside, unrolled where static.
+
+Owns: Loops.  Imports: ``ir``, ``lang`` and leaves only.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from quadpy.dtypes import Scalar, u64
+from quadpy.ir.nodes import Axis, Binary, BinOp, Block, Expr, For, ParallelFor, Var, VarRead, While
+from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.names import single_assignment, stored_names
+from quadpy.lang.ranges import Grouped, NdRange
+from quadpy.lang.state import MutableVar
+from quadpy.lang.statements import Statements, StaticBreak, StaticContinue
+from quadpy.lang.values import ArrayRef, Value, Vec, is_runtime, shape_text
+from quadpy.source import Span
+
+__all__ = ["Loops"]
+
+_Bounds = list[tuple[Value, Value, Value]]
+
+
+class Loops(Statements):
+    """Loops."""
+
+    config: dict[str, Any]
+
+    def loop_config(self, call: ast.Call) -> None:
+        """``qp.loop_config(block_dim=128)``: for the loop that follows."""
+        span, known = self.span(call), ("block_dim", "serialize", "name", "parallelize", "block_dim_adaptive")
+        if call.args:
+            self.fail_type("loop_config takes keyword arguments only", span)
+        for keyword in call.keywords:
+            if keyword.arg not in known:
+                self.fail_type(f"loop_config has no option {keyword.arg!r}", span, f"there are {', '.join(known[:3])}")
+            value = self.expr(keyword.value)
+            if is_runtime(value):
+                self.fail_type(f"{keyword.arg} is known at compile time", span)
+            self.config[keyword.arg] = value
+        block_dim = self.config.get("block_dim")
+        if block_dim is not None and not (isinstance(block_dim, int) and 1 <= block_dim <= 1024):
+            self.fail_type(f"block_dim is a number of threads from 1 to 1024, not {block_dim!r}", span)
+
+    def stmt_For(self, node: ast.For) -> bool | None:
+        config, self.config = self.config, {}
+        if node.orelse:
+            self.fail_syntax("a loop has no else in the kernel language", self.span(node))
+        items = self.iterable(node.iter)
+        if isinstance(items, (tuple, list, range, zip, enumerate, reversed)):
+            return self.unrolled(node, items)
+        grouped = isinstance(items, Grouped)
+        bounds = self.bounds(items, self.span(node.iter))
+        if self.at_top_level() and not config.get("serialize"):
+            return self.parallel(node, bounds, grouped, config)
+        return self.sequential(node, bounds, grouped)
+
+    def iterable(self, node: ast.expr) -> Value:
+        """What the loop runs over; a run-time ``range`` comes as bounds."""
+        if isinstance(node, ast.Call) and self.static_object(node.func) is range:
+            if node.keywords:
+                self.fail_syntax("range takes no keywords", self.span(node))
+            args = self.items(node.args)
+            if not 1 <= len(args) <= 3:
+                self.fail_type(f"range takes 1 to 3 arguments, not {len(args)}", self.span(node))
+            start, stop = (0, args[0]) if len(args) == 1 else args[:2]
+            step = args[2] if len(args) == 3 else 1
+            if step == 0 and isinstance(step, int):
+                self.fail_type("the step of a range is not 0", self.span(node))
+            return _Range(start, stop, step)
+        if isinstance(node, ast.Call) and self.static_object(node.func) is BUILTINS["static"]:
+            value = self.expr(node)
+            if isinstance(value, ArrayRef):
+                self.fail_type("an array cannot be unrolled", self.span(node))
+            return list(value)
+        value = self.expr(node)
+        return list(value.elems) if isinstance(value, Vec) else value
+
+    def bounds(self, items: Value, span: Span) -> _Bounds:
+        """Start, stop and step of each axis."""
+        if isinstance(items, Grouped):
+            items = items.over
+        if isinstance(items, _Range):
+            return [(items.start, items.stop, items.step)]
+        if isinstance(items, NdRange):
+            return [(a, b, 1) for a, b in items.bounds]
+        if isinstance(items, ArrayRef):
+            offsets = items.offset or (0,) * items.type.ndim
+            extents = [self.extent(items, axis, span) for axis in range(items.type.ndim)]
+            return [(o, self.binary(ast.Add, e, o, span) if o else e, 1) for o, e in zip(offsets, extents, strict=True)]
+        self.fail_type(f"a loop cannot run over {shape_text(items)}", span,
+                       "there are range, qp.ndrange, qp.grouped, arrays, and qp.static(…) of a Python sequence")  # fmt: skip
+
+    def axis_type(self, bounds: tuple[Value, ...], span: Span) -> Scalar:
+        for bound in bounds:
+            if is_runtime(bound) and bound.type.is_float or isinstance(bound, float):
+                self.fail_type("the bounds of a loop are integers", span, "cast them: qp.i32(...)")
+        return self.wide_enough([b.type for b in bounds if is_runtime(b)])
+
+    def axes(self, names: list[str], bounds: _Bounds, span: Span) -> list[Axis]:
+        """One axis a loop variable."""
+        made = []
+        for name, ends in zip(names, bounds, strict=True):
+            type = self.axis_type(ends, span)
+            start, stop, step = (self.build.freeze(self.convert(end, type, span)) for end in ends)
+            made.append(Axis(self.build.var(name, type), start, stop, step, span=span))
+        return made
+
+    def target_names(self, node: ast.For, count: int, grouped: bool) -> list[str]:
+        """The names of the loop variables; one name stands for all of them where the loop is grouped."""
+        target = node.target
+        if isinstance(target, ast.Name):
+            if not grouped and count > 1:
+                self.fail_type(f"this loop has {count} indices and one name", self.span(target),
+                               "name each index, or loop over qp.grouped(…)")  # fmt: skip
+            return [target.id] * count
+        if not isinstance(target, ast.Tuple) or not all(isinstance(e, ast.Name) for e in target.elts):
+            self.fail_syntax("a loop variable is a name or a tuple of names", self.span(target))
+        names = [e.id for e in target.elts if isinstance(e, ast.Name)]
+        if len(names) != count or grouped:
+            self.fail_type(f"this loop has {count} indices, not {len(names)}", self.span(target))
+        return names
+
+    def bind_axes(self, node: ast.For, variables: list[Var], grouped: bool) -> None:
+        """The loop variables in the body; those that the body assigns are variables of their own."""
+        span, reads = self.span(node.target), [VarRead(v, span=self.span(node.target)) for v in variables]
+        stored = stored_names(node.body)
+        if grouped:
+            assert isinstance(node.target, ast.Name)
+            self.bind_index(node.target.id, Vec((len(reads),), tuple(reads)), stored, span)
+            return
+        names = [node.target] if isinstance(node.target, ast.Name) else node.target.elts  # type: ignore[attr-defined]
+        for name, read in zip(names, reads, strict=True):
+            self.bind_index(name.id, read, stored, span)
+
+    def bind_index(self, name: str, value: Value, stored: Any, span: Span) -> None:
+        if name in stored:
+            self.declare(name, value, span)
+        else:
+            self.frame.env[name] = value
+
+    def parallel(self, node: ast.For, bounds: _Bounds, grouped: bool, config: dict[str, Any]) -> None:
+        """A top-level loop: what its body binds is private to an iteration."""
+        span, frame = self.span(node), self.frame
+        axes = self.axes(self.target_names(node, len(bounds), grouped), bounds, span)
+        env, singles, draws = dict(frame.env), frame.singles, self.draws
+        frame.singles, self.draws = single_assignment(node.body), None
+        frame.loops.append("parallel")
+        self.in_parallel, self.loop_position = True, self.position(axes, span)
+        try:
+            with self.build.block() as stmts:
+                self.bind_axes(node, [axis.var for axis in axes], grouped)
+                self.block(node.body)
+        finally:
+            self.in_parallel, self.loop_position = False, None
+            frame.loops.pop()
+            frame.env, frame.singles, self.draws = env, singles, draws
+        body = Block(tuple(stmts), span=span)
+        self.build.emit(ParallelFor(tuple(axes), body, config.get("block_dim"), config.get("name"), span=span))
+
+    def position(self, axes: list[Axis], span: Span) -> Expr:
+        """The number of an iteration, for random numbers: the indices, row-major."""
+        total: Expr | None = None
+        for axis in axes:
+            index = self.cast(VarRead(axis.var, span=span), u64, span)
+            if total is None:
+                total = index
+                continue
+            start = self.cast(axis.start, u64, span)
+            extent = Binary(BinOp.SUB, self.cast(axis.stop, u64, span), start, u64, span=span)
+            offset = Binary(BinOp.SUB, index, start, u64, span=span)
+            total = Binary(BinOp.ADD, Binary(BinOp.MUL, total, extent, u64, span=span), offset, u64, span=span)
+        assert total is not None
+        return total
+
+    def sequential(self, node: ast.For, bounds: _Bounds, grouped: bool) -> None:
+        """A loop of one thread: nested loops, one an axis."""
+        span, frame = self.span(node), self.frame
+        if len(bounds) > 1 and self.leaves_loop(node):
+            self.fail_syntax("break of a loop with several indices", span, "nest loops over range")
+        axes = self.axes(self.target_names(node, len(bounds), grouped), bounds, span)
+        before = dict(frame.env)
+        frame.runtime_depth += 1
+        frame.loops.append("runtime")
+        try:
+            with self.build.block() as stmts:
+                self.bind_axes(node, [axis.var for axis in axes], grouped)
+                self.block(node.body)
+        finally:
+            frame.runtime_depth -= 1
+            frame.loops.pop()
+        self.forget(before)
+        loop: Any = Block(tuple(stmts), span=span)
+        for axis in reversed(axes):
+            body = loop if isinstance(loop, Block) else Block((loop,), span=span)
+            loop = For(axis.var, axis.start, axis.stop, axis.step, body, span=span)
+        self.build.emit(loop)
+
+    def forget(self, before: dict[str, Any]) -> None:
+        """Ends the bindings that a loop made, but for variables, which live in the function."""
+        frame = self.frame
+        kept = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) and n not in before}
+        frame.env = {**before, **kept}
+
+    @staticmethod
+    def leaves_loop(node: ast.For) -> bool:
+        """True where a ``break`` belongs to this loop."""
+        stack: list[ast.AST] = list(node.body)
+        while stack:
+            current = stack.pop()
+            if isinstance(current, ast.Break):
+                return True
+            if not isinstance(current, (ast.For, ast.While)):
+                stack += ast.iter_child_nodes(current)
+        return False
+
+    def unrolled(self, node: ast.For, items: Value) -> bool:
+        """A loop at compile time; True where its body returned."""
+        frame = self.frame
+        frame.loops.append(f"static{frame.runtime_depth}")
+        try:
+            for item in items:
+                self.bind_static(node.target, item)
+                try:
+                    if self.block(node.body):
+                        return True
+                except StaticContinue:
+                    continue
+                except StaticBreak:
+                    break
+        finally:
+            frame.loops.pop()
+        return False
+
+    def stmt_While(self, node: ast.While) -> None:
+        if node.orelse:
+            self.fail_syntax("a loop has no else in the kernel language", self.span(node))
+        span, frame = self.span(node), self.frame
+        before = dict(frame.env)
+        frame.runtime_depth += 1
+        frame.loops.append("runtime")
+        try:
+            with self.build.block() as head:
+                cond = self.truth(self.expr(node.test), span)
+            with self.build.block() as body:
+                self.block(node.body)
+        finally:
+            frame.runtime_depth -= 1
+            frame.loops.pop()
+        self.forget(before)
+        self.build.emit(While(Block(tuple(head), span=span), cond, Block(tuple(body), span=span), span=span))
+
+
+class _Range:
+    """A ``range`` whose bounds may be run-time values."""
+
+    def __init__(self, start: Value, stop: Value, step: Value) -> None:
+        self.start, self.stop, self.step = start, stop, step

@@ -1,0 +1,69 @@
+"""How a function uses its names, read off its syntax before tracing.  Imports: the standard library only."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["single_assignment", "stored_names"]
+
+
+def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
+    """How often each name is assigned below ``nodes``; an augmented assignment counts twice."""
+    counts: Counter[str] = Counter()
+    for node in nodes:
+        for sub in ast.walk(node):
+            if isinstance(sub, ast.Name) and isinstance(sub.ctx, ast.Store):
+                counts[sub.id] += 1
+            if isinstance(sub, ast.AugAssign) and isinstance(sub.target, ast.Name):
+                counts[sub.target.id] += 1
+    return counts
+
+
+def single_assignment(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that are assigned once and read only after that, in the same block or below it.
+
+    They need no variable: the value itself can be bound to the name.
+    """
+    counts = stored_names(body)
+    once = {name for name, count in counts.items() if count == 1}
+    loads: Counter[str] = Counter(
+        sub.id for node in body for sub in ast.walk(node) if isinstance(sub, ast.Name) and isinstance(sub.ctx, ast.Load)
+    )
+    return frozenset(
+        name
+        for block in _blocks(body)
+        for position, stmt in enumerate(block)
+        for name in _assigned_here(stmt)
+        if name in once and _loads_after(block[position + 1 :], name) == loads[name]
+    )
+
+
+def _blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    yield body
+    for stmt in body:
+        for field in ("body", "orelse"):
+            inner = getattr(stmt, field, None)
+            if inner:
+                yield from _blocks(inner)
+
+
+def _assigned_here(stmt: ast.stmt) -> Iterator[str]:
+    targets: Sequence[ast.expr] = ()
+    if isinstance(stmt, ast.Assign):
+        targets = stmt.targets
+    elif isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
+        targets = (stmt.target,)
+    for target in targets:
+        for sub in ast.walk(target):
+            if isinstance(sub, ast.Name) and isinstance(sub.ctx, ast.Store):
+                yield sub.id
+
+
+def _loads_after(stmts: Iterable[ast.stmt], name: str) -> int:
+    return sum(
+        isinstance(sub, ast.Name) and sub.id == name and isinstance(sub.ctx, ast.Load)
+        for stmt in stmts
+        for sub in ast.walk(stmt)
+    )

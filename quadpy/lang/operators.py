@@ -1,0 +1,272 @@
+"""Operators over scalars, vectors and compile-time numbers.  Owns: Operators.  Imports: ``ir``, ``lang``, leaves."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+from quadpy.dtypes import Scalar, f32, u1
+from quadpy.errors import KernelValueError
+from quadpy.ir.nodes import Binary, BinOp, BitCast, Cast, CmpOp, Compare, Const, Expr, Select, Unary, UnOp
+from quadpy.lang.promotion import literal, promote
+from quadpy.lang.state import State
+from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.source import Span
+
+__all__ = ["Operators"]
+
+_PYTHON: Final[dict[type[ast.AST], Callable[..., Any]]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.MatMult: operator.matmul,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+_ARITHMETIC: Final = {
+    ast.Add: BinOp.ADD, ast.Sub: BinOp.SUB, ast.Mult: BinOp.MUL, ast.Div: BinOp.DIV,
+    ast.FloorDiv: BinOp.FLOORDIV, ast.Mod: BinOp.MOD,
+}  # fmt: skip
+_BITS: Final = {ast.BitAnd: BinOp.AND, ast.BitOr: BinOp.OR, ast.BitXor: BinOp.XOR}
+_SHIFTS: Final = {ast.LShift: BinOp.SHL, ast.RShift: BinOp.SHR}
+_COMPARE: Final = {
+    ast.Eq: CmpOp.EQ, ast.NotEq: CmpOp.NE, ast.Lt: CmpOp.LT, ast.LtE: CmpOp.LE, ast.Gt: CmpOp.GT, ast.GtE: CmpOp.GE,
+}  # fmt: skip
+_LARGEST_UNROLLED_POWER: Final = 64
+
+
+class Operators(State):
+    """What ``+``, ``<``, ``@``, casts and ``select`` mean."""
+
+    def scalar(self, value: Value, span: Span) -> Expr:
+        """A run-time scalar of ``value``; a literal takes its default type."""
+        if is_runtime(value):
+            return value
+        if is_number(value):
+            return literal(value, self.defaults.of(value), span)
+        self.fail_type(f"a number is needed here, not {shape_text(value)}", span)
+
+    def cast(self, value: Value, type: Scalar, span: Span) -> Expr:
+        """``value`` converted to ``type``; a literal is converted once, from its exact value."""
+        if is_number(value):
+            whole = isinstance(value, float) and not type.is_float and type != u1
+            return literal(int(value) if whole and value == value and abs(value) < 2**64 else value, type, span)
+        expr = self.scalar(value, span)
+        return expr if expr.type == type else Cast(expr, type, span=span)
+
+    def meet(self, a: Value, b: Value, span: Span) -> tuple[Expr, Expr]:
+        """Both operands in the type in which they meet."""
+        type_a = a.type if is_runtime(a) else self.defaults.of(a)
+        type_b = b.type if is_runtime(b) else self.defaults.of(b)
+        type = promote(type_a, type_b)
+        return self.convert(a, type, span), self.convert(b, type, span)
+
+    def convert(self, value: Value, type: Scalar, span: Span) -> Expr:
+        """An implicit conversion: as ``cast``, but a literal must fit."""
+        return literal(value, type, span) if is_number(value) else self.cast(value, type, span)
+
+    def unary(self, op: type[ast.unaryop], value: Value, span: Span) -> Value:
+        if isinstance(value, Vec):
+            return self.map_vec(lambda e: self.unary(op, e, span), value)
+        if not is_runtime(value):
+            if op is ast.Not:
+                return not value
+            if is_number(value):
+                return {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[op](value)  # type: ignore[index]
+            self.fail_type(f"this operator needs a number, not {shape_text(value)}", span)
+        if op is ast.Not:
+            return Unary(UnOp.NOT, self.cast(value, u1, span), u1, span=span)
+        if op is ast.UAdd:
+            return value
+        if op is ast.Invert:
+            if value.type.is_float:
+                self.fail_type(f"~ needs an integer, not {value.type}", span, "bit_cast it to an integer first")
+            return Unary(UnOp.NOT, value, value.type, span=span)
+        number = self.cast(value, self.defaults.ip, span) if value.type == u1 else value
+        return Unary(UnOp.NEG, number, number.type, span=span)
+
+    def map_vec(self, f: Callable[..., Value], *vecs: Value) -> Vec:
+        """``f`` over the components of vectors of one shape; scalars are broadcast."""
+        shape = next(v.shape for v in vecs if isinstance(v, Vec))
+        count = len(next(v.elems for v in vecs if isinstance(v, Vec)))
+        span = self.frame.source.span
+        columns = [v.elems if isinstance(v, Vec) else (v,) * count for v in vecs]
+        return Vec(shape, tuple(self.build.let(self.scalar(f(*row), span)) for row in zip(*columns, strict=True)))
+
+    def binary(self, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+        """``a op b``; vectors go component by component."""
+        if op is ast.MatMult:
+            return self.matmul(a, b, span)
+        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list, int)) and op in (ast.Add, ast.Mult):
+            return _PYTHON[op](a, b)
+        if isinstance(a, (Vec, tuple, list)) or isinstance(b, (Vec, tuple, list)):
+            a, b = self.broadcast(a, b, span)
+            return self.map_vec(lambda x, y: self.binary(op, x, y, span), a, b)
+        if not is_runtime(a) and not is_runtime(b):
+            return self.fold(op, a, b, span)
+        for value in (a, b):
+            if not (is_runtime(value) or is_number(value)):
+                self.fail_type(f"this operator needs numbers or vectors, not {shape_text(value)}", span)
+        return self.runtime_binary(op, a, b, span)
+
+    def fold(self, op: type[ast.AST], a: Value, b: Value, span: Span) -> Value:
+        """Compile-time arithmetic, as Python does it."""
+        try:
+            return _PYTHON[op](a, b)
+        except ZeroDivisionError:
+            if op is not ast.Div and isinstance(a, int) and isinstance(b, int):
+                return 0  # as at run time: x // 0 and x % 0 are 0
+            x, y = self.convert(a, self.defaults.fp, span), self.convert(b, self.defaults.fp, span)
+            return Binary(BinOp.DIV, x, y, self.defaults.fp, span=span)
+        except (TypeError, ValueError, OverflowError) as exc:
+            self.fail_type(str(exc), span)
+
+    def runtime_binary(self, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+        if op is ast.Pow:
+            return self.power(a, b, span)
+        if op in _SHIFTS:
+            x = self.integer(self.scalar(a, span), span)
+            y = self.convert(b, x.type, span) if is_number(b) else self.integer(b, span)
+            if y.type != x.type:
+                y = self.shift_count(y, x.type, span)
+            return Binary(_SHIFTS[op], x, y, x.type, span=span)
+        x, y = self.meet(a, b, span)
+        if op in _BITS:
+            if x.type.is_float:
+                self.fail_type(f"bit operators need integers, not {x.type}", span)
+            return Binary(_BITS[op], x, y, x.type, span=span)
+        if x.type == u1:
+            x, y = self.cast(x, self.defaults.ip, span), self.cast(y, self.defaults.ip, span)
+        if op is ast.Div and not x.type.is_float:
+            x, y = self.cast(x, self.defaults.fp, span), self.cast(y, self.defaults.fp, span)
+        if x.type.is_float and op in (ast.FloorDiv, ast.Mod):
+            return self.library("py_floordiv" if op is ast.FloorDiv else "py_mod", (x, y), span)
+        return Binary(_ARITHMETIC[op], x, y, x.type, span=span)
+
+    def shift_count(self, count: Expr, type: Scalar, span: Span) -> Expr:
+        """A shift count in the type of what is shifted; counts that it cannot hold stay huge or negative."""
+        if count.type.bits <= type.bits:
+            return self.cast(count, type, span)
+        count = self.build.let(count)
+        limit = literal(type.bits, count.type, span)
+        huge = Compare(CmpOp.GE, count, limit, u1, span=span)
+        if count.type.kind == "int":
+            negative = Compare(CmpOp.LT, count, literal(0, count.type, span), u1, span=span)
+            huge_or_negative: Expr = Binary(BinOp.OR, huge, negative, u1, span=span)
+        else:
+            huge_or_negative = huge
+        return Select(huge_or_negative, literal(type.bits, type, span), self.cast(count, type, span), type, span=span)
+
+    def integer(self, value: Expr, span: Span) -> Expr:
+        if value.type.is_float:
+            self.fail_type(f"an integer is needed here, not {value.type}", span)
+        return self.cast(value, self.defaults.ip, span) if value.type == u1 else value
+
+    def power(self, a: Value, b: Value, span: Span) -> Value:
+        """``a ** b``: by repeated squaring for an integer ``b``, else the library's ``pow``."""
+        if isinstance(b, int) and abs(b) <= _LARGEST_UNROLLED_POWER:
+            base = self.scalar(a, span)
+            if not base.type.is_float and b < 0:
+                base = self.cast(base, self.defaults.fp, span)
+            return self.small_power(base, b, span)
+        x, y = self.scalar(a, span), self.scalar(b, span)
+        if not y.type.is_float:
+            from quadpy import mathfuncs
+
+            return self.call_python(mathfuncs.integer_power, [x, y], {}, span)
+        x, y = self.meet(x, y, span)
+        return self.library("pow", (x, y), span)
+
+    def small_power(self, base: Expr, exponent: int, span: Span) -> Expr:
+        """``base ** exponent`` as a chain of products, left to right over the bits of the exponent."""
+        one = literal(1, base.type, span)
+        if exponent == 0:
+            return one
+        base = self.build.let(base)
+        power: Expr = base
+        for bit in bin(abs(exponent))[3:]:
+            power = self.build.let(Binary(BinOp.MUL, power, power, base.type, span=span))
+            if bit == "1":
+                power = self.build.let(Binary(BinOp.MUL, power, base, base.type, span=span))
+        return Binary(BinOp.DIV, one, power, base.type, span=span) if exponent < 0 else power
+
+    def compare(self, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:
+        if op in (ast.Is, ast.IsNot):
+            same = a is b
+            if is_runtime(a) and is_runtime(b):
+                self.fail_syntax("kernels compare values with ==, not with is", span)
+            return same if op is ast.Is else not same
+        if isinstance(a, Vec) or isinstance(b, Vec):
+            a, b = self.broadcast(a, b, span)
+            return self.map_vec(lambda x, y: self.compare(op, x, y, span), a, b)
+        if not is_runtime(a) and not is_runtime(b):
+            if op in _COMPARE:
+                return self.fold(op, a, b, span)
+            return (a in b) if op is ast.In else (a not in b)
+        if op not in _COMPARE:
+            self.fail_syntax("kernels have no run-time in", span, "compare with each value, or use static()")
+        for value in (a, b):
+            if not (is_runtime(value) or is_number(value)):
+                self.fail_type(f"a comparison needs numbers, not {shape_text(value)}", span)
+        x, y = self.meet(a, b, span)
+        return Compare(_COMPARE[op], x, y, u1, span=span)
+
+    def select(self, cond: Value, then: Value, orelse: Value, span: Span) -> Value:
+        """``then`` where ``cond`` holds, else ``orelse``; both are evaluated; vectors component by component."""
+        if any(isinstance(v, Vec) for v in (cond, then, orelse)):
+            shape = next(v for v in (cond, then, orelse) if isinstance(v, Vec))
+            cond, then, orelse = (self.broadcast(v, shape, span)[0] for v in (cond, then, orelse))
+            return self.map_vec(lambda c, x, y: self.select(c, x, y, span), cond, then, orelse)
+        if not is_runtime(cond):
+            return then if cond else orelse
+        x, y = self.meet(then, orelse, span)
+        return Select(self.truth(cond, span), x, y, x.type, span=span)
+
+    def truth(self, value: Value, span: Span) -> Expr:
+        """A run-time condition: not zero."""
+        if isinstance(value, Vec):
+            self.fail_type("a condition is one value, not a vector", span, "use .any() or .all()")
+        return self.cast(bool(value) if is_number(value) else value, u1, span)
+
+    def broadcast(self, a: Value, b: Value, span: Span) -> tuple[Value, Value]:
+        """Lists and tuples as vectors; shapes must agree unless one side is a scalar."""
+        a, b = (self.vector(v, span) if isinstance(v, (tuple, list)) else v for v in (a, b))
+        if isinstance(a, Vec) and isinstance(b, Vec) and a.shape != b.shape:
+            self.fail_type(f"shapes do not agree: {shape_text(a)} and {shape_text(b)}", span)
+        return a, b
+
+    def bit_cast(self, value: Value, type: Scalar, span: Span) -> Value:
+        if isinstance(value, Vec):
+            return self.map_vec(lambda e: self.bit_cast(e, type, span), value)
+        expr = self.scalar(value, span)
+        if expr.type.bits != type.bits or u1 in (expr.type, type):
+            self.fail_type(f"bit_cast needs equal widths: {expr.type} and {type}", span)
+        return expr if expr.type == type else BitCast(expr, type, span=span)
+
+    def in_f32(self, f: Callable[..., Value], *args: Expr, span: Span) -> Value:
+        """A function of 16-bit floats: computed in f32, rounded once."""
+        type = args[0].type
+        result = f(*(self.cast(arg, f32, span) for arg in args))
+        return self.cast(result, type, span)
+
+    # Supplied by the classes that derive from this one.
+    def matmul(self, a: Value, b: Value, span: Span) -> Value:
+        raise NotImplementedError
+
+    def vector(self, items: Any, span: Span, dtype: Scalar | None = None) -> Vec:
+        raise NotImplementedError
+
+    def library(self, name: str, args: tuple[Expr, ...], span: Span) -> Value:
+        raise NotImplementedError
+
+    def check_index(self, index: int, extent: int, span: Span) -> int:
+        """A compile-time index into something of ``extent`` items; negative ones count from the end."""
+        if not -extent <= index < extent:
+            raise KernelValueError(f"index {index} is out of range for {extent} components", span)
+        return index % extent
+
+    @staticmethod
+    def is_const(expr: Expr) -> bool:
+        return isinstance(expr, Const)

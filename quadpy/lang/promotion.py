@@ -1,0 +1,82 @@
+"""Which type two operands meet in, and what a literal becomes.  Imports: leaves and ``ir`` only."""
+
+from __future__ import annotations
+
+from quadpy.dtypes import Scalar, f32, i32, u1
+from quadpy.errors import KernelValueError
+from quadpy.ir.nodes import Const
+from quadpy.source import Span
+
+__all__ = ["Defaults", "literal", "promote"]
+
+
+class Defaults:
+    """The types of literals and of untyped results, for one specialisation."""
+
+    __slots__ = ("fp", "ip")
+
+    def __init__(self, ip: Scalar = i32, fp: Scalar = f32) -> None:
+        self.ip, self.fp = ip, fp
+
+    def of(self, value: float) -> Scalar:
+        """The type of a Python number."""
+        if isinstance(value, bool):
+            return u1
+        return self.ip if isinstance(value, int) else self.fp
+
+
+def promote(a: Scalar, b: Scalar) -> Scalar:
+    """The type in which ``a`` and ``b`` meet; their order does not matter.
+
+    Two integers give the wider, of equal width the unsigned one; two floats the wider (f16 with bf16: f32);
+    an integer with a float the float; u1 with anything the other.
+    """
+    if a is b or a == b:
+        return a
+    if u1 in (a, b):
+        return b if a == u1 else a
+    if a.is_float != b.is_float:
+        return a if a.is_float else b
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    if a.is_float:
+        return f32
+    return a if a.kind == "uint" else b
+
+
+def literal(value: float, type: Scalar, span: Span) -> Const:
+    """``value`` as a constant of ``type``.
+
+    Raises:
+        KernelValueError: an integer that ``type`` cannot hold, or a float that would be cut to an integer.
+    """
+    if type.is_float:
+        return Const(_as_float(value, type, span), type, span=span)
+    if type == u1:
+        return Const(bool(value), u1, span=span)
+    if isinstance(value, float) and not value.is_integer():
+        raise KernelValueError(
+            f"the literal {value!r} is not a whole number and would be cut to {type}", span,
+            hint=f"write {type}({value!r}) if that is meant",
+        )  # fmt: skip
+    number = int(value)
+    if not type.min_int <= number <= type.max_int:
+        wider = next((t for t in ("u32", "i64", "u64") if _holds(t, number)), None)
+        hint = f"give it a type that holds it: qp.{wider}({number})" if wider else "no integer type holds it"
+        raise KernelValueError(f"the literal {number} does not fit {type}", span, hint=hint)
+    return Const(number, type, span=span)
+
+
+def _holds(name: str, number: int) -> bool:
+    bits = int(name[1:])
+    low = -(1 << (bits - 1)) if name[0] == "i" else 0
+    return low <= number < low + (1 << bits)
+
+
+def _as_float(value: float, type: Scalar, span: Span) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise KernelValueError(f"the literal {value} does not fit {type}", span, hint="use a float") from None
+
+

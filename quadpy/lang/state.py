@@ -1,0 +1,147 @@
+"""What a trace knows while it runs.  Owns: Frame, MutableVar, State.  Imports: ``ir``, ``lang`` and leaves."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from quadpy.dtypes import Scalar, i32
+from quadpy.errors import KernelNameError, KernelSyntaxError, KernelTypeError
+from quadpy.ir.nodes import ArrayParam, Const, Expr, Function, Param, Slot, Var, VarRead
+from quadpy.lang.builder import Builder
+from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.promotion import Defaults
+from quadpy.lang.source import FunctionSource
+from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec
+from quadpy.source import Span
+
+__all__ = ["Frame", "MutableVar", "State"]
+
+
+@dataclass(frozen=True, slots=True)
+class MutableVar:
+    """A name bound to variables: one for a scalar (``shape`` None), one a component for a vector.
+
+    ``shared`` names live outside the parallel loops of a kernel; inside a loop they are slots of scratch memory.
+    """
+
+    vars: tuple[Var, ...]
+    shape: tuple[int, ...] | None
+    shared: bool
+    span: Span
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function being traced: the kernel, or a function inlined into it."""
+
+    source: FunctionSource
+    env: dict[str, Any]
+    singles: frozenset[str] = frozenset()
+    runtime_depth: int = 0
+    loops: list[str] = field(default_factory=list)
+    label: str = ""
+    leaves: int = 0
+    results: list[Var] = field(default_factory=list)
+    result_shape: Any = None
+    returned: Any = None
+    has_returned: bool = False
+
+
+class State:
+    """The tables of one trace.  The classes that derive from it add the rules of the language."""
+
+    def __init__(self, defaults: Defaults, index: Scalar = i32, *, fast_math: bool = False) -> None:
+        self.defaults, self.index, self.fast_math = defaults, index, fast_math
+        self.build = Builder()
+        self.frames: list[Frame] = []
+        self.params: list[Param] = []
+        self.functions: dict[str, Function] = {}
+        self.fields: dict[int, tuple[ArrayRef, Any]] = {}
+        self.slots: dict[Var, int] = {}
+        self.deps = Dependencies()
+        self.in_parallel = False
+        self.is_library = False
+        self.uses_random = False
+        self.draws: Var | None = None
+        self.loop_position: Expr | None = None
+
+    # The rules call each other across modules; the last class of the chain has them all.
+    def expr(self, node: ast.expr) -> Value:
+        raise NotImplementedError
+
+    def place(self, node: ast.expr) -> ElementRef | MutableVar | None:
+        raise NotImplementedError
+
+    def block(self, stmts: list[ast.stmt]) -> bool:
+        raise NotImplementedError
+
+    def call_python(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+        raise NotImplementedError
+
+    def field_ref(self, value: Any) -> ArrayRef:
+        raise NotImplementedError
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def span(self, node: ast.AST) -> Span:
+        return self.frame.source.place(node)
+
+    def at_top_level(self) -> bool:
+        """True where a ``for`` is a parallel loop: in the kernel's body, or a function called from there."""
+        return not self.in_parallel and not self.is_library and all(frame.runtime_depth == 0 for frame in self.frames)
+
+    def lookup(self, name: str, span: Span) -> Value:
+        """What ``name`` means here.
+
+        Raises:
+            KernelNameError: nothing.
+        """
+        frame = self.frame
+        if name in frame.env:
+            bound = frame.env[name]
+            return self.read(bound, span) if isinstance(bound, MutableVar) else bound
+        try:
+            value = frame.source.resolve(name)
+        except KeyError:
+            known = [n for n in frame.env if not n.startswith("$")]
+            hint = f"names bound here: {', '.join(sorted(known))}" if known else ""
+            raise KernelNameError(f"the name {name!r} is not defined", span, hint=hint) from None
+        self.deps.note(frame.source, name, value)
+        return self.import_value(value)
+
+    def import_value(self, value: Any) -> Value:
+        """A Python object of the user's as a value of the kernel: NumPy numbers become Python ones."""
+        if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+            return value.item()
+        if getattr(type(value), "__quadpy_field__", False):
+            return self.field_ref(value)
+        if getattr(type(value), "__quadpy_value__", False):
+            zero = Span("", 0)
+            elems = tuple(Const(e, value.dtype, span=zero) for e in value.entries)
+            return Vec(tuple(value.shape), elems)
+        return value
+
+    def read(self, bound: MutableVar, span: Span) -> Value:
+        """The value of a variable now."""
+        if bound.shared and self.in_parallel:
+            elems = tuple(self.build.load(self.slot(var, span), span, var.name) for var in bound.vars)
+        else:
+            elems = tuple(VarRead(var, span=span) for var in bound.vars)
+        return elems[0] if bound.shape is None else Vec(bound.shape, elems)
+
+    def slot(self, var: Var, span: Span) -> Slot:
+        """The scratch memory behind a variable that parallel loops touch."""
+        return Slot(self.slots.setdefault(var, len(self.slots)), var.type, span=span)
+
+    def array_param(self, name: str) -> ArrayParam:
+        return next(p for p in self.params if isinstance(p, ArrayParam) and p.name == name)
+
+    def fail_type(self, message: str, span: Span, hint: str = "") -> NoReturn:
+        raise KernelTypeError(message, span, hint=hint)
+
+    def fail_syntax(self, message: str, span: Span, hint: str = "") -> NoReturn:
+        raise KernelSyntaxError(message, span, hint=hint)

@@ -1,0 +1,289 @@
+"""Statements of Python's grammar, but for loops.  Owns: Statements.  Imports: ``ir``, ``lang`` and leaves only."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import AtomicOp, Block, Break, Continue, If, Store
+from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.calls import Calls
+from quadpy.lang.state import MutableVar
+from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, is_number, is_runtime, shape_text
+from quadpy.source import Span
+
+__all__ = ["Statements", "StaticBreak", "StaticContinue"]
+
+_ATOMIC_OPERATORS: dict[type[ast.operator], AtomicOp] = {
+    ast.Add: AtomicOp.ADD, ast.Sub: AtomicOp.SUB, ast.Mult: AtomicOp.MUL, ast.BitAnd: AtomicOp.AND,
+    ast.BitOr: AtomicOp.OR, ast.BitXor: AtomicOp.XOR,
+}  # fmt: skip
+
+
+class StaticBreak(Exception):
+    """``break`` of an unrolled loop, while compiling."""
+
+
+class StaticContinue(Exception):
+    """``continue`` of an unrolled loop, while compiling."""
+
+
+class Statements(Calls):
+    """One rule for each kind of statement; ``block`` is True where control never reaches the end."""
+
+    def block(self, stmts: list[ast.stmt]) -> bool:
+        for stmt in stmts:
+            rule = getattr(self, f"stmt_{type(stmt).__name__}", None)
+            if rule is None:
+                self.fail_syntax(f"{type(stmt).__name__} is not part of the kernel language", self.span(stmt))
+            if rule(stmt):
+                return True
+        return False
+
+    def stmt_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def stmt_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call):
+            fn = self.static_object(node.value.func)
+            if fn is BUILTINS["loop_config"]:
+                self.loop_config(node.value)
+                return
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return  # a docstring
+        if isinstance(node.value, ast.Call) and self.is_vec_fill(node.value):
+            return
+        self.expr(node.value)
+
+    def is_vec_fill(self, call: ast.Call) -> bool:
+        """``v.fill(x)`` on a local vector changes it in place."""
+        target = call.func
+        if not (isinstance(target, ast.Attribute) and target.attr == "fill" and isinstance(target.value, ast.Name)):
+            return False
+        bound = self.frame.env.get(target.value.id)
+        if not (isinstance(bound, MutableVar) and bound.shape):
+            return False
+        self.assign_target(target.value, self.expr(call), self.span(call))
+        return True
+
+    def stmt_Assign(self, node: ast.Assign) -> None:
+        value = self.expr(node.value)
+        if len(node.targets) > 1 or isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            value = self.freeze_all(value)
+        for target in node.targets:
+            self.assign_target(target, value, self.span(node))
+
+    def stmt_AnnAssign(self, node: ast.AnnAssign) -> None:
+        wanted = self.expr(node.annotation)
+        span = self.span(node)
+        if node.value is None:
+            self.fail_syntax("a declaration needs a value", span)
+        value = self.call_python(wanted, [self.expr(node.value)], {}, span)
+        if is_number(value):
+            value = self.cast(value, self.defaults.of(value), span)
+        self.assign_target(node.target, value, span)
+
+    def assign_target(self, target: ast.expr, value: Value, span: Span) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.assign_name(name, value, span)
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                items = value.elems if isinstance(value, Vec) else value
+                if not isinstance(items, (tuple, list)) or len(items) != len(elts):
+                    self.fail_type(f"{len(elts)} names for {shape_text(value)}", span)
+                for elt, item in zip(elts, items, strict=True):
+                    self.assign_target(elt, item, span)
+            case ast.Subscript() | ast.Attribute() if self.is_element(target):
+                self.store_element(self.element(target), value, span)
+            case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
+                self.assign_component(name, target, value, span)
+            case ast.Starred():
+                self.fail_syntax("a starred target is not part of the kernel language", span)
+            case _:
+                self.fail_syntax("this cannot be assigned to", self.span(target))
+
+    def assign_name(self, name: str, value: Value, span: Span) -> None:
+        """The first assignment fixes the type of a name."""
+        env = self.frame.env
+        bound = env.get(name)
+        if isinstance(value, (list, tuple)) and isinstance(bound, MutableVar) and bound.shape:
+            value = self.vector(value, span)
+        numeric = is_runtime(value) or is_number(value) or isinstance(value, Vec)
+        if not numeric:
+            if isinstance(bound, MutableVar) or (bound is not None and self.frame.runtime_depth and bound is not value):
+                self.fail_type(f"{name!r} cannot become a {shape_text(value)} here", span,
+                               "compile-time values are bound outside run-time branches and loops")  # fmt: skip
+            env[name] = self.freeze_all(value) if isinstance(value, (tuple, list)) else value
+        elif isinstance(bound, MutableVar):
+            self.set_variable(name, bound, value, span)
+        elif name in self.frame.singles:
+            if isinstance(value, Vec):
+                env[name] = Vec(value.shape, tuple(self.build.let(e, name) for e in value.elems))
+            else:
+                env[name] = self.build.let(self.scalar(value, span), name)
+        else:
+            self.declare(name, value, span)
+
+    def set_variable(self, name: str, bound: MutableVar, value: Value, span: Span) -> None:
+        if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:
+            self.fail_type(f"{name!r} changes its shape to {shape_text(value)}", span)
+        elems = value.elems if isinstance(value, Vec) else (value,) * len(bound.vars)
+        items = [self.build.freeze(self.variable_value(name, bound, e, v.type, span)) if len(elems) > 1 else
+                 self.variable_value(name, bound, e, v.type, span)
+                 for v, e in zip(bound.vars, elems, strict=True)]  # fmt: skip
+        for var, item in zip(bound.vars, items, strict=True):
+            if bound.shared and self.in_parallel:
+                self.build.emit(Store(self.slot(var, span), item, span=span))
+            else:
+                self.build.assign(var, item, span)
+
+    def variable_value(self, name: str, bound: MutableVar, value: Value, type: Scalar, span: Span) -> Any:
+        given = value.type if is_runtime(value) else self.defaults.of(value)
+        if given.is_float and not type.is_float:
+            self.fail_type(
+                f"{name!r} is {type} since line {bound.span.line} and cannot become {given}", span,
+                f"start it as a float ({name} = 0.0), or cast: {type}(...)",
+            )  # fmt: skip
+        return self.convert(value, type, span) if is_number(value) else self.cast(value, type, span)
+
+    def assign_component(self, name: str, target: ast.expr, value: Value, span: Span) -> None:
+        """``v[i] = x``, ``m[i, j] = x``, ``v.xy = w`` on a local vector: the vector is assigned anew."""
+        bound = self.frame.env.get(name)
+        current = self.read(bound, span) if isinstance(bound, MutableVar) else bound
+        if not isinstance(current, Vec):
+            self.fail_type(f"{name!r} is no vector whose components could be set", span)
+        if isinstance(target, ast.Attribute):
+            picked = self.swizzle(current, target.attr)
+            if picked is None:
+                self.fail_type(f"a {shape_text(current)} has no component {target.attr!r}", span)
+        else:
+            assert isinstance(target, ast.Subscript)
+            index = self.spread_indices(self.indices(target.slice), span)
+            if not all(isinstance(i, int) for i in index):
+                return self.assign_dynamic(name, current, index, value, span)
+            whole_row = len(current.shape) == 2 and len(index) == 1
+            pairs = [(index[0], j) for j in range(current.shape[1])] if whole_row else [index]
+            picked = tuple(self.flat_index(current, p, span) for p in pairs)  # type: ignore[misc]
+        items = self.components_for(value, len(picked), current.type, span)
+        elems = list(current.elems)
+        for position, item in zip(picked, items, strict=True):
+            elems[position] = item
+        self.assign_name(name, Vec(current.shape, tuple(elems)), span)
+
+    def assign_dynamic(self, name: str, current: Vec, index: tuple[Value, ...], value: Value, span: Span) -> None:
+        """A component chosen at run time: every component is kept or replaced, so the vector stays in registers."""
+        flat = self.build.let(self.flat_index(current, index, span))  # type: ignore[arg-type]
+        item = self.build.let(self.components_for(value, 1, current.type, span)[0])
+        elems = tuple(
+            self.build.let(self.select(self.compare(ast.Eq, flat, i, span), item, e, span))
+            for i, e in enumerate(current.elems)
+        )
+        self.assign_name(name, Vec(current.shape, elems), span)
+
+    def stmt_AugAssign(self, node: ast.AugAssign) -> None:
+        """Atomic on global memory where the target has such an operation, plain on local variables."""
+        span = self.span(node)
+        value = self.expr(node.value)
+        target = self.place(node.target)
+        op = _ATOMIC_OPERATORS.get(type(node.op))
+        if isinstance(target, ElementRef) and isinstance(target.component, tuple):
+            self.fail_type("a component of an array element is chosen at compile time when it is written", span)
+        if target is not None and op is not None:
+            self.atomic(op, target, value, span, wanted=False)
+            return
+        old = self.load_element(target, span) if isinstance(target, ElementRef) else self.expr(node.target)
+        result = self.binary(type(node.op), old, value, span)
+        if isinstance(target, ElementRef):
+            self.store_element(target, result, span)
+        else:
+            self.assign_target(node.target, result, span)
+
+    def place(self, node: ast.expr) -> ElementRef | MutableVar | None:
+        """The global memory that ``node`` names; None for a local variable, or one of this thread."""
+        if self.is_element(node):
+            return self.element(node)
+        if isinstance(node, ast.Name):
+            bound = self.frame.env.get(node.id)
+            if isinstance(bound, MutableVar) and bound.shared and self.in_parallel:
+                return bound
+            if bound is None or isinstance(bound, ArrayRef):
+                return self.fail_augmented(node)
+        return None
+
+    def fail_augmented(self, node: ast.Name) -> None:
+        value = self.lookup(node.id, self.span(node))
+        if isinstance(value, ArrayRef):
+            self.fail_type(f"{node.id!r} is an array; an element of it is meant", self.span(node))
+
+    def stmt_If(self, node: ast.If) -> bool:
+        cond = self.expr(node.test)
+        if not is_runtime(cond):
+            if isinstance(cond, Vec):
+                self.truth(cond, self.span(node.test))
+            return self.block(node.body if cond else node.orelse)
+        span = self.span(node)
+        cond = self.truth(cond, span)
+        then, then_ends = self.branch(node.body)
+        orelse, else_ends = self.branch(node.orelse)
+        self.build.emit(If(cond, Block(tuple(then), span=span), Block(tuple(orelse), span=span), span=span))
+        return then_ends and else_ends and bool(node.orelse)
+
+    def branch(self, body: list[ast.stmt]) -> tuple[list[Any], bool]:
+        """A block that may or may not run; what it binds at compile time ends with it."""
+        frame = self.frame
+        frame.runtime_depth += 1
+        before = dict(frame.env)
+        try:
+            with self.build.block() as stmts:
+                ends = self.block(body)
+        finally:
+            frame.runtime_depth -= 1
+        frame.env = {n: v for n, v in frame.env.items() if n in before or isinstance(v, MutableVar)}
+        return stmts, ends
+
+    def stmt_Break(self, node: ast.Break) -> bool:
+        kind = self.frame.loops[-1] if self.frame.loops else "none"
+        if kind == "parallel":
+            self.fail_syntax("a parallel loop has no break: its iterations have no order", self.span(node),
+                             "use continue, or put qp.loop_config(serialize=True) before the loop")  # fmt: skip
+        if kind.startswith("static"):
+            self.check_static_jump(kind, "break", node)
+            raise StaticBreak
+        self.build.emit(Break(span=self.span(node)))
+        return True
+
+    def stmt_Continue(self, node: ast.Continue) -> bool:
+        kind = self.frame.loops[-1] if self.frame.loops else "none"
+        if kind.startswith("static"):
+            self.check_static_jump(kind, "continue", node)
+            raise StaticContinue
+        self.build.emit(Continue(span=self.span(node)))
+        return True
+
+    def check_static_jump(self, kind: str, what: str, node: ast.stmt) -> None:
+        if kind != f"static{self.frame.runtime_depth}":
+            self.fail_syntax(f"{what} of an unrolled loop under a run-time condition", self.span(node),
+                             "make the condition static, or the loop a run-time one")  # fmt: skip
+
+    def stmt_Return(self, node: ast.Return) -> bool:
+        value = None if node.value is None else self.expr(node.value)
+        if len(self.frames) > 1 or self.is_library:
+            self.return_value(value, self.span(node))
+        else:
+            self.kernel_return(value, self.span(node))
+        return True
+
+    def stmt_Assert(self, node: ast.Assert) -> None:
+        """Checked under ``debug=True`` only; here its condition must at least make sense."""
+        cond = self.expr(node.test)
+        if not is_runtime(cond) and not cond:
+            self.fail_type("this assertion fails at compile time", self.span(node))
+
+    # Supplied by the classes that derive from this one.
+    def loop_config(self, call: ast.Call) -> None:
+        raise NotImplementedError
+
+    def kernel_return(self, value: Value, span: Span) -> None:
+        raise NotImplementedError
+

@@ -1,0 +1,220 @@
+"""From a Python function to a typed kernel.  Owns: ArgType and its kinds, Traced, trace_kernel.
+
+Imports: ``ir``, ``lang``, ``mathlib`` and leaves only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from quadpy.dtypes import Scalar, f32, i32, u1, u64
+from quadpy.errors import CompilationError
+from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, ParamRead, Return, ScalarParam, Var
+from quadpy.ir.passes import run_passes
+from quadpy.ir.types import Array
+from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.functions import annotations_of
+from quadpy.lang.library import set_tracer
+from quadpy.lang.loops import Loops
+from quadpy.lang.names import single_assignment, stored_names
+from quadpy.lang.promotion import Defaults
+from quadpy.lang.source import FunctionSource
+from quadpy.lang.state import Frame
+from quadpy.lang.values import ArrayRef, Value, Vec
+from quadpy.mathlib.library import LibraryFunction
+from quadpy.source import Span
+
+__all__ = ["ArgType", "ArrayArg", "Options", "ScalarArg", "StaticArg", "Traced", "VecArg", "trace_kernel"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArg:
+    """A number, passed by value."""
+
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class VecArg:
+    """A vector or matrix, passed by value as its components."""
+
+    shape: tuple[int, ...]
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayArg:
+    """An array; a read-only one may not be written."""
+
+    type: Array
+    writable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StaticArg:
+    """A compile-time value of a ``template()`` parameter."""
+
+    value: Any
+
+
+ArgType: TypeAlias = ScalarArg | VecArg | ArrayArg | StaticArg
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What else a specialisation depends on."""
+
+    default_ip: Scalar = i32
+    default_fp: Scalar = f32
+    index: Scalar = i32
+    noalias: bool = True
+    fast_math: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A kernel ready for code generation, and what the launch needs from the trace.
+
+    ``fields`` are the field objects behind the field parameters, in their order; ``outline`` is the shape of
+    the result: None, "scalar", a vector's shape, or a list of these.
+    """
+
+    kernel: Kernel
+    fields: tuple[Any, ...]
+    outline: Any
+    uses_random: bool
+    dependencies: Dependencies
+
+
+class Tracer(Loops):
+    """All rules of the language together."""
+
+    def __init__(self, source: FunctionSource, options: Options, *, is_library: bool = False) -> None:
+        super().__init__(Defaults(options.default_ip, options.default_fp), options.index, fast_math=options.fast_math)
+        self.config = {}
+        self.is_library = is_library
+        self.deps = Dependencies(source)
+        self.frames.append(Frame(source, {}))
+        self.results: tuple[Scalar, ...] = ()
+        self.outline: Any = None
+
+    def kernel_return(self, value: Value, span: Span) -> None:
+        """``return`` of the kernel: its last statement at the top level."""
+        if self.in_parallel:
+            self.fail_syntax("a parallel loop cannot return", span, "use continue to end an iteration")
+        if self.frame.runtime_depth:
+            self.fail_syntax("a kernel returns at its end, not inside a branch or loop", span,
+                             "assign to a variable and return it last")  # fmt: skip
+        if value is None:
+            return
+        annotation = annotations_of(self.frame.source.fn).get("return")
+        types = self.result_types(annotation, span)
+        flat = self.flatten(value, span)
+        if types is not None:
+            if len(types) != len(flat):
+                self.fail_type(f"the kernel returns {len(flat)} numbers, its annotation has {len(types)}", span)
+            flat = [self.cast(e, t, span) for e, t in zip(flat, types, strict=True)]
+        self.results, self.outline = tuple(e.type for e in flat), _outline(value)
+        self.build.emit(Return(tuple(flat), span=span))
+
+    def result_types(self, annotation: Any, span: Span) -> list[Scalar] | None:
+        """The scalars that a return annotation stands for; None where there is none."""
+        if annotation is None:
+            return None
+        scalar = {int: self.defaults.ip, float: self.defaults.fp, bool: u1}.get(annotation, annotation)
+        if isinstance(scalar, Scalar):
+            return [scalar]
+        if getattr(annotation, "__quadpy_constructor__", None) == "type":
+            count = 1
+            for extent in annotation.shape:
+                count *= extent
+            return [annotation.dtype] * count
+        parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
+        if parts is None:
+            self.fail_type(f"{annotation!r} cannot be returned", span, "numbers, vectors and tuples of them can")
+        nested = [self.result_types(part, span) for part in parts]
+        return [t for part in nested for t in part or []]
+
+    def enter(self, args: Mapping[str, ArgType]) -> None:
+        """Binds the parameters of the kernel."""
+        source = self.frame.source
+        span = source.span
+        stored = stored_names(source.tree.body)
+        for name, arg in args.items():
+            match arg:
+                case ScalarArg(type=type):
+                    self.params.append(ScalarParam(name, type, span=span))
+                    self.bind_index(name, ParamRead(name, type, span=span), stored, span)
+                case VecArg(shape=shape, type=type):
+                    count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+                    names = [f"{name}.{i}" for i in range(count)]
+                    self.params += [ScalarParam(n, type, span=span) for n in names]
+                    vec = Vec(shape, tuple(ParamRead(n, type, span=span) for n in names))
+                    self.bind_index(name, vec, stored, span)
+                case ArrayArg(type=array, writable=writable):
+                    self.params.append(ArrayParam(name, array, span=span))
+                    self.frame.env[name] = ArrayRef(name, array, (), writable)
+                case StaticArg(value=value):
+                    self.frame.env[name] = self.import_value(value)
+
+
+def trace_kernel(source: FunctionSource, args: Mapping[str, ArgType], options: Options) -> Traced:
+    """The kernel that ``source`` becomes for arguments of these types.
+
+    Raises:
+        CompilationError: with the line of the kernel that is at fault.
+    """
+    tracer = Tracer(source, options)
+    try:
+        tracer.enter(args)
+        body = source.tree.body
+        tracer.frame.singles = single_assignment(body)
+        with tracer.build.block() as stmts:
+            tracer.block(body)
+    except CompilationError as error:
+        for frame in tracer.frames[1:]:
+            error.add_note(f"inlined into {source.name} ({frame.source.span})") if hasattr(error, "add_note") else None
+        raise
+    if tracer.uses_random:
+        tracer.params += [ScalarParam(n, u64, span=source.span) for n in ("$seed", "$launch")]
+    kernel = Kernel(
+        _symbol(source.name), tuple(tracer.params), tracer.results, tuple(tracer.functions.values()),
+        Block(tuple(stmts), span=source.span), slots=len(tracer.slots), index=options.index,
+        noalias=options.noalias, fast_math=options.fast_math, span=source.span,
+    )  # fmt: skip
+    kernel = run_passes(kernel, tracer.slots)
+    fields = tuple(value for _, value in tracer.fields.values())
+    return Traced(kernel, fields, tracer.outline, tracer.uses_random, tracer.deps)
+
+
+def trace_library(described: LibraryFunction, symbol: str) -> Function:
+    """The IR of a function of the math library."""
+    source = FunctionSource(described.fn)
+    tracer = Tracer(source, Options(), is_library=True)
+    params = tuple(Var(name, type) for name, type in described.params)
+    stored = stored_names(source.tree.body)
+    tracer.frame.singles = single_assignment(source.tree.body)
+    with tracer.build.block() as stmts:
+        for var in params:
+            tracer.bind_index(var.name, ParamRead(var.name, var.type, span=source.span), stored, source.span)
+        tracer.block(source.tree.body)
+    results = described.result if isinstance(described.result, tuple) else (described.result,)
+    return Function(symbol, params, results, Block(tuple(stmts), span=source.span), span=source.span)
+
+
+set_tracer(trace_library)
+
+
+def _symbol(name: str) -> str:
+    """A kernel's name as every assembler takes it."""
+    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+
+
+def _outline(value: Value) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_outline(item) for item in value]
+    return value.shape if isinstance(value, Vec) else "scalar"
+
+

@@ -1,0 +1,85 @@
+"""What an expression of a kernel can be while it is compiled.  Imports: ``ir`` and leaves only.
+
+A scalar that exists at run time is an IR expression.  Vectors and arrays are the classes below.  All else
+is a Python object of compile time: numbers, tuples, types, functions, modules, and the user's own objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeGuard
+
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import Expr, Node
+from quadpy.ir.types import Array
+
+__all__ = ["ArrayRef", "BoundMethod", "ElementRef", "Value", "Vec", "is_number", "is_runtime", "shape_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vec:
+    """A vector ``(n,)`` or matrix ``(n, m)``: its scalars, row-major, all of one type."""
+
+    shape: tuple[int, ...]
+    elems: tuple[Expr, ...]
+
+    @property
+    def type(self) -> Scalar:
+        return self.elems[0].type
+
+    def row(self, i: int) -> Vec:
+        """Row ``i`` of a matrix."""
+        m = self.shape[1]
+        return Vec((m,), self.elems[i * m : (i + 1) * m])
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRef:
+    """An array parameter or field; ``offset`` is what a field subtracts from each index."""
+
+    name: str
+    type: Array
+    offset: tuple[int, ...] = ()
+    writable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ElementRef:
+    """An element of an array, not yet read: ``component`` is None for the whole element, or a number."""
+
+    array: ArrayRef
+    index: tuple[Expr, ...]
+    component: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMethod:
+    """``receiver.name`` before it is called, for receivers that are no Python objects."""
+
+    receiver: Vec | ArrayRef
+    name: str
+
+
+Value: TypeAlias = Any
+"""An ``Expr``, a ``Vec``, an ``ArrayRef``, a ``BoundMethod``, or any Python object of compile time."""
+
+
+def is_runtime(value: Value) -> TypeGuard[Expr]:
+    """True for a scalar of run time."""
+    return isinstance(value, Node)
+
+
+def is_number(value: Value) -> TypeGuard[float]:
+    """True for a Python number, which is a literal of the kernel."""
+    return isinstance(value, (int, float))
+
+
+def shape_text(value: Value) -> str:
+    """The type of a value, for messages."""
+    if is_runtime(value):
+        return str(value.type)
+    if isinstance(value, Vec):
+        return f"{value.type} {'x'.join(map(str, value.shape))}"
+    if isinstance(value, ArrayRef):
+        return f"array {value.type!r}"
+    return type(value).__name__
