@@ -19,8 +19,6 @@ import numpy as np
 
 from peers.workloads import FIRST_CALLS, WORKLOADS, Arrays, Bench, inputs
 
-MIN_SAMPLES = 3
-
 
 def main() -> None:
     options = _options()
@@ -65,10 +63,10 @@ def _start(options: argparse.Namespace) -> None:
     """Gets the system ready. It reads the environment when it is imported, and kernels are imported after this."""
     os.environ["BENCHMARK_SYSTEM"] = options.system
     os.environ["BENCHMARK_FAST_MATH"] = str(int(options.fast_math))
-    if options.system == "numba":
-        os.environ["NUMBA_NUM_THREADS"] = str(options.threads)
-        os.environ["NUMBA_CACHE_DIR"] = options.cache
-    else:
+    for system in ("NUMBA", "QUADPY"):
+        os.environ[f"{system}_NUM_THREADS"] = str(options.threads)
+        os.environ[f"{system}_CACHE_DIR"] = options.cache
+    if options.system != "numba":
         from peers.taichi_like.language import start
 
         start(fast_math=options.fast_math, threads=options.threads, cache=options.cache)
@@ -85,7 +83,7 @@ def _measure(bench: Bench, budget: float) -> float:
     """Seconds per call: the median of as many samples as fit into `budget` seconds."""
     samples: list[float] = []
     end = time.perf_counter() + budget
-    while len(samples) < MIN_SAMPLES or time.perf_counter() < end:
+    while not samples or time.perf_counter() < end:
         bench.reset()
         samples.append(_timed(lambda: _batch(bench)) / bench.batch)
     return statistics.median(samples)

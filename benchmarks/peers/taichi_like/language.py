@@ -15,14 +15,12 @@ qp: Any = importlib.import_module(NAME)
 
 
 def start(*, fast_math: bool, threads: int, cache: str) -> None:
-    """Initialises the language for the CPU; compiled kernels are kept in the folder `cache`."""
-    qp.init(
-        arch=qp.cpu,
-        fast_math=fast_math,
-        cpu_max_num_threads=threads,
-        offline_cache=True,
-        offline_cache_file_path=cache,
-    )
+    """Initialises the language for the CPU; compiled kernels are kept in the folder `cache`.
+
+    quadpy takes threads and folder from the environment, where the child has put them.
+    """
+    options = {"cpu_max_num_threads": threads, "offline_cache": True, "offline_cache_file_path": cache}
+    qp.init(arch=qp.cpu, fast_math=fast_math, **({} if NAME == "quadpy" else options))
 
 
 def pure_kernel(function: Any) -> Any:
