@@ -1,0 +1,77 @@
+"""The values of the argument block as operands.  Owns: ``Argument``, ``arguments_of``, ``bind_arguments``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quadpy.artifact import AbiSlot
+from quadpy.codegen.abi import layout_of, scalar_of
+from quadpy.codegen.lower.scope import ArrayOperands, Scope
+from quadpy.codegen.lower.text import memory_type
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import walk
+
+__all__ = ["Argument", "arguments_of", "bind_arguments", "names_used"]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One value of the block: its slot, its type (None for a pointer) and the operand that holds it."""
+
+    slot: AbiSlot
+    type: Scalar | None
+    operand: str
+
+    def llvm_type(self, pointer: str) -> str:
+        return pointer if self.type is None else memory_type(self.type)
+
+
+def arguments_of(kernel: ir.Kernel, used: set[str] | None = None) -> tuple[Argument, ...]:
+    """The arguments of ``kernel`` in order, or those of the parameters in ``used``; ``%arg0`` and so on."""
+    slots = [slot for slot in layout_of(kernel).slots if used is None or slot.param in used]
+    return tuple(
+        Argument(slot, None if slot.part == "pointer" else scalar_of(slot, kernel), f"%arg{number}")
+        for number, slot in enumerate(slots)
+    )
+
+
+def names_used(node: ir.Node) -> set[str]:
+    """The parameters that ``node`` mentions."""
+    names = set()
+    for n in walk(node):
+        match n:
+            case ir.Element(array=name) | ir.ShapeOf(array=name) | ir.ParamRead(name=name):
+                names.add(name)
+            case _:
+                pass
+    return names
+
+
+def bind_arguments(s: Scope, kernel: ir.Kernel, arguments: tuple[Argument, ...]) -> None:
+    """Make the parameters known under their names; those not in ``arguments`` stay unknown."""
+    by_param: dict[str, list[Argument]] = {}
+    for argument in arguments:
+        by_param.setdefault(argument.slot.param, []).append(argument)
+    for param in kernel.params:
+        if (parts := by_param.get(param.name)) is None:
+            continue
+        if isinstance(param, ir.ArrayParam):
+            s.arrays[param.name] = _array(s, param, parts)
+        else:
+            s.params[param.name] = _scalar(s, param.type, parts[0].operand)
+
+
+def _scalar(s: Scope, t: Scalar, operand: str) -> str:
+    return s.text.op(f"icmp ne i8 {operand}, 0") if t.bits == 1 else operand
+
+
+def _array(s: Scope, param: ir.ArrayParam, parts: list[Argument]) -> ArrayOperands:
+    extents = tuple(part.operand for part in parts if part.slot.part == "extent")
+    wide = extents
+    if s.index.bits < 64 and not s.narrow:
+        wide = tuple(s.text.op(f"zext nneg i32 {extent} to i64") for extent in extents)
+    if param.type.shape is not None:
+        extents = tuple(map(str, param.type.shape))
+    strides = tuple(part.operand for part in parts if part.slot.part == "stride")
+    return ArrayOperands(param.type, parts[0].operand, extents, wide, strides)

@@ -1,0 +1,127 @@
+"""Atomic read-modify-write: the hardware's where the target has it, else a compare-and-swap loop.
+
+Owns: ``lower_atomic``, ``identity``, ``combine``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.codegen.lower.arithmetic import binary
+from quadpy.codegen.lower.expressions import lower_expr
+from quadpy.codegen.lower.memory import address
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import constant, llvm_type
+from quadpy.dtypes import Scalar, u8
+from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import AtomicOp, BinOp
+
+__all__ = ["atomic_update", "combine", "identity", "lower_atomic"]
+
+_COMBINE: Final = {
+    AtomicOp.ADD: BinOp.ADD, AtomicOp.SUB: BinOp.SUB, AtomicOp.MUL: BinOp.MUL, AtomicOp.MIN: BinOp.MIN,
+    AtomicOp.MAX: BinOp.MAX, AtomicOp.AND: BinOp.AND, AtomicOp.OR: BinOp.OR, AtomicOp.XOR: BinOp.XOR,
+}  # fmt: skip
+
+
+def combine(s: Scope, op: AtomicOp, old: str, value: str, t: Scalar) -> str:
+    """What ``op`` leaves in a place that held ``old``."""
+    return value if op is AtomicOp.EXCHANGE else binary(s.text, _COMBINE[op], old, value, t, s.flags)
+
+
+def identity(op: AtomicOp, t: Scalar) -> str:
+    """The constant that changes nothing as the value of ``op``, bit for bit: -0.0 under addition, NaN under min."""
+    match op:
+        case AtomicOp.ADD | AtomicOp.SUB | AtomicOp.OR | AtomicOp.XOR:
+            value: float = (-0.0 if op is AtomicOp.ADD else 0.0) if t.is_float else 0
+        case AtomicOp.MUL:
+            value = 1
+        case AtomicOp.MIN:
+            value = float("nan") if t.is_float else t.max_int
+        case AtomicOp.MAX:
+            value = float("nan") if t.is_float else t.min_int
+        case AtomicOp.AND:
+            value = -1 if t.kind == "int" else t.max_int
+        case _:
+            raise AssertionError(f"{op.value} has no identity")
+    return constant(value, t)
+
+
+def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
+    """Write the update; the old value is bound where the statement wants it."""
+    t = stmt.place.type
+    where, value = address(s, stmt.place), lower_expr(s, stmt.value)
+    if stmt.expected is not None:
+        old = _swap_if(s, where, lower_expr(s, stmt.expected), value, t)
+    else:
+        old = atomic_update(s, stmt.op, where, value, t)
+    if stmt.result is not None:
+        s.values[stmt.result.name] = old
+
+
+def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar) -> str:
+    """``*where op= value`` in one step; the old value."""
+    if t.bits == 1:
+        byte = s.text.op(f"zext i1 {value} to i8")
+        return s.text.op(f"icmp ne i8 {atomic_update(s, op, where, byte, u8)}, 0")
+    if op is AtomicOp.EXCHANGE:
+        return _from_bits(s, _modify(s, "xchg", where, f"i{t.bits} {_bits(s, value, t)}", t), t)
+    if not s.rules.has_atomic(op, t):
+        return _loop(s, op, where, value, t)
+    if t.is_float:
+        if op is AtomicOp.SUB:
+            value = s.text.op(f"fneg {llvm_type(t)} {value}")
+        name = "fadd" if op in (AtomicOp.ADD, AtomicOp.SUB) else f"f{op.value}"
+    else:
+        unsigned = op in (AtomicOp.MIN, AtomicOp.MAX) and t.kind != "int"
+        name = ("u" if unsigned else "") + op.value
+    return _modify(s, name, where, f"{llvm_type(t)} {value}", t)
+
+
+def _modify(s: Scope, name: str, where: str, value: str, t: Scalar) -> str:
+    tags = s.rules.atomic_tags
+    return s.text.op(f"atomicrmw {name} {s.rules.pointer} {where}, {value} {s.rules.scope}, align {t.nbytes}{tags}")
+
+
+def _loop(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar) -> str:
+    """Compare and swap until no one else came between; on bits, so that a NaN equals itself."""
+    out, ty = s.text, f"i{t.bits}"
+    again, done = out.label("cas"), out.label("cas.done")
+    scope = s.rules.scope
+    first = out.op(f"load atomic {ty}, {s.rules.pointer} {where} {scope}, align {t.nbytes}")
+    before = out.here
+    out.start(again)
+    seen, next_seen = out.reserve(), out.reserve()
+    out.define(seen, f"phi {ty} [ {first}, %{before} ], [ {next_seen}, %{again} ]")
+    old = _from_bits(s, seen, t)
+    new = _bits(s, combine(s, op, old, value, t), t)
+    pair = _exchange(s, where, seen, new, t)
+    out.define(next_seen, f"extractvalue {{ {ty}, i1 }} {pair}, 0")
+    out.branch(out.op(f"extractvalue {{ {ty}, i1 }} {pair}, 1"), done, again)
+    out.start(done)
+    return old
+
+
+def _swap_if(s: Scope, where: str, expected: str, value: str, t: Scalar) -> str:
+    """Compare and swap once; floats are compared by their bits."""
+    if t.bits == 1:
+        expected, value = (s.text.op(f"zext i1 {x} to i8") for x in (expected, value))
+        return s.text.op(f"icmp ne i8 {_swap_if(s, where, expected, value, u8)}, 0")
+    pair = _exchange(s, where, _bits(s, expected, t), _bits(s, value, t), t)
+    return _from_bits(s, s.text.op(f"extractvalue {{ i{t.bits}, i1 }} {pair}, 0"), t)
+
+
+def _exchange(s: Scope, where: str, expected: str, new: str, t: Scalar) -> str:
+    ty, scope = f"i{t.bits}", s.rules.scope
+    order = f"{scope} monotonic"  # on success, and on failure
+    return s.text.op(f"cmpxchg {s.rules.pointer} {where}, {ty} {expected}, {ty} {new} {order}, align {t.nbytes}")
+
+
+def _bits(s: Scope, x: str, t: Scalar) -> str:
+    ty = llvm_type(t)
+    return x if ty == f"i{t.bits}" else s.text.op(f"bitcast {ty} {x} to i{t.bits}")
+
+
+def _from_bits(s: Scope, x: str, t: Scalar) -> str:
+    ty = llvm_type(t)
+    return x if ty == f"i{t.bits}" else s.text.op(f"bitcast i{t.bits} {x} to {ty}")

@@ -1,0 +1,66 @@
+"""The axes of a parallel loop as operands.  Owns: AxisOperands, ``lower_axes``, ``total_count``, ``bind_axis``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quadpy.codegen.lower.casts import resize
+from quadpy.codegen.lower.expressions import lower_expr
+from quadpy.codegen.lower.loops import trip_count
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import llvm_type
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+
+__all__ = ["AxisOperands", "bind_axis", "lower_axes", "total_count"]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisOperands:
+    """``count`` is an unsigned number of ``bits`` bits; ``start`` and ``step`` have the variable's type."""
+
+    var: ir.Var
+    start: str
+    step: str
+    count: str
+
+
+def lower_axes(s: Scope, axes: tuple[ir.Axis, ...], bits: int) -> list[AxisOperands]:
+    """Evaluate ``axes``, with their counts in ``bits`` bits."""
+    return [_axis(s, axis, bits) for axis in axes]
+
+
+def _axis(s: Scope, axis: ir.Axis, bits: int) -> AxisOperands:
+    t = axis.var.type
+    start, stop, step = (lower_expr(s, e) for e in (axis.start, axis.stop, axis.step))
+    count = trip_count(s.text, start, stop, step, t)
+    return AxisOperands(axis.var, start, step, resize(s.text, count, Scalar("", "uint", t.bits), bits))
+
+
+def total_count(s: Scope, axes: list[AxisOperands], ty: str) -> str:
+    """How many iterations all ``axes`` have together."""
+    total = axes[0].count
+    for axis in axes[1:]:
+        total = s.text.op(f"mul {ty} {total}, {axis.count}")
+    return total
+
+
+def bind_axis(s: Scope, axis: AxisOperands, k: str, bits: int) -> None:
+    """Bind the loop variable to its value in iteration ``k``, a number of ``bits`` bits.
+
+    Where addresses have 64 bits, the value is computed in as many, and the variable is its low part.
+    """
+    t, name = axis.var.type, axis.var.name
+    work = bits if s.narrow else 64
+    start, step = (_extended(s, x, t, work) for x in (axis.start, axis.step))
+    k = resize(s.text, k, Scalar("", "uint", bits), work)
+    wraps = "nsw " if work > t.bits else ""
+    moved = k if step == "1" else s.text.op(f"mul {wraps}i{work} {k}, {step}")
+    value = moved if start == "0" else s.text.op(f"add {wraps}i{work} {start}, {moved}")
+    if not s.narrow:
+        s.wide[name] = value
+    s.values[name] = value if t.bits == work else s.text.op(f"trunc i{work} {value} to {llvm_type(t)}")
+
+
+def _extended(s: Scope, x: str, t: Scalar, bits: int) -> str:
+    return resize(s.text, x, t, bits) if x.startswith("%") else x

@@ -1,0 +1,114 @@
+"""Conversions between machine numbers.  Owns: ``cast``, ``bitcast``, ``widen``, ``narrow``.
+
+16-bit floats are storage: they are computed in f32 and rounded after each operation, the same on every target.
+A bf16 travels as its bits, since LLVM's own conversion flushes subnormals where the CPU has an instruction for it.
+"""
+
+from __future__ import annotations
+
+from quadpy.codegen.lower.text import FunctionText, llvm_type
+from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1
+
+__all__ = ["bitcast", "cast", "compute_type", "narrow", "resize", "widen"]
+
+
+def compute_type(t: Scalar) -> Scalar:
+    """The type that arithmetic on ``t`` is done in."""
+    return f32 if t in (f16, bf16) else t
+
+
+def widen(out: FunctionText, x: str, t: Scalar) -> str:
+    """``x`` in ``compute_type(t)``; exact."""
+    if t == f16:
+        return out.op(f"fpext half {x} to float")
+    if t == bf16:
+        high = out.op(f"shl i32 {out.op(f'zext i16 {x} to i32')}, 16")
+        return out.op(f"bitcast i32 {high} to float")
+    return x
+
+
+def narrow(out: FunctionText, x: str, t: Scalar) -> str:
+    """The ``compute_type(t)`` value ``x`` rounded to ``t``, ties to even."""
+    if t == f16:
+        return out.op(f"fptrunc float {x} to half")
+    if t == bf16:
+        return _bfloat(out, x)
+    return x
+
+
+def cast(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+    """The value ``x`` of type ``src`` as a ``dst``.
+
+    Float to integer truncates and saturates, NaN gives 0; integer to integer keeps the low bits; to ``u1`` asks
+    "not zero".  An integer becomes a 16-bit float through f32, a double through an f32 that is rounded to odd.
+    """
+    if src == dst:
+        return x
+    if dst == u1:
+        return _nonzero(out, x, src)
+    if src.is_float:
+        return _from_float(out, x, src, dst)
+    if dst.is_float:
+        to = compute_type(dst)
+        op = "sitofp" if src.kind == "int" else "uitofp"
+        return narrow(out, out.op(f"{op} {llvm_type(src)} {x} to {llvm_type(to)}"), dst)
+    return resize(out, x, src, dst.bits)
+
+
+def resize(out: FunctionText, x: str, src: Scalar, bits: int) -> str:
+    """The integer ``x`` of type ``src`` in ``bits`` bits: extended by its sign where it has one, or cut off."""
+    if src.bits == bits:
+        return x
+    op = "trunc" if bits < src.bits else "sext" if src.kind == "int" else "zext"
+    return out.op(f"{op} i{src.bits} {x} to i{bits}")
+
+
+def bitcast(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+    """The bits of ``x`` as a ``dst``."""
+    a, b = llvm_type(src), llvm_type(dst)
+    return x if a == b else out.op(f"bitcast {a} {x} to {b}")
+
+
+def _nonzero(out: FunctionText, x: str, src: Scalar) -> str:
+    if src.is_float:
+        wide = compute_type(src)
+        return out.op(f"fcmp une {llvm_type(wide)} {widen(out, x, src)}, 0.0")
+    return out.op(f"icmp ne {llvm_type(src)} {x}, 0")
+
+
+def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+    x, src = widen(out, x, src), compute_type(src)
+    have = llvm_type(src)
+    if not dst.is_float:
+        name = "fptosi" if dst.kind == "int" else "fptoui"
+        return out.intrinsic(f"llvm.{name}.sat.i{dst.bits}.f{src.bits}", f"i{dst.bits}", (have, x))
+    if dst == f64:
+        return out.op(f"fpext float {x} to double") if src == f32 else x
+    if src == f64:
+        x = out.op(f"fptrunc double {x} to float") if dst == f32 else _round_to_odd(out, x)
+    return narrow(out, x, dst)
+
+
+def _round_to_odd(out: FunctionText, x: str) -> str:
+    """A double as an f32 whose last bit is set where it is inexact: rounding it once more rounds as if once."""
+    single = out.op(f"fptrunc double {x} to float")
+    back = out.op(f"fpext float {single} to double")
+    inexact = out.op(f"fcmp one double {back}, {x}")
+    bits = out.op(f"bitcast float {single} to i32")
+    even = out.op(f"icmp eq i32 {out.op(f'and i32 {bits}, 1')}, 0")
+    size, back_size = (out.intrinsic("llvm.fabs.f64", "double", ("double", v)) for v in (x, back))
+    below = out.op(f"fcmp olt double {back_size}, {size}")
+    step = out.op(f"select i1 {below}, i32 1, i32 -1")
+    odd = out.op(f"add i32 {bits}, {step}")
+    fix = out.op(f"and i1 {inexact}, {even}")
+    return out.op(f"bitcast i32 {out.op(f'select i1 {fix}, i32 {odd}, i32 {bits}')} to float")
+
+
+def _bfloat(out: FunctionText, x: str) -> str:
+    """Half of the last kept place is added, less one where that place is even; a NaN stays one."""
+    bits = out.op(f"bitcast float {x} to i32")
+    last = out.op(f"and i32 {out.op(f'lshr i32 {bits}, 16')}, 1")
+    rounded = out.op(f"add i32 {out.op(f'add i32 {bits}, 32767')}, {last}")
+    nan = out.op(f"fcmp uno float {x}, {x}")
+    high = out.op(f"lshr i32 {out.op(f'select i1 {nan}, i32 2143289344, i32 {rounded}')}, 16")
+    return out.op(f"trunc i32 {high} to i16")

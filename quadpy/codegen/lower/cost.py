@@ -1,0 +1,54 @@
+"""How much work an iteration is, roughly.  Owns: ``grain_of``.
+
+The estimate decides one thing: below which number of iterations a loop is not worth waking threads for.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import children
+
+__all__ = ["grain_of"]
+
+_PIECE: Final = 60_000
+"""Cost of a piece that is worth a hand-over of some microseconds: simple operations, vectorised."""
+_UNKNOWN_TRIPS: Final = 16
+_MOST: Final = 1 << 40
+_SLOW: Final = {ir.BinOp.DIV, ir.BinOp.FLOORDIV, ir.BinOp.MOD, ir.BinOp.RAWDIV, ir.BinOp.RAWMOD}
+
+
+def grain_of(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
+    """How many iterations of ``task`` make a piece that is worth giving to another thread."""
+    return max(1, _PIECE // _cost(task.body, {name: _cost(f.body, {}) for name, f in functions.items()}))
+
+
+def _cost(node: ir.Node, calls: dict[str, int]) -> int:
+    inside = sum(_cost(child, calls) for child in children(node))
+    match node:
+        case ir.For() | ir.While():
+            inside *= _trips(node)
+        case ir.Call(function=name) | ir.CallMany(function=name):
+            inside += calls.get(name, _UNKNOWN_TRIPS)
+        case ir.Atomic():
+            inside += 30
+        case ir.Binary(op=op) if op in _SLOW:
+            inside += 8
+        case ir.Unary(op=ir.UnOp.SQRT):
+            inside += 8
+        case ir.Load() | ir.Store():
+            inside += 2
+        case ir.Const() | ir.VarRead() | ir.ParamRead() | ir.Let() | ir.Block():
+            pass
+        case _:
+            inside += 1
+    return max(1, min(inside, _MOST))
+
+
+def _trips(loop: ir.For | ir.While) -> int:
+    match loop:
+        case ir.For(start=ir.Const(value=a), stop=ir.Const(value=b), step=ir.Const(value=c)) if c:
+            return max(0, -int((a - b) // c))
+        case _:
+            return _UNKNOWN_TRIPS

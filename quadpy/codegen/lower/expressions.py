@@ -1,0 +1,161 @@
+"""Expressions.  Owns: ``lower_expr``, ``lower_call``, ``lower_offset``, the intrinsics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.codegen.lower.arithmetic import binary, compare, unary
+from quadpy.codegen.lower.casts import bitcast, cast, resize
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import constant, llvm_type, memory_type
+from quadpy.dtypes import Scalar, f32, f64
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import unhandled
+
+__all__ = ["function_symbol", "load_slot", "lower_call", "lower_expr", "lower_offset", "result_type", "slot_address"]
+
+_COUNTS: Final = {"popcnt": "ctpop", "clz": "ctlz", "ctz": "cttz"}
+
+
+def lower_expr(s: Scope, e: ir.Expr) -> str:
+    """The operand that holds the value of ``e``."""
+    match e:
+        case ir.VarRead(var=var):
+            if (cell := s.cells.get(var.name)) is not None:
+                return s.text.op(f"load {llvm_type(var.type)}, {s.rules.private} {cell}")
+            return s.values[var.name]
+        case ir.Const(value=value, type=t):
+            return constant(value, t)
+        case ir.Binary(op=op, lhs=lhs, rhs=rhs, type=t):
+            return binary(s.text, op, lower_expr(s, lhs), lower_expr(s, rhs), t, s.flags)
+        case ir.ParamRead(name=name):
+            return s.params[name]
+        case ir.Compare(op=cmp, lhs=lhs, rhs=rhs):
+            return compare(s.text, cmp, lower_expr(s, lhs), lower_expr(s, rhs), lhs.type)
+        case ir.Select(cond=cond, then=then, orelse=orelse, type=t):
+            ty = llvm_type(t)
+            c, a, b = lower_expr(s, cond), lower_expr(s, then), lower_expr(s, orelse)
+            return s.text.op(f"select i1 {c}, {ty} {a}, {ty} {b}")
+        case ir.Unary(op=unary_op, operand=x, type=t):
+            return unary(s.text, unary_op, lower_expr(s, x), t, s.flags)
+        case ir.Cast(operand=x, type=t):
+            return cast(s.text, lower_expr(s, x), x.type, t)
+        case ir.BitCast(operand=x, type=t):
+            return bitcast(s.text, lower_expr(s, x), x.type, t)
+        case ir.Intrinsic():
+            return _intrinsic(s, e)
+        case ir.Call(function=name, args=args):
+            return lower_call(s, name, args)
+        case ir.ShapeOf(array=array, axis=axis):
+            return s.arrays[array].extents[axis]
+        case ir.SlotRead(number=number, type=t):
+            return load_slot(s, number, t)
+        case _:
+            raise unhandled(e)
+
+
+def lower_offset(s: Scope, e: ir.Expr) -> str:
+    """The index ``e`` in the type that addresses are computed in.
+
+    In 64 bits the induction variable itself is used where ``e`` is a loop variable, or one plus or minus others:
+    narrower sums that are extended afterwards hide from LLVM that an address advances by a constant.
+    """
+    if s.narrow:
+        return resize(s.text, lower_expr(s, e), e.type, 32)
+    return wide_twin(s, e) or resize(s.text, lower_expr(s, e), e.type, 64)
+
+
+def wide_twin(s: Scope, e: ir.Expr) -> str | None:
+    """``e`` as an i64 computed from loop variables in 64 bits; None where it has none."""
+    match e:
+        case ir.VarRead(var=var):
+            return s.wide.get(var.name)
+        case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB as op, lhs=lhs, rhs=rhs, type=t) if t.kind == "int":
+            a, b = wide_twin(s, lhs), wide_twin(s, rhs)
+            if a is None and b is None:
+                return None
+            a = a or resize(s.text, lower_expr(s, lhs), t, 64)
+            b = b or resize(s.text, lower_expr(s, rhs), t, 64)
+            return s.text.op(f"{op.value} nsw i64 {a}, {b}")
+        case _:
+            return None
+
+
+def slot_address(s: Scope, number: int) -> str:
+    """Where a slot of the kernel's scratch memory is."""
+    if number == 0:
+        return s.scratch
+    return s.text.op(f"getelementptr inbounds i8, {s.rules.pointer} {s.scratch}, i64 {8 * number}")
+
+
+def load_slot(s: Scope, number: int, t: Scalar) -> str:
+    held = s.text.op(f"load {memory_type(t)}, {s.rules.pointer} {slot_address(s, number)}, align {t.nbytes}")
+    return held if t.bits > 1 else s.text.op(f"icmp ne i8 {held}, 0")
+
+
+# ------------------------------------------------------------------ functions
+
+
+def function_symbol(name: str) -> str:
+    return f'@"fn.{name}"'
+
+
+def result_type(results: tuple[Scalar, ...]) -> str:
+    """What a function returns: a struct where it has several results."""
+    types = [llvm_type(t) for t in results]
+    return types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
+
+
+def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
+    """Call a function of the kernel."""
+    operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])
+    return s.text.op(f"call {result_type(s.functions[name].results)} {function_symbol(name)}({operands})")
+
+
+# ----------------------------------------------------------------- intrinsics
+
+
+def _intrinsic(s: Scope, e: ir.Intrinsic) -> str:
+    args = [lower_expr(s, arg) for arg in e.args]
+    if e.name in _COUNTS:
+        return _count(s, e, args[0])
+    if e.name == "mulhi":
+        return _mulhi(s, args[0], args[1], e.type)
+    if e.name == "fma":
+        return _fma(s, args, e.type)
+    sign = s.text.op(f"and i{e.type.bits} {_bits(s, args[1], e.type)}, {-1 << (e.type.bits - 1)}")
+    size = s.text.op(f"and i{e.type.bits} {_bits(s, args[0], e.type)}, {(1 << (e.type.bits - 1)) - 1}")
+    return _from_bits(s, s.text.op(f"or i{e.type.bits} {size}, {sign}"), e.type)
+
+
+def _count(s: Scope, e: ir.Intrinsic, x: str) -> str:
+    """Counting leading or trailing zeros of 0 gives the width."""
+    src, ty = e.args[0].type, llvm_type(e.args[0].type)
+    zero = () if e.name == "popcnt" else (("i1", "false"),)
+    counted = s.text.intrinsic(f"llvm.{_COUNTS[e.name]}.{ty}", ty, (ty, x), *zero)
+    return resize(s.text, counted, Scalar("", "uint", src.bits), e.type.bits)
+
+
+def _mulhi(s: Scope, a: str, b: str, t: Scalar) -> str:
+    extend, ty, double = ("sext" if t.kind == "int" else "zext"), f"i{t.bits}", f"i{2 * t.bits}"
+    wide = [s.text.op(f"{extend} {ty} {x} to {double}") for x in (a, b)]
+    product = s.text.op(f"mul {double} {wide[0]}, {wide[1]}")
+    return s.text.op(f"trunc {double} {s.text.op(f'lshr {double} {product}, {t.bits}')} to {ty}")
+
+
+def _fma(s: Scope, args: list[str], t: Scalar) -> str:
+    """16-bit floats: in f64, where the product is exact, and then rounded."""
+    wide = t if t in (f32, f64) else f64
+    ty = llvm_type(wide)
+    a, b, c = ((ty, cast(s.text, x, t, wide)) for x in args)
+    return cast(s.text, s.text.intrinsic(f"llvm.fma.f{wide.bits}", ty, a, b, c), wide, t)
+
+
+def _bits(s: Scope, x: str, t: Scalar) -> str:
+    ty = llvm_type(t)
+    return x if ty == "i16" else s.text.op(f"bitcast {ty} {x} to i{t.bits}")
+
+
+def _from_bits(s: Scope, x: str, t: Scalar) -> str:
+    ty = llvm_type(t)
+    return x if ty == "i16" else s.text.op(f"bitcast i{t.bits} {x} to {ty}")

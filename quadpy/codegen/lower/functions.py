@@ -1,0 +1,40 @@
+"""The kernel's own functions.  Owns: ``lower_functions``."""
+
+from __future__ import annotations
+
+from quadpy.codegen.lower.expressions import function_symbol, result_type
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
+from quadpy.codegen.lower.text import FunctionText, ModuleText, llvm_type
+from quadpy.codegen.targets.rules import TargetRules
+from quadpy.ir import nodes as ir
+
+__all__ = ["lower_functions"]
+
+
+def lower_functions(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
+    """Define the functions of ``kernel``; LLVM inlines all calls of them.
+
+    They get no fast-math flags, also where the kernel does: what makes a library function accurate is just
+    what reassociation takes apart.
+    """
+    by_name = {f.name: f for f in kernel.functions}
+    for function in kernel.functions:
+        _lower_function(module, function, kernel, rules, by_name)
+
+
+def _lower_function(
+    module: ModuleText, function: ir.Function, kernel: ir.Kernel, rules: TargetRules, by_name: dict[str, ir.Function]
+) -> None:
+    text = FunctionText(module, rules.alloca)
+    s = Scope(text, rules, kernel.index, by_name, results=function.results)
+    names = [f"%p{k}" for k in range(len(function.params))]
+    for var, name in zip(function.params, names, strict=True):
+        s.params[var.name] = s.values[var.name] = name
+    zero_variables(s, declare_variables(s, function.body))
+    lower_block(s, function.body)
+    if text.open:
+        text.end("unreachable")  # every path of a function ends in a Return
+    params = ", ".join(f"{llvm_type(var.type)} {name}" for var, name in zip(function.params, names, strict=True))
+    head = f"define internal {result_type(function.results)} {function_symbol(function.name)}({params})"
+    text.finish(f"{head} alwaysinline nounwind")

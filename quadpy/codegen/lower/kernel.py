@@ -1,0 +1,22 @@
+"""A kernel as the text of an LLVM module.  Owns: ``lower_for_cpu``."""
+
+from __future__ import annotations
+
+from quadpy.codegen.lower.cpu_entry import lower_cpu_entry
+from quadpy.codegen.lower.cpu_tasks import lower_cpu_task
+from quadpy.codegen.lower.functions import lower_functions
+from quadpy.codegen.lower.text import ModuleText
+from quadpy.codegen.targets.cpu import CPU
+from quadpy.ir import nodes as ir
+
+__all__ = ["lower_for_cpu"]
+
+
+def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
+    """The module of ``kernel``; ``header`` holds data layout and triple."""
+    module = ModuleText()
+    lower_functions(module, kernel, CPU)
+    for number in range(len(kernel.tasks)):
+        lower_cpu_task(module, kernel, number, CPU)
+    lower_cpu_entry(module, kernel, CPU)
+    return module.text(header)

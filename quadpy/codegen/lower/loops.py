@@ -1,0 +1,132 @@
+"""Sequential loops.  Owns: ``lower_for``, ``lower_while``, ``trip_count``.
+
+A counted loop never computes a value past its last one: ``range(0, 2**31 - 1, 2)`` ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quadpy.codegen.lower.casts import resize
+from quadpy.codegen.lower.expressions import lower_expr, wide_twin
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import FunctionText, llvm_type
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+
+__all__ = ["lower_for", "lower_while", "trip_count"]
+
+
+def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
+    """``body`` writes the statements; it finds the loop variable bound."""
+    t = stmt.var.type
+    start, stop = lower_expr(s, stmt.start), lower_expr(s, stmt.stop)
+    if isinstance(stmt.step, ir.Const) and stmt.step.value == 1:
+        _unit_loop(s, stmt, start, stop, body)
+        return
+    step = lower_expr(s, stmt.step)
+    count = trip_count(s.text, start, stop, step, t)
+
+    def at(k: str) -> None:
+        s.values[stmt.var.name] = position(s.text, start, step, k, t)
+
+    _counted(s, "0", count, f"i{t.bits}", at, body, "ult")
+
+
+def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[], None]) -> None:
+    """The loop variable is LLVM's induction variable: in 64 bits where addresses are, so that it steps by one."""
+    t, name = stmt.var.type, stmt.var.name
+    widens = not s.narrow and t.bits < 64
+    ty = "i64" if widens else llvm_type(t)
+    if widens:
+        start = wide_twin(s, stmt.start) or resize(s.text, start, t, 64)
+        stop = wide_twin(s, stmt.stop) or resize(s.text, stop, t, 64)
+
+    def at(k: str) -> None:
+        s.values[name] = s.text.op(f"trunc i64 {k} to {llvm_type(t)}") if widens else k
+        if ty == "i64":
+            s.wide[name] = k
+
+    _counted(s, start, stop, ty, at, body, "slt" if t.kind == "int" or widens else "ult")
+
+
+def _counted(
+    s: Scope, first: str, end: str, ty: str, at: Callable[[str], None], body: Callable[[], None], below: str
+) -> None:
+    """``body`` for each k from ``first`` up to ``end``; ``at`` binds what follows from k."""
+    out = s.text
+    loop, step, done = out.label("for"), out.label("for.next"), out.label("for.end")
+    enter = out.op(f"icmp {below} {ty} {first}, {end}")
+    before = out.here
+    out.branch(enter, loop, done)
+    out.start(loop)
+    k, following = out.reserve(), out.reserve()
+    out.define(k, f"phi {ty} [ {first}, %{before} ], [ {following}, %{step} ]")
+    at(k)
+    s.loops.append((done, step))
+    body()
+    s.loops.pop()
+    out.start(step)
+    wraps = "nsw" if below == "slt" else "nuw"
+    out.define(following, f"add {wraps} {ty} {k}, 1")
+    out.branch(out.op(f"icmp {below} {ty} {following}, {end}"), loop, done)
+    out.start(done)
+
+
+def lower_while(s: Scope, stmt: ir.While, head: Callable[[], None], body: Callable[[], None]) -> None:
+    """``head`` and ``body`` write the statements."""
+    out = s.text
+    top, inside, done = out.label("while"), out.label("while.do"), out.label("while.end")
+    out.start(top)
+    head()
+    if out.open:
+        out.branch(lower_expr(s, stmt.cond), inside, done)
+        out.start(inside)
+        s.loops.append((done, top))
+        body()
+        s.loops.pop()
+        out.jump(top)
+    out.start(done)
+
+
+def trip_count(out: FunctionText, start: str, stop: str, step: str, t: Scalar) -> str:
+    """How many values ``range(start, stop, step)`` has, as an unsigned number of the width of ``t``; 0 for step 0.
+
+    Distances are unsigned: that of any two values fits.
+    """
+    ty = llvm_type(t)
+    less = "slt" if t.kind == "int" else "ult"
+    if step.lstrip("-").isdigit():
+        return _constant_count(out, start, stop, int(step), ty, less)
+    down = out.op(f"icmp slt {ty} {step}, 0") if t.kind == "int" else "false"
+    stride = out.op(f"select i1 {down}, {ty} {out.op(f'sub {ty} 0, {step}')}, {ty} {step}")
+    low = out.op(f"select i1 {down}, {ty} {stop}, {ty} {start}")
+    high = out.op(f"select i1 {down}, {ty} {start}, {ty} {stop}")
+    still = out.op(f"icmp eq {ty} {step}, 0")
+    safe = out.op(f"select i1 {still}, {ty} 1, {ty} {stride}")
+    count = _distance(out, low, high, safe, ty, less)
+    return out.op(f"select i1 {still}, {ty} 0, {ty} {count}")
+
+
+def _constant_count(out: FunctionText, start: str, stop: str, step: int, ty: str, less: str) -> str:
+    if step == 0:
+        return "0"
+    low, high = (start, stop) if step > 0 else (stop, start)
+    return _distance(out, low, high, str(abs(step)), ty, less)
+
+
+def _distance(out: FunctionText, low: str, high: str, stride: str, ty: str, less: str) -> str:
+    """``ceil((high - low) / stride)`` where ``low`` is below ``high``, else 0."""
+    any_ = out.op(f"icmp {less} {ty} {low}, {high}")
+    span = out.op(f"sub {ty} {high}, {low}")
+    if stride != "1":
+        quotient = out.op(f"udiv {ty} {out.op(f'sub {ty} {span}, 1')}, {stride}")
+        span = out.op(f"add {ty} {quotient}, 1")
+    return out.op(f"select i1 {any_}, {ty} {span}, {ty} 0")
+
+
+def position(out: FunctionText, start: str, step: str, k: str, t: Scalar) -> str:
+    """``start + k * step``, for a ``k`` of the width of ``t``."""
+    ty = llvm_type(t)
+    moved = k if step == "1" else out.op(f"mul {ty} {k}, {step}")
+    return moved if start == "0" else out.op(f"add {ty} {start}, {moved}")

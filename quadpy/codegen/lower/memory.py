@@ -1,0 +1,95 @@
+"""Elements and slots: addresses, loads, stores.  Owns: ``address``, ``load``, ``store``."""
+
+from __future__ import annotations
+
+from quadpy.codegen.lower.expressions import load_slot, lower_offset, slot_address
+from quadpy.codegen.lower.scope import ArrayOperands, Scope
+from quadpy.codegen.lower.text import memory_type
+from quadpy.ir import nodes as ir
+
+__all__ = ["address", "load", "store"]
+
+
+def address(s: Scope, place: ir.Place) -> str:
+    """A pointer to ``place``."""
+    if isinstance(place, ir.Slot):
+        return slot_address(s, place.number)
+    array = s.arrays[place.array]
+    if s.narrow and not array.type.strided:
+        offset = _offset(s, array, place, "i32")
+        size = array.type.elem.nbytes
+        bytes_ = s.text.op(f"shl nuw i32 {offset}, {size.bit_length() - 1}") if size > 1 else offset
+        wide = s.text.op(f"zext i32 {bytes_} to i64")
+        return s.text.op(f"getelementptr inbounds i8, {s.rules.pointer} {array.pointer}, i64 {wide}")
+    offset = _offset(s, array, place, "i64")
+    element = memory_type(place.type)
+    return s.text.op(f"getelementptr inbounds {element}, {s.rules.pointer} {array.pointer}, i64 {offset}")
+
+
+def load(s: Scope, place: ir.Place) -> str:
+    """What ``place`` holds now."""
+    t = place.type
+    if isinstance(place, ir.Slot):
+        return load_slot(s, place.number, t)
+    held = s.text.op(f"load {memory_type(t)}, {s.rules.pointer} {address(s, place)}, align {t.nbytes}{s.access}")
+    return held if t.bits > 1 else s.text.op(f"icmp ne i8 {held}, 0")
+
+
+def store(s: Scope, place: ir.Place, value: str) -> None:
+    t = place.type
+    where = address(s, place)
+    if t.bits == 1:
+        value = s.text.op(f"zext i1 {value} to i8")
+    s.text.do(f"store {memory_type(t)} {value}, {s.rules.pointer} {where}, align {t.nbytes}{s.access}")
+
+
+def _offset(s: Scope, array: ArrayOperands, place: ir.Element, ty: str) -> str:
+    """How many scalars ``place`` lies behind the array's pointer."""
+    index = [_index(s, e, ty) for e in place.index]
+    if array.type.strides is not None or array.type.strided:
+        return _strided(s, array, index, place.component, ty)
+    extents = _extents(array, ty)
+    offset = "0"
+    for k, i in enumerate(index):
+        offset = _add(s, _times(s, offset, extents[k], ty), i, ty)
+    return _add(s, _times(s, offset, str(array.type.components), ty), str(place.component), ty)
+
+
+def _strided(s: Scope, array: ArrayOperands, index: list[str], component: int, ty: str) -> str:
+    static = array.type.strides
+    strides = array.strides if static is None else tuple(map(str, static))
+    offset = str(component if static is None else component * static[-1])
+    for i, stride in zip(index, strides, strict=False):  # static strides end with that of the components
+        offset = _add(s, _times(s, i, stride, ty), offset, ty)
+    return offset
+
+
+def _index(s: Scope, e: ir.Expr, ty: str) -> str:
+    if s.narrow and ty == "i64":  # a strided array's offsets may be negative: 32 bits could not tell
+        offset = lower_offset(s, e)
+        return offset if not offset.startswith("%") else s.text.op(f"sext i32 {offset} to i64")
+    return lower_offset(s, e)
+
+
+def _extents(array: ArrayOperands, ty: str) -> tuple[str, ...]:
+    if array.type.shape is not None:
+        return tuple(map(str, array.type.shape))
+    return array.extents if ty == "i32" else array.wide_extents
+
+
+def _times(s: Scope, a: str, b: str, ty: str) -> str:
+    if "0" in (a, b):
+        return "0"
+    if "1" in (a, b):
+        return b if a == "1" else a
+    return s.text.op(f"mul {_NO_WRAP[ty]} {ty} {a}, {b}")
+
+
+def _add(s: Scope, a: str, b: str, ty: str) -> str:
+    if "0" in (a, b):
+        return b if a == "0" else a
+    return s.text.op(f"add {_NO_WRAP[ty]} {ty} {a}, {b}")
+
+
+_NO_WRAP = {"i64": "nsw", "i32": "nuw"}
+"""Offsets of elements that exist are below 2**63, and below 2**32 where 32 bits are used."""

@@ -1,0 +1,73 @@
+"""What names mean in the LLVM function that is being written.  Owns: Scope, ArrayOperands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from quadpy.codegen.lower.text import FunctionText
+from quadpy.codegen.targets.rules import TargetRules
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import Function
+from quadpy.ir.types import Array
+
+__all__ = ["FAST_FLAGS", "ArrayOperands", "Scope"]
+
+FAST_FLAGS = " reassoc nsz arcp contract afn"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOperands:
+    """An array parameter as LLVM operands: extents in the kernel's index type, strides as i64.
+
+    ``wide_extents`` are the extents as i64, on targets that compute offsets so.
+    """
+
+    type: Array
+    pointer: str
+    extents: tuple[str, ...] = ()
+    wide_extents: tuple[str, ...] = ()
+    strides: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Scope:
+    """The tables of one function.
+
+    values    operands of bound variables
+    wide      i64 twins of loop variables and what is a constant away from them: addresses are computed from
+              these, so that LLVM sees them advance by a constant
+    cells     addresses of mutable variables
+    flags     fast-math flags, with a space before
+    loops     innermost last: where ``break`` and ``continue`` go
+    iteration where ``continue`` goes outside of all loops: the end of the parallel loop's iteration
+    access    metadata of loads and stores, with a comma before
+    loop_tag  metadata of the parallel loop
+    results   of a function; None in a task
+    """
+
+    text: FunctionText
+    rules: TargetRules
+    index: Scalar
+    functions: dict[str, Function]
+    flags: str = ""
+    scratch: str = ""
+    params: dict[str, str] = field(default_factory=dict)
+    arrays: dict[str, ArrayOperands] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    wide: dict[str, str] = field(default_factory=dict)
+    cells: dict[str, str] = field(default_factory=dict)
+    loops: list[tuple[str, str]] = field(default_factory=list)
+    regions: dict[str, str] = field(default_factory=dict)
+    iteration: str = ""
+    access: str = ""
+    loop_tag: str = ""
+    results: tuple[Scalar, ...] | None = None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether offsets are computed in 32 bits."""
+        return self.rules.narrow_offsets and self.index.bits == 32
+
+    @property
+    def address_type(self) -> str:
+        return "i32" if self.narrow else "i64"

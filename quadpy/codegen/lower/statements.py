@@ -1,0 +1,131 @@
+"""Statements.  Owns: ``lower_block``, ``declare_variables``."""
+
+from __future__ import annotations
+
+from quadpy.codegen.lower.atomics import lower_atomic
+from quadpy.codegen.lower.expressions import lower_call, lower_expr, result_type, wide_twin
+from quadpy.codegen.lower.loops import lower_for, lower_while
+from quadpy.codegen.lower.memory import load, store
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import constant, llvm_type
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import unhandled, walk
+
+__all__ = ["declare_variables", "lower_block", "mutable_vars", "zero_variables"]
+
+
+def mutable_vars(node: ir.Node) -> dict[str, ir.Var]:
+    """The variables that ``node`` assigns, by name."""
+    return {n.var.name: n.var for n in walk(node) if isinstance(n, ir.Assign)}
+
+
+def declare_variables(s: Scope, node: ir.Node) -> dict[str, ir.Var]:
+    """Make room for the variables that ``node`` assigns; ``zero_variables`` starts an iteration."""
+    found = mutable_vars(node)
+    for var in found.values():
+        s.cells[var.name] = s.text.alloca(llvm_type(var.type))
+    return found
+
+
+def zero_variables(s: Scope, variables: dict[str, ir.Var]) -> None:
+    for var in variables.values():
+        set_variable(s, var, constant(0, var.type))
+
+
+def set_variable(s: Scope, var: ir.Var, value: str) -> None:
+    s.text.do(f"store {llvm_type(var.type)} {value}, {s.rules.private} {s.cells[var.name]}")
+
+
+def lower_block(s: Scope, block: ir.Block) -> None:
+    """The statements up to the first that leaves the block; none after it can run."""
+    for stmt in block.stmts:
+        if not s.text.open:
+            return
+        _lower_stmt(s, stmt)
+
+
+def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
+    match stmt:
+        case ir.Let(var=var, value=value):
+            if (twin := wide_twin(s, value)) is not None:
+                s.wide[var.name] = twin
+            s.values[var.name] = lower_expr(s, value)
+        case ir.Assign(var=var, value=value):
+            set_variable(s, var, lower_expr(s, value))
+        case ir.Load(var=var, place=place):
+            s.values[var.name] = load(s, place)
+        case ir.Store(place=place, value=value):
+            store(s, place, lower_expr(s, value))
+        case ir.Atomic():
+            lower_atomic(s, stmt)
+        case ir.CallMany():
+            _call_many(s, stmt)
+        case ir.If():
+            _if(s, stmt)
+        case ir.For(body=body):
+            lower_for(s, stmt, lambda: lower_block(s, body))
+        case ir.While(head=head, body=body):
+            lower_while(s, stmt, lambda: lower_block(s, head), lambda: lower_block(s, body))
+        case ir.Break():
+            s.text.jump(s.loops[-1][0])
+        case ir.Continue():
+            s.text.jump(s.loops[-1][1] if s.loops else s.iteration)
+        case ir.Region(label=label, body=body):
+            s.regions[label] = s.text.label("region")
+            lower_block(s, body)
+            s.text.start(s.regions[label])
+        case ir.Leave(label=label):
+            s.text.jump(s.regions[label])
+        case ir.Return():
+            _return(s, stmt)
+        case ir.ParallelFor():
+            raise AssertionError("the verifier admits no unsplit loop")
+        case _:
+            raise unhandled(stmt)
+
+
+def _if(s: Scope, stmt: ir.If) -> None:
+    out = s.text
+    then, orelse, end = out.label("then"), out.label("else"), out.label("endif")
+    out.branch(lower_expr(s, stmt.cond), then, orelse if stmt.orelse.stmts else end)
+    out.start(then)
+    lower_block(s, stmt.then)
+    out.jump(end)
+    if stmt.orelse.stmts:
+        out.start(orelse)
+        lower_block(s, stmt.orelse)
+        out.jump(end)
+    out.start(end)
+
+
+def _call_many(s: Scope, stmt: ir.CallMany) -> None:
+    value = lower_call(s, stmt.function, stmt.args)
+    results = s.functions[stmt.function].results
+    if len(results) == 1:
+        s.values[stmt.results[0].name] = value
+        return
+    for number, var in enumerate(stmt.results):
+        s.values[var.name] = s.text.op(f"extractvalue {result_type(results)} {value}, {number}")
+
+
+def _return(s: Scope, stmt: ir.Return) -> None:
+    """A function returns; a kernel puts its results into its first slots and ends its task."""
+    values = [(lower_expr(s, value), value.type) for value in stmt.values]
+    if s.results is None:
+        for number, (value, t) in enumerate(values):
+            store(s, ir.Slot(number, t, span=stmt.span), value)
+        s.text.end("ret void")
+        return
+    s.text.end(f"ret {returned(s, values)}")
+
+
+def returned(s: Scope, values: list[tuple[str, Scalar]]) -> str:
+    """Type and operand that ``ret`` gives back."""
+    ty = result_type(s.results or ())
+    if len(values) == 1:
+        return f"{ty} {values[0][0]}"
+    packed = "poison"
+    for number, (value, t) in enumerate(values):
+        packed = s.text.op(f"insertvalue {ty} {packed}, {llvm_type(t)} {value}, {number}")
+    return f"{ty} {packed}"

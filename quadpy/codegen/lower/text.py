@@ -1,0 +1,176 @@
+"""LLVM IR as text while it is written.  Owns: ModuleText, FunctionText, names and constants.
+
+Text, because LLVM parses it about as fast as any builder builds, and because it has what llvmlite's builder
+cannot express: scopes of atomics, address spaces of variables, attributes with values.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import struct
+from typing import Final
+
+from quadpy.dtypes import Scalar
+
+__all__ = ["FunctionText", "ModuleText", "constant", "llvm_type", "memory_type", "symbol"]
+
+_LLVM: Final = {
+    "u1": "i1", "i8": "i8", "u8": "i8", "i16": "i16", "u16": "i16", "i32": "i32", "u32": "i32", "i64": "i64",
+    "u64": "i64", "f16": "half", "bf16": "i16", "f32": "float", "f64": "double",
+}  # fmt: skip
+_PLAIN: Final = re.compile(r"[A-Za-z$._][-A-Za-z0-9$._]*")
+
+
+def llvm_type(t: Scalar) -> str:
+    """The type of a value in registers.  bf16 is its bits: what LLVM does with the type depends on the CPU."""
+    return _LLVM[t.name]
+
+
+def memory_type(t: Scalar) -> str:
+    """The type of a value in memory: a ``u1`` takes a byte."""
+    return "i8" if t.name == "u1" else _LLVM[t.name]
+
+
+def symbol(name: str) -> str:
+    """``name`` as a global name of LLVM's."""
+    return f"@{name}" if _PLAIN.fullmatch(name) else '@"' + name.replace("\\", "\\5C").replace('"', "\\22") + '"'
+
+
+@functools.lru_cache(maxsize=4096)
+def _float_constant(value: str, name: str) -> str:
+    """Floats as their bits; ``value`` is a ``repr``, which tells -0.0 from 0.0."""
+    number = float(value)
+    if name == "f64":
+        return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    if name == "f16":
+        return f"0xH{struct.unpack('<H', _packed('<e', number))[0]:04X}"
+    rounded = struct.unpack("<f", _packed("<f", number))[0]
+    if name == "f32":
+        return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
+    return str(_bfloat_bits(number))
+
+
+def _packed(code: str, number: float) -> bytes:
+    """``number`` rounded to ``code``'s format; what is too large for it is infinite."""
+    try:
+        return struct.pack(code, number)
+    except OverflowError:
+        return struct.pack(code, float("inf") if number > 0 else float("-inf"))
+
+
+def _bfloat_bits(number: float) -> int:
+    """Rounds once: the low bit of the truncated single notes whether anything was cut off."""
+    if math.isnan(number):
+        return 0x7FC0
+    single = struct.unpack("<f", _packed("<f", number))[0]
+    bits = int(struct.unpack("<I", struct.pack("<f", single))[0])
+    if single != number and not bits & 1 and abs(single) != float("inf"):
+        bits += 1 if abs(number) > abs(single) else -1
+    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+
+
+def constant(value: float, t: Scalar) -> str:
+    """``value`` as a constant operand of type ``t``."""
+    if t.is_float:
+        return _float_constant(repr(float(value)), t.name)
+    return ("true" if value else "false") if t.bits == 1 else str(int(value))
+
+
+class ModuleText:
+    """Functions and the declarations that they need."""
+
+    def __init__(self) -> None:
+        self.functions: list[str] = []
+        self._declared: dict[str, str] = {}
+        self._metadata: list[str] = []
+
+    def declare(self, name: str, result: str, params: tuple[str, ...]) -> None:
+        self._declared.setdefault(name, f"declare {result} @{name}({', '.join(params)})")
+
+    def metadata(self, node: str) -> str:
+        """Number a metadata node, in whose text ``%s`` stands for its own number."""
+        name = f"!{len(self._metadata)}"
+        self._metadata.append(f"{name} = {node.replace('%s', name)}")
+        return name
+
+    def text(self, header: str) -> str:
+        return "\n".join([header, *self.functions, *self._declared.values(), *self._metadata, ""])
+
+
+class FunctionText:
+    """One function.  ``open`` says whether the current block still lacks its last instruction."""
+
+    __slots__ = ("_allocas", "_lines", "_next", "here", "module", "open", "private_suffix")
+
+    def __init__(self, module: ModuleText, private_suffix: str = "") -> None:
+        self.module, self.private_suffix = module, private_suffix
+        self._allocas: list[str] = []
+        self._lines: list[str] = []
+        self._next = 0
+        self.here, self.open = "entry", True
+
+    def op(self, instruction: str) -> str:
+        """Write an instruction with a result; the result's name."""
+        self._next += 1
+        name = f"%v{self._next}"
+        self._lines.append(f"  {name} = {instruction}")
+        return name
+
+    def do(self, instruction: str) -> None:
+        """Write an instruction without a result."""
+        self._lines.append(f"  {instruction}")
+
+    def reserve(self) -> str:
+        """The name of a result that is written later, with ``define``; for phis."""
+        self._next += 1
+        return f"%v{self._next}"
+
+    def define(self, name: str, instruction: str) -> None:
+        self._lines.append(f"  {name} = {instruction}")
+
+    def intrinsic(self, name: str, result: str, *args: tuple[str, str], flags: str = "") -> str:
+        """Call ``name`` (with type suffixes) on pairs of type and operand; ``flags`` have a space before."""
+        self.module.declare(name, result, tuple(t for t, _ in args))
+        call = f"call{flags} {result} @{name}({', '.join(f'{t} {a}' for t, a in args)})"
+        if result == "void":
+            self.do(call)
+            return ""
+        return self.op(call)
+
+    def alloca(self, of: str) -> str:
+        """A variable of this function, whatever block asks for it."""
+        self._next += 1
+        self._allocas.append(f"  %a{self._next} = alloca {of}{self.private_suffix}")
+        return f"%a{self._next}"
+
+    # ------------------------------------------------------- control flow
+
+    def label(self, hint: str) -> str:
+        """A fresh label; ``start`` places it."""
+        self._next += 1
+        return f"{hint}{self._next}"
+
+    def start(self, label: str) -> None:
+        """Begin the block ``label``; an open block before it falls through to it."""
+        self.jump(label)
+        self._lines.append(f"{label}:")
+        self.here, self.open = label, True
+
+    def jump(self, label: str) -> None:
+        if self.open:
+            self.end(f"br label %{label}")
+
+    def branch(self, cond: str, yes: str, no: str) -> None:
+        self.end(f"br i1 {cond}, label %{yes}, label %{no}")
+
+    def end(self, instruction: str) -> None:
+        """Write the last instruction of the block."""
+        self._lines.append(f"  {instruction}")
+        self.open = False
+
+    def finish(self, head: str) -> None:
+        """Hand the function, of which ``head`` is all before the brace, to the module."""
+        body = "\n".join(["entry:", *self._allocas, *self._lines])
+        self.module.functions.append(f"{head} {{\n{body}\n}}\n")

@@ -1,0 +1,30 @@
+"""The CPU's rules.  Owns: CPU."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.codegen.targets.rules import TargetRules
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import AtomicOp
+
+__all__ = ["CPU"]
+
+
+def _has_atomic(op: AtomicOp, t: Scalar) -> bool:
+    """LLVM writes the loop itself for float addition; its float minimum is not IEEE's minimumNumber."""
+    if op is AtomicOp.MUL:
+        return False
+    return t.is_integral or (op in (AtomicOp.ADD, AtomicOp.SUB) and t.bits > 16)
+
+
+CPU: Final = TargetRules(
+    family="cpu",
+    pointer="ptr",
+    private="ptr",
+    alloca="",
+    narrow_offsets=False,
+    scope="monotonic",
+    atomic_tags="",
+    has_atomic=_has_atomic,
+)
