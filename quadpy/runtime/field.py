@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from quadpy.runtime.dense import DenseArray, product, shape_of
 from quadpy.runtime.memory import HOST, Buffer
 from quadpy.runtime.storage import STORAGE, Numbers
 
-__all__ = ["Field", "Layout", "Place", "field"]
+__all__ = ["Binder", "Field", "Layout", "Place", "field"]
 
 AXIS_NAMES: Final = "ijklmnopqrst"
 
@@ -39,6 +39,13 @@ class Place:
     strides: tuple[int, ...]
 
 
+class Binder(Protocol):
+    """What gives out places when the first is needed: a layout tree."""
+
+    def bind(self) -> None:
+        """Call ``put`` of every field placed in it."""
+
+
 class Field(DenseArray):
     """A dense global array; made by ``qp.field``, used in kernels by its name, with no parameter.
 
@@ -55,9 +62,9 @@ class Field(DenseArray):
         """Without a shape; it gets one by ``span``, and memory by ``put``."""
         self.dtype, self.element_shape, self.name = dtype, element, name
         self._place: Place | None = None
-        self._tree: Any = None  # has bind(): the layout tree that gives out places when the first is needed
+        self._tree: Binder | None = None
 
-    def span(self, shape: tuple[int, ...], offset: object = None, tree: Any = None) -> None:
+    def span(self, shape: tuple[int, ...], offset: object = None, tree: Binder | None = None) -> None:
         """Fix the shape, and the tree that will find the place."""
         if hasattr(self, "shape"):
             raise ArgumentError(f"{self!r} has its shape already: place a field once, and give it no shape=")
@@ -123,8 +130,7 @@ class Field(DenseArray):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Values, type, shape, offset and name travel; the copy lies in C order."""
-        stored = np.ascontiguousarray(self._memory())
-        return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored)
+        return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, self._memory().copy("C"))
 
     def __repr__(self) -> str:
         shape = self.shape if hasattr(self, "shape") else None

@@ -4,6 +4,7 @@ import copy
 import ctypes
 import itertools
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from quadpy.dtypes import bf16, f32, f64, i8, i32
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
+from quadpy.runtime import tree
 from quadpy.runtime.field import Layout, field
 from quadpy.runtime.memory import ALIGNMENT
 from quadpy.runtime.ndarray import ndarray
@@ -69,6 +71,7 @@ def test_a_scalar_field_without_axes():
     f = field(i32, shape=())
     f[None] = 5
     assert (f[None], f.strides, f.shape, f.to_numpy().shape) == (5, (1,), (), ())
+    assert pickle.loads(pickle.dumps(f))[None] == 5
 
 
 def test_elements_are_read_and_written():
@@ -168,3 +171,77 @@ def test_numpy_sees_the_memory():
     np.asarray(f)[1, 2] = 5
     np.from_dlpack(f)[0, 0] = 4
     assert (f[1, 2], f[0, 0]) == (5, 4)
+
+
+def test_fields_are_placed_in_a_tree():
+    x, y = field(f32, name="x"), Vector.field(2, f32, name="y")
+    tree.root.dense(tree.ij, (3, 4)).place(x, y)
+    assert (x.shape, y.shape, x.strides, y.strides) == ((3, 4), (3, 4), (12, 3, 1), (12, 3, 1))
+    assert y.pointer == x.pointer + 4
+    x.fill(1)
+    y[2, 3] = [5, 6]
+    assert (x.to_numpy() == 1).all()
+    assert y.to_numpy().sum() == 11
+    assert read_by_strides(y, (2, 3), 1) == 6
+
+
+def test_members_of_a_cell_are_aligned():
+    a, b, c = field(i8), field(f64), field(i32)
+    tree.root.dense(tree.i, 5).place(a, b, c)
+    assert (a.strides, b.strides, c.strides) == ((24, 1), (3, 1), (6, 1))
+    assert (b.pointer - a.pointer, c.pointer - a.pointer) == (8, 16)
+    for f, value in ((a, 1), (b, 2), (c, 3)):
+        f.fill(value)
+    assert (set(a.to_numpy()), set(b.to_numpy()), set(c.to_numpy())) == ({1}, {2}, {3})
+
+
+def test_trees_nest():
+    per_row, grid = field(f32), field(f32)
+    row = tree.root.dense(tree.j, 3)
+    row.place(per_row)
+    row.dense(tree.i, 4).place(grid, offset=(10, 0))
+    assert (per_row.shape, grid.shape, grid.offset) == ((3,), (4, 3), (10, 0))
+    assert (per_row.strides, grid.strides) == ((5, 1), (1, 5, 1))
+    grid[13, 2] = 7
+    assert (read_by_strides(grid, (3, 2), 0), per_row.to_numpy().any()) == (7, False)
+
+
+def test_an_element_at_the_root():
+    f = field(i32)
+    tree.root.place(f)
+    f[None] = 3
+    assert (f[None], f.shape) == (3, ())
+
+
+def test_an_int_is_the_extent_of_each_axis():
+    f = field(i32)
+    tree.root.dense(tree.axes(0, 1, 2), 2).place(f)
+    assert f.shape == (2, 2, 2)
+
+
+def test_trees_that_cannot_be():
+    f, placed = field(f32), field(f32, 3)
+    node = tree.root.dense(tree.i, 4)
+    for wrong in (
+        lambda: node.dense(tree.ij, (2, 2)),
+        lambda: node.dense(tree.jk, (1, 2, 3)),
+        lambda: node.place(placed),
+        lambda: tree.axes(0, 0),
+    ):
+        with pytest.raises(ArgumentError):
+            wrong()
+    node.place(f)
+    with pytest.raises(ArgumentError, match="once"):
+        node.place(f)
+    f.fill(1)
+    with pytest.raises(ArgumentError, match="in use"):
+        node.place(field(f32))
+
+
+def test_threads_agree_on_the_memory_of_a_tree():
+    for _ in range(20):
+        f = field(i32)
+        tree.root.dense(tree.i, 8).place(f)
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(lambda n, f=f: f.__setitem__(n, n + 1), range(8)))
+        assert f.to_numpy().tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
