@@ -38,7 +38,7 @@ def install(monkeypatch):
     monkeypatch.setattr(probe, "version", lambda _distribution: "1.2.3")
 
     def install(package: str, module: str, stand_in: object) -> None:
-        for name in (package.split(".")[0], package):
+        for name in (package.partition(".")[0], package):
             monkeypatch.setitem(sys.modules, name, ModuleType(name))
         setattr(sys.modules[package], module, stand_in)
 
