@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn
+from typing import Final, Literal
 
 from quadpy.errors import UnknownTargetError
 
@@ -129,7 +129,7 @@ NVIDIA_ARCHS: Final = tuple(
 def amd_arch(name: str) -> AmdArch:
     """The facts of processor ``name``; UnknownTargetError for one that the table lacks."""
     if (arch := AMD_ARCHS.get(name)) is None:
-        _unknown(name)
+        raise _unknown(name)
     return arch
 
 
@@ -147,7 +147,7 @@ def parse_target(text: str) -> TargetSpec:
         return TargetSpec("nvptx", name, 32)
     if name in AMD_ARCHS:
         return _parse_amd(text, AMD_ARCHS[name], options)
-    _unknown(text)
+    raise _unknown(text)
 
 
 def _parse_cpu(text: str, options: list[str]) -> TargetSpec:
@@ -172,8 +172,8 @@ def _parse_amd(text: str, arch: AmdArch, options: list[str]) -> TargetSpec:
     return TargetSpec("amdgpu", arch.name, wave, "" if wave == arch.wave_size else f"+wavefrontsize{wave}")
 
 
-def _unknown(text: str) -> NoReturn:
+def _unknown(text: str) -> UnknownTargetError:
     known = ("cpu", *AMD_ARCHS, *NVIDIA_ARCHS)
-    close = difflib.get_close_matches(text.split(":")[0], known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(text.partition(":")[0], known, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}?" if close else "AMD's names begin with gfx, NVIDIA's with sm_"
-    raise UnknownTargetError(f"there is no target {text!r}; there are {', '.join(known)}", hint=hint)
+    return UnknownTargetError(f"there is no target {text!r}; there are {', '.join(known)}", hint=hint)

@@ -20,7 +20,6 @@ __all__ = ["Limit", "Occupancy", "occupancy"]
 Limit = Literal["wave slots", "vgprs", "sgprs", "lds", "block size"]
 
 _SIMDS: Final = 4  # of one unit: a CU, or a WGP of RDNA
-_SGPR_GRANULE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +63,8 @@ def _by_registers(arch: AmdArch, spec: TargetSpec, info: KernelInfo) -> tuple[in
     scale = spec.wave_size // arch.wave_size
     granule, total = arch.vgpr_granule // scale, arch.vgprs // scale
     bounds: list[tuple[int, Limit]] = [(arch.max_waves, "wave slots")]
-    bounds.append((total // _round_up(max(info.vgprs, 1), granule), "vgprs"))
+    allocated = -(-max(info.vgprs, 1) // granule) * granule
+    bounds.append((total // allocated, "vgprs"))
     if arch.sgprs:
-        bounds.append((arch.sgprs // _round_up(max(info.sgprs, 1), _SGPR_GRANULE), "sgprs"))
+        bounds.append((arch.sgprs // max(info.sgprs, 1), "sgprs"))
     return min(bounds, key=lambda bound: bound[0])
-
-
-def _round_up(value: int, granule: int) -> int:
-    return -(-value // granule) * granule
