@@ -116,6 +116,31 @@ def test_loading_from_many_threads() -> None:
         assert list(pool.map(work, range(40))) == list(range(40))
 
 
+def test_first_use_from_many_threads_at_once() -> None:
+    """What must exist once (the linker, each helper) is made once: an address of a second one would dangle."""
+    script = """
+    import ctypes, gc, sys, threading
+    from quadpy.codegen.host import compile_host, host_header
+    from quadpy.runtime.cpu.helpers import helper_address
+    from quadpy.runtime.cpu.jit import load_object
+    sys.setswitchinterval(1e-6)
+    image = compile_host(host_header() + "define i32 @f() { ret i32 7 }")
+    start, codes, helpers = threading.Barrier(8), [], []
+    def work():
+        start.wait()
+        codes.append(load_object(image))
+        helpers.append(helper_address("__extendhfsf2"))
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    gc.collect()
+    assert len(set(helpers)) == 1
+    assert [ctypes.CFUNCTYPE(ctypes.c_int32)(code.address("f"))() for code in codes] == [7] * 8
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=60, env=os.environ, check=False)
+    assert done.returncode == 0
+
+
 def test_a_child_forked_while_another_thread_compiles_can_compile() -> None:
     script = """
     import os, threading, sys

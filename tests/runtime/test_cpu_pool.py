@@ -111,11 +111,13 @@ FLUSH_AND_ROUND_UP = 0x1F80 | 0x8040 | 0x4000
 
 @functools.cache
 def tasks() -> LoadedObject:
+    """The tasks' code; ``four_threads`` asks for it before a test's own threads can race for it."""
     return load_object(compile_host(host_header() + TASKS, "x86-64"))
 
 
 @pytest.fixture(autouse=True)
 def four_threads() -> Iterator[None]:
+    tasks()
     before = pool.get_threads()
     pool.set_threads(4)
     yield

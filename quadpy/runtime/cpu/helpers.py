@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from quadpy.runtime.cpu.orc import LoadedObject, assemble, link
+from quadpy.runtime.cpu.orc import LLVM_LOCK, LoadedObject, assemble, link
 
 __all__ = ["HELPERS", "helper_address", "helper_ir"]
 
@@ -168,4 +168,5 @@ def _loaded(name: str) -> LoadedObject:
 
 def helper_address(name: str) -> int:
     """Where helper ``name`` is; it is compiled at first use (2 ms, division 6 ms) and stays mapped."""
-    return _loaded(name).address(name)
+    with LLVM_LOCK:
+        return _loaded(name).address(name)

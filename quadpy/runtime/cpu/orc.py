@@ -18,12 +18,15 @@ from llvmlite.binding import ffi
 from quadpy.errors import CodegenError
 from quadpy.runtime.cpu.elf_symbols import read_symbols
 
-__all__ = ["TRIPLE", "LoadedObject", "assemble", "link"]
+__all__ = ["LLVM_LOCK", "TRIPLE", "LoadedObject", "assemble", "link"]
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
 TRIPLE: Final = llvm.get_process_triple()
+
+LLVM_LOCK: Final = ffi.lib._lock  # noqa: SLF001 - llvmlite has no public name for it
+"""The reentrant lock that llvmlite holds in every call.  What must exist once in a process is made under it."""
 
 _serial = itertools.count()
 
@@ -67,7 +70,8 @@ def link(image: bytes, imports: Mapping[str, int]) -> LoadedObject:
     for name in symbols.defined:
         library.export_symbol(name)
     try:
-        tracker = library.link(_jit(), f"quadpy.{next(_serial)}")
+        with LLVM_LOCK:
+            tracker = library.link(_jit(), f"quadpy.{next(_serial)}")
     except RuntimeError as error:
         raise CodegenError(f"LLVM cannot load the machine code: {error}") from error
     return LoadedObject(tracker, {name: tracker[name] for name in symbols.defined})
@@ -93,15 +97,11 @@ def _plain_machine(opt: int) -> llvm.TargetMachine:
 
 @functools.cache
 def _jit() -> llvm.LLJIT:
-    """The process's only linker, made at first use."""
+    """The process's only linker, made at first use; call it with LLVM_LOCK held."""
     return llvm.create_lljit_compiler(_plain_machine(2), use_jit_link=True, suppress_errors=True)
 
 
 if hasattr(os, "register_at_fork"):
-    # A child forked while another thread is inside LLVM would find llvmlite's lock held for ever.
-    _lock = ffi.lib._lock  # noqa: SLF001 - llvmlite offers no other way to hold it
-    os.register_at_fork(
-        before=_lock.__enter__,
-        after_in_parent=functools.partial(_lock.__exit__, None, None, None),
-        after_in_child=functools.partial(_lock.__exit__, None, None, None),
-    )
+    # A child forked while another thread is inside LLVM would find the lock held for ever.
+    _release = functools.partial(LLVM_LOCK.__exit__, None, None, None)
+    os.register_at_fork(before=LLVM_LOCK.__enter__, after_in_parent=_release, after_in_child=_release)
