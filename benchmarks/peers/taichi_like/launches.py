@@ -23,9 +23,7 @@ def launch2(n: qp.i32, a: floats, b: floats):
 
 
 @pure_kernel
-def launch8(  # noqa: PLR0917 - that there are many is the point
-    n: qp.i32, a: floats, b: floats, c: floats, d: floats, e: floats, f: floats, g: floats, h: floats
-):
+def launch8(n: qp.i32, a: floats, b: floats, c: floats, d: floats, e: floats, f: floats, g: floats, h: floats):
     for i in range(n):
         a[i] = b[i] + c[i] + d[i] + e[i] + f[i] + g[i] + h[i]
 

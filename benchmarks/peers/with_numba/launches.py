@@ -22,7 +22,7 @@ def launch2(n, a, b):
 
 
 @kernel
-def launch8(n, a, b, c, d, e, f, g, h):  # noqa: PLR0917 - that there are many is the point
+def launch8(n, a, b, c, d, e, f, g, h):
     for i in numba.prange(n):
         a[i] = b[i] + c[i] + d[i] + e[i] + f[i] + g[i] + h[i]
 
