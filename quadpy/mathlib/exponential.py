@@ -70,7 +70,7 @@ def scale_f32(x: f32, n: i32) -> f32:
 def exp_split_f32(x: f32) -> tuple[f32, i32]:
     """``e**x`` as a number near 1 and the exponent of 2 that it is to be multiplied by."""
     low = select(x < -104.0, -104.0, x)
-    clamped = select(low > 89.0, 89.0, low)
+    clamped = select(low > 90.0, 90.0, low)
     k, n = round_split_f32(clamped * LOG2_E)
     r = clamped - k * LN2_HI_F32 - k * LN2_LO_F32
     return r * r * horner(r, EXP_F32) + r + 1.0, n
@@ -145,7 +145,7 @@ def scale_f64(x: f64, n: i64) -> f64:
 def exp_split_f64(x: f64) -> tuple[f64, i64]:
     """``e**x`` as a number near 1 and the exponent of 2 that it is to be multiplied by."""
     low = select(x < -746.0, -746.0, x)
-    clamped = select(low > 710.0, 710.0, low)
+    clamped = select(low > 711.0, 711.0, low)
     k, n = round_split_f64(clamped * LOG2_E)
     r = clamped - k * LN2_HI_F64 - k * LN2_LO_F64
     return r * r * horner(r, EXP_F64) + r + 1.0, n
