@@ -6,6 +6,7 @@
 @weights = internal addrspace(4) constant [4 x float] [float 1.0, float 2.0, float 4.0, float 8.0], align 4
 @counter = addrspace(1) global i32 7, align 4
 @hidden_counter = internal addrspace(1) global i32 0, align 4
+@late = hidden addrspace(1) global i32 3, align 4
 @pointer = addrspace(1) global ptr addrspace(1) getelementptr (i8, ptr addrspace(1) @scratchpad, i64 8), align 8
 @scratchpad = addrspace(1) global [64 x i32] zeroinitializer, align 16
 
@@ -55,6 +56,7 @@ define amdgpu_kernel void @count(ptr addrspace(1) %out) #0 {
   %where = load ptr addrspace(1), ptr addrspace(1) @pointer, align 8
   store i32 %mid, ptr addrspace(1) %where, align 4
   store i32 %old, ptr addrspace(1) %out, align 4
+  store i32 %mid, ptr addrspace(1) @late, align 4
   ret void
 }
 
