@@ -1,4 +1,4 @@
-"""Machine numbers.  Owns: Scalar and its instances.  Imports: the standard library only."""
+"""Machine numbers.  Owns: Scalar, its instances, promotion.  Imports: the standard library only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 __all__ = [
     "BY_NAME", "SCALARS", "Scalar",
-    "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u1", "u8", "u16", "u32", "u64",
+    "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "promote", "u1", "u8", "u16", "u32", "u64",
 ]  # fmt: skip
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -73,3 +73,22 @@ f64: Final = Scalar("f64", "float", 64)
 
 SCALARS: Final = (u1, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
 BY_NAME: Final = {s.name: s for s in SCALARS}
+
+
+def promote(a: Scalar, b: Scalar) -> Scalar:
+    """The type in which ``a`` and ``b`` meet; their order does not matter.
+
+    Two integers give the wider, of equal width the unsigned one; two floats the wider (f16 with bf16: f32);
+    an integer with a float the float; u1 with anything the other.
+    """
+    if a == b:
+        return a
+    if u1 in (a, b):
+        return b if a == u1 else a
+    if a.is_float != b.is_float:
+        return a if a.is_float else b
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    if a.is_float:
+        return f32
+    return a if a.kind == "uint" else b

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.dtypes import Scalar, promote, u1
 from quadpy.errors import ArgumentError
-from quadpy.hostmath.dtype import promote, scalar_of
+from quadpy.hostmath.dtype import scalar_of
 from quadpy.runtime.storage import VALUES, Numbers, admit, cast
 
 __all__ = ["Typed", "apply", "meeting_type"]

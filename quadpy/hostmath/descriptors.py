@@ -24,6 +24,7 @@ class Composite:
     """What a vector type and a matrix type do alike; either has ``dtype`` and ``element_shape``."""
 
     __slots__ = ()
+    __quadpy_constructor__ = "type"  # calls inside kernels are compiled: see lang.calls
 
     dtype: ScalarLike
 

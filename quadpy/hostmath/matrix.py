@@ -111,3 +111,7 @@ class Matrix(Elements):
     def ndarray(n: int, m: int, dtype: ScalarLike, shape: Any) -> NDArray:
         """An array of matrices."""
         return MatrixType(n, m, dtype).ndarray(shape=shape)
+
+
+Matrix.rows.__quadpy_constructor__ = "entries"  # type: ignore[attr-defined]  # compiled inside kernels
+Matrix.cols.__quadpy_constructor__ = "cols"  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Atomic, AtomicOp, Expr, Unary, UnOp
 from quadpy.lang.builtins import BUILTINS, Builtin
 from quadpy.lang.functions import Func, Functions
@@ -107,7 +107,7 @@ class Calls(Functions):
 
     def call_type(self, fn: Any, args: list[Value], span: Span) -> Value:
         """``qp.f32(x)``, ``int(x)``: a cast; of a compile-time number still a literal of that type."""
-        type = {int: self.defaults.ip, float: self.defaults.fp, bool: u1}.get(fn, fn)
+        type = self.scalar_type(fn)
         if len(args) != 1:
             self.fail_type(f"a cast takes one value, not {len(args)}", span)
         value = args[0]
@@ -125,15 +125,14 @@ class Calls(Functions):
             return None
         if kind == "type":  # a vector or matrix type: its shape and scalar are given
             flat = self.flatten(args[0] if len(args) == 1 else args, span)
-            shape = fn.shape
+            shape = fn.element_shape
             count = math.prod(shape)
             if len(flat) not in (1, count):
                 self.fail_type(f"{len(flat)} numbers for {count} components", span)
-            return self.vec_of(flat * (count if len(flat) == 1 else 1), shape, span, fn.dtype)
+            return self.vec_of(flat * (count if len(flat) == 1 else 1), shape, span, self.scalar_type(fn.dtype))
         if len(args) > 1:
             dtype = args[1]
-        scalar = {int: self.defaults.ip, float: self.defaults.fp, bool: u1}.get(dtype, dtype)
-        rows = self.vector(args[0], span, scalar)
+        rows = self.vector(args[0], span, self.scalar_type(dtype))
         return METHODS["transpose"](self, rows, span) if kind == "cols" else rows
 
     def call_at_compile_time(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
@@ -174,6 +173,11 @@ class Calls(Functions):
             return RULES["copysign"](self, span, *args)
         x = self.scalar(args[0], span)
         return Unary(_OPS_UNARY[fn], x, x.type, span=span)
+
+    def integer_power(self, base: Expr, exponent: Expr, span: Span) -> Value:
+        from quadpy.lang.powers import power_of_float, power_of_integer
+
+        return self.inline(power_of_float if base.type.is_float else power_of_integer, [base, exponent], {}, span)
 
     def atomic_call(self, op: AtomicOp, node: ast.Call) -> Value:
         """``atomic_add(x[i], v)``: the first argument is a place."""

@@ -97,9 +97,7 @@ class Functions(Expressions):
         annotations = annotations_of(source.fn)
         values: dict[str, Value] = {}
         for name, value in bound.arguments.items():
-            scalar = {float: self.defaults.fp, int: self.defaults.ip, bool: u1}.get(
-                annotations.get(name, None), annotations.get(name)
-            )
+            scalar = self.scalar_type(annotations.get(name))
             if isinstance(scalar, Scalar):
                 if not (is_runtime(value) or is_number(value)):
                     self.fail_type(f"{source.name}: {name} is {scalar}, not {shape_text(value)}", span)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, i32, u1
+from quadpy.dtypes import Scalar, i32, promote
 from quadpy.ir.nodes import Binary, BinOp, Intrinsic, Unary, UnOp
 from quadpy.lang.builtins import UNARY_MATH
 from quadpy.lang.functions import Functions
-from quadpy.lang.promotion import literal, promote
+from quadpy.lang.promotion import literal
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
@@ -155,7 +155,7 @@ def _randn(t: Functions, span: Span, dtype: Any = float) -> Value:
 
 
 def _scalar_type(t: Functions, dtype: Any, span: Span) -> Scalar:
-    scalar = {float: t.defaults.fp, int: t.defaults.ip, bool: u1}.get(dtype, dtype)
+    scalar = t.scalar_type(dtype)
     if not isinstance(scalar, Scalar):
         t.fail_type(f"a scalar type is needed, not {shape_text(dtype)}", span)
     return scalar

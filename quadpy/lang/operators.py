@@ -7,10 +7,10 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, f32, u1
+from quadpy.dtypes import Scalar, f32, promote, u1
 from quadpy.errors import KernelValueError
 from quadpy.ir.nodes import Binary, BinOp, BitCast, Cast, CmpOp, Compare, Const, Expr, Select, Unary, UnOp
-from quadpy.lang.promotion import literal, promote
+from quadpy.lang.promotion import literal
 from quadpy.lang.state import State
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
@@ -173,9 +173,7 @@ class Operators(State):
             return self.small_power(base, b, span)
         x, y = self.scalar(a, span), self.scalar(b, span)
         if not y.type.is_float:
-            from quadpy import mathfuncs
-
-            return self.call_python(mathfuncs.integer_power, [x, y], {}, span)
+            return self.integer_power(x, y, span)
         x, y = self.meet(x, y, span)
         return self.library("pow", (x, y), span)
 
@@ -256,6 +254,9 @@ class Operators(State):
         raise NotImplementedError
 
     def vector(self, items: Any, span: Span, dtype: Scalar | None = None) -> Vec:
+        raise NotImplementedError
+
+    def integer_power(self, base: Expr, exponent: Expr, span: Span) -> Value:
         raise NotImplementedError
 
     def library(self, name: str, args: tuple[Expr, ...], span: Span) -> Value:

@@ -7,7 +7,7 @@ from quadpy.errors import KernelValueError
 from quadpy.ir.nodes import Const
 from quadpy.source import Span
 
-__all__ = ["Defaults", "literal", "promote"]
+__all__ = ["Defaults", "literal"]
 
 
 class Defaults:
@@ -23,25 +23,6 @@ class Defaults:
         if isinstance(value, bool):
             return u1
         return self.ip if isinstance(value, int) else self.fp
-
-
-def promote(a: Scalar, b: Scalar) -> Scalar:
-    """The type in which ``a`` and ``b`` meet; their order does not matter.
-
-    Two integers give the wider, of equal width the unsigned one; two floats the wider (f16 with bf16: f32);
-    an integer with a float the float; u1 with anything the other.
-    """
-    if a is b or a == b:
-        return a
-    if u1 in (a, b):
-        return b if a == u1 else a
-    if a.is_float != b.is_float:
-        return a if a.is_float else b
-    if a.bits != b.bits:
-        return a if a.bits > b.bits else b
-    if a.is_float:
-        return f32
-    return a if a.kind == "uint" else b
 
 
 def literal(value: float, type: Scalar, span: Span) -> Const:

@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from quadpy.dtypes import Scalar, i32
+from quadpy.dtypes import Scalar, i32, u1
 from quadpy.errors import KernelNameError, KernelSyntaxError, KernelTypeError
-from quadpy.ir.nodes import ArrayParam, Const, Expr, Function, Param, Slot, Var, VarRead
+from quadpy.ir.nodes import Const, Expr, Function, Param, Slot, Var, VarRead
 from quadpy.lang.builder import Builder
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.promotion import Defaults
@@ -137,8 +137,11 @@ class State:
         """The scratch memory behind a variable that parallel loops touch."""
         return Slot(self.slots.setdefault(var, len(self.slots)), var.type, span=span)
 
-    def array_param(self, name: str) -> ArrayParam:
-        return next(p for p in self.params if isinstance(p, ArrayParam) and p.name == name)
+    def scalar_type(self, annotation: Any) -> Any:
+        """``float``, ``int`` and ``bool`` as the types that they stand for; all else as it is."""
+        if annotation in (float, int, bool):
+            return self.defaults.fp if annotation is float else self.defaults.ip if annotation is int else u1
+        return annotation
 
     def fail_type(self, message: str, span: Span, hint: str = "") -> NoReturn:
         raise KernelTypeError(message, span, hint=hint)

@@ -5,11 +5,12 @@ Imports: ``ir``, ``lang``, ``mathlib`` and leaves only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from quadpy.dtypes import Scalar, f32, i32, u1, u64
+from quadpy.dtypes import Scalar, f32, i32, u64
 from quadpy.errors import CompilationError
 from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, ParamRead, Return, ScalarParam, Var
 from quadpy.ir.passes import run_passes
@@ -123,14 +124,11 @@ class Tracer(Loops):
         """The scalars that a return annotation stands for; None where there is none."""
         if annotation is None:
             return None
-        scalar = {int: self.defaults.ip, float: self.defaults.fp, bool: u1}.get(annotation, annotation)
+        scalar = self.scalar_type(annotation)
         if isinstance(scalar, Scalar):
             return [scalar]
         if getattr(annotation, "__quadpy_constructor__", None) == "type":
-            count = 1
-            for extent in annotation.shape:
-                count *= extent
-            return [annotation.dtype] * count
+            return [self.scalar_type(annotation.dtype)] * math.prod(annotation.element_shape)
         parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
         if parts is None:
             self.fail_type(f"{annotation!r} cannot be returned", span, "numbers, vectors and tuples of them can")

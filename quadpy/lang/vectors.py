@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir.nodes import CmpOp, Compare, Expr, Select, Unary, UnOp
 from quadpy.lang.operators import Operators
-from quadpy.lang.promotion import literal, promote
+from quadpy.lang.promotion import literal
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
 

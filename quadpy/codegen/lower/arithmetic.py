@@ -50,7 +50,7 @@ def binary(out: FunctionText, op: BinOp, a: str, b: str, t: Scalar, flags: str =
 def unary(out: FunctionText, op: UnOp, x: str, t: Scalar, flags: str = "") -> str:
     """``op x``, both of type ``t``."""
     if not t.is_float:
-        return _integer_unary(out, op, x, llvm_type(t))
+        return _integer_unary(out, op, x, t)
     wide = compute_type(t)
     ty, x = llvm_type(wide), widen(out, x, t)
     if op is UnOp.NEG:
@@ -74,13 +74,16 @@ def _float_binary(out: FunctionText, op: BinOp, a: str, b: str, t: Scalar, flags
     return out.intrinsic(f"llvm.{_FLOAT_EXTREME[op]}.f{t.bits}", ty, (ty, a), (ty, b), flags=flags)
 
 
-def _integer_unary(out: FunctionText, op: UnOp, x: str, ty: str) -> str:
+def _integer_unary(out: FunctionText, op: UnOp, x: str, t: Scalar) -> str:
+    ty = llvm_type(t)
     match op:
         case UnOp.NEG:
             return out.op(f"sub {ty} 0, {x}")
         case UnOp.NOT:
             return out.op(f"xor {ty} {x}, {'true' if ty == 'i1' else '-1'}")
         case _:  # ABS, which wraps for the least integer; the verifier admits no other
+            if t.kind == "uint":
+                return x
             return out.intrinsic(f"llvm.abs.{ty}", ty, (ty, x), ("i1", "false"))
 
 

@@ -1,0 +1,91 @@
+"""``qp.init`` and what else concerns the process as a whole.  Owns: init, reset, sync, the arch names.
+
+Imports: leaves, ``runtime``; the compiler, and so LLVM, when ``init`` is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Sequence
+from typing import Any, Final
+
+from quadpy.dtypes import Scalar, f32, f64, i32, i64
+from quadpy.errors import NoDeviceError
+from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.settings import settings
+
+__all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "reset", "sync"]
+
+cpu: Final = "cpu"
+amdgpu: Final = "amdgpu"
+cuda: Final = "cuda"
+gpu: Final = ("amdgpu", "cuda")
+"""The first GPU that is there: AMD's, else NVIDIA's."""
+
+_FP: Final = {32: f32, 64: f64}
+_IP: Final = {32: i32, 64: i64}
+
+
+def init(
+    arch: str | Sequence[str] | None = None,
+    *,
+    default_fp: Scalar | None = None,
+    default_ip: Scalar | None = None,
+    fast_math: bool | None = None,
+    debug: bool | None = None,
+    random_seed: int = 0,
+    cpu_max_num_threads: int | None = None,
+    enable_fallback: bool = True,
+) -> None:
+    """Chooses the backend and the defaults of kernels, and loads the compiler.
+
+    ``arch`` is one name or several, of which the first that is there is taken; ``QUADPY_ARCH`` beats it.
+    Kernels are specialised anew; arrays and fields stay what they are.
+
+    Raises:
+        NoDeviceError: no backend that was asked for is there, and ``enable_fallback`` is off.
+    """
+    env = settings()
+    chosen = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
+    threads = cpu_max_num_threads or env.num_threads
+    config = Config(
+        arch=chosen,
+        default_fp=default_fp or _FP[env.default_fp or 32],
+        default_ip=default_ip or _IP[env.default_ip or 32],
+        fast_math=bool(env.fast_math) if fast_math is None else fast_math,
+        debug=bool(env.debug) if debug is None else debug,
+        random_seed=random_seed,
+        num_threads=threads,
+    )
+    importlib.import_module("quadpy.jit.variants").prepare(threads)
+    set_config(config)
+
+
+def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> str:
+    names = gpu if arch == "gpu" else (arch,) if isinstance(arch, str) else tuple(arch)
+    for name in names:
+        if name in ("cpu", "x64", "x86_64", "arm64"):
+            return "cpu"
+        if name not in ("amdgpu", "cuda"):
+            raise NoDeviceError(f"there is no backend {name!r}", hint="there are qp.cpu, qp.amdgpu, qp.cuda and qp.gpu")
+    message = f"this version of quadpy compiles for {' and '.join(names)}, and runs on the CPU"
+    if not enable_fallback:
+        raise NoDeviceError(message, hint="leave enable_fallback on, or take arch=qp.cpu")
+    warnings.warn(f"{message}: the CPU is taken", RuntimeWarning, stacklevel=3)
+    return "cpu"
+
+
+def reset() -> None:
+    """Back to the defaults, as before ``init``."""
+    set_config(Config())
+
+
+def sync() -> None:
+    """Waits for all work on the device; on the CPU a call returns when its work is done."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "cfg":
+        return current_config()
+    raise AttributeError(name)

@@ -1,0 +1,1 @@
+"""Where language, code generation and runtime meet: kernels that Python can call."""

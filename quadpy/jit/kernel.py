@@ -1,0 +1,182 @@
+"""Kernels as Python calls them: key, plan, launch.  Owns: Kernel, ``kernel``.
+
+Imports: leaves, ``lang``, ``runtime``; the compiler when a kernel is first compiled, since it loads LLVM.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import struct
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, overload
+
+from quadpy.dtypes import i32, i64
+from quadpy.errors import ArgumentError, KernelSourceError
+from quadpy.jit.parameters import (
+    ArrayParameter, Parameter, ScalarParameter, TemplateParameter, VectorParameter, parameters_of,
+)  # fmt: skip
+from quadpy.lang.source import FunctionSource
+from quadpy.lang.trace import ArgType, Options
+from quadpy.runtime.current import Config, current_config
+from quadpy.runtime.ndarray import NDArray
+
+__all__ = ["Kernel", "kernel"]
+
+
+class Kernel:
+    """A function that runs as machine code, compiled at its first call with arguments of each type.
+
+    ``kernel(…, stream=s)`` is accepted on every backend; on the CPU a call returns when the work is done.
+    """
+
+    __quadpy_kernel__ = True
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self.source = FunctionSource(fn)
+        self._config: Config | None = None
+        self._parameters: tuple[Parameter, ...] = ()
+        self._plans: dict[Hashable, Any] = {}
+        self._locks: dict[Hashable, threading.Lock] = {}
+
+    def __call__(self, *args: Any, stream: Any = None, **kwargs: Any) -> Any:
+        """Runs the kernel and gives its result.
+
+        Raises:
+            ArgumentError: wrong number or types of arguments.
+            CompilationError: the kernel itself is at fault; the message shows its line.
+        """
+        if self._config is not current_config():
+            self._configure()
+        if kwargs or len(args) != len(self._parameters):
+            args = self._bind(args, kwargs)
+        key: list[Any] = []
+        values: list[Any] = []
+        views: list[Any] = []
+        for parameter, given in zip(self._parameters, args, strict=True):
+            if type(parameter) is ScalarParameter:
+                values.append(given)
+            elif type(parameter) is ArrayParameter:
+                view = given if type(given) is NDArray else parameter.view(given)
+                views.append(view)
+                key.append(view.type_key)
+                key.append(view.wide)
+                if not view.writable:
+                    key.append("r")
+                values += view.abi
+            elif type(parameter) is VectorParameter:
+                values += parameter.values(given)
+            else:
+                key.append(parameter.key(given))
+        plans = self._plans
+        variants = plans.get(tuple(key)) or self._variants(tuple(key), args, views)
+        plan = variants.pick(views)
+        try:
+            return plan.run(values)
+        except (struct.error, OverflowError, TypeError):
+            return plan.run(self._checked(args, views))
+
+    def _configure(self) -> None:
+        """Starts anew where ``qp.init`` changed what kernels depend on."""
+        config = current_config()
+        self._parameters = parameters_of(self.source, config)
+        self._plans, self._locks = {}, {}
+        self._config = config
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Positional arguments out of keywords and defaults."""
+        names = [parameter.name for parameter in self._parameters]
+        try:
+            return _signature(self.source.fn, args, kwargs)
+        except TypeError as error:
+            raise ArgumentError(
+                f"{self.source.name}: {error}", self.source.span, hint=f"it takes {', '.join(names) or 'nothing'}"
+            ) from None
+
+    def _checked(self, args: tuple[Any, ...], views: list[Any]) -> list[Any]:
+        """The values of the argument block once more, each checked: finds the argument that did not fit."""
+        values: list[Any] = []
+        remaining = iter(views)
+        for parameter, given in zip(self._parameters, args, strict=True):
+            match parameter:
+                case ScalarParameter():
+                    values.append(parameter.value(given))
+                case VectorParameter():
+                    values += parameter.values(given)
+                case ArrayParameter():
+                    values += next(remaining).abi
+        return values
+
+    def _variants(self, key: tuple[Any, ...], args: tuple[Any, ...], views: list[Any]) -> Any:
+        """The plans of a signature, compiled by one thread while others that need them wait."""
+        with self._locks.setdefault(key, threading.Lock()):
+            found = self._plans.get(key)
+            if found is None:
+                types = self._types(args, views)
+                index = i64 if any(view.wide for view in views) else i32
+                found = _compiler().Variants(self.source, types, self._options(index))
+                self._plans[key] = found
+            return found
+
+    def _types(self, args: tuple[Any, ...], views: list[Any]) -> dict[str, ArgType]:
+        """The type of each argument, checked against the annotations."""
+        remaining = iter(views)
+        types: dict[str, ArgType] = {}
+        try:
+            for parameter, given in zip(self._parameters, args, strict=True):
+                match parameter:
+                    case ArrayParameter(name=name):
+                        view = next(remaining)
+                        types[name] = parameter.arg_type(view.type_key, view.writable)
+                    case TemplateParameter(name=name):
+                        types[name] = parameter.arg_type(given)
+                    case _:
+                        types[parameter.name] = parameter.arg_type()
+        except ArgumentError as error:
+            raise ArgumentError(f"{self.source.name}: {error.message}", self.source.span, hint=error.hint) from error
+        return types
+
+    def _options(self, index: Any) -> Options:
+        config = self._config or current_config()
+        return Options(config.default_ip, config.default_fp, index, fast_math=config.fast_math)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<quadpy kernel {self.source.name} at {self.source.span}>"
+
+
+@functools.cache
+def _compiler() -> Any:
+    """The module that loads LLVM."""
+    return importlib.import_module("quadpy.jit.variants")
+
+
+def _signature(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    import inspect
+
+    bound = inspect.signature(fn).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return tuple(bound.arguments.values())
+
+
+@overload
+def kernel(fn: Callable[..., Any], /) -> Kernel: ...
+@overload
+def kernel(*, fastcache: bool = False) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(fn: Callable[..., Any] | None = None, /, *, fastcache: bool = False) -> Any:
+    """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
+
+    ``fastcache`` is accepted for programs written for Quadrants: quadpy caches every kernel that way.
+
+    Raises:
+        KernelSourceError: ``fn`` is no Python function.
+    """
+    if fn is None:
+        return kernel
+    if not hasattr(fn, "__code__"):
+        raise KernelSourceError(f"{fn!r} is no Python function")
+    return Kernel(fn)

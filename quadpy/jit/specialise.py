@@ -1,0 +1,167 @@
+"""From a kernel and the types of a call to machine code: trace, look up, compile, remember.
+
+Owns: Request, Compiled, ``compile_request``.  Imports: leaves, ``lang``, ``codegen``, ``settings``.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import llvmlite
+
+from quadpy._version import __version__
+from quadpy.artifact import CodeObject
+from quadpy.codegen.cache import Cache, CacheKey, IndexKey, IndexRecord, open_cache, pack_parts, unpack_parts
+from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.host import host_spec_string
+from quadpy.ir.printer import print_ir
+from quadpy.lang.dependencies import fingerprint, follow, still_holds, text_digest
+from quadpy.lang.source import FunctionSource
+from quadpy.lang.trace import ArgType, Options, StaticArg, Traced, trace_kernel
+from quadpy.settings import settings
+from quadpy.target import TargetSpec
+
+__all__ = ["Compiled", "Request", "compile_request", "kernel_cache"]
+
+TOOLCHAIN: Final = f"quadpy-{__version__};llvmlite-{llvmlite.__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be compiled."""
+
+    source: FunctionSource
+    args: Mapping[str, ArgType]
+    options: Options
+    target: TargetSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Machine code, and the Python objects that a launch of it needs."""
+
+    code: CodeObject
+    fields: tuple[Any, ...]
+    outline: Any
+    uses_random: bool
+
+
+@functools.cache
+def kernel_cache() -> Cache:
+    """The cache of this process, as its settings ask for it."""
+    return open_cache(settings())
+
+
+def compile_request(request: Request) -> Compiled:
+    """Code for ``request``: from the disk if it is there, found without parsing where that is possible.
+
+    Raises:
+        CompilationError: the kernel is at fault, with its line.
+    """
+    index = _index_key(request)
+    if index is not None and (found := _from_index(index, request)):
+        return found
+    traced = trace_kernel(request.source, request.args, request.options)
+    key = CacheKey(print_ir(traced.kernel), _target_text(request.target), TOOLCHAIN)
+    digest = key.digest()
+    code = _load(digest)
+    if code is None:
+        code = compile_kernel(traced.kernel, request.target)
+        kernel_cache().store(digest, pack_parts({"manifest": code.manifest().encode(), "image": code.image}))
+    if index is not None and (record := _record(digest, traced, request)):
+        kernel_cache().remember(index, record)
+    return Compiled(code, traced.fields, traced.outline, traced.uses_random)
+
+
+@functools.cache
+def _target_text(target: TargetSpec) -> str:
+    return f"{target.key};{host_spec_string(target.arch)}" if target.family == "cpu" else target.key
+
+
+def _load(digest: str) -> CodeObject | None:
+    payload = kernel_cache().load(digest)
+    if payload is None:
+        return None
+    parts = unpack_parts(payload)
+    return CodeObject.from_parts(parts["manifest"].decode(), parts["image"])
+
+
+def _index_key(request: Request) -> IndexKey | None:
+    """The key under which a later process finds the code without parsing; None where the text is not known."""
+    text = request.source.file_text()
+    marks = [(name, _argument_mark(arg)) for name, arg in request.args.items()]
+    if not text or any(mark is None for _, mark in marks):
+        return None
+    source = request.source
+    return IndexKey(
+        text_digest(text), source.fn.__qualname__, source.span.line, f"{marks!r};{request.options!r}",
+        _target_text(request.target), TOOLCHAIN,
+    )  # fmt: skip
+
+
+def _argument_mark(arg: ArgType) -> str | None:
+    return fingerprint(arg.value) if isinstance(arg, StaticArg) else repr(arg)
+
+
+def _record(digest: str, traced: Traced, request: Request) -> IndexRecord | None:
+    """What must still hold, and where the launch finds its fields; None where that cannot be written down."""
+    rows = traced.dependencies.rows()
+    routes = [_field_route(field, rows, request) for field in traced.fields]
+    if not traced.dependencies.complete or any(route is None for route in routes):
+        return None
+    facts = {"rows": rows, "fields": routes, "outline": traced.outline, "random": traced.uses_random}
+    return IndexRecord(digest, (("facts", json.dumps(facts)),))
+
+
+def _field_route(field: Any, rows: list[tuple[list[str], dict[str, str]]], request: Request) -> list[Any] | None:
+    """How a later process comes from the kernel to this field: through functions and a path, or an argument."""
+    for name, arg in request.args.items():
+        if isinstance(arg, StaticArg) and arg.value is field:
+            return ["argument", name]
+    for route, marks in rows:
+        source = _source_at(request.source, route)
+        for path in marks:
+            if follow(source, path) is field:
+                return ["path", route, path]
+    return None
+
+
+def _source_at(source: FunctionSource, route: list[str]) -> FunctionSource:
+    for path in route:
+        source = follow(source, path).source
+    return source
+
+
+def _from_index(index: IndexKey, request: Request) -> Compiled | None:
+    record = kernel_cache().find(index)
+    if record is None:
+        return None
+    facts = json.loads(dict(record.dependencies)["facts"])
+    if not still_holds(request.source, facts["rows"]):
+        return None
+    code = _load(record.object)
+    if code is None:
+        return None
+    fields = tuple(_field_at(route, request) for route in facts["fields"])
+    return Compiled(code, fields, _outline(facts["outline"]), facts["random"])
+
+
+def _field_at(route: list[Any], request: Request) -> Any:
+    if route[0] == "argument":
+        arg = request.args[route[1]]
+        assert isinstance(arg, StaticArg)
+        return arg.value
+    return follow(_source_at(request.source, route[1]), route[2])
+
+
+def _outline(value: Any) -> Any:
+    """JSON has no tuples: a list of numbers was a vector's shape, any other list a tuple of results."""
+    if isinstance(value, list):
+        return tuple(value) if all(isinstance(v, int) for v in value) else [_outline(v) for v in value]
+    return value
+
+

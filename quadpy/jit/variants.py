@@ -1,0 +1,97 @@
+"""The plans of one signature: with the promise that no written array overlaps another, and without.
+
+Owns: Variants, prepare.  Imports: leaves, ``lang``, ``runtime`` and the compiler (and so LLVM).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from quadpy.jit.plan import CpuPlan
+from quadpy.jit.specialise import Request, compile_request, kernel_cache
+from quadpy.lang.source import FunctionSource
+from quadpy.lang.trace import ArgType, ArrayArg, Options
+from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
+from quadpy.runtime.current import current_config
+from quadpy.target import parse_target
+
+__all__ = ["Variants", "prepare"]
+
+
+class Variants:
+    """Compiled at once for arrays that do not overlap; for overlapping ones when they first come."""
+
+    __slots__ = ("_args", "_fields", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_source")
+
+    def __init__(self, source: FunctionSource, args: Mapping[str, ArgType], options: Options) -> None:
+        self._source, self._args, self._options = source, args, options
+        self._lock = threading.Lock()
+        self._overlapping: CpuPlan | None = None
+        self._fields: tuple[tuple[int, int], ...] = ()
+        self._plain = self._compile(options)
+        self._pairs = self._pairs_to_check()
+
+    def pick(self, views: list[Any]) -> CpuPlan:
+        """The plan for arrays that lie like this: ranges are compared where one of the two is written."""
+        for i, j in self._pairs:
+            a, b = views[i], views[j]
+            start_a, start_b = a.pointer, b.pointer
+            if start_a < start_b + b.nbytes and start_b < start_a + a.nbytes:
+                return self._overlap()
+        for i, start, nbytes in self._field_checks(views):
+            if views[i].pointer < start + nbytes and start < views[i].pointer + views[i].nbytes:
+                return self._overlap()
+        return self._plain
+
+    def _field_checks(self, views: list[Any]) -> list[tuple[int, int, int]]:
+        """Fields against arguments; a field's memory can reach a kernel a second time, as a NumPy view."""
+        if not self._fields:
+            return []
+        return [(i, start, nbytes) for i in range(len(views)) for start, nbytes in self._fields]
+
+    def _overlap(self) -> CpuPlan:
+        with self._lock:
+            if self._overlapping is None:
+                self._overlapping = self._compile(replace(self._options, noalias=False))
+        return self._overlapping
+
+    def _compile(self, options: Options) -> CpuPlan:
+        compiled = compile_request(Request(self._source, self._args, options, parse_target("cpu")))
+        fields = compiled.fields
+        self._fields = tuple((field.pointer, field.nbytes) for field in fields)
+        seed = current_config().random_seed if compiled.uses_random else None
+        return CpuPlan(
+            compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
+            outline=compiled.outline, keep=fields,
+        )  # fmt: skip
+
+    def _pairs_to_check(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of array arguments, by position, of which at least one is written."""
+        names = [name for name, arg in self._args.items() if isinstance(arg, ArrayArg)]
+        written = {name for task in self._plain.code.tasks for name, access in task.effects if access != "r"}
+        return tuple(
+            (i, j)
+            for i, first in enumerate(names)
+            for j, second in enumerate(names[i + 1 :], i + 1)
+            if first in written or second in written
+        )
+
+
+def prepare(threads: int | None) -> None:
+    """Loads the pool of threads, its code from the cache; called by ``qp.init``."""
+    pool_address(_cached)
+    set_threads(threads or default_threads())
+
+
+def _cached(key: str, build: Callable[[], bytes]) -> bytes:
+    """The pool's code, kept beside the kernels'."""
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    found = kernel_cache().load(digest)
+    if found is None:
+        found = build()
+        kernel_cache().store(digest, found)
+    return found

@@ -1,0 +1,142 @@
+"""``qp.math``: constants and functions in the manner of GLSL, written in the kernel language itself.
+
+Functions take numbers or vectors, component by component, unless they say otherwise.
+"""
+
+from __future__ import annotations
+
+from math import e, inf, nan, pi
+from typing import Any
+
+from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.decorators import func
+
+__all__ = [
+    "clamp", "cross", "degrees", "determinant", "distance", "dot", "e", "fract", "inf", "inverse", "isinf", "isnan",
+    "length", "mix", "mod", "nan", "normalize", "pi", "radians", "reflect", "refract", "sign", "smoothstep", "step",
+]  # fmt: skip
+
+floor, maximum, minimum, select, sqrt = (BUILTINS[n] for n in ("floor", "max", "min", "select", "sqrt"))
+
+
+@func
+def mix(x: Any, y: Any, a: Any):  # type: ignore[no-untyped-def]
+    """``x * (1 - a) + y * a``."""
+    return x * (1.0 - a) + y * a
+
+
+@func
+def clamp(x: Any, low: Any, high: Any):  # type: ignore[no-untyped-def]
+    """``x`` moved into [low, high]."""
+    return minimum(maximum(x, low), high)
+
+
+@func
+def step(edge: Any, x: Any):  # type: ignore[no-untyped-def]
+    """0 below ``edge``, else 1."""
+    return select(x < edge, 0.0, 1.0)
+
+
+@func
+def fract(x: Any):  # type: ignore[no-untyped-def]
+    """``x - floor(x)``."""
+    return x - floor(x)
+
+
+@func
+def smoothstep(low: Any, high: Any, x: Any):  # type: ignore[no-untyped-def]
+    """0 below ``low``, 1 above ``high``, a cubic between."""
+    t = clamp((x - low) / (high - low), 0.0, 1.0)
+    return t * t * (3.0 - 2.0 * t)
+
+
+@func
+def sign(x: Any):  # type: ignore[no-untyped-def]
+    """-1, 0 or 1."""
+    return select(x > 0, 1.0, select(x < 0, -1.0, 0.0))
+
+
+@func
+def mod(x: Any, y: Any):  # type: ignore[no-untyped-def]
+    """``x - y * floor(x / y)``."""
+    return x - y * floor(x / y)
+
+
+@func
+def radians(x: Any):  # type: ignore[no-untyped-def]
+    """Degrees to radians."""
+    return x * (pi / 180.0)
+
+
+@func
+def degrees(x: Any):  # type: ignore[no-untyped-def]
+    """Radians to degrees."""
+    return x * (180.0 / pi)
+
+
+@func
+def isnan(x: Any):  # type: ignore[no-untyped-def]
+    """True for NaN."""
+    return x != x  # noqa: PLR0124
+
+
+@func
+def isinf(x: Any):  # type: ignore[no-untyped-def]
+    """True for an infinity of either sign."""
+    return abs(x) == inf
+
+
+@func
+def dot(x: Any, y: Any):  # type: ignore[no-untyped-def]
+    """The dot product of two vectors."""
+    return x.dot(y)
+
+
+@func
+def cross(x: Any, y: Any):  # type: ignore[no-untyped-def]
+    """The cross product: a vector in three dimensions, a number in two."""
+    return x.cross(y)
+
+
+@func
+def length(x: Any):  # type: ignore[no-untyped-def]
+    """The Euclidean norm of a vector."""
+    return x.norm()
+
+
+@func
+def distance(x: Any, y: Any):  # type: ignore[no-untyped-def]
+    """The Euclidean norm of ``x - y``."""
+    return (x - y).norm()
+
+
+@func
+def normalize(v: Any):  # type: ignore[no-untyped-def]
+    """The vector over its norm."""
+    return v.normalized()
+
+
+@func
+def reflect(x: Any, n: Any):  # type: ignore[no-untyped-def]
+    """``x`` mirrored at the plane with unit normal ``n``."""
+    return x - 2.0 * x.dot(n) * n
+
+
+@func
+def refract(x: Any, n: Any, eta: Any):  # type: ignore[no-untyped-def]
+    """The refraction of unit ``x`` at unit normal ``n``; the zero vector under total reflection."""
+    cosine = x.dot(n)
+    k = 1.0 - eta * eta * (1.0 - cosine * cosine)
+    return select(k < 0.0, 0.0, eta * x - (eta * cosine + sqrt(maximum(k, 0.0))) * n)
+
+
+@func
+def determinant(m: Any):  # type: ignore[no-untyped-def]
+    """The determinant of a square matrix, up to 4 x 4."""
+    return m.determinant()
+
+
+@func
+def inverse(m: Any):  # type: ignore[no-untyped-def]
+    """The inverse of a square matrix, up to 4 x 4."""
+    return m.inverse()
