@@ -26,7 +26,8 @@ class Layer:
     packages: set[str] = field(default_factory=set)
 
 
-EVERYTHING = Layer({"cli", "codegen", "examples", "hostmath", "ir", "jit", "lang", "mathlib", "runtime", "testing"})
+INSIDE = {"codegen", "hostmath", "ir", "jit", "lang", "mathlib", "runtime"}
+PUBLIC = {"", "api", "math", "types"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -38,12 +39,15 @@ LAYERS = {
     "runtime": Layer({"hostmath"}, {"numpy", "hip", "cuda", "torch"}),
     "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
     "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
-    "jit": Layer({"codegen", "hostmath", "ir", "lang", "mathlib", "runtime"}, {"numpy"}),
-    "testing": Layer(EVERYTHING.parts, {"numpy", "pytest"}),
-    "examples": Layer({""}, {"numpy", "PIL"}),
-    "cli": Layer({"", *EVERYTHING.parts}, {"llvmlite", "numpy"}),
+    "jit": Layer(INSIDE, {"llvmlite", "numpy"}),
+    "math": Layer({"lang"}),
+    "types": Layer({"hostmath"}),
+    "api": Layer(INSIDE),
+    "": Layer(INSIDE | PUBLIC),
+    "testing": Layer(INSIDE | PUBLIC, {"numpy", "pytest"}),
+    "examples": Layer(PUBLIC, {"numpy", "PIL"}),
+    "cli": Layer(INSIDE | PUBLIC | {"examples"}, {"llvmlite", "numpy"}),
     "__main__": Layer({"cli"}),
-    "": Layer(EVERYTHING.parts - {"cli", "examples"}),
 }
 
 
