@@ -15,10 +15,15 @@ from typing import Any, overload
 from quadpy.dtypes import i32, i64
 from quadpy.errors import ArgumentError, KernelSourceError
 from quadpy.jit.parameters import (
-    ArrayParameter, Parameter, ScalarParameter, TemplateParameter, VectorParameter, parameters_of,
+    ArrayParameter,
+    Parameter,
+    ScalarParameter,
+    TemplateParameter,
+    VectorParameter,
+    parameters_of,
 )  # fmt: skip
+from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.trace import ArgType, Options
 from quadpy.runtime.current import Config, current_config
 from quadpy.runtime.ndarray import NDArray
 

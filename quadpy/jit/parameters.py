@@ -17,10 +17,9 @@ from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, u1
 from quadpy.errors import ArgumentError, KernelTypeError
 from quadpy.hostmath import Elements, NDArrayType, element_of
 from quadpy.ir.types import Array
-from quadpy.lang.decorators import Template
-from quadpy.lang.functions import annotations_of
+from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
+from quadpy.lang.decorators import Template, annotations_of
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.trace import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
 from quadpy.runtime.current import Config
 from quadpy.runtime.interop import HostView, describe_host_array
 from quadpy.runtime.ndarray import NDArray

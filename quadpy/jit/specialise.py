@@ -19,9 +19,10 @@ from quadpy.codegen.cache import Cache, CacheKey, IndexKey, IndexRecord, open_ca
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.host import host_spec_string
 from quadpy.ir.printer import print_ir
+from quadpy.lang.arguments import ArgType, Options, StaticArg
 from quadpy.lang.dependencies import fingerprint, follow, still_holds, text_digest
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.trace import ArgType, Options, StaticArg, Traced, trace_kernel
+from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.settings import settings
 from quadpy.target import TargetSpec
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from quadpy.jit.plan import CpuPlan
 from quadpy.jit.specialise import Request, compile_request, kernel_cache
+from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.trace import ArgType, ArrayArg, Options
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
 from quadpy.runtime.current import current_config
 from quadpy.target import parse_target

@@ -12,7 +12,8 @@ from typing import Any, Final
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Atomic, AtomicOp, Expr, Unary, UnOp
 from quadpy.lang.builtins import BUILTINS, Builtin
-from quadpy.lang.functions import Func, Functions
+from quadpy.lang.decorators import Func
+from quadpy.lang.functions import Functions
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
 from quadpy.lang.ranges import Grouped, NdRange

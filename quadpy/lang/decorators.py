@@ -1,13 +1,41 @@
-"""Decorators and markers of the language that do nothing by themselves.  Imports: ``lang`` and leaves only."""
+"""Functions of the kernel language, before anything reads their text.  Owns: Func, Template and their makers.
+
+Imports: ``lang.source``, ``lang.dependencies`` and leaves only: this is all that ``import quadpy`` needs of the language.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
-from quadpy.lang.functions import Func
+from quadpy.errors import KernelSyntaxError
+from quadpy.lang.dependencies import text_digest
+from quadpy.lang.source import FunctionSource
 
-__all__ = ["Template", "func", "template"]
+__all__ = ["Func", "Template", "annotations_of", "func", "signature_of", "template"]
+
+
+class Func:
+    """A function of the kernel language, made by ``@qp.func``: inlined where it is called."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self.source = FunctionSource(fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise KernelSyntaxError(
+            f"{self.source.name} is a @qp.func: it exists inside kernels only", self.source.span,
+            hint="call it from a kernel, or leave the decorator off to use it from Python",
+        )  # fmt: skip
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __quadpy_fingerprint__(self) -> str:
+        where = self.source
+        return f"func:{text_digest(where.file_text())}:{where.fn.__qualname__}:{where.span.line}"
 
 
 class Template:
@@ -25,3 +53,20 @@ def template() -> Any:
 def func(fn: Callable[..., Any]) -> Func:
     """A function for kernels and other such functions to call; it is inlined, and generic over its arguments."""
     return Func(fn)
+
+
+@functools.cache
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(fn)
+
+
+def annotations_of(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of ``fn`` as objects, where they were written as text too."""
+    found: dict[str, Any] = {}
+    for name, value in fn.__annotations__.items():
+        if isinstance(value, str):
+            code = fn.__code__
+            cells = dict(zip(code.co_freevars, (c.cell_contents for c in fn.__closure__ or ()), strict=False))
+            value = eval(value, fn.__globals__, cells)  # noqa: S307  (the user's own annotation)
+        found[name] = value
+    return found

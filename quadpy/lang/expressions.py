@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+
 from quadpy.dtypes import Scalar, i64, u1
 from quadpy.ir.nodes import Assign, Binary, BinOp, Block, Expr, If, Stmt
 from quadpy.lang.arrays import Arrays

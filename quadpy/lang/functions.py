@@ -1,22 +1,31 @@
 """Calling functions of the kernel language: inlined ones, the math library, random numbers.
 
-Owns: Func, Functions.  Imports: ``ir``, ``lang``, ``mathlib`` and leaves only.
+Owns: Functions.  Imports: ``ir``, ``lang``, ``mathlib`` and leaves only.
 """
 
 from __future__ import annotations
 
-
-import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir.nodes import (
-    Binary, BinOp, Block, Call, CallMany, Cast, Expr, Function, Leave, ParamRead, Region, Return, VarRead,
+    Binary,
+    BinOp,
+    Block,
+    Call,
+    CallMany,
+    Cast,
+    Expr,
+    Function,
+    Leave,
+    ParamRead,
+    Region,
+    Return,
+    VarRead,
 )  # fmt: skip
-from quadpy.lang.dependencies import text_digest
+from quadpy.lang.decorators import Func, annotations_of, signature_of
 from quadpy.lang.expressions import Expressions
 from quadpy.lang.library import library_function, required
 from quadpy.lang.names import single_assignment, stored_names
@@ -26,28 +35,7 @@ from quadpy.lang.state import Frame, MutableVar
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
-__all__ = ["Func", "Functions"]
-
-
-class Func:
-    """A function of the kernel language, made by ``@qp.func``: inlined where it is called."""
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, fn)
-        self.source = FunctionSource(fn)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise KernelSyntaxError(
-            f"{self.source.name} is a @qp.func: it exists inside kernels only", self.source.span,
-            hint="call it from a kernel, or leave the decorator off to use it from Python",
-        )  # fmt: skip
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __quadpy_fingerprint__(self) -> str:
-        where = self.source
-        return f"func:{text_digest(where.file_text())}:{where.fn.__qualname__}:{where.span.line}"
+__all__ = ["Functions"]
 
 
 class Functions(Expressions):
@@ -88,7 +76,7 @@ class Functions(Expressions):
         self, source: FunctionSource, args: list[Value], kwargs: dict[str, Value], span: Span
     ) -> dict[str, Value]:
         """Parameter names with their values, cast where the parameter is annotated with a scalar type."""
-        signature = _signature(source.fn)
+        signature = signature_of(source.fn)
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as exc:
@@ -228,23 +216,6 @@ class Functions(Expressions):
         if type == u1:
             return self.cast(Binary(BinOp.AND, words[0], literal(1, u32, span), u32, span=span), u1, span)
         return self.bit_cast(words[0], type, span) if type.bits == 32 else self.cast(words[0], type, span)
-
-
-@functools.cache
-def _signature(fn: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(fn)
-
-
-def annotations_of(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of ``fn`` as objects, where they were written as text too."""
-    found: dict[str, Any] = {}
-    for name, value in fn.__annotations__.items():
-        if isinstance(value, str):
-            code = fn.__code__
-            cells = dict(zip(code.co_freevars, (c.cell_contents for c in fn.__closure__ or ()), strict=False))
-            value = eval(value, fn.__globals__, cells)  # noqa: S307  (the user's own annotation)
-        found[name] = value
-    return found
 
 
 def _outline(value: Value) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from quadpy.dtypes import i64
 from quadpy.lang.builtins import BUILTINS
-from quadpy.lang.functions import Func
+from quadpy.lang.decorators import Func
 
 __all__ = ["power_of_float", "power_of_integer"]
 

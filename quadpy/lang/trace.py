@@ -1,4 +1,4 @@
-"""From a Python function to a typed kernel.  Owns: ArgType and its kinds, Traced, trace_kernel.
+"""From a Python function to a typed kernel.  Owns: Traced, trace_kernel.
 
 Imports: ``ir``, ``lang``, ``mathlib`` and leaves only.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from quadpy.dtypes import Scalar, f32, i32, u64
+from quadpy.dtypes import Scalar, u64
 from quadpy.errors import CompilationError
 from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, ParamRead, Return, ScalarParam, Var
 from quadpy.ir.passes import run_passes
-from quadpy.ir.types import Array
+from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
+from quadpy.lang.decorators import annotations_of
 from quadpy.lang.dependencies import Dependencies
-from quadpy.lang.functions import annotations_of
 from quadpy.lang.library import set_tracer
 from quadpy.lang.loops import Loops
 from quadpy.lang.names import single_assignment, stored_names
@@ -27,51 +27,7 @@ from quadpy.lang.values import ArrayRef, Value, Vec
 from quadpy.mathlib.library import LibraryFunction
 from quadpy.source import Span
 
-__all__ = ["ArgType", "ArrayArg", "Options", "ScalarArg", "StaticArg", "Traced", "VecArg", "trace_kernel"]
-
-
-@dataclass(frozen=True, slots=True)
-class ScalarArg:
-    """A number, passed by value."""
-
-    type: Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class VecArg:
-    """A vector or matrix, passed by value as its components."""
-
-    shape: tuple[int, ...]
-    type: Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayArg:
-    """An array; a read-only one may not be written."""
-
-    type: Array
-    writable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class StaticArg:
-    """A compile-time value of a ``template()`` parameter."""
-
-    value: Any
-
-
-ArgType: TypeAlias = ScalarArg | VecArg | ArrayArg | StaticArg
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What else a specialisation depends on."""
-
-    default_ip: Scalar = i32
-    default_fp: Scalar = f32
-    index: Scalar = i32
-    noalias: bool = True
-    fast_math: bool = False
+__all__ = ["Traced", "trace_kernel"]
 
 
 @dataclass(frozen=True, slots=True)

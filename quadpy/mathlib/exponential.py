@@ -67,19 +67,19 @@ def scale_f32(x: f32, n: i32) -> f32:
 
 
 @library()
-def exp_split_f32(x: f32) -> tuple[f32, i32]:
-    """``e**x`` as a number near 1 and the exponent of 2 that it is to be multiplied by."""
+def exp_split_f32(x: f32, rest: f32) -> tuple[f32, i32]:
+    """``e**(x + rest)``, for a small ``rest``, as a number near 1 and the exponent of 2 to multiply it by."""
     low = select(x < -104.0, -104.0, x)
     clamped = select(low > 90.0, 90.0, low)
     k, n = round_split_f32(clamped * LOG2_E)
-    r = clamped - k * LN2_HI_F32 - k * LN2_LO_F32
+    r = clamped - k * LN2_HI_F32 - k * LN2_LO_F32 + rest
     return r * r * horner(r, EXP_F32) + r + 1.0, n
 
 
 @library(ulp=1.0)
 def exp_f32(x: f32) -> f32:
     """The exponential of ``x``."""
-    mantissa, n = exp_split_f32(x)
+    mantissa, n = exp_split_f32(x, f32(0.0))
     return scale_f32(mantissa, n)
 
 
@@ -142,19 +142,19 @@ def scale_f64(x: f64, n: i64) -> f64:
 
 
 @library()
-def exp_split_f64(x: f64) -> tuple[f64, i64]:
-    """``e**x`` as a number near 1 and the exponent of 2 that it is to be multiplied by."""
+def exp_split_f64(x: f64, rest: f64) -> tuple[f64, i64]:
+    """``e**(x + rest)``, for a small ``rest``, as a number near 1 and the exponent of 2 to multiply it by."""
     low = select(x < -746.0, -746.0, x)
     clamped = select(low > 711.0, 711.0, low)
     k, n = round_split_f64(clamped * LOG2_E)
-    r = clamped - k * LN2_HI_F64 - k * LN2_LO_F64
+    r = clamped - k * LN2_HI_F64 - k * LN2_LO_F64 + rest
     return r * r * horner(r, EXP_F64) + r + 1.0, n
 
 
 @library(ulp=1.0)
 def exp_f64(x: f64) -> f64:
     """The exponential of ``x``."""
-    mantissa, n = exp_split_f64(x)
+    mantissa, n = exp_split_f64(x, f64(0.0))
     return scale_f64(mantissa, n)
 
 

@@ -50,7 +50,7 @@ SINH_F64 = (
 @library()
 def half_exp_f32(x: f32) -> f32:
     """``e**x / 2``, which overflows where the hyperbolic functions do."""
-    mantissa, n = exp_split_f32(x)
+    mantissa, n = exp_split_f32(x, f32(0.0))
     return scale_f32(mantissa, n - 1)
 
 
@@ -78,7 +78,7 @@ def tanh_f32(x: f32) -> f32:
     z = magnitude * magnitude
     near = magnitude + magnitude * z * horner(z, TANH_F32)
     clamped = select(magnitude > 10.0, 10.0, magnitude)  # the result is 1 from there on
-    mantissa, n = exp_split_f32(clamped + clamped)
+    mantissa, n = exp_split_f32(clamped + clamped, f32(0.0))
     far = 1.0 - 2.0 / (mantissa * power_of_two_f32(n) + 1.0)
     return copysign(select(magnitude < 0.8, near, far), x)
 
@@ -86,7 +86,7 @@ def tanh_f32(x: f32) -> f32:
 @library()
 def half_exp_f64(x: f64) -> f64:
     """``e**x / 2``, which overflows where the hyperbolic functions do."""
-    mantissa, n = exp_split_f64(x)
+    mantissa, n = exp_split_f64(x, f64(0.0))
     return scale_f64(mantissa, n - 1)
 
 
@@ -114,6 +114,6 @@ def tanh_f64(x: f64) -> f64:
     z = magnitude * magnitude
     near = magnitude + magnitude * z * horner(z, TANH_F64)
     clamped = select(magnitude > 20.0, 20.0, magnitude)  # the result is 1 from there on
-    mantissa, n = exp_split_f64(clamped + clamped)
+    mantissa, n = exp_split_f64(clamped + clamped, f64(0.0))
     far = 1.0 - 2.0 / (mantissa * power_of_two_f64(n) + 1.0)
     return copysign(select(magnitude < 0.8, near, far), x)

@@ -13,7 +13,7 @@ NINTH = 0.1111111111111111
 
 @library(ulp=1.5)
 def rsqrt_f32(x: f32) -> f32:
-    """``1 / sqrt(x)``; infinite at 0, NaN below."""
+    """``1 / sqrt(x)``; infinite at 0 with its sign, NaN below."""
     return 1.0 / sqrt(x)
 
 
@@ -52,7 +52,7 @@ def cbrt_f32(x: f32) -> f32:
 
 @library(ulp=1.5)
 def rsqrt_f64(x: f64) -> f64:
-    """``1 / sqrt(x)``; infinite at 0, NaN below."""
+    """``1 / sqrt(x)``; infinite at 0 with its sign, NaN below."""
     return 1.0 / sqrt(x)
 
 

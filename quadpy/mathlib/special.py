@@ -9,7 +9,7 @@ from quadpy.mathlib.polynomials import horner
 __all__ = ["erf_f32", "erf_f64", "erfc_f32", "erfc_f64"]
 
 ERF_F32 = (
-    1.1283791065216064,
+    0.12837915122509003,
     -0.3761255741119385,
     0.11282555013895035,
     -0.026795603334903717,
@@ -17,7 +17,7 @@ ERF_F32 = (
     -0.0006243539392016828,
 )
 ERF_F64 = (
-    1.1283791670955126,
+    0.1283791670955126,
     -0.3761263890318374,
     0.11283791670954453,
     -0.026866170644965326,
@@ -80,25 +80,30 @@ def erfc_positive_f32(x: f32) -> f32:
     low = clamped - high
     square = high * high
     rest = low * (clamped + high)
-    mantissa, n = exp_split_f32(-square)
-    factor = horner(t, ERFC_F32) / (clamped + clamped + 1.0)
-    tail_mantissa, tail_n = exp_split_f32(-rest)
-    return scale_f32(mantissa * tail_mantissa * factor, n + tail_n)
+    mantissa, n = exp_split_f32(-square, -rest)
+    return scale_f32(mantissa * horner(t, ERFC_F32) / (clamped + clamped + 1.0), n)
+
+
+@library()
+def erf_near_f32(x: f32) -> f32:
+    """``erf(x)`` near 0."""
+    return x + x * horner(x * x, ERF_F32)
 
 
 @library(ulp=2.0)
 def erf_f32(x: f32) -> f32:
     """The error function of ``x``."""
     magnitude = abs_(x)
-    near = magnitude * horner(magnitude * magnitude, ERF_F32)
-    return copysign(select(magnitude < 0.86, near, 1.0 - erfc_positive_f32(magnitude)), x)
+    return copysign(select(magnitude < 0.86, erf_near_f32(magnitude), 1.0 - erfc_positive_f32(magnitude)), x)
 
 
 @library(ulp=4.0)
 def erfc_f32(x: f32) -> f32:
     """``1 - erf(x)`` without cancellation for large ``x``."""
-    value = erfc_positive_f32(abs_(x))
-    return select(x < 0.0, 2.0 - value, value)
+    magnitude = abs_(x)
+    value = erfc_positive_f32(magnitude)
+    far = select(x < 0.0, 2.0 - value, value)
+    return select(magnitude < 0.5, 1.0 - erf_near_f32(x), far)
 
 
 @library()
@@ -110,22 +115,27 @@ def erfc_positive_f64(x: f64) -> f64:
     low = clamped - high
     square = high * high
     rest = low * (clamped + high)
-    mantissa, n = exp_split_f64(-square)
-    factor = horner(t, ERFC_F64) / (clamped + clamped + 1.0)
-    tail_mantissa, tail_n = exp_split_f64(-rest)
-    return scale_f64(mantissa * tail_mantissa * factor, n + tail_n)
+    mantissa, n = exp_split_f64(-square, -rest)
+    return scale_f64(mantissa * horner(t, ERFC_F64) / (clamped + clamped + 1.0), n)
+
+
+@library()
+def erf_near_f64(x: f64) -> f64:
+    """``erf(x)`` near 0."""
+    return x + x * horner(x * x, ERF_F64)
 
 
 @library(ulp=2.0)
 def erf_f64(x: f64) -> f64:
     """The error function of ``x``."""
     magnitude = abs_(x)
-    near = magnitude * horner(magnitude * magnitude, ERF_F64)
-    return copysign(select(magnitude < 0.86, near, 1.0 - erfc_positive_f64(magnitude)), x)
+    return copysign(select(magnitude < 0.86, erf_near_f64(magnitude), 1.0 - erfc_positive_f64(magnitude)), x)
 
 
 @library(ulp=4.0)
 def erfc_f64(x: f64) -> f64:
     """``1 - erf(x)`` without cancellation for large ``x``."""
-    value = erfc_positive_f64(abs_(x))
-    return select(x < 0.0, 2.0 - value, value)
+    magnitude = abs_(x)
+    value = erfc_positive_f64(magnitude)
+    far = select(x < 0.0, 2.0 - value, value)
+    return select(magnitude < 0.5, 1.0 - erf_near_f64(x), far)

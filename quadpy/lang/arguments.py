@@ -1,0 +1,55 @@
+"""The types of a call's arguments, as far as a specialisation depends on them.  Imports: ``ir.types`` and leaves only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from quadpy.dtypes import Scalar, f32, i32
+from quadpy.ir.types import Array
+
+__all__ = ["ArgType", "ArrayArg", "Options", "ScalarArg", "StaticArg", "VecArg"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArg:
+    """A number, passed by value."""
+
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class VecArg:
+    """A vector or matrix, passed by value as its components."""
+
+    shape: tuple[int, ...]
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayArg:
+    """An array; a read-only one may not be written."""
+
+    type: Array
+    writable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StaticArg:
+    """A compile-time value of a ``template()`` parameter."""
+
+    value: Any
+
+
+ArgType: TypeAlias = ScalarArg | VecArg | ArrayArg | StaticArg
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What else a specialisation depends on."""
+
+    default_ip: Scalar = i32
+    default_fp: Scalar = f32
+    index: Scalar = i32
+    noalias: bool = True
+    fast_math: bool = False
