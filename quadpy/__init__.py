@@ -20,12 +20,12 @@ from quadpy.runtime.field import Field, Layout, field
 from quadpy.runtime.ndarray import NDArray, from_dlpack, ndarray
 from quadpy.runtime.tree import axes, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l, root
 
-globals().update(_BUILTINS)
-
 __all__ = [
     "Field", "Kernel", "Layout", "Matrix", "NDArray", "Vector", "__version__", "amdgpu", "axes", "bf16", "cpu", "cuda",
     "f16", "f32", "f64", "field", "from_dlpack", "func", "gpu", "i", "i16", "i32", "i64", "i8", "ij", "ijk", "ijkl",
     "ijl", "ik", "ikl", "il", "init", "j", "jk", "jkl", "jl", "k", "kernel", "kl", "l", "math", "ndarray", "reset",
     "root", "sync", "template", "types", "u1", "u16", "u32", "u64", "u8",
-    *_BUILTINS, *_errors,
 ]  # fmt: skip
+globals().update(_BUILTINS)
+__all__ += [*_BUILTINS]
+__all__ += _errors

@@ -43,7 +43,8 @@ class TaskInfo:
     """One launch of a kernel: its symbol, its kind and what it does with each array.
 
     ``count`` is the iteration count as text of the IR, for a reader; ``effects`` maps an array to
-    letters out of ``r``, ``w`` and ``a`` (atomic).
+    letters out of ``r``, ``w`` and ``a`` (atomic).  On a GPU, ``grid_stride`` says that any number of blocks runs
+    all iterations; without it a launch has a thread for each.
     """
 
     symbol: str
@@ -51,6 +52,7 @@ class TaskInfo:
     block_dim: int = 0
     count: str = ""
     effects: tuple[tuple[str, str], ...] = ()
+    grid_stride: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,114 +16,114 @@ __all__ = [
     "length", "mix", "mod", "nan", "normalize", "pi", "radians", "reflect", "refract", "sign", "smoothstep", "step",
 ]  # fmt: skip
 
-floor, maximum, minimum, select, sqrt = (BUILTINS[n] for n in ("floor", "max", "min", "select", "sqrt"))
+floor, maximum, minimum, select, sqrt = (BUILTINS[name] for name in ("floor", "max", "min", "select", "sqrt"))
 
 
 @func
-def mix(x: Any, y: Any, a: Any):  # type: ignore[no-untyped-def]
+def mix(x: Any, y: Any, a: Any) -> Any:
     """``x * (1 - a) + y * a``."""
     return x * (1.0 - a) + y * a
 
 
 @func
-def clamp(x: Any, low: Any, high: Any):  # type: ignore[no-untyped-def]
+def clamp(x: Any, low: Any, high: Any) -> Any:
     """``x`` moved into [low, high]."""
     return minimum(maximum(x, low), high)
 
 
 @func
-def step(edge: Any, x: Any):  # type: ignore[no-untyped-def]
+def step(edge: Any, x: Any) -> Any:
     """0 below ``edge``, else 1."""
     return select(x < edge, 0.0, 1.0)
 
 
 @func
-def fract(x: Any):  # type: ignore[no-untyped-def]
+def fract(x: Any) -> Any:
     """``x - floor(x)``."""
     return x - floor(x)
 
 
 @func
-def smoothstep(low: Any, high: Any, x: Any):  # type: ignore[no-untyped-def]
+def smoothstep(low: Any, high: Any, x: Any) -> Any:
     """0 below ``low``, 1 above ``high``, a cubic between."""
     t = clamp((x - low) / (high - low), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
 
 
 @func
-def sign(x: Any):  # type: ignore[no-untyped-def]
+def sign(x: Any) -> Any:
     """-1, 0 or 1."""
     return select(x > 0, 1.0, select(x < 0, -1.0, 0.0))
 
 
 @func
-def mod(x: Any, y: Any):  # type: ignore[no-untyped-def]
+def mod(x: Any, y: Any) -> Any:
     """``x - y * floor(x / y)``."""
     return x - y * floor(x / y)
 
 
 @func
-def radians(x: Any):  # type: ignore[no-untyped-def]
+def radians(x: Any) -> Any:
     """Degrees to radians."""
     return x * (pi / 180.0)
 
 
 @func
-def degrees(x: Any):  # type: ignore[no-untyped-def]
+def degrees(x: Any) -> Any:
     """Radians to degrees."""
     return x * (180.0 / pi)
 
 
 @func
-def isnan(x: Any):  # type: ignore[no-untyped-def]
+def isnan(x: Any) -> Any:
     """True for NaN."""
-    return x != x  # noqa: PLR0124
+    return x != x
 
 
 @func
-def isinf(x: Any):  # type: ignore[no-untyped-def]
+def isinf(x: Any) -> Any:
     """True for an infinity of either sign."""
     return abs(x) == inf
 
 
 @func
-def dot(x: Any, y: Any):  # type: ignore[no-untyped-def]
+def dot(x: Any, y: Any) -> Any:
     """The dot product of two vectors."""
     return x.dot(y)
 
 
 @func
-def cross(x: Any, y: Any):  # type: ignore[no-untyped-def]
+def cross(x: Any, y: Any) -> Any:
     """The cross product: a vector in three dimensions, a number in two."""
     return x.cross(y)
 
 
 @func
-def length(x: Any):  # type: ignore[no-untyped-def]
+def length(x: Any) -> Any:
     """The Euclidean norm of a vector."""
     return x.norm()
 
 
 @func
-def distance(x: Any, y: Any):  # type: ignore[no-untyped-def]
+def distance(x: Any, y: Any) -> Any:
     """The Euclidean norm of ``x - y``."""
     return (x - y).norm()
 
 
 @func
-def normalize(v: Any):  # type: ignore[no-untyped-def]
+def normalize(v: Any) -> Any:
     """The vector over its norm."""
     return v.normalized()
 
 
 @func
-def reflect(x: Any, n: Any):  # type: ignore[no-untyped-def]
+def reflect(x: Any, n: Any) -> Any:
     """``x`` mirrored at the plane with unit normal ``n``."""
     return x - 2.0 * x.dot(n) * n
 
 
 @func
-def refract(x: Any, n: Any, eta: Any):  # type: ignore[no-untyped-def]
+def refract(x: Any, n: Any, eta: Any) -> Any:
     """The refraction of unit ``x`` at unit normal ``n``; the zero vector under total reflection."""
     cosine = x.dot(n)
     k = 1.0 - eta * eta * (1.0 - cosine * cosine)
@@ -131,12 +131,12 @@ def refract(x: Any, n: Any, eta: Any):  # type: ignore[no-untyped-def]
 
 
 @func
-def determinant(m: Any):  # type: ignore[no-untyped-def]
+def determinant(m: Any) -> Any:
     """The determinant of a square matrix, up to 4 x 4."""
     return m.determinant()
 
 
 @func
-def inverse(m: Any):  # type: ignore[no-untyped-def]
+def inverse(m: Any) -> Any:
     """The inverse of a square matrix, up to 4 x 4."""
     return m.inverse()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quadpy.hostmath import MatrixType as matrix
-from quadpy.hostmath import NDArrayType as ndarray
-from quadpy.hostmath import VectorType as vector
+from quadpy.hostmath import MatrixType, NDArrayType, VectorType
 
 __all__ = ["NDArray", "matrix", "ndarray", "vector"]
 
-NDArray = ndarray
+ndarray = NDArray = NDArrayType
+matrix = MatrixType
+vector = VectorType

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
+from quadpy.codegen.emit import AMDGPU_LAYOUT, AMDGPU_TRIPLE, compile_amdgpu
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
-from quadpy.codegen.lower.kernel import lower_for_cpu
+from quadpy.codegen.lower.gpu_tasks import block_dim_of, strides_grid
+from quadpy.codegen.lower.kernel import lower_for_amdgpu, lower_for_cpu
+from quadpy.codegen.lower.task import task_name
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
@@ -21,7 +24,10 @@ def lower(kernel: ir.Kernel, spec: TargetSpec) -> str:
     verify(kernel)
     if spec.family == "cpu":
         return lower_for_cpu(kernel, host_header())
-    raise CodegenError(f"there is no code generation for {spec}")
+    if spec.family == "amdgpu":
+        header = f'target datalayout = "{AMDGPU_LAYOUT}"\ntarget triple = "{AMDGPU_TRIPLE}"\n'
+        return lower_for_amdgpu(kernel, spec, header)
+    raise CodegenError(f"there is no code generation for {spec}", hint="there is for the CPU and for AMD GPUs")
 
 
 def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = False) -> CodeObject:
@@ -30,23 +36,33 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
     CodegenError where the IR breaks a rule or LLVM refuses the module.
     """
     text = lower(kernel, spec)
+    if spec.family == "cpu":
+        image, asm = compile_host(text, spec.arch), compile_host_asm(text, spec.arch) if want_asm else ""
+    else:
+        image, asm = compile_amdgpu(text, spec, want_asm=want_asm)
     return CodeObject(
         target=str(spec),
-        image=compile_host(text, spec.arch),
-        entry=kernel.name,
+        image=image,
+        entry=kernel.name if spec.family == "cpu" else "",
         layout=layout_of(kernel),
-        tasks=tuple(_task_info(kernel, number) for number in range(len(kernel.tasks))),
+        tasks=tuple(_task_info(kernel, number, spec) for number in range(len(kernel.tasks))),
         results=tuple(t.name for t in kernel.results),
         slots=kernel.slots,
-        asm=compile_host_asm(text, spec.arch) if want_asm else "",
+        asm=asm,
     )
 
 
-def _task_info(kernel: ir.Kernel, number: int) -> TaskInfo:
-    task = kernel.tasks[number]
-    parallel = isinstance(task, ir.ParallelTask)
-    count = " * ".join(_count(axis) for axis in task.axes) if isinstance(task, ir.ParallelTask) else ""
-    return TaskInfo(f"{kernel.name}_t{number}", parallel, 0, count, print_effects(effects_of(task)))
+def _task_info(kernel: ir.Kernel, number: int, spec: TargetSpec) -> TaskInfo:
+    task, on_gpu = kernel.tasks[number], spec.family != "cpu"
+    axes = task.axes if isinstance(task, ir.ParallelTask) else ()
+    return TaskInfo(
+        symbol=task_name(kernel, number),
+        parallel=bool(axes),
+        block_dim=block_dim_of(task) if on_gpu else 0,
+        count=" * ".join(map(_count, axes)),
+        effects=print_effects(effects_of(task)),
+        grid_stride=on_gpu and strides_grid(task, kernel),
+    )
 
 
 def _count(axis: ir.Axis) -> str:

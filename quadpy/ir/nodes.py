@@ -236,7 +236,19 @@ class SlotRead(Node):
 
 
 Expr: TypeAlias = (
-    Const | ParamRead | ShapeOf | VarRead | SlotRead | Unary | Binary | Compare | Select | Cast | BitCast | Intrinsic | Call
+    Const
+    | ParamRead
+    | ShapeOf
+    | VarRead
+    | SlotRead
+    | Unary
+    | Binary
+    | Compare
+    | Select
+    | Cast
+    | BitCast
+    | Intrinsic
+    | Call
 )
 
 # --------------------------------------------------------------------- places

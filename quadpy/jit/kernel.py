@@ -71,10 +71,11 @@ class Kernel:
                 if not view.writable:
                     key.append("r")
                 values += view.abi
-            elif type(parameter) is VectorParameter:
-                values += parameter.values(given)
-            else:
+            elif type(parameter) is TemplateParameter:
                 key.append(parameter.key(given))
+            else:
+                assert type(parameter) is VectorParameter
+                values += parameter.values(given)
         plans = self._plans
         variants = plans.get(tuple(key)) or self._variants(tuple(key), args, views)
         plan = variants.pick(views)

@@ -34,9 +34,6 @@ class ScalarParameter:
     name: str
     type: Scalar
 
-    def key(self) -> Hashable:
-        return self.type.name
-
     def arg_type(self) -> ArgType:
         return ScalarArg(self.type)
 

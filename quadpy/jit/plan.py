@@ -36,7 +36,13 @@ class CpuPlan:
     __slots__ = ("_entry", "_keep", "_loaded", "_outline", "_pack", "_results", "_seed", "_slots", "_tail", "code")
 
     def __init__(
-        self, code: CodeObject, *, tail: tuple[int, ...] = (), seed: int | None = None, outline: Any = None, keep: Any = ()
+        self,
+        code: CodeObject,
+        *,
+        tail: tuple[int, ...] = (),
+        seed: int | None = None,
+        outline: Any = None,
+        keep: Any = (),
     ) -> None:
         self.code = code
         self._loaded = load_object(code.image)

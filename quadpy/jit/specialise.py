@@ -164,5 +164,3 @@ def _outline(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value) if all(isinstance(v, int) for v in value) else [_outline(v) for v in value]
     return value
-
-

@@ -40,7 +40,9 @@ class Arrays(Vectors):
             return simple[name]
         if name in ("size", "fill", "to_numpy", "copy_from", "from_numpy", "T"):
             return BoundMethod(array, name) if name != "size" else self.array_size(array, span)
-        self.fail_type(f"an array has no attribute {name!r} inside a kernel", span, "there are shape, ndim, dtype, size")
+        self.fail_type(
+            f"an array has no attribute {name!r} inside a kernel", span, "there are shape, ndim, dtype, size"
+        )
 
     def array_size(self, array: ArrayRef, span: Span) -> Value:
         size: Value = 1

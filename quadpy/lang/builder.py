@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import Assign, Block, Const, Expr, Let, Load, ParamRead, Place, ShapeOf, Stmt, Var, VarRead
+from quadpy.ir.nodes import Assign, Const, Expr, Let, Load, ParamRead, Place, ShapeOf, Stmt, Var, VarRead
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
@@ -71,6 +71,6 @@ class Builder:
     def assign(self, var: Var, value: Expr, span: Span) -> None:
         self.emit(Assign(var, value, span=span))
 
-    @staticmethod
-    def close(stmts: list[Stmt], span: Span) -> Block:
-        return Block(tuple(stmts), span=span)
+    def position(self) -> int:
+        """How many statements the outermost traced block has: a number for the top-level loop being traced."""
+        return len(self._open[1])

@@ -93,7 +93,9 @@ class Calls(Functions):
             return RULES[name](self, span, *args, **kwargs)
         except TypeError as exc:
             if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
-                self.fail_type(f"{name}: {exc}".replace("run() ", "").replace("_rule", ""), span, BUILTINS[name].__doc__ or "")
+                self.fail_type(
+                    f"{name}: {exc}".replace("run() ", "").replace("_rule", ""), span, BUILTINS[name].__doc__ or ""
+                )
             raise
 
     def call_method(self, method: BoundMethod, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
@@ -146,7 +148,9 @@ class Calls(Functions):
         if fn in (builtins.any, builtins.all) and args and isinstance(args[0], Vec):
             return METHODS[fn.__name__](self, args[0], span)
         if fn is builtins.print:
-            self.fail_syntax("print is not part of the kernel language yet", span, "return the value and print it outside")
+            self.fail_syntax(
+                "print is not part of the kernel language yet", span, "return the value and print it outside"
+            )
         known = fn in _AT_COMPILE_TIME or getattr(fn, "__module__", "").startswith("quadpy")
         if known and not any(is_runtime(a) or isinstance(a, Vec) for a in [*args, *kwargs.values()]):
             return self.import_value(fn(*args, **kwargs))
@@ -208,7 +212,9 @@ class Calls(Functions):
         if op in (AtomicOp.AND, AtomicOp.OR, AtomicOp.XOR) and type.is_float:
             self.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span)
         items = self.components_for(value, len(places), type, span)
-        compare = self.components_for(expected, len(places), type, span) if expected is not None else [None] * len(places)
+        compare = (
+            self.components_for(expected, len(places), type, span) if expected is not None else [None] * len(places)
+        )
         olds: list[Any] = []
         for place, item, wanted_old in zip(places, items, compare, strict=True):
             result = self.build.var("old", type) if wanted else None

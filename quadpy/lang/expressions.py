@@ -271,4 +271,3 @@ _HINTS: dict[type[ast.AST], str] = {
     ast.NamedExpr: "assign on a line of its own",
     ast.GeneratorExp: "use a list comprehension",
 }
-

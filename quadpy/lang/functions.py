@@ -186,7 +186,7 @@ class Functions(Expressions):
         self.build.assign(self.draws, Binary(BinOp.ADD, draw, literal(1, u32, span), u32, span=span), span)
         position = self.build.let(self.loop_position or literal(0, u64, span))
         seed, launch = (ParamRead(name, u64, span=span) for name in ("$seed", "$launch"))
-        task = literal(len(self.build._open[0]) if self.in_parallel else 0, u32, span)
+        task = literal(self.build.position() if self.in_parallel else 0, u32, span)
         counter = (self.cast(position, u32, span), self.high(position, span), draw, task)
         key = (self.mixed(seed, launch, span), self.cast(launch, u32, span))
         words = self.library("philox", (*counter, *key), span)
@@ -211,7 +211,9 @@ class Functions(Expressions):
             return self.cast(self.library(f"uniform_{wide.name}", tuple(used), span), type, span)
         if type.bits == 64:
             low, high = (Cast(w, u64, span=span) for w in words[:2])
-            both = Binary(BinOp.OR, low, Binary(BinOp.SHL, high, literal(32, u64, span), u64, span=span), u64, span=span)
+            both = Binary(
+                BinOp.OR, low, Binary(BinOp.SHL, high, literal(32, u64, span), u64, span=span), u64, span=span
+            )
             return self.bit_cast(both, type, span)
         if type == u1:
             return self.cast(Binary(BinOp.AND, words[0], literal(1, u32, span), u32, span=span), u1, span)
@@ -234,5 +236,3 @@ def _rebuild(outline: Any, scalars: Any) -> Value:
     for extent in outline:
         count *= extent
     return Vec(outline, tuple(next(scalars) for _ in range(count)))
-
-

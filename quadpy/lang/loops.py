@@ -54,8 +54,10 @@ class Loops(Statements):
         grouped = isinstance(items, Grouped)
         bounds = self.bounds(items, self.span(node.iter))
         if self.at_top_level() and not config.get("serialize"):
-            return self.parallel(node, bounds, grouped, config)
-        return self.sequential(node, bounds, grouped)
+            self.parallel(node, bounds, grouped, config)
+        else:
+            self.sequential(node, bounds, grouped)
+        return None
 
     def iterable(self, node: ast.expr) -> Value:
         """What the loop runs over; a run-time ``range`` comes as bounds."""
@@ -95,7 +97,7 @@ class Loops(Statements):
 
     def axis_type(self, bounds: tuple[Value, ...], span: Span) -> Scalar:
         for bound in bounds:
-            if is_runtime(bound) and bound.type.is_float or isinstance(bound, float):
+            if (is_runtime(bound) and bound.type.is_float) or isinstance(bound, float):
                 self.fail_type("the bounds of a loop are integers", span, "cast them: qp.i32(...)")
         return self.wide_enough([b.type for b in bounds if is_runtime(b)])
 

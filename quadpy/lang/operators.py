@@ -25,6 +25,9 @@ _PYTHON: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }  # fmt: skip
+_PYTHON_UNARY: Final[dict[type[ast.unaryop], Callable[[Any], Any]]] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}  # fmt: skip
 _ARITHMETIC: Final = {
     ast.Add: BinOp.ADD, ast.Sub: BinOp.SUB, ast.Mult: BinOp.MUL, ast.Div: BinOp.DIV,
     ast.FloorDiv: BinOp.FLOORDIV, ast.Mod: BinOp.MOD,
@@ -35,6 +38,15 @@ _COMPARE: Final = {
     ast.Eq: CmpOp.EQ, ast.NotEq: CmpOp.NE, ast.Lt: CmpOp.LT, ast.LtE: CmpOp.LE, ast.Gt: CmpOp.GT, ast.GtE: CmpOp.GE,
 }  # fmt: skip
 _LARGEST_UNROLLED_POWER: Final = 64
+
+
+def _saturated(value: float, type: Scalar) -> float:
+    """A compile-time number as a run-time cast would make it: floats are cut and saturate, integers must fit."""
+    if isinstance(value, int):
+        return value
+    if value != value:  # noqa: PLR0124  (NaN)
+        return 0
+    return int(min(max(value, type.min_int), type.max_int))
 
 
 class Operators(State):
@@ -51,8 +63,9 @@ class Operators(State):
     def cast(self, value: Value, type: Scalar, span: Span) -> Expr:
         """``value`` converted to ``type``; a literal is converted once, from its exact value."""
         if is_number(value):
-            whole = isinstance(value, float) and not type.is_float and type != u1
-            return literal(int(value) if whole and value == value and abs(value) < 2**64 else value, type, span)
+            if not type.is_float and type != u1:
+                value = _saturated(value, type)
+            return literal(value, type, span)
         expr = self.scalar(value, span)
         return expr if expr.type == type else Cast(expr, type, span=span)
 
@@ -74,7 +87,7 @@ class Operators(State):
             if op is ast.Not:
                 return not value
             if is_number(value):
-                return {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[op](value)  # type: ignore[index]
+                return _PYTHON_UNARY[op](value)
             self.fail_type(f"this operator needs a number, not {shape_text(value)}", span)
         if op is ast.Not:
             return Unary(UnOp.NOT, self.cast(value, u1, span), u1, span=span)

@@ -13,8 +13,15 @@ __all__ = ["power_of_float", "power_of_integer"]
 one, raw_div, select = BUILTINS["one"], BUILTINS["raw_div"], BUILTINS["select"]
 
 
+def _wide_abs(x: Any) -> Any:
+    return abs(i64(x))
+
+
+wide_abs = Func(_wide_abs)
+
+
 def _by_squaring(base: Any, exponent: Any) -> Any:
-    left = abs(i64(exponent))
+    left = wide_abs(exponent)
     factor = base
     power = one(base)
     while left > 0:

@@ -35,7 +35,7 @@ def literal(value: float, type: Scalar, span: Span) -> Const:
         return Const(_as_float(value, type, span), type, span=span)
     if type == u1:
         return Const(bool(value), u1, span=span)
-    if isinstance(value, float) and not value.is_integer():
+    if not float(value).is_integer():
         raise KernelValueError(
             f"the literal {value!r} is not a whole number and would be cut to {type}", span,
             hint=f"write {type}({value!r}) if that is meant",
@@ -59,5 +59,3 @@ def _as_float(value: float, type: Scalar, span: Span) -> float:
         return float(value)
     except OverflowError:
         raise KernelValueError(f"the literal {value} does not fit {type}", span, hint="use a float") from None
-
-

@@ -208,10 +208,10 @@ class Statements(Calls):
             if isinstance(bound, MutableVar) and bound.shared and self.in_parallel:
                 return bound
             if bound is None or isinstance(bound, ArrayRef):
-                return self.fail_augmented(node)
+                self.check_augmented(node)
         return None
 
-    def fail_augmented(self, node: ast.Name) -> None:
+    def check_augmented(self, node: ast.Name) -> None:
         value = self.lookup(node.id, self.span(node))
         if isinstance(value, ArrayRef):
             self.fail_type(f"{node.id!r} is an array; an element of it is meant", self.span(node))
@@ -286,4 +286,3 @@ class Statements(Calls):
 
     def kernel_return(self, value: Value, span: Span) -> None:
         raise NotImplementedError
-

@@ -170,5 +170,3 @@ def _outline(value: Value) -> Any:
     if isinstance(value, (tuple, list)):
         return [_outline(item) for item in value]
     return value.shape if isinstance(value, Vec) else "scalar"
-
-

@@ -54,7 +54,7 @@ def half_exp_f32(x: f32) -> f32:
     return scale_f32(mantissa, n - 1)
 
 
-@library(ulp=1.6)
+@library(ulp=1.8)
 def sinh_f32(x: f32) -> f32:
     """The hyperbolic sine of ``x``."""
     magnitude = abs_(x)
@@ -71,7 +71,7 @@ def cosh_f32(x: f32) -> f32:
     return half + 0.25 / half
 
 
-@library(ulp=1.5)
+@library(ulp=1.2)
 def tanh_f32(x: f32) -> f32:
     """The hyperbolic tangent of ``x``."""
     magnitude = abs_(x)
@@ -90,7 +90,7 @@ def half_exp_f64(x: f64) -> f64:
     return scale_f64(mantissa, n - 1)
 
 
-@library(ulp=1.6)
+@library(ulp=1.8)
 def sinh_f64(x: f64) -> f64:
     """The hyperbolic sine of ``x``."""
     magnitude = abs_(x)
@@ -107,7 +107,7 @@ def cosh_f64(x: f64) -> f64:
     return half + 0.25 / half
 
 
-@library(ulp=1.5)
+@library(ulp=1.2)
 def tanh_f64(x: f64) -> f64:
     """The hyperbolic tangent of ``x``."""
     magnitude = abs_(x)

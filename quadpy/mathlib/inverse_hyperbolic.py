@@ -87,7 +87,7 @@ def log_sum_f32(x: f32, side: f32) -> f32:
     return result + select(large, f32(LN2), 0.0)
 
 
-@library(ulp=1.6)
+@library(ulp=1.2)
 def asinh_f32(x: f32) -> f32:
     """The inverse hyperbolic sine of ``x``."""
     magnitude = abs_(x)
@@ -98,7 +98,7 @@ def asinh_f32(x: f32) -> f32:
     return copysign(select(magnitude < INF, finite, magnitude), x)
 
 
-@library(ulp=1.6)
+@library(ulp=1.2)
 def acosh_f32(x: f32) -> f32:
     """The inverse hyperbolic cosine of ``x``; NaN below 1."""
     result = log_sum_f32(x, f32(-1.0))
@@ -106,7 +106,7 @@ def acosh_f32(x: f32) -> f32:
     return select(x >= 1.0, finite, NAN)
 
 
-@library(ulp=1.6)
+@library(ulp=1.0)
 def atanh_f32(x: f32) -> f32:
     """The inverse hyperbolic tangent of ``x``; infinite at 1, NaN beyond."""
     magnitude = abs_(x)
@@ -151,7 +151,7 @@ def log_sum_f64(x: f64, side: f64) -> f64:
     return result + select(large, f64(LN2), 0.0)
 
 
-@library(ulp=1.6)
+@library(ulp=1.2)
 def asinh_f64(x: f64) -> f64:
     """The inverse hyperbolic sine of ``x``."""
     magnitude = abs_(x)
@@ -162,7 +162,7 @@ def asinh_f64(x: f64) -> f64:
     return copysign(select(magnitude < INF, finite, magnitude), x)
 
 
-@library(ulp=1.6)
+@library(ulp=1.2)
 def acosh_f64(x: f64) -> f64:
     """The inverse hyperbolic cosine of ``x``; NaN below 1."""
     result = log_sum_f64(x, f64(-1.0))
@@ -170,7 +170,7 @@ def acosh_f64(x: f64) -> f64:
     return select(x >= 1.0, finite, NAN)
 
 
-@library(ulp=1.6)
+@library(ulp=1.0)
 def atanh_f64(x: f64) -> f64:
     """The inverse hyperbolic tangent of ``x``; infinite at 1, NaN beyond."""
     magnitude = abs_(x)

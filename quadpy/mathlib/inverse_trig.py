@@ -105,7 +105,7 @@ def acos_f32(x: f32) -> f32:
     return add_three_f32(base, s * signed, rest * signed + base_rest)
 
 
-@library(ulp=1.2)
+@library(ulp=1.4)
 def atan_f32(x: f32) -> f32:
     """The arc tangent of ``x`` in [-pi/2, pi/2]."""
     magnitude = abs_(x)
@@ -117,7 +117,7 @@ def atan_f32(x: f32) -> f32:
     return copysign(select(inverted, above, t + rest), x)
 
 
-@library(ulp=1.5)
+@library(ulp=1.6)
 def atan2_f32(y: f32, x: f32) -> f32:
     """The angle of the point (``x``, ``y``) in [-pi, pi], with the special cases of IEEE 754's atan2."""
     width, height = abs_(x), abs_(y)
@@ -172,7 +172,7 @@ def acos_f64(x: f64) -> f64:
     return add_three_f64(base, s * signed, rest * signed + base_rest)
 
 
-@library(ulp=1.2)
+@library(ulp=1.4)
 def atan_f64(x: f64) -> f64:
     """The arc tangent of ``x`` in [-pi/2, pi/2]."""
     magnitude = abs_(x)
@@ -184,7 +184,7 @@ def atan_f64(x: f64) -> f64:
     return copysign(select(inverted, above, t + rest), x)
 
 
-@library(ulp=1.5)
+@library(ulp=1.6)
 def atan2_f64(y: f64, x: f64) -> f64:
     """The angle of the point (``x``, ``y``) in [-pi, pi], with the special cases of IEEE 754's atan2."""
     width, height = abs_(x), abs_(y)

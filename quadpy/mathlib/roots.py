@@ -37,7 +37,7 @@ def cbrt_f32(x: f32) -> f32:
     bits = bitcast(m, u32)
     quarter = (bits >> 2) + (bits >> 4)  # 1/3 is 1/4 + 1/16 + 1/64 + ...
     sixteenth = quarter + (quarter >> 4)
-    y0 = bitcast(0x548C39CB - (sixteenth + (sixteenth >> 8)), f32)
+    y0 = bitcast(0x54A22000 - (sixteenth + (sixteenth >> 8)), f32)
     y1 = y0 * (4.0 - m * y0 * y0 * y0) * THIRD
     y2 = y1 * (4.0 - m * y1 * y1 * y1) * THIRD
     root = upper_f32(m * y2 * y2)
@@ -76,7 +76,7 @@ def cbrt_f64(x: f64) -> f64:
     bits = bitcast(m, u64)
     quarter = (bits >> 2) + (bits >> 4)  # 1/3 is 1/4 + 1/16 + 1/64 + ...
     sixteenth = quarter + (quarter >> 4)
-    y0 = bitcast(0x553EF0FF289DD796 - (sixteenth + (sixteenth >> 8)), f64)
+    y0 = bitcast(0x553EDC0000000000 - (sixteenth + (sixteenth >> 8)), f64)
     y1 = y0 * (4.0 - m * y0 * y0 * y0) * THIRD
     y2 = y1 * (4.0 - m * y1 * y1 * y1) * THIRD
     y3 = y2 * (4.0 - m * y2 * y2 * y2) * THIRD

@@ -90,7 +90,7 @@ def erf_near_f32(x: f32) -> f32:
     return x + x * horner(x * x, ERF_F32)
 
 
-@library(ulp=2.0)
+@library(ulp=1.4)
 def erf_f32(x: f32) -> f32:
     """The error function of ``x``."""
     magnitude = abs_(x)
@@ -125,7 +125,7 @@ def erf_near_f64(x: f64) -> f64:
     return x + x * horner(x * x, ERF_F64)
 
 
-@library(ulp=2.0)
+@library(ulp=1.4)
 def erf_f64(x: f64) -> f64:
     """The error function of ``x``."""
     magnitude = abs_(x)

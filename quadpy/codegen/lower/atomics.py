@@ -79,7 +79,7 @@ def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar) -> 
 
 
 def _modify(s: Scope, name: str, where: str, value: str, t: Scalar) -> str:
-    tags = s.rules.atomic_tags
+    tags = s.text.module.tags(s.rules.atomic_tags)
     return s.text.op(f"atomicrmw {name} {s.rules.pointer} {where}, {value} {s.rules.scope}, align {t.nbytes}{tags}")
 
 

@@ -11,8 +11,8 @@ from typing import Final
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used
 from quadpy.codegen.lower.axes import lower_axes, total_count
 from quadpy.codegen.lower.cost import grain_of
-from quadpy.codegen.lower.cpu_tasks import chunk_symbol, task_scope
 from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.task import task_scope, task_symbol
 from quadpy.codegen.lower.text import ModuleText, symbol
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
@@ -61,7 +61,7 @@ def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> S
 
 def _run(s: Scope, kernel: ir.Kernel, number: int, task: ir.Task) -> None:
     """Call a serial task, or a loop too short to share; else the pool."""
-    out, chunk = s.text, chunk_symbol(kernel, number)
+    out, chunk = s.text, task_symbol(kernel, number)
     if isinstance(task, ir.SerialTask):
         out.do(f"call void {chunk}(ptr %args, ptr %scratch, i64 0, i64 1)")
         return

@@ -9,31 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quadpy.codegen.lower.arguments import Argument, arguments_of, bind_arguments, names_used
+from quadpy.codegen.lower.arguments import Argument, arguments_of, names_used
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
-from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
+from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
+from quadpy.codegen.lower.task import task_scope, task_symbol
 from quadpy.codegen.lower.text import FunctionText, ModuleText, symbol
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
 
-__all__ = ["chunk_symbol", "lower_cpu_task", "task_scope"]
-
-
-def chunk_symbol(kernel: ir.Kernel, number: int) -> str:
-    """The function that runs iterations [begin, end) of a task."""
-    return symbol(f"{kernel.name}_t{number}")
-
-
-def task_scope(
-    module: ModuleText, kernel: ir.Kernel, rules: TargetRules, arguments: tuple[Argument, ...], scratch: str
-) -> Scope:
-    """A fresh function in which the kernel's parameters are known."""
-    functions = {f.name: f for f in kernel.functions}
-    flags = FAST_FLAGS if kernel.fast_math else ""
-    s = Scope(FunctionText(module, rules.alloca), rules, kernel.index, functions, flags, scratch)
-    bind_arguments(s, kernel, arguments)
-    return s
+__all__ = ["lower_cpu_task"]
 
 
 def lower_cpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules) -> None:
@@ -41,7 +26,7 @@ def lower_cpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: Ta
     task = kernel.tasks[number]
     arguments = arguments_of(kernel, names_used(task))
     body = symbol(f"{kernel.name}_t{number}.body")
-    _wrapper(module, chunk_symbol(kernel, number), body, arguments)
+    _wrapper(module, task_symbol(kernel, number), body, arguments)
     s = task_scope(module, kernel, rules, arguments, "%scratch")
     if isinstance(task, ir.ParallelTask):
         _parallel_body(s, task)

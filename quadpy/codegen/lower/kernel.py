@@ -1,15 +1,18 @@
-"""A kernel as the text of an LLVM module.  Owns: ``lower_for_cpu``."""
+"""A kernel as the text of an LLVM module.  Owns: ``lower_for_cpu``, ``lower_for_amdgpu``."""
 
 from __future__ import annotations
 
 from quadpy.codegen.lower.cpu_entry import lower_cpu_entry
 from quadpy.codegen.lower.cpu_tasks import lower_cpu_task
 from quadpy.codegen.lower.functions import lower_functions
+from quadpy.codegen.lower.gpu_tasks import lower_gpu_task
 from quadpy.codegen.lower.text import ModuleText
+from quadpy.codegen.targets.amdgpu import amdgpu_rules
 from quadpy.codegen.targets.cpu import CPU
 from quadpy.ir import nodes as ir
+from quadpy.target import TargetSpec, amd_arch
 
-__all__ = ["lower_for_cpu"]
+__all__ = ["lower_for_amdgpu", "lower_for_cpu"]
 
 
 def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
@@ -19,4 +22,14 @@ def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
     for number in range(len(kernel.tasks)):
         lower_cpu_task(module, kernel, number, CPU)
     lower_cpu_entry(module, kernel, CPU)
+    return module.text(header)
+
+
+def lower_for_amdgpu(kernel: ir.Kernel, spec: TargetSpec, header: str) -> str:
+    """The module of ``kernel``: a GPU kernel for each task."""
+    module, rules = ModuleText(), amdgpu_rules(spec)
+    module.flag("amdhsa_code_object_version", amd_arch(spec.arch).code_object)
+    lower_functions(module, kernel, rules)
+    for number in range(len(kernel.tasks)):
+        lower_gpu_task(module, kernel, number, rules, spec)
     return module.text(header)

@@ -85,6 +85,8 @@ class ModuleText:
         self.functions: list[str] = []
         self._declared: dict[str, str] = {}
         self._metadata: list[str] = []
+        self._flags: list[str] = []
+        self._empty = ""
 
     def declare(self, name: str, result: str, params: tuple[str, ...]) -> None:
         self._declared.setdefault(name, f"declare {result} @{name}({', '.join(params)})")
@@ -95,8 +97,19 @@ class ModuleText:
         self._metadata.append(f"{name} = {node.replace('%s', name)}")
         return name
 
+    def tags(self, names: tuple[str, ...]) -> str:
+        """Metadata of an instruction that says each of ``names``, with a comma before."""
+        if names and not self._empty:
+            self._empty = self.metadata("!{}")
+        return "".join(f", !{name} {self._empty}" for name in names)
+
+    def flag(self, name: str, value: int) -> None:
+        """Set a module flag."""
+        self._flags.append(self.metadata(f'!{{i32 1, !"{name}", i32 {value}}}'))
+
     def text(self, header: str) -> str:
-        return "\n".join([header, *self.functions, *self._declared.values(), *self._metadata, ""])
+        flags = [f"!llvm.module.flags = !{{{', '.join(self._flags)}}}"] if self._flags else []
+        return "\n".join([header, *self.functions, *self._declared.values(), *self._metadata, *flags, ""])
 
 
 class FunctionText:

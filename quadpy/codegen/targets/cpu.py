@@ -25,6 +25,6 @@ CPU: Final = TargetRules(
     alloca="",
     narrow_offsets=False,
     scope="monotonic",
-    atomic_tags="",
+    atomic_tags=(),
     has_atomic=_has_atomic,
 )

@@ -20,7 +20,7 @@ class TargetRules:
     alloca          what follows the type in an ``alloca``
     narrow_offsets  byte offsets into arrays are 32-bit where the kernel's index type is
     scope           scope and order of an atomic instruction
-    atomic_tags     metadata of a read-modify-write that the hardware shall do itself
+    atomic_tags     metadata that lets the hardware do a read-modify-write itself
     has_atomic      whether a read-modify-write of a type may be left to LLVM; a compare-and-swap loop where not
     """
 
@@ -30,5 +30,5 @@ class TargetRules:
     alloca: str
     narrow_offsets: bool
     scope: str
-    atomic_tags: str
+    atomic_tags: tuple[str, ...]
     has_atomic: Callable[[AtomicOp, Scalar], bool]

@@ -20,14 +20,11 @@ def run_passes(kernel: Kernel, slots: Mapping[Var, int]) -> Kernel:
     ``slots`` numbers the variables that parallel loops touch.
     """
     kernel = split_tasks(kernel, slots)
-    tasks = []
-    for task in kernel.tasks:
-        task = demote_atomics(task, noalias=kernel.noalias)
-        if isinstance(task, ParallelTask):
-            task = accumulate(task, kernel)
-        tasks.append(task)
-    return replace(kernel, tasks=tuple(_with_effects(task) for task in tasks))
+    return replace(kernel, tasks=tuple(_improved(task, kernel) for task in kernel.tasks))
 
 
-def _with_effects(task: SerialTask | ParallelTask) -> SerialTask | ParallelTask:
+def _improved(task: SerialTask | ParallelTask, kernel: Kernel) -> SerialTask | ParallelTask:
+    task = demote_atomics(task, noalias=kernel.noalias)
+    if isinstance(task, ParallelTask):
+        task = accumulate(task, kernel)
     return replace(task, effects=effects_of(task))

@@ -12,8 +12,27 @@ from dataclasses import replace
 from typing import Final
 
 from quadpy.ir.nodes import (
-    Assign, Atomic, AtomicOp, Binary, BinOp, Const, Element, Expr, Kernel, Let, Load, Node, ParallelTask, ParamRead,
-    Place, Reduction, ShapeOf, Slot, Store, Var, VarRead,
+    Assign,
+    Atomic,
+    AtomicOp,
+    Binary,
+    BinOp,
+    Const,
+    Element,
+    Expr,
+    Kernel,
+    Let,
+    Load,
+    Node,
+    ParallelTask,
+    ParamRead,
+    Place,
+    Reduction,
+    ShapeOf,
+    Slot,
+    Store,
+    Var,
+    VarRead,
 )  # fmt: skip
 from quadpy.ir.walk import map_children, walk
 
@@ -90,10 +109,8 @@ def _fixed(place: Place, uniform: dict[Var, Expr]) -> Place | None:
             return uniform[node.var]
         return map_children(node, visit)
 
-    index = tuple(visit(i) for i in place.index)
-    if not all(_is_uniform_leaf(leaf) for leaf in _leaves(index)):
-        return None
-    return replace(place, index=index)
+    fixed = map_children(place, visit)
+    return fixed if all(_is_uniform_leaf(leaf) for leaf in _leaves(fixed.index)) else None
 
 
 def _leaves(index: tuple[Node, ...]) -> Iterator[Node]:

@@ -7,18 +7,34 @@ serial task, which one thread runs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, TypeVar
+from typing import Final
 
 from quadpy.dtypes import u1
 from quadpy.ir.nodes import (
-    Atomic, AtomicOp, Axis, Binary, BinOp, Block, CmpOp, Compare, Element, Expr, Load, Node, ParallelTask,
-    Select, SerialTask, Stmt, Store, Var, VarRead,
+    Atomic,
+    AtomicOp,
+    Binary,
+    BinOp,
+    Block,
+    CmpOp,
+    Compare,
+    Element,
+    Expr,
+    Load,
+    Node,
+    ParallelTask,
+    Select,
+    SerialTask,
+    Stmt,
+    Store,
+    Task,
+    Var,
+    VarRead,
 )  # fmt: skip
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["demote_atomics"]
 
-T = TypeVar("T", SerialTask, ParallelTask)
 
 _BINARY: Final = {
     AtomicOp.ADD: BinOp.ADD, AtomicOp.SUB: BinOp.SUB, AtomicOp.MUL: BinOp.MUL, AtomicOp.MIN: BinOp.MIN,
@@ -26,7 +42,7 @@ _BINARY: Final = {
 }  # fmt: skip
 
 
-def demote_atomics(task: T, *, noalias: bool) -> T:
+def demote_atomics(task: Task, *, noalias: bool) -> Task:
     """``task`` with plain operations where each element belongs to one iteration."""
     if isinstance(task, SerialTask):
         arrays = {place.array for place in _places(task)} | {""}
@@ -84,7 +100,7 @@ def _plain(atomic: Atomic, old: Var) -> Iterator[Stmt]:
     yield Store(place, value, span=span)
 
 
-def _places(task: SerialTask | ParallelTask) -> Iterator[Element]:
+def _places(task: Task) -> Iterator[Element]:
     for node in walk(task):
         if isinstance(node, Element):
             yield node
@@ -98,4 +114,3 @@ def _is_private(task: ParallelTask, array: str) -> bool:
     (index,) = indices
     variables = {part.var for part in index if isinstance(part, VarRead)}
     return all(axis.var in variables for axis in task.axes)
-

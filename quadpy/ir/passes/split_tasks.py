@@ -11,8 +11,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from quadpy.ir.nodes import (
-    Assign, Atomic, Axis, Block, CallMany, Const, Expr, Kernel, Let, Load, Node, ParallelFor, ParallelTask,
-    ParamRead, Return, SerialTask, ShapeOf, Slot, SlotRead, Stmt, Store, Task, Var, VarRead,
+    Assign,
+    Atomic,
+    Axis,
+    Block,
+    CallMany,
+    Const,
+    Expr,
+    Kernel,
+    Let,
+    Load,
+    Node,
+    ParallelFor,
+    ParallelTask,
+    ParamRead,
+    Return,
+    SerialTask,
+    ShapeOf,
+    Slot,
+    SlotRead,
+    Stmt,
+    Store,
+    Task,
+    Var,
+    VarRead,
 )  # fmt: skip
 from quadpy.ir.walk import map_children, walk
 
@@ -65,7 +87,7 @@ class _Splitter:
     def is_uniform(self, value: Expr) -> bool:
         leaves = (node for node in walk(value) if not node.CHILDREN)
         return all(
-            isinstance(leaf, (Const, ParamRead, ShapeOf)) or isinstance(leaf, VarRead) and leaf.var in self.uniform
+            isinstance(leaf, (Const, ParamRead, ShapeOf)) or (isinstance(leaf, VarRead) and leaf.var in self.uniform)
             for leaf in leaves
         )
 
@@ -84,7 +106,7 @@ class _Splitter:
                         self.slots.setdefault(var, self.shift + len(self.slots))
 
     def serial(self, run: list[Stmt]) -> SerialTask | None:
-        stmts = [self.renumber(stmt) for stmt in run]
+        stmts = self.renumber(Block(tuple(run), span=run[0].span)).stmts
         defined = {var for stmt in run for var in _defined(stmt)}
         assigned = {node.var for stmt in run for node in walk(stmt) if isinstance(node, Assign)}
         used = _read(run) | assigned
@@ -131,15 +153,15 @@ class _Splitter:
 
         return map_children(axis, visit)
 
-    def renumber(self, node: Stmt | Block) -> Stmt | Block:  # type: ignore[return]
+    def renumber(self, block: Block) -> Block:
         """Slots that the trace numbered come after those of the results."""
-        if self.shift == 0:
-            return node
 
-        def visit(sub: Node) -> Node:
-            return replace(sub, number=sub.number + self.shift) if isinstance(sub, Slot) else map_children(sub, visit)
+        def visit(node: Node) -> Node:
+            return (
+                replace(node, number=node.number + self.shift) if isinstance(node, Slot) else map_children(node, visit)
+            )
 
-        return visit(node)  # type: ignore[return-value]
+        return map_children(block, visit) if self.shift else block
 
 
 def _enter(var: Var, number: int, *, mutable: bool, run: list[Stmt]) -> list[Stmt]:

@@ -1,0 +1,59 @@
+"""AMD's rules.  Owns: ``amdgpu_rules``, kernel attributes, the table of native float atomics.
+
+The table is LLVM 22's: the instructions that ``atomicrmw`` becomes at agent scope with the three memory tags, which say
+that arrays lie in the device's own coarse-grained memory.  What it lacks, LLVM or our own loop compares and swaps.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from quadpy.codegen.targets.rules import TargetRules
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import AtomicOp
+from quadpy.target import AmdArch, TargetSpec, amd_arch
+
+__all__ = ["amdgpu_rules", "kernel_attributes"]
+
+_FLOAT_EXTREMES: Final = {
+    "gcn5": (), "cdna2": ("f64",), "cdna3": ("f64",), "cdna4": ("f64",),
+    "rdna1": ("f32", "f64"), "rdna2": ("f32", "f64"), "rdna3": ("f32",), "rdna3.5": ("f32",), "rdna4": ("f32",),
+    "gfx12.5": ("f32", "f64"),
+}  # fmt: skip
+"""By series: the types whose minimum and maximum the memory units compute."""
+
+
+@functools.cache
+def amdgpu_rules(spec: TargetSpec) -> TargetRules:
+    """The rules of one AMD processor."""
+    return TargetRules(
+        family="amdgpu",
+        pointer="ptr addrspace(1)",
+        private="ptr addrspace(5)",
+        alloca=", addrspace(5)",
+        narrow_offsets=True,
+        scope='syncscope("agent") monotonic',
+        atomic_tags=("amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"),
+        has_atomic=functools.partial(_has_atomic, amd_arch(spec.arch)),
+    )
+
+
+def kernel_attributes(spec: TargetSpec, block_dim: int) -> str:
+    """The attributes of a kernel that is always launched in blocks of ``block_dim`` threads.
+
+    Without the first LLVM assumes 1024 threads and halves the registers.
+    """
+    attributes = {"amdgpu-flat-work-group-size": f"{block_dim},{block_dim}", "uniform-work-group-size": "true"}
+    if amd_arch(spec.arch).series == "gfx12.5":
+        attributes["amdgpu-cluster-dims"] = "0,0,0"  # else each block id costs a look at the cluster's
+    return " ".join(f'"{name}"="{value}"' for name, value in attributes.items())
+
+
+def _has_atomic(arch: AmdArch, op: AtomicOp, t: Scalar) -> bool:
+    """Integers: all but multiplication, narrow ones in a loop of LLVM's.  Floats: sums, and extremes by the table."""
+    if op is AtomicOp.MUL or not t.is_float:
+        return op is not AtomicOp.MUL
+    if op in (AtomicOp.MIN, AtomicOp.MAX):
+        return t.name in _FLOAT_EXTREMES[arch.series]
+    return t.bits > 16
