@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quadpy.artifact import AbiSlot
-from quadpy.codegen.abi import layout_of, scalar_of
+from quadpy.codegen.abi import layout_of, scalar_of, value_name
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
-from quadpy.codegen.lower.text import memory_type
+from quadpy.codegen.lower.text import memory_type, symbol
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
@@ -28,11 +28,13 @@ class Argument:
 
 
 def arguments_of(kernel: ir.Kernel, used: set[str] | None = None) -> tuple[Argument, ...]:
-    """The arguments of ``kernel`` in order, or those of the parameters in ``used``; ``%arg0`` and so on."""
+    """The arguments of ``kernel`` in order, or those of the parameters in ``used``."""
     slots = [slot for slot in layout_of(kernel).slots if used is None or slot.param in used]
     return tuple(
-        Argument(slot, None if slot.part == "pointer" else scalar_of(slot, kernel), f"%arg{number}")
-        for number, slot in enumerate(slots)
+        Argument(
+            slot, None if slot.part == "pointer" else scalar_of(slot, kernel), symbol(f"p.{value_name(slot)}", "%")
+        )
+        for slot in slots
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from quadpy.codegen.lower.arithmetic import binary, compare, unary
 from quadpy.codegen.lower.casts import bitcast, cast, resize
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.text import constant, llvm_type, memory_type
+from quadpy.codegen.lower.text import constant, llvm_type, memory_type, symbol
 from quadpy.dtypes import Scalar, f32, f64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled
@@ -97,7 +97,7 @@ def load_slot(s: Scope, number: int, t: Scalar) -> str:
 
 
 def function_symbol(name: str) -> str:
-    return f'@"fn.{name}"'
+    return symbol(f"fn.{name}")
 
 
 def result_type(results: tuple[Scalar, ...]) -> str:

@@ -33,9 +33,11 @@ def memory_type(t: Scalar) -> str:
     return "i8" if t.name == "u1" else _LLVM[t.name]
 
 
-def symbol(name: str) -> str:
-    """``name`` as a global name of LLVM's."""
-    return f"@{name}" if _PLAIN.fullmatch(name) else '@"' + name.replace("\\", "\\5C").replace('"', "\\22") + '"'
+def symbol(name: str, sigil: str = "@") -> str:
+    """``name`` as a global name of LLVM's, or with ``%`` a local one."""
+    if _PLAIN.fullmatch(name):
+        return sigil + name
+    return sigil + '"' + name.replace("\\", "\\5C").replace('"', "\\22") + '"'
 
 
 @functools.lru_cache(maxsize=4096)
