@@ -8,7 +8,7 @@ __all__ = ["cbrt_f32", "cbrt_f64", "hypot_f32", "hypot_f64", "rsqrt_f32", "rsqrt
 
 INF = float("inf")
 THIRD = 0.3333333333333333
-NINTH = 0.1111111111111111
+TWO_NINTHS = 0.2222222222222222
 
 
 @library(ulp=1.5)
@@ -45,7 +45,7 @@ def cbrt_f32(x: f32) -> f32:
     square_high = upper_f32(square)
     remainder = (m - square_high * root) - (square - square_high) * root
     u = remainder * y2 * y2 * y2
-    result = root + root * u * (THIRD - u * NINTH)
+    result = root + root * u * (THIRD + u * TWO_NINTHS)
     finite = copysign(select(tiny, result * 0.00390625, result), x)
     return select((x == 0.0) | (magnitude == INF), x, finite)
 
@@ -85,6 +85,6 @@ def cbrt_f64(x: f64) -> f64:
     square_high = upper_f64(square)
     remainder = (m - square_high * root) - (square - square_high) * root
     u = remainder * y3 * y3 * y3
-    result = root + root * u * (THIRD - u * NINTH)
+    result = root + root * u * (THIRD + u * TWO_NINTHS)
     finite = copysign(select(tiny, result * 3.814697265625e-06, result), x)
     return select((x == 0.0) | (magnitude == INF), x, finite)

@@ -1,0 +1,69 @@
+"""Counter-based random numbers.  Owns: Philox4x32-10, uniform and normal numbers made from its words.
+
+Philox is by Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+"""
+
+from quadpy.mathlib.library import library
+from quadpy.mathlib.logarithm import log_f32, log_f64
+from quadpy.mathlib.ops import bitcast, f32, f64, i32, i64, sqrt, u32, u64
+from quadpy.mathlib.trig import octant_f32, octant_f64, turn_f32, turn_f64
+
+__all__ = ["normal_f32", "normal_f64", "philox", "uniform_f32", "uniform_f64"]
+
+ROUND_A, ROUND_B = 0xD2511F53, 0xCD9E8D57
+WEYL_A, WEYL_B = 0x9E3779B9, 0xBB67AE85
+PI_2 = 1.5707963267948966
+
+
+@library()
+def philox_round(c0: u32, c1: u32, c2: u32, c3: u32, k0: u32, k1: u32) -> tuple[u32, u32, u32, u32]:
+    """One round: two 64-bit products, crossed over."""
+    a, b = u64(c0) * ROUND_A, u64(c2) * ROUND_B
+    return u32(b >> 32) ^ c1 ^ k0, u32(b), u32(a >> 32) ^ c3 ^ k1, u32(a)
+
+
+@library()
+def philox(c0: u32, c1: u32, c2: u32, c3: u32, k0: u32, k1: u32) -> tuple[u32, u32, u32, u32]:
+    """Four random words for the counter ``c0`` to ``c3`` and the key ``k0``, ``k1``, in ten rounds."""
+    a0, a1, a2, a3 = philox_round(c0, c1, c2, c3, k0, k1)
+    b0, b1, b2, b3 = philox_round(a0, a1, a2, a3, k0 + WEYL_A, k1 + WEYL_B)
+    d0, d1, d2, d3 = philox_round(b0, b1, b2, b3, k0 + 0x3C6EF372, k1 + 0x76CF5D0A)
+    e0, e1, e2, e3 = philox_round(d0, d1, d2, d3, k0 + 0xDAA66D2B, k1 + 0x32370B8F)
+    f0, f1, f2, f3 = philox_round(e0, e1, e2, e3, k0 + 0x78DDE6E4, k1 + 0xED9EBA14)
+    g0, g1, g2, g3 = philox_round(f0, f1, f2, f3, k0 + 0x1715609D, k1 + 0xA9066899)
+    h0, h1, h2, h3 = philox_round(g0, g1, g2, g3, k0 + 0xB54CDA56, k1 + 0x646E171E)
+    i0, i1, i2, i3 = philox_round(h0, h1, h2, h3, k0 + 0x5384540F, k1 + 0x1FD5C5A3)
+    j0, j1, j2, j3 = philox_round(i0, i1, i2, i3, k0 + 0xF1BBCDC8, k1 + 0xDB3D7428)
+    return philox_round(j0, j1, j2, j3, k0 + 0x8FF34781, k1 + 0x96A522AD)
+
+
+@library()
+def uniform_f32(word: u32) -> f32:
+    """A multiple of 2**-24 in [0, 1)."""
+    return f32(i32(word >> 8)) * 5.9604644775390625e-08
+
+
+@library()
+def uniform_f64(high: u32, low: u32) -> f64:
+    """A multiple of 2**-53 in [0, 1): 52 bits as the significand of a number in [1, 2), and one more."""
+    bits = (u64(high) << 20) | u64(low >> 12)
+    leading = bitcast(bits | 0x3FF0000000000000, f64) - 1.0
+    return leading + f64(i32((low >> 11) & 1)) * 1.1102230246251565e-16
+
+
+@library()
+def normal_f32(radius: u32, angle: u32) -> f32:
+    """A standard normal number from two words, by Box and Muller; at most 5.8 in magnitude."""
+    length = sqrt(log_f32(uniform_f32(radius) + 5.9604644775390625e-08) * -2.0)
+    turn = f32(bitcast(angle << 2, i32)) * 2.3283064365386963e-10
+    sine, sine_tail, cosine, cosine_tail = octant_f32(turn * PI_2, f32(0.0))
+    return length * turn_f32(i32(angle >> 30), sine + sine_tail, cosine + cosine_tail)
+
+
+@library()
+def normal_f64(radius: u32, radius_low: u32, angle: u32, angle_low: u32) -> f64:
+    """A standard normal number from four words, by Box and Muller; at most 8.6 in magnitude."""
+    length = sqrt(log_f64(uniform_f64(radius, radius_low) + 1.1102230246251565e-16) * -2.0)
+    turn = uniform_f64(angle << 2, angle_low) - 0.5
+    sine, sine_tail, cosine, cosine_tail = octant_f64(turn * PI_2, f64(0.0))
+    return length * turn_f64(i64(angle >> 30), sine + sine_tail, cosine + cosine_tail)
