@@ -44,7 +44,7 @@ def _saturated(value: float, type: Scalar) -> float:
     """A compile-time number as a run-time cast would make it: floats are cut and saturate, integers must fit."""
     if isinstance(value, int):
         return value
-    if value != value:  # noqa: PLR0124  (NaN)
+    if value != value:
         return 0
     return int(min(max(value, type.min_int), type.max_int))
 
