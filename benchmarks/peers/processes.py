@@ -21,7 +21,7 @@ TIMEOUT = 180.0
 
 
 class ChildFailure(RuntimeError):
-    """A child crashed, hung, or raised; the message is the last line that it wrote."""
+    """A child crashed, hung, or raised; the message is its last line that says why."""
 
 
 @dataclass(frozen=True)
@@ -109,5 +109,6 @@ class Child:
 
     def _last_words(self) -> str:
         status = self._process.wait()
-        lines = [line.strip() for line in self._errors.read_text().splitlines() if line.strip()]
+        # Below the line with the exception's name there may be an excerpt, which is indented.
+        lines = [line for line in self._errors.read_text().splitlines() if line and not line[0].isspace()]
         return lines[-1] if lines else f"exit status {status}"

@@ -12,7 +12,7 @@ def step(dt: qp.f32, position: qp.template(), velocity: qp.template()):
         for j in range(position.shape[0]):
             d = position[j] - p
             r2 = d.dot(d) + SOFTENING
-            acceleration += d / (r2 * qp.sqrt(r2))
+            acceleration += d * (1.0 / (r2 * qp.sqrt(r2)))
         velocity[i] += dt * acceleration
     for i in range(position.shape[0]):
         position[i] += dt * velocity[i]
