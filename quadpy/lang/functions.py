@@ -119,7 +119,7 @@ class Functions(Expressions):
     def return_value(self, value: Value, span: Span) -> None:
         """``return value`` in an inlined function."""
         frame = self.frame
-        if self.is_library:
+        if self.is_library and len(self.frames) == 1:
             self.build.emit(Return(tuple(self.flatten(value, span)), span=span))
             frame.returned = value
             return

@@ -9,7 +9,6 @@ import pytest
 from quadpy.dtypes import BY_NAME, SCALARS, bf16, f16, f32, f64, i8, i32, i64, u1, u8, u32
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Matrix, MatrixType, NDArrayType, Vector, VectorType, element_of, scalar_of, type_of
-from quadpy.hostmath.dtype import promote
 from quadpy.runtime.current import Config, current_config, set_config
 
 
@@ -101,14 +100,6 @@ def test_in_place_arithmetic_makes_a_new_value():
 )
 def test_operands_meet_as_in_kernels(a, b, expected):
     assert (Vector([1], dt=a) + Vector([1], dt=b)).dtype == (Vector([1], dt=b) + Vector([1], dt=a)).dtype == expected
-
-
-def test_promotion_agrees_with_the_compiler():
-    from quadpy.lang import promotion
-
-    for a in SCALARS:
-        for b in SCALARS:
-            assert promote(a, b) == promotion.promote(a, b)
 
 
 def test_integers_divide_wrap_and_never_trap():
