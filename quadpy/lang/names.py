@@ -10,14 +10,24 @@ __all__ = ["single_assignment", "stored_names"]
 
 
 def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """How often each name is assigned below ``nodes``; an augmented assignment counts twice."""
+    """How often each name is assigned below ``nodes``; an augmented assignment counts twice.
+
+    A component that is set (``v[0] = x``, ``v.xy = w``, ``v.fill(x)``) assigns the whole vector anew.
+    """
     counts: Counter[str] = Counter()
     for node in nodes:
         for sub in ast.walk(node):
-            if isinstance(sub, ast.Name) and isinstance(sub.ctx, ast.Store):
-                counts[sub.id] += 1
-            if isinstance(sub, ast.AugAssign) and isinstance(sub.target, ast.Name):
-                counts[sub.target.id] += 1
+            match sub:
+                case ast.Name(id=name, ctx=ast.Store()):
+                    counts[name] += 1
+                case ast.AugAssign(target=ast.Name(id=name)):
+                    counts[name] += 1
+                case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                    counts[name] += 1
+                case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()):
+                    counts[name] += 1
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="fill")):
+                    counts[name] += 1
     return counts
 
 
