@@ -11,6 +11,7 @@ from typing import Final
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used
 from quadpy.codegen.lower.axes import lower_axes, total_count
 from quadpy.codegen.lower.cost import grain_of
+from quadpy.codegen.lower.cpu_reduce import call_chunks
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.task import task_scope, task_symbol
 from quadpy.codegen.lower.text import ModuleText, symbol
@@ -45,11 +46,11 @@ def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -
 
 
 def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> Scope:
-    """Only what the axes mention is loaded from the block."""
+    """Only what axes and places of reductions mention is loaded from the block."""
     used: set[str] = set()
     for task in kernel.tasks:
         if isinstance(task, ir.ParallelTask):
-            used.update(*(names_used(axis) for axis in task.axes))
+            used.update(*(names_used(node) for node in (*task.axes, *task.reductions)))
     arguments = arguments_of(kernel, used)
     s = task_scope(module, kernel, rules, (), "%scratch")
     for argument in arguments:
@@ -67,14 +68,25 @@ def _run(s: Scope, kernel: ir.Kernel, number: int, task: ir.Task) -> None:
         return
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
     grain = grain_of(task, s.functions)
-    alone, shared, after = out.label("alone"), out.label("shared"), out.label("after")
-    out.branch(out.op(f"icmp ule i64 {n}, {grain}"), alone, shared)
-    out.start(alone)
-    out.do(f"call void {chunk}(ptr %args, ptr %scratch, i64 0, i64 {n})")
-    out.jump(after)
-    out.start(shared)
-    out.do(f"call void @{POOL_RUN}(ptr {chunk}, ptr %args, ptr %scratch, i64 {n}, i64 0, i64 {grain})")
+    after = out.label("after")
+    if task.reductions:
+        some = out.label("some")
+        out.branch(out.op(f"icmp ne i64 {n}, 0"), some, after)
+        out.start(some)
+        call_chunks(s, task, n, lambda context, size: _pool(s, chunk, context, n, size, grain))
+    else:
+        alone, shared = out.label("alone"), out.label("shared")
+        out.branch(out.op(f"icmp ule i64 {n}, {grain}"), alone, shared)
+        out.start(alone)
+        out.do(f"call void {chunk}(ptr %args, ptr %scratch, i64 0, i64 {n})")
+        out.jump(after)
+        out.start(shared)
+        _pool(s, chunk, "%scratch", n, "0", grain)
     out.start(after)
+
+
+def _pool(s: Scope, chunk: str, scratch: str, n: str, size: str, grain: int) -> None:
+    s.text.do(f"call void @{POOL_RUN}(ptr {chunk}, ptr %args, ptr {scratch}, i64 {n}, i64 {size}, i64 {grain})")
 
 
 def _clock(s: Scope) -> str:

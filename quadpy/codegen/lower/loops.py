@@ -1,4 +1,4 @@
-"""Sequential loops.  Owns: ``lower_for``, ``lower_while``, ``trip_count``.
+"""Sequential loops.  Owns: ``lower_for``, ``lower_while``, ``counted``, ``trip_count``, ``position``.
 
 A counted loop never computes a value past its last one: ``range(0, 2**31 - 1, 2)`` ends.
 """
@@ -14,7 +14,7 @@ from quadpy.codegen.lower.text import FunctionText, llvm_type
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["lower_for", "lower_while", "trip_count"]
+__all__ = ["counted", "lower_for", "lower_while", "trip_count"]
 
 
 def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
@@ -30,7 +30,7 @@ def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
     def at(k: str) -> None:
         s.values[stmt.var.name] = position(s.text, start, step, k, t)
 
-    _counted(s, "0", count, f"i{t.bits}", at, body, "ult")
+    _user_loop(s, "0", count, f"i{t.bits}", at, body, "ult")
 
 
 def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[], None]) -> None:
@@ -47,29 +47,50 @@ def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[],
         if ty == "i64":
             s.wide[name] = k
 
-    _counted(s, start, stop, ty, at, body, "slt" if t.kind == "int" or widens else "ult")
+    _user_loop(s, start, stop, ty, at, body, "slt" if t.kind == "int" or widens else "ult")
 
 
-def _counted(
+def _user_loop(
     s: Scope, first: str, end: str, ty: str, at: Callable[[str], None], body: Callable[[], None], below: str
 ) -> None:
     """``body`` for each k from ``first`` up to ``end``; ``at`` binds what follows from k."""
-    out = s.text
-    loop, step, done = out.label("for"), out.label("for.next"), out.label("for.end")
-    enter = out.op(f"icmp {below} {ty} {first}, {end}")
-    before = out.here
+    done = s.text.label("for.end")
+
+    def inside(k: str, following: str) -> None:
+        at(k)
+        s.loops.append((done, following))
+        body()
+        s.loops.pop()
+
+    counted(s.text, first, end, inside, ty=ty, below=below, done=done)
+
+
+def counted(
+    out: FunctionText,
+    first: str,
+    end: str,
+    body: Callable[[str, str], None],
+    *,
+    ty: str = "i64",
+    below: str = "slt",
+    tag: str = "",
+    done: str = "",
+) -> None:
+    """``body(k, following)`` for each k from ``first`` up to ``end``; a jump to ``following`` ends the iteration.
+
+    ``below`` is LLVM's comparison, ``tag`` the loop's metadata, ``done`` a label for the block after the loop.
+    """
+    loop, following, done = out.label("for"), out.label("for.next"), done or out.label("for.end")
+    enter, before = out.op(f"icmp {below} {ty} {first}, {end}"), out.here
     out.branch(enter, loop, done)
     out.start(loop)
-    k, following = out.reserve(), out.reserve()
-    out.define(k, f"phi {ty} [ {first}, %{before} ], [ {following}, %{step} ]")
-    at(k)
-    s.loops.append((done, step))
-    body()
-    s.loops.pop()
-    out.start(step)
-    wraps = "nsw" if below == "slt" else "nuw"
-    out.define(following, f"add {wraps} {ty} {k}, 1")
-    out.branch(out.op(f"icmp {below} {ty} {following}, {end}"), loop, done)
+    k, next_k = out.reserve(), out.reserve()
+    out.define(k, f"phi {ty} [ {first}, %{before} ], [ {next_k}, %{following} ]")
+    body(k, following)
+    out.start(following)
+    out.define(next_k, f"add {'nsw' if below == 'slt' else 'nuw'} {ty} {k}, 1")
+    more = out.op(f"icmp {below} {ty} {next_k}, {end}")
+    out.end(f"br i1 {more}, label %{loop}, label %{done}" + (f", !llvm.loop {tag}" if tag else ""))
     out.start(done)
 
 

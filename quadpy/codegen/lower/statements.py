@@ -12,17 +12,17 @@ from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled, walk
 
-__all__ = ["declare_variables", "lower_block", "mutable_vars", "zero_variables"]
+__all__ = ["declare_variables", "lower_block", "set_variable", "zero_variables"]
 
 
-def mutable_vars(node: ir.Node) -> dict[str, ir.Var]:
-    """The variables that ``node`` assigns, by name."""
-    return {n.var.name: n.var for n in walk(node) if isinstance(n, ir.Assign)}
+def _mutable_vars(node: ir.Node) -> dict[str, ir.Var]:
+    """The variables that ``node`` assigns or reduces into, by name."""
+    return {n.var.name: n.var for n in walk(node) if isinstance(n, (ir.Assign, ir.Reduction))}
 
 
 def declare_variables(s: Scope, node: ir.Node) -> dict[str, ir.Var]:
     """Make room for the variables that ``node`` assigns; ``zero_variables`` starts an iteration."""
-    found = mutable_vars(node)
+    found = _mutable_vars(node)
     for var in found.values():
         s.cells[var.name] = s.text.alloca(llvm_type(var.type))
     return found

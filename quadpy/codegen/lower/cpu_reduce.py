@@ -1,0 +1,185 @@
+"""Loops with reductions on the CPU, in the shape that ``codegen.reduction`` fixes.
+
+Owns: ``reduce_piece`` (one chunk), ``call_chunks`` (all chunks and their merging).
+
+A chunk is done in blocks.  A first loop, which LLVM vectorises, writes what each iteration contributes into a small
+buffer on the stack; a second adds the buffer to the lanes, which never mix, so it vectorises under strict rules too.
+
+The chunks' results lie in a table on the entry function's stack, a row of 8-byte cells for each reduction.  The pool
+hands tasks one pointer besides the arguments: here it is the address of ``{ scratch, table, shift, row }``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from quadpy.codegen.lower.atomics import combine, identity
+from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.memory import load, store
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
+from quadpy.codegen.reduction import LANES, chunk_shift
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import AtomicOp
+
+__all__ = ["CONTEXT", "call_chunks", "chunk_cell", "merge_op", "reduce_piece"]
+
+CONTEXT: Final = "{ ptr, ptr, i64, i64 }"
+_BLOCK: Final = 4 * LANES
+
+Iterations = Callable[[str, str, Callable[[str], None]], None]
+"""``(begin, end, after)``: write iterations [begin, end) of the loop, each followed by ``after(its number)``."""
+
+
+def merge_op(op: AtomicOp) -> AtomicOp:
+    """How partial results combine: what is subtracted is added up first."""
+    return AtomicOp.ADD if op is AtomicOp.SUB else op
+
+
+def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Iterations) -> None:
+    """Write the body of a chunk: iterations [%begin, %end) into the cells at ``%cell``, ``%row`` bytes apart."""
+    out = s.text
+    buffers = [out.alloca(f"[{_BLOCK} x {memory_type(r.var.type)}], align 64") for r in reductions]
+    lanes = [out.alloca(f"[{LANES} x {memory_type(r.var.type)}], align 64") for r in reductions]
+    for r, lane in zip(reductions, lanes, strict=True):
+        _fill(s, lane, "0", str(LANES), r)
+    length = out.op("sub i64 %end, %begin")
+    padded = out.op(f"add i64 {length}, {_BLOCK - 1}")
+    blocks = out.op(f"lshr i64 {padded}, {_BLOCK.bit_length() - 1}")
+
+    def block(k: str, _following: str) -> None:
+        first = out.op(f"add i64 %begin, {out.op(f'shl i64 {k}, {_BLOCK.bit_length() - 1}')}")
+        left = out.op(f"sub i64 %end, {first}")
+        size = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(_BLOCK)))
+
+        def keep(number: str) -> None:
+            at = out.op(f"sub i64 {number}, {first}")
+            for r, buffer in zip(reductions, buffers, strict=True):
+                value = out.op(f"load {llvm_type(r.var.type)}, ptr {s.cells[r.var.name]}")
+                _put(s, buffer, at, value, r.var.type)
+
+        iterations(first, out.op(f"add i64 {first}, {size}"), keep)
+        for r, buffer, lane in zip(reductions, buffers, lanes, strict=True):
+            _fill(s, buffer, size, str(_BLOCK), r)
+            _add_block(s, lane, buffer, r)
+
+    counted(out, "0", blocks, block)
+    for number, (r, lane) in enumerate(zip(reductions, lanes, strict=True)):
+        cell = out.op(f"getelementptr i8, ptr %cell, i64 {out.op(f'mul i64 %row, {number}')}")
+        _put(s, cell, "0", _merge_lanes(s, lane, r), r.var.type)
+
+
+def _add_block(s: Scope, lanes: str, buffer: str, r: ir.Reduction) -> None:
+    def round_(k: str, _following: str) -> None:
+        base = s.text.op(f"shl i64 {k}, {LANES.bit_length() - 1}")
+        _combine_range(s, lanes, buffer, base, str(LANES), r)
+
+    counted(s.text, "0", str(_BLOCK // LANES), round_)
+
+
+def _merge_lanes(s: Scope, lanes: str, r: ir.Reduction) -> str:
+    half = LANES // 2
+    while half:
+        _combine_range(s, lanes, lanes, str(half), str(half), r)
+        half //= 2
+    return _get(s, lanes, "0", r.var.type)
+
+
+def _combine_range(
+    s: Scope, into: str, values: str, offset: str, count: str, r: ir.Reduction, *, wide: bool = False
+) -> None:
+    """``into[k] op= values[offset + k]`` for k below ``count``; ``wide`` tables have 8-byte cells."""
+    t, op = r.var.type, merge_op(r.op)
+
+    def step(k: str, _following: str) -> None:
+        there = s.text.op(f"add i64 {k}, {offset}")
+        k, there = (s.text.op(f"mul i64 {x}, {8 // t.nbytes}") if wide else x for x in (k, there))
+        merged = combine(s, op, _get(s, into, k, t), _get(s, values, there, t), t)
+        _put(s, into, k, merged, t)
+
+    counted(s.text, "0", count, step)
+
+
+def _fill(s: Scope, table: str, first: str, end: str, r: ir.Reduction) -> None:
+    value = identity(merge_op(r.op), r.var.type)
+    counted(s.text, first, end, lambda k, _: _put(s, table, k, value, r.var.type))
+
+
+def _get(s: Scope, table: str, k: str, t: Scalar) -> str:
+    ty = memory_type(t)
+    held = s.text.op(f"load {ty}, ptr {s.text.op(f'getelementptr {ty}, ptr {table}, i64 {k}')}")
+    return held if t.bits > 1 else s.text.op(f"trunc i8 {held} to i1")
+
+
+def _put(s: Scope, table: str, k: str, value: str, t: Scalar) -> None:
+    ty = memory_type(t)
+    if t.bits == 1:
+        value = s.text.op(f"zext i1 {value} to i8")
+    where = s.text.op(f"getelementptr {ty}, ptr {table}, i64 {k}")
+    s.text.do(f"store {ty} {value}, ptr {where}{s.access}")
+
+
+# ------------------------------------------------------------- the entry's side
+
+
+def chunk_cell(out: FunctionText) -> tuple[str, str, str]:
+    """In the function that the pool calls: the scratch memory, this chunk's cell, the bytes between rows."""
+    fields = [out.op(f"getelementptr {CONTEXT}, ptr %scratch, i32 0, i32 {n}") for n in range(4)]
+    scratch, table = (out.op(f"load ptr, ptr {field}") for field in fields[:2])
+    shift, row = (out.op(f"load i64, ptr {field}") for field in fields[2:])
+    chunk = out.op(f"lshr i64 %begin, {shift}")
+    return scratch, out.op(f"getelementptr i64, ptr {table}, i64 {chunk}"), row
+
+
+def call_chunks(s: Scope, task: ir.ParallelTask, n: str, run: Callable[[str, str], None]) -> None:
+    """Write the whole loop for ``n`` > 0: ``run(context, chunk size)`` has all chunks done."""
+    out = s.text
+    shift = out.op(f"add i64 {_shift(s, n)}, {LANES.bit_length() - 1}")
+    size = out.op(f"shl i64 1, {shift}")
+    padded = out.op(f"add i64 {n}, {out.op(f'sub i64 {size}, 1')}")
+    count = out.op(f"lshr i64 {padded}, {shift}")
+    row = out.op(f"shl i64 {count}, 3")
+    stack = out.intrinsic("llvm.stacksave.p0", "ptr")
+    table = out.op(f"alloca i64, i64 {out.op(f'mul i64 {count}, {len(task.reductions)}')}, align 64")
+    context = out.alloca(CONTEXT)
+    for number, field in enumerate((f"ptr {s.scratch}", f"ptr {table}", f"i64 {shift}", f"i64 {row}")):
+        out.do(f"store {field}, ptr {out.op(f'getelementptr {CONTEXT}, ptr {context}, i32 0, i32 {number}')}")
+    run(context, size)
+    for number, r in enumerate(task.reductions):
+        first = out.op(f"getelementptr i64, ptr {table}, i64 {out.op(f'mul i64 {count}, {number}')}")
+        total = _merge_chunks(s, first, count, r)
+        store(s, r.place, combine(s, r.op, load(s, r.place), total, r.var.type))
+    out.intrinsic("llvm.stackrestore.p0", "void", ("ptr", stack))
+
+
+def _shift(s: Scope, n: str) -> str:
+    """``chunk_shift`` of the bits of ``n``: the larger of two lines, or 0."""
+    out = s.text
+    zeros = out.intrinsic("llvm.ctlz.i64", "i64", ("i64", n), ("i1", "true"))
+    bits = out.op(f"sub i64 64, {zeros}")
+    slow = out.op(f"ashr i64 {out.op(f'sub i64 {bits}, 10')}, 1")
+    fast = out.op(f"sub i64 {bits}, 18")
+    larger = out.intrinsic("llvm.smax.i64", "i64", ("i64", slow), ("i64", fast))
+    return out.intrinsic("llvm.smax.i64", "i64", ("i64", larger), ("i64", str(chunk_shift(0))))
+
+
+def _merge_chunks(s: Scope, table: str, count: str, r: ir.Reduction) -> str:
+    """The table's row by halves."""
+    out = s.text
+    loop, merge, done = out.label("merge"), out.label("halve"), out.label("merged")
+    before = out.here
+    out.start(loop)
+    m, kept = out.reserve(), out.reserve()
+    halved = out.label("halved")
+    out.define(m, f"phi i64 [ {count}, %{before} ], [ {kept}, %{halved} ]")
+    out.branch(out.op(f"icmp ugt i64 {m}, 1"), merge, done)
+    out.start(merge)
+    moved = out.op(f"lshr i64 {m}, 1")
+    out.define(kept, f"sub i64 {m}, {moved}")
+    _combine_range(s, table, table, kept, moved, r, wide=True)
+    out.start(halved)
+    out.jump(loop)
+    out.start(done)
+    return _get(s, table, "0", r.var.type)
