@@ -8,12 +8,13 @@ file system becomes a message on stderr and exit status 1.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final, Protocol, TextIO
 
 from quadpy._version import __version__
-from quadpy.cli import cache, doctor
+from quadpy.cli import cache, compile, doctor, inspect, report  # noqa: A004
 from quadpy.errors import QuadpyError
 
 __all__ = ["main"]
@@ -30,7 +31,7 @@ class Subcommand(Protocol):
     def run(self, args: argparse.Namespace, out: TextIO, /) -> int: ...
 
 
-SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, cache)
+SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, cache)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     run = args.run
     try:
         return int(run(args, sys.stdout))
+    except BrokenPipeError:  # the reader, such as head, has seen enough; nothing may be flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (QuadpyError, OSError) as error:
         print(f"quadpy: {error}", file=sys.stderr)
         return 1

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Any, overload
 
+from quadpy.artifact import CodeObject
 from quadpy.dtypes import i32, i64
 from quadpy.errors import ArgumentError, KernelSourceError
 from quadpy.jit.parameters import (
@@ -26,6 +27,7 @@ from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.current import Config, current_config
 from quadpy.runtime.ndarray import NDArray
+from quadpy.target import parse_target
 
 __all__ = ["Kernel", "kernel"]
 
@@ -83,6 +85,22 @@ class Kernel:
             return plan.run(values)
         except (struct.error, OverflowError, TypeError):
             return plan.run(self._checked(args, views))
+
+    def compile(self, target: str = "cpu", /, **arguments: Any) -> CodeObject:
+        """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.
+
+        ``arguments`` are what annotations leave open: ``x=qp.types.ndarray(dtype=qp.f32, ndim=2)`` for an array, a
+        value for a ``template()`` parameter.  The code is that of arrays below 4 GiB that do not overlap; its
+        ``image`` is the file that the target's driver loads.
+
+        Raises:
+            UnknownTargetError: there is no such target.
+            ArgumentError: a type stays open, or contradicts its annotation.
+            CompilationError: the kernel itself is at fault; the message shows its line.
+        """
+        offline = importlib.import_module("quadpy.jit.offline")
+        code: CodeObject = offline.compile_for(self, parse_target(target), arguments)
+        return code
 
     def _configure(self) -> None:
         """Starts anew where ``qp.init`` changed what kernels depend on."""

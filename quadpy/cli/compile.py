@@ -1,0 +1,106 @@
+"""``quadpy compile``: code objects for targets that need not be there.
+
+A folder gets one file per kernel and target, and ``manifest.json``: for each file its symbols, where its arguments
+lie, what each task does with each array, and what it costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from quadpy._version import __version__
+from quadpy.artifact import AbiSlot, CodeObject
+from quadpy.cli.selection import add_kernel_arguments, add_target_arguments, select, targets_of
+from quadpy.codegen.report import report_tasks
+from quadpy.target import TargetSpec
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME: Final = "compile"
+HELP: Final = "write code objects and a manifest"
+
+MANIFEST: Final = "manifest.json"
+_SCHEMA: Final = 1
+_RESOURCES: Final = (
+    "wave_size", "block_dim", "vgprs", "agprs", "sgprs", "vgpr_spills", "sgpr_spills", "scratch_bytes", "lds_bytes",
+    "kernarg_bytes", "occupancy",
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_kernel_arguments(parser)
+    add_target_arguments(parser)
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="folder for the files; the current one by default",
+    )
+
+
+def run(args: argparse.Namespace, out: TextIO) -> int:
+    from quadpy.jit.offline import compile_for
+
+    targets = targets_of(args)
+    selected = select(args)
+    args.out.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for name, kernel, given in selected:
+        for target in targets:
+            code = compile_for(kernel, target, given)
+            file = args.out / _file_name(name, target)
+            file.write_bytes(code.image)
+            entries.append({"kernel": name, "file": file.name, **describe(code, target)})
+            print(f"{file}  {len(code.image)} bytes", file=out)
+    manifest = {"schema": _SCHEMA, "quadpy": __version__, "code_objects": entries}
+    (args.out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _file_name(kernel: str, target: TargetSpec) -> str:
+    return f"{kernel}-{str(target).replace(':', '-')}.{'o' if target.family == 'cpu' else 'hsaco'}"
+
+
+def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
+    """All that a launch of ``code`` needs, and what its tasks cost, in types that JSON has.
+
+    ``effects`` joins what the tasks do with each array: ``r`` reads, ``w`` writes, ``a`` updates atomically.
+    """
+    effects: dict[str, str] = {}
+    for task in code.tasks:
+        for array, letters in task.effects:
+            effects[array] = "".join(letter for letter in "rwa" if letter in effects.get(array, "") + letters)
+    return {
+        "target": code.target,
+        "entry": code.entry if target.family == "cpu" else None,
+        "tasks": [{**asdict(task), "effects": dict(task.effects)} for task in code.tasks],
+        "arguments": [_argument(slot) for slot in code.layout.slots],
+        "argument_bytes": code.layout.size,
+        "scratch_slots": code.slots,
+        "results": list(code.results),
+        "effects": effects,
+        "resources": _resources(code, target),
+    }
+
+
+def _argument(slot: AbiSlot) -> dict[str, Any]:
+    """``format`` is the value's letter in the language of Python's ``struct``."""
+    return {
+        "parameter": slot.param, "part": slot.part, "axis": slot.axis, "offset": slot.offset,
+        "bytes": struct.calcsize(slot.code), "format": slot.code,
+    }  # fmt: skip
+
+
+def _resources(code: CodeObject, target: TargetSpec) -> dict[str, dict[str, object]]:
+    """By task; empty for the CPU, whose registers limit nothing."""
+    if target.family != "amdgpu":
+        return {}
+    reports = {report.task: report.to_dict() for report in report_tasks(code.image, "", target)}
+    return {task: {key: facts[key] for key in _RESOURCES} for task, facts in reports.items()}

@@ -1,0 +1,183 @@
+"""Which kernels, argument types and targets a command line means.  Owns: Selected, ``select``, ``targets_of``.
+
+Imports: what ``import quadpy`` loads already, so no LLVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import re
+import runpy
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from quadpy.dtypes import BY_NAME
+from quadpy.errors import ArgumentError, KernelNameError, KernelSourceError
+from quadpy.hostmath import NDArrayType, type_of
+from quadpy.jit.kernel import Kernel
+from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, parameters_of
+from quadpy.lang.dependencies import follow
+from quadpy.runtime.current import current_config, set_config
+from quadpy.target import AMD_ARCHS, TargetSpec, parse_target
+
+__all__ = ["Selected", "add_kernel_arguments", "add_target_arguments", "load_kernels", "select", "targets_of"]
+
+_ARRAY: Final = re.compile(r"(?P<scalar>[a-z]+\d+)(?P<element>(?:x[1-9]\d?){0,2})\[(?P<ndim>\d{1,2})\]")
+
+
+class Selected(NamedTuple):
+    """A kernel, the name it was found under, and the argument types that the command line gives it."""
+
+    name: str
+    kernel: Kernel
+    given: dict[str, Any]
+
+
+def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "kernels", metavar="MODULE[:KERNEL]",
+        help="a kernel of a module (package.module:kernel) or file (file.py:kernel); without a name, all of its kernels",
+    )  # fmt: skip
+    parser.add_argument(
+        "--arg", action="append", default=[], metavar="NAME=TYPE", dest="arguments",
+        help="what an annotation leaves open: x=f32[2] for an array of two dimensions, p=f32x3[1] for one of vectors, "
+        "n=3 for a compile-time value (a literal, a scalar type or a name of the kernel's module)",
+    )  # fmt: skip
+    parser.add_argument("--fast-math", action="store_true", help="compile as under qp.init(fast_math=True)")
+
+
+def add_target_arguments(parser: argparse.ArgumentParser) -> None:
+    targets = parser.add_mutually_exclusive_group(required=True)
+    targets.add_argument("--target", metavar="T[,T...]", help="targets such as gfx942, gfx1100:w64, cpu, cpu:x86-64-v3")
+    targets.add_argument("--all-amd", action="store_true", help="every AMD target")
+
+
+def targets_of(args: argparse.Namespace) -> list[TargetSpec]:
+    """The targets, each once.
+
+    Raises:
+        UnknownTargetError: there is no such target.
+    """
+    names = list(AMD_ARCHS) if args.all_amd else args.target.split(",")
+    return list(dict.fromkeys(map(parse_target, names)))
+
+
+def select(args: argparse.Namespace) -> list[Selected]:
+    """The kernels that the command line means.
+
+    Raises:
+        KernelSourceError, KernelNameError: there is no such module, file or kernel.
+        ArgumentError: an ``--arg`` that says nothing to any of the kernels.
+    """
+    kernels = load_kernels(args.kernels)
+    if args.fast_math:
+        set_config(replace(current_config(), fast_math=True))
+    options = dict(map(_split, args.arguments))
+    selected = [Selected(name, kernel, _given(kernel, options)) for name, kernel in kernels.items()]
+    for name in options:
+        if not any(name in each.given for each in selected):
+            raise ArgumentError(
+                f"--arg {name}: {', '.join(kernels)} has no such parameter, or its annotation says all",
+                hint="arrays without dtype or ndim and template() parameters leave something open",
+            )
+    return selected
+
+
+def load_kernels(text: str) -> dict[str, Kernel]:
+    """The kernels that ``module``, ``module:name``, ``file.py`` or ``file.py:name`` names, by their names.
+
+    The module is imported, a file run as its own module: neither is ``__main__``.
+
+    Raises:
+        KernelSourceError: there is no such module or file.
+        KernelNameError: it has no such kernel.
+    """
+    where, _, name = text.partition(":")
+    namespace = _run_file(Path(where)) if where.endswith(".py") else _import(where)
+    own = {
+        key: value
+        for key, value in namespace.items()
+        if isinstance(value, Kernel) and value.source.fn.__module__ == namespace["__name__"]
+    }
+    found = {name: _attribute(namespace, name)} if name else own
+    kernels = {key: value for key, value in found.items() if isinstance(value, Kernel)}
+    if not kernels:
+        raise KernelNameError(
+            f"{where} has no kernel {name!r}" if name else f"{where} has no kernels",
+            hint=f"its kernels are {', '.join(own)}" if own else "a kernel is a function under @qp.kernel",
+        )
+    return kernels
+
+
+def _run_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise KernelSourceError(f"there is no file {path}")
+    sys.path.insert(0, str(path.resolve().parent))  # its neighbours can be imported, as when Python runs it
+    return runpy.run_path(str(path), run_name=path.stem)
+
+
+def _import(module: str) -> Mapping[str, Any]:
+    sys.path.insert(0, "")  # the console script's path lacks the current folder
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ModuleNotFoundError, ValueError):
+        spec = None
+    if spec is None:
+        raise KernelSourceError(
+            f"there is no module {module!r}", hint="write package.module:kernel, or file.py:kernel for a file"
+        )
+    return vars(importlib.import_module(module))
+
+
+def _attribute(namespace: Mapping[str, Any], path: str) -> Any:
+    root, *attributes = path.split(".")
+    value = namespace.get(root)
+    for attribute in attributes:
+        value = getattr(value, attribute, None)
+    return value
+
+
+def _split(option: str) -> tuple[str, str]:
+    name, equals, text = option.partition("=")
+    if not (name and equals and text):
+        raise ArgumentError(f"--arg {option} is not NAME=TYPE", hint="such as --arg 'x=f32[2]' or --arg n=3")
+    return name, text
+
+
+def _given(kernel: Kernel, options: Mapping[str, str]) -> dict[str, Any]:
+    """What ``options`` say of the parameters that annotations leave open."""
+    names = [each.name for each in parameters_of(kernel.source, current_config()) if _is_open(each)]
+    return {name: _value(name, options[name], kernel) for name in names if name in options}
+
+
+def _is_open(parameter: Parameter) -> bool:
+    match parameter:
+        case ArrayParameter():
+            return parameter.declared() is None
+        case _:
+            return isinstance(parameter, TemplateParameter)
+
+
+def _value(name: str, text: str, kernel: Kernel) -> Any:
+    match = _ARRAY.fullmatch(text)
+    if match and match["scalar"] in BY_NAME:
+        element = tuple(map(int, match["element"].split("x")[1:]))
+        return NDArrayType(type_of(BY_NAME[match["scalar"]], element), int(match["ndim"]))
+    if text in BY_NAME:
+        return BY_NAME[text]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        pass
+    try:
+        return follow(kernel.source, text)
+    except (KeyError, AttributeError):
+        raise ArgumentError(
+            f"--arg {name}={text}: neither an array type, a literal nor a name of the kernel's module",
+            hint="arrays are written f32[2] or f32x3[1]: the scalar type, the element's shape, the number of dimensions",
+        ) from None
