@@ -38,6 +38,8 @@ _COMPARE: Final = {
     ast.Eq: CmpOp.EQ, ast.NotEq: CmpOp.NE, ast.Lt: CmpOp.LT, ast.LtE: CmpOp.LE, ast.Gt: CmpOp.GT, ast.GtE: CmpOp.GE,
 }  # fmt: skip
 _LARGEST_UNROLLED_POWER: Final = 64
+_LARGEST_EXPONENT: Final = 1 << 10
+"""Of literals: far more than any type holds, and little enough for Python's own integers."""
 
 
 def _saturated(value: float, type: Scalar) -> float:
@@ -125,16 +127,21 @@ class Operators(State):
         return self.runtime_binary(op, a, b, span)
 
     def fold(self, op: type[ast.AST], a: Value, b: Value, span: Span) -> Value:
-        """Compile-time arithmetic, as Python does it."""
+        """Compile-time arithmetic, as Python does it; where Python has no real result, as at run time."""
+        whole = isinstance(a, int) and isinstance(b, int)
+        if whole and op in (ast.Pow, ast.LShift) and b > _LARGEST_EXPONENT:
+            raise KernelValueError(f"a literal to the power {b} fits no type", span, hint="use floats: 2.0 ** 1000.0")
         try:
-            return _PYTHON[op](a, b)
+            result = _PYTHON[op](a, b)
         except ZeroDivisionError:
-            if op is not ast.Div and isinstance(a, int) and isinstance(b, int):
-                return 0  # as at run time: x // 0 and x % 0 are 0
-            x, y = self.convert(a, self.defaults.fp, span), self.convert(b, self.defaults.fp, span)
-            return Binary(BinOp.DIV, x, y, self.defaults.fp, span=span)
+            if whole and op in (ast.FloorDiv, ast.Mod):
+                return 0
         except (TypeError, ValueError, OverflowError) as exc:
             self.fail_type(str(exc), span)
+        else:
+            if not isinstance(result, complex):
+                return result
+        return self.runtime_binary(op, a, b, span)  # type: ignore[arg-type]
 
     def runtime_binary(self, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
         if op is ast.Pow:

@@ -1,0 +1,46 @@
+"""What tests of the language share: defaults that each test finds as they were, and kernels made of text."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+import textwrap
+
+import pytest
+
+import quadpy as qp
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _initialised():
+    """Two threads, so that loops are split on every machine."""
+    qp.init(arch=qp.cpu, cpu_max_num_threads=2)
+
+
+@pytest.fixture
+def init():
+    """``qp.init`` for a test that needs other defaults; they end with it."""
+    yield lambda **options: qp.init(arch=qp.cpu, **{"cpu_max_num_threads": 2, **options})
+    qp.init(arch=qp.cpu, cpu_max_num_threads=2)
+
+
+@pytest.fixture
+def load(tmp_path):
+    """A module made of text, in a file of its own: ``load("…").name``."""
+
+    def run(text: str):
+        name = f"quadpy_test_{next(_numbers)}"
+        path = tmp_path / f"{name}.py"
+        path.write_text("import numpy as np\nimport quadpy as qp\n" + textwrap.dedent(text), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
+
+    yield run
+    for name in [name for name in sys.modules if name.startswith("quadpy_test_")]:
+        del sys.modules[name]

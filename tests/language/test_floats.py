@@ -1,0 +1,157 @@
+"""Floating-point operators: IEEE in strict mode, Python's signs, minimumNumber and maximumNumber."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+
+A = qp.types.ndarray
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.75, 1e-45, -1e-40, 1e30, math.inf, -math.inf, math.nan]
+
+
+@qp.kernel
+def operate(a: A(), b: A(), y: A()):
+    for i in a:
+        y[i, 0] = a[i] + b[i]
+        y[i, 1] = a[i] - b[i]
+        y[i, 2] = a[i] * b[i]
+        y[i, 3] = a[i] / b[i]
+        y[i, 4] = min(a[i], b[i])
+        y[i, 5] = max(a[i], b[i])
+        y[i, 6] = -a[i]
+        y[i, 7] = abs(a[i])
+        y[i, 8] = qp.sqrt(a[i])
+
+
+@qp.kernel
+def compare(a: A(), b: A(), y: A(qp.u1, 2)):
+    for i in a:
+        y[i, 0] = a[i] == b[i]
+        y[i, 1] = a[i] != b[i]
+        y[i, 2] = a[i] < b[i]
+        y[i, 3] = a[i] <= b[i]
+        y[i, 4] = a[i] > b[i]
+        y[i, 5] = a[i] >= b[i]
+
+
+def extreme(pick, a, b):
+    """A number beats a NaN; -0 is below +0."""
+    if math.isnan(a) or math.isnan(b):
+        return b if math.isnan(a) else a
+    return pick((a, b), key=lambda v: (v, math.copysign(1, v)))
+
+
+def pairs(dtype):
+    values = np.array(SPECIAL, dtype)
+    return np.repeat(values, len(values)), np.tile(values, len(values))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_arithmetic_is_ieee(dtype):
+    with np.errstate(all="ignore"):
+        a, b = pairs(dtype)
+        y = np.zeros((len(a), 9), dtype)
+        operate(a, b, y)
+        least = [extreme(min, p, q) for p, q in zip(a.tolist(), b.tolist(), strict=True)]
+        greatest = [extreme(max, p, q) for p, q in zip(a.tolist(), b.tolist(), strict=True)]
+        want = np.stack([a + b, a - b, a * b, a / b, least, greatest, -a, abs(a), np.sqrt(a)], 1).astype(dtype)
+    np.testing.assert_array_equal(y, want)
+    signed = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(y)[signed], np.signbit(want)[signed])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_comparisons_with_nan_and_signed_zeros(dtype):
+    with np.errstate(all="ignore"):
+        a, b = pairs(dtype)
+    y = np.zeros((len(a), 6), np.bool_)
+    compare(a, b, y)
+    np.testing.assert_array_equal(y, np.stack([a == b, a != b, a < b, a <= b, a > b, a >= b], 1))
+
+
+@qp.kernel
+def divide(a: A(), b: A(), y: A()):
+    for i in a:
+        y[i, 0] = a[i] // b[i]
+        y[i, 1] = a[i] % b[i]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floor_division_and_remainder_follow_python(dtype):
+    numbers = [0.5, -0.5, 1.0, -1.0, 3.0, -3.0, 7.25, -7.25, 1e10, 0.1]
+    a, b = (np.array(c, dtype) for c in zip(*[(p, q) for p in numbers for q in numbers], strict=True))
+    y = np.zeros((len(a), 2), dtype)
+    divide(a, b, y)
+    np.testing.assert_array_equal(y, np.stack([a // b, a % b], 1))
+
+
+@qp.kernel
+def divide_integers(a: qp.i32, b: qp.i32) -> float:
+    return a / b
+
+
+def test_division_of_integers_is_true_division():
+    assert divide_integers(7, 2) == 3.5
+    assert divide_integers(-1, 3) == np.float32(-1) / np.float32(3)
+    assert divide_integers(1, 0) == math.inf
+
+
+@qp.kernel
+def zero_literals(y: A(qp.f32, 1)):
+    y[0] = 1.0 / 0.0
+    y[1] = -1.0 / 0
+    y[2] = 0.0 / 0.0
+    y[3] = 1.0 % 0.0
+    y[4] = 0.0**-1
+    y[5] = 1.0 // 0.0
+    y[6] = 0**-1
+
+
+def test_literals_divided_by_zero_are_what_they_are_at_run_time():
+    y = np.zeros(7, np.float32)
+    zero_literals(y)
+    np.testing.assert_array_equal(y, [math.inf, -math.inf, math.nan, math.nan, math.inf, math.nan, math.inf])
+
+
+@qp.kernel
+def float_powers(x: qp.f64, n: qp.i32, y: A(qp.f64, 1)):
+    y[0] = x**2
+    y[1] = x**-1
+    y[2] = x**n
+    y[3] = x**0.5
+    y[4] = 2.0 ** qp.cast(n, qp.f64)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, -2])
+def test_float_powers(n):
+    y = np.zeros(5)
+    float_powers(1.5, n, y)
+    np.testing.assert_allclose(y, [2.25, 1 / 1.5, 1.5**n, 1.5**0.5, 2.0**n], rtol=1e-15)
+
+
+@qp.kernel
+def not_fused(a: qp.f32, b: qp.f32, c: qp.f32, y: A(qp.f32, 1)):
+    y[0] = a * b + c
+    y[1] = qp.fma(a, b, c)
+
+
+def test_only_fma_fuses():
+    a = np.float32(1 + 2**-12)
+    y = np.zeros(2, np.float32)
+    not_fused(a, a, -a * a, y)
+    exact = float(a) * float(a) - float(a * a)
+    assert y.tolist() == [0.0, exact]
+    assert exact != 0.0
+
+
+@qp.kernel
+def denormal(x: qp.f32) -> qp.f32:
+    return x * qp.f32(0.5)
+
+
+def test_denormals_are_kept():
+    assert denormal(2.0**-148) == 2.0**-149
