@@ -6,9 +6,11 @@ Owns: Request, Compiled, ``compile_request``.  Imports: leaves, ``lang``, ``code
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import llvmlite
@@ -28,7 +30,17 @@ from quadpy.target import TargetSpec
 
 __all__ = ["Compiled", "Request", "compile_request", "kernel_cache"]
 
-TOOLCHAIN: Final = f"quadpy-{__version__};llvmlite-{llvmlite.__version__}"
+
+def _own_files() -> str:
+    """A mark of quadpy's own files: in a checkout the compiler changes while its version does not."""
+    root = Path(__file__).parent.parent
+    folders = ("codegen", "ir", "jit", "lang", "mathlib", "runtime")
+    stats = [(file.name, file.stat()) for folder in folders for file in sorted((root / folder).rglob("*.py"))]
+    text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__version__}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,3 @@
-
 """The names that kernels call: ``qp.sin``, ``qp.atomic_add``, ``qp.ndrange``, ….
 
 They are objects without behaviour of their own: ``lang.intrinsics`` gives each its meaning.  Imports: leaves only.

@@ -26,6 +26,10 @@ from quadpy.source import Span
 
 __all__ = ["Calls"]
 
+_LOCAL_OPERATORS: Final[dict[AtomicOp, type[ast.operator]]] = {
+    AtomicOp.ADD: ast.Add, AtomicOp.SUB: ast.Sub, AtomicOp.MUL: ast.Mult, AtomicOp.AND: ast.BitAnd,
+    AtomicOp.OR: ast.BitOr, AtomicOp.XOR: ast.BitXor,
+}  # fmt: skip
 ATOMICS: Final = {f"atomic_{op.value}": op for op in AtomicOp}
 # What Python's own functions mean in a kernel, by the name of the builtin that does the same.
 _PYTHON_NAMES: Final[dict[Any, str]] = {
@@ -193,8 +197,25 @@ class Calls(Functions):
         target = self.place(node.args[0])
         values = [self.expr(arg) for arg in node.args[1:]]
         if target is None:
-            self.fail_type(f"atomic_{op.value} needs an element of an array", self.span(node.args[0]))
+            return self.atomic_on_local(op, node.args[0], values, span)
         return self.atomic(op, target, values[-1], span, expected=values[0] if op is AtomicOp.CAS else None)
+
+    def atomic_on_local(self, op: AtomicOp, target: ast.expr, values: list[Value], span: Span) -> Value:
+        """On a variable of this thread an atomic operation is the plain one; gives the old value."""
+        if not isinstance(target, (ast.Name, ast.Subscript, ast.Attribute)):
+            self.fail_type(f"atomic_{op.value} needs a place that can be assigned", self.span(target))
+        old = self.freeze_all(self.expr(target))
+        if not (is_runtime(old) or isinstance(old, Vec)):
+            self.fail_type(f"atomic_{op.value} needs an element of an array or a variable", self.span(target))
+        new = values[-1]
+        if op is AtomicOp.CAS:
+            new = self.select(self.compare(ast.Eq, old, values[0], span), new, old, span)
+        elif op in (AtomicOp.MIN, AtomicOp.MAX):
+            new = self.call_builtin(op.value, [old, new], {}, span)
+        elif op is not AtomicOp.EXCHANGE:
+            new = self.binary(_LOCAL_OPERATORS[op], old, new, span)
+        self.assign_target(target, new, span)
+        return old
 
     def atomic(
         self, op: AtomicOp, target: ElementRef | MutableVar, value: Value, span: Span, *, expected: Value = None,

@@ -5,6 +5,7 @@ Owns: Functions.  Imports: ``ir``, ``lang``, ``mathlib`` and leaves only.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import Any
 
@@ -115,6 +116,9 @@ class Functions(Expressions):
             self.build.assign(var, elem, span)
         shape = value.shape if isinstance(value, Vec) else None
         self.frame.env[name] = MutableVar(variables, shape, not self.in_parallel, span)
+
+    def assign_target(self, target: ast.expr, value: Value, span: Span) -> None:
+        raise NotImplementedError
 
     def return_value(self, value: Value, span: Span) -> None:
         """``return value`` in an inlined function."""

@@ -12,7 +12,8 @@ __all__ = ["single_assignment", "stored_names"]
 def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
     """How often each name is assigned below ``nodes``; an augmented assignment counts twice.
 
-    A component that is set (``v[0] = x``, ``v.xy = w``, ``v.fill(x)``) assigns the whole vector anew.
+    A component that is set (``v[0] = x``, ``v.xy = w``, ``v.fill(x)``) assigns the whole vector anew, and an atomic
+    operation assigns its target.
     """
     counts: Counter[str] = Counter()
     for node in nodes:
@@ -28,6 +29,8 @@ def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
                     counts[name] += 1
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="fill")):
                     counts[name] += 1
+                case ast.Call(func=ast.Attribute(attr=fn) | ast.Name(id=fn), args=[ast.Name(id=name), *_]):
+                    counts[name] += fn.startswith("atomic_")
     return counts
 
 

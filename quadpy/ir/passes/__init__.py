@@ -10,6 +10,7 @@ from quadpy.ir.nodes import Kernel, ParallelTask, SerialTask, Var
 from quadpy.ir.passes.accumulate import accumulate
 from quadpy.ir.passes.demote import demote_atomics
 from quadpy.ir.passes.split_tasks import split_tasks
+from quadpy.ir.passes.unused import drop_unused_results
 
 __all__ = ["run_passes"]
 
@@ -24,6 +25,7 @@ def run_passes(kernel: Kernel, slots: Mapping[Var, int]) -> Kernel:
 
 
 def _improved(task: SerialTask | ParallelTask, kernel: Kernel) -> SerialTask | ParallelTask:
+    task = drop_unused_results(task)
     task = demote_atomics(task, noalias=kernel.noalias)
     if isinstance(task, ParallelTask):
         task = accumulate(task, kernel)
