@@ -1,6 +1,13 @@
 """sinh, cosh, tanh: from the exponential, and by polynomials where that would cancel."""
 
-from quadpy.mathlib.exponential import exp_split_f32, exp_split_f64, power_of_two_f32, power_of_two_f64, scale_f32, scale_f64
+from quadpy.mathlib.exponential import (
+    exp_split_f32,
+    exp_split_f64,
+    power_of_two_f32,
+    power_of_two_f64,
+    scale_f32,
+    scale_f64,
+)
 from quadpy.mathlib.library import library
 from quadpy.mathlib.ops import abs_, copysign, f32, f64, select
 from quadpy.mathlib.polynomials import horner

@@ -193,7 +193,9 @@ def log10_f64(x: f64) -> f64:
     high, half = n * LOG10_2_HI_F64, f * 0.5
     total = high + half
     lost = (high - total) + half
-    return log_special_f64(x, total + (lost + (n * LOG10_2_LO_F64 + (f * LOG10_E_MINUS_HALF + log1p_tail_f64(f) * LOG10_E))))
+    return log_special_f64(
+        x, total + (lost + (n * LOG10_2_LO_F64 + (f * LOG10_E_MINUS_HALF + log1p_tail_f64(f) * LOG10_E)))
+    )
 
 
 @library()

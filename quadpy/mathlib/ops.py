@@ -21,41 +21,41 @@ def _only_traced(name: str) -> NoReturn:
     raise TypeError(f"{name}() exists only inside a traced library function")
 
 
-def select(condition: object, if_true: object, if_false: object) -> NoReturn:
+def select(_condition: object, _if_true: object, _if_false: object) -> NoReturn:
     """``if_true`` where ``condition`` holds, else ``if_false``; both are evaluated."""
     _only_traced("select")
 
 
-def bitcast(value: object, dtype: object) -> NoReturn:
+def bitcast(_value: object, _dtype: object) -> NoReturn:
     """The bits of ``value`` read as ``dtype``, which has the same width."""
     _only_traced("bitcast")
 
 
-def sqrt(x: object) -> NoReturn:
+def sqrt(_x: object) -> NoReturn:
     """The correctly rounded square root."""
     _only_traced("sqrt")
 
 
-def floor(x: object) -> NoReturn:
+def floor(_x: object) -> NoReturn:
     """The greatest integer not above ``x``, as a float."""
     _only_traced("floor")
 
 
-def rint(x: object) -> NoReturn:
+def rint(_x: object) -> NoReturn:
     """The nearest integer as a float, ties to even."""
     _only_traced("rint")
 
 
-def trunc(x: object) -> NoReturn:
+def trunc(_x: object) -> NoReturn:
     """``x`` without its fraction, as a float."""
     _only_traced("trunc")
 
 
-def abs_(x: object) -> NoReturn:
+def abs_(_x: object) -> NoReturn:
     """``x`` with its sign bit cleared."""
     _only_traced("abs_")
 
 
-def copysign(magnitude: object, sign: object) -> NoReturn:
+def copysign(_magnitude: object, _sign: object) -> NoReturn:
     """``magnitude`` with the sign bit of ``sign``."""
     _only_traced("copysign")

@@ -9,7 +9,7 @@ from quadpy.mathlib.exponential import EXP_F32, EXP_F64, round_split_f32, round_
 from quadpy.mathlib.halves import upper_f32, upper_f64
 from quadpy.mathlib.library import library
 from quadpy.mathlib.logarithm import log_split_f32, log_split_f64
-from quadpy.mathlib.ops import abs_, bitcast, f32, f64, rint, select, u1, u32, u64
+from quadpy.mathlib.ops import abs_, bitcast, f32, f64, rint, select, u32, u64
 from quadpy.mathlib.polynomials import horner
 
 __all__ = ["pow_f32", "pow_f64"]
@@ -169,8 +169,8 @@ def pow_special_f64(x: f64, y: f64, result: f64) -> f64:
 def pow_f64(x: f64, y: f64) -> f64:
     """``x`` to the power of ``y``, with the special cases of IEEE 754's pow."""
     high, low = log2_halves_f64(abs_(x))
-    below = select(y > 7.378697629483821e+19, 7.378697629483821e+19, y)  # larger ones differ from it only at x = 1
-    exponent = select(below < -7.378697629483821e+19, -7.378697629483821e+19, below)
+    below = select(y > 7.378697629483821e19, 7.378697629483821e19, y)  # larger ones differ from it only at x = 1
+    exponent = select(below < -7.378697629483821e19, -7.378697629483821e19, below)
     y_high = upper_f64(exponent)
     product = y_high * high
     product_low = (exponent - y_high) * high + exponent * low

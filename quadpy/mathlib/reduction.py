@@ -61,7 +61,7 @@ def window_f32(start: i32) -> tuple[u32, u32, u32]:
 
 @library()
 def large_f32(x: f32) -> tuple[i32, f32, f32]:
-    """The reduction of ``|x|`` above the limit."""
+    """The reduction from the limit on."""
     bits = bitcast(x, u32)
     w0, w1, w2 = window_f32(i32((bits >> 23) & 0xFF) - 139)
     m = u64((bits & 0x7FFFFF) | 0x800000)
@@ -77,26 +77,32 @@ def large_f32(x: f32) -> tuple[i32, f32, f32]:
     exact = half * PI_2_HI_F32
     rest = (total - half) * PI_2_HI_F32 + (total * PI_2_LO_F32 + lost * PI_2)
     r = exact + rest
-    return quadrant, r, (exact - r) + rest
+    s = (exact - r) + rest
+    negative = x < 0.0
+    turns = select(negative, -quadrant, quadrant)
+    return turns, select(negative, -r, r) + (x - x), select(negative, -s, s)
 
 
 @library()
-def reduce_f32(x: f32) -> tuple[i32, f32, f32]:
-    """``q, r, s`` with ``x = q*pi/2 + r + s``, of q its last two bits; r is NaN where ``x`` is not finite."""
+def small_f32(x: f32) -> tuple[i32, f32, f32]:
+    """The reduction below the limit."""
     k, n = round_split_f32(x * TWO_OVER_PI)
     near = x - k * PI_2_PARTS_F32[0] - k * PI_2_PARTS_F32[1]
     step = k * PI_2_PARTS_F32[2]
     r = near - step
-    s = (near - r) - step - k * PI_2_PARTS_F32[3]
-    magnitude = abs_(x)
-    far_n, far_r, far_s = large_f32(magnitude)
-    negative = x < 0.0
-    small = magnitude < LIMIT_F32
-    return (
-        select(small, n, select(negative, -far_n, far_n)),
-        select(small, r, select(negative, -far_r, far_r) + (x - x)),
-        select(small, s, select(negative, -far_s, far_s)),
-    )
+    return n, r, (near - r) - step - k * PI_2_PARTS_F32[3]
+
+
+@library()
+def reduce_f32(x: f32) -> tuple[i32, f32, f32]:
+    """``q, r, s`` with ``x = q*pi/2 + r + s``, of q its last two bits; r is NaN where ``x`` is not finite.
+
+    A branch: GPUs skip it, and where LLVM vectorises the loop, it turns it into selects.
+    """
+    n, r, s = small_f32(x)
+    if abs_(x) >= LIMIT_F32:
+        n, r, s = large_f32(x)
+    return n, r, s
 
 
 @library()
@@ -153,7 +159,7 @@ def window_f64(start: i64) -> tuple[u64, u64, u64]:
 
 @library()
 def large_f64(x: f64) -> tuple[i64, f64, f64]:
-    """The reduction of ``|x|`` above the limit."""
+    """The reduction from the limit on."""
     bits = bitcast(x, u64)
     w0, w1, w2 = window_f64(i64((bits >> 52) & 0x7FF) - 1043)
     m = (bits & 0xFFFFFFFFFFFFF) | 0x10000000000000
@@ -173,25 +179,31 @@ def large_f64(x: f64) -> tuple[i64, f64, f64]:
     exact = half * PI_2_HI_F64
     rest = (total - half) * PI_2_HI_F64 + (total * PI_2_LO_F64 + lost * PI_2)
     r = exact + rest
-    return quadrant, r, (exact - r) + rest
+    s = (exact - r) + rest
+    negative = x < 0.0
+    turns = select(negative, -quadrant, quadrant)
+    return turns, select(negative, -r, r) + (x - x), select(negative, -s, s)
 
 
 @library()
-def reduce_f64(x: f64) -> tuple[i64, f64, f64]:
-    """``q, r, s`` with ``x = q*pi/2 + r + s``, of q its last two bits; r is NaN where ``x`` is not finite."""
+def small_f64(x: f64) -> tuple[i64, f64, f64]:
+    """The reduction below the limit."""
     k, n = round_split_f64(x * TWO_OVER_PI)
     first = x - k * PI_2_PARTS_F64[0]
     step = k * PI_2_PARTS_F64[1]
     second = first - step
     rest = k * PI_2_PARTS_F64[2] - ((first - second) - step)
     r = second - rest
-    s = (second - r) - rest - k * PI_2_PARTS_F64[3]
-    magnitude = abs_(x)
-    far_n, far_r, far_s = large_f64(magnitude)
-    negative = x < 0.0
-    small = magnitude < LIMIT_F64
-    return (
-        select(small, n, select(negative, -far_n, far_n)),
-        select(small, r, select(negative, -far_r, far_r) + (x - x)),
-        select(small, s, select(negative, -far_s, far_s)),
-    )
+    return n, r, (second - r) - rest - k * PI_2_PARTS_F64[3]
+
+
+@library()
+def reduce_f64(x: f64) -> tuple[i64, f64, f64]:
+    """``q, r, s`` with ``x = q*pi/2 + r + s``, of q its last two bits; r is NaN where ``x`` is not finite.
+
+    A branch: GPUs skip it, and where LLVM vectorises the loop, it turns it into selects.
+    """
+    n, r, s = small_f64(x)
+    if abs_(x) >= LIMIT_F64:
+        n, r, s = large_f64(x)
+    return n, r, s

@@ -22,8 +22,16 @@ def hypot_f32(x: f32, y: f32) -> f32:
     """``sqrt(x*x + y*y)`` without overflow or underflow between; infinite if either is, even beside a NaN."""
     width, height = abs_(x), abs_(y)
     large = select(width > height, width, height)
-    scale = select(large > 1.152921504606847e+18, f32(8.271806125530277e-25), select(large < 8.673617379884035e-19, f32(1.2379400392853803e+27), 1.0))
-    back = select(large > 1.152921504606847e+18, f32(1.2089258196146292e+24), select(large < 8.673617379884035e-19, f32(8.077935669463161e-28), 1.0))
+    scale = select(
+        large > 1.152921504606847e18,
+        f32(8.271806125530277e-25),
+        select(large < 8.673617379884035e-19, f32(1.2379400392853803e27), 1.0),
+    )
+    back = select(
+        large > 1.152921504606847e18,
+        f32(1.2089258196146292e24),
+        select(large < 8.673617379884035e-19, f32(8.077935669463161e-28), 1.0),
+    )
     a, b = width * scale, height * scale
     return select((width == INF) | (height == INF), INF, sqrt(a * a + b * b) * back)
 
@@ -61,8 +69,16 @@ def hypot_f64(x: f64, y: f64) -> f64:
     """``sqrt(x*x + y*y)`` without overflow or underflow between; infinite if either is, even beside a NaN."""
     width, height = abs_(x), abs_(y)
     large = select(width > height, width, height)
-    scale = select(large > 3.273390607896142e+150, f64(1.90109156629516e-211), select(large < 3.054936363499605e-151, f64(4.149515568880993e+180), 1.0))
-    back = select(large > 3.273390607896142e+150, f64(5.260135901548374e+210), select(large < 3.054936363499605e-151, f64(2.409919865102884e-181), 1.0))
+    scale = select(
+        large > 3.273390607896142e150,
+        f64(1.90109156629516e-211),
+        select(large < 3.054936363499605e-151, f64(4.149515568880993e180), 1.0),
+    )
+    back = select(
+        large > 3.273390607896142e150,
+        f64(5.260135901548374e210),
+        select(large < 3.054936363499605e-151, f64(2.409919865102884e-181), 1.0),
+    )
     a, b = width * scale, height * scale
     return select((width == INF) | (height == INF), INF, sqrt(a * a + b * b) * back)
 
@@ -72,7 +88,7 @@ def cbrt_f64(x: f64) -> f64:
     """The cube root of ``x``: Newton's iteration for its inverse, then one step with an exact remainder."""
     magnitude = abs_(x)
     tiny = magnitude < 2.2250738585072014e-308
-    m = select(tiny, magnitude * 1.8014398509481984e+16, magnitude)
+    m = select(tiny, magnitude * 1.8014398509481984e16, magnitude)
     bits = bitcast(m, u64)
     quarter = (bits >> 2) + (bits >> 4)  # 1/3 is 1/4 + 1/16 + 1/64 + ...
     sixteenth = quarter + (quarter >> 4)

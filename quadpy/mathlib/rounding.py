@@ -71,7 +71,7 @@ def py_floordiv_f32(x: f32, y: f32) -> f32:
 def exponent_f64(x: f64) -> i64:
     """The exponent of the leading bit of a positive finite ``x``."""
     tiny = x < 2.2250738585072014e-308
-    bits = bitcast(select(tiny, x * 1.8014398509481984e+16, x), i64)
+    bits = bitcast(select(tiny, x * 1.8014398509481984e16, x), i64)
     return (bits >> 52) - select(tiny, i64(1077), 1023)
 
 

@@ -87,7 +87,8 @@ def erfc_positive_f32(x: f32) -> f32:
 @library()
 def erf_near_f32(x: f32) -> f32:
     """``erf(x)`` near 0."""
-    return x + x * horner(x * x, ERF_F32)
+    z = x * x
+    return x + x * horner(z, ERF_F32)
 
 
 @library(ulp=1.4)
@@ -122,7 +123,8 @@ def erfc_positive_f64(x: f64) -> f64:
 @library()
 def erf_near_f64(x: f64) -> f64:
     """``erf(x)`` near 0."""
-    return x + x * horner(x * x, ERF_F64)
+    z = x * x
+    return x + x * horner(z, ERF_F64)
 
 
 @library(ulp=1.4)

@@ -1,0 +1,92 @@
+"""Exact functions to compare with: from mpmath for f64, from NumPy in f64 for f32; and where to sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath as mp
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Reference:
+    """``wide`` maps float64 arrays, ``exact`` mpmath numbers; the densest samples lie in [low, high]."""
+
+    wide: Callable
+    exact: Callable
+    low: float
+    high: float
+
+
+def _real(fn, low=-mp.inf, high=mp.inf):
+    return lambda x: fn(x) if low <= x <= high else mp.nan
+
+
+def _clamped(fn, limit):
+    """mpmath takes forever for results that overflow by far."""
+    return lambda x: fn(max(-limit, min(limit, x)))
+
+
+def _log(fn):
+    return lambda x: mp.nan if x < 0 else -mp.inf if x == 0 else x if x == mp.inf else fn(x)
+
+
+def _finite(fn):
+    return lambda x: mp.nan if mp.isinf(x) else fn(x)
+
+
+def _exponential(base):
+    def exact(x):
+        return mp.mpf(0) if x < -5000 else mp.inf if x > 5000 else base**x
+
+    return exact
+
+
+def _atanh(x):
+    return mp.inf * x if abs(x) == 1 else mp.atanh(x) if abs(x) < 1 else mp.nan
+
+
+def _rsqrt(x):
+    return mp.nan if x < 0 else mp.inf if x == 0 else 1 / mp.sqrt(x)
+
+
+def _cbrt(x):
+    return x if x == 0 or mp.isinf(x) else mp.sign(x) * mp.cbrt(abs(x))
+
+
+def _expm1(x):
+    return mp.mpf(-1) if x < -5000 else mp.inf if x > 5000 else mp.expm1(x)
+
+
+def _log1p(x):
+    return mp.nan if x < -1 else -mp.inf if x == -1 else x if x == mp.inf else mp.log1p(x)
+
+
+UNARY = {
+    "exp": Reference(np.exp, _exponential(mp.e), -105, 90),
+    "exp2": Reference(np.exp2, _exponential(mp.mpf(2)), -151, 130),
+    "exp10": Reference(lambda x: 10.0**x, _exponential(mp.mpf(10)), -46, 40),
+    "expm1": Reference(np.expm1, _expm1, -3, 3),
+    "log": Reference(np.log, _log(mp.log), 0.4, 2.5),
+    "log2": Reference(np.log2, _log(lambda x: mp.log(x, 2)), 0.4, 2.5),
+    "log10": Reference(np.log10, _log(mp.log10), 0.4, 2.5),
+    "log1p": Reference(np.log1p, _log1p, -0.9, 2),
+    "sin": Reference(np.sin, _finite(mp.sin), -30, 30),
+    "cos": Reference(np.cos, _finite(mp.cos), -30, 30),
+    "tan": Reference(np.tan, _finite(mp.tan), -30, 30),
+    "asin": Reference(np.arcsin, _real(mp.asin, -1, 1), -1, 1),
+    "acos": Reference(np.arccos, _real(mp.acos, -1, 1), -1, 1),
+    "atan": Reference(np.arctan, mp.atan, -4, 4),
+    "sinh": Reference(np.sinh, _clamped(mp.sinh, 5000), -4, 4),
+    "cosh": Reference(np.cosh, _clamped(mp.cosh, 5000), -4, 4),
+    "tanh": Reference(np.tanh, _clamped(mp.tanh, 500), -3, 3),
+    "asinh": Reference(np.arcsinh, mp.asinh, -3, 3),
+    "acosh": Reference(np.arccosh, _real(mp.acosh, 1), 1, 4),
+    "atanh": Reference(np.arctanh, _atanh, -1, 1),
+    "cbrt": Reference(np.cbrt, _cbrt, -9, 9),
+    "rsqrt": Reference(lambda x: 1 / np.sqrt(x), _rsqrt, 0.2, 5),
+    "erf": Reference(np.vectorize(math.erf), _clamped(mp.erf, 100), -4, 4),
+    "erfc": Reference(np.vectorize(math.erfc), _clamped(mp.erfc, 100), -4, 11),
+}

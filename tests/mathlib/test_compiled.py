@@ -1,0 +1,66 @@
+"""Compiled on the CPU, every function gives the bits of its definition."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.mathlib.registry import HOMES, overloads
+
+sys.path.insert(0, str(Path(__file__).parent))
+from numpy_ops import load
+from samples import around
+
+FUNCTIONS = [
+    function
+    for name, home in HOMES.items()
+    if home != "random"
+    for function in overloads(name)
+    if not isinstance(function.result, tuple)
+]
+
+
+@qp.kernel
+def map_one(fn: qp.template(), x: qp.types.ndarray(ndim=1), out: qp.types.ndarray(ndim=1)):
+    for i in range(x.shape[0]):
+        out[i] = fn(x[i])
+
+
+@qp.kernel
+def map_two(fn: qp.template(), x: qp.types.ndarray(ndim=1), y: qp.types.ndarray(ndim=1), out: qp.types.ndarray(ndim=1)):
+    for i in range(x.shape[0]):
+        out[i] = fn(x[i], y[i])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cpu():
+    qp.init(arch=qp.cpu)
+    yield
+    qp.reset()
+
+
+def assert_same_bits(result, expected):
+    unsigned = f"u{result.dtype.itemsize}"
+    same = (result.view(unsigned) == expected.view(unsigned)) | (np.isnan(result) & np.isnan(expected))
+    assert same.all(), f"{np.count_nonzero(~same)} differ, first at {np.argmin(same)}"
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.name)
+def test_same_bits(function):
+    dtype = np.float32 if function.name.endswith("f32") else np.float64
+    is_loop = HOMES[function.name.rsplit("_", 1)[0]] == "rounding"  # which NumPy runs number by number
+    x = around(dtype, -4, 4, 1000 if is_loop else 20_000)
+    arguments = [x, np.random.default_rng(8).permutation(x)][: len(function.params)]
+    result = np.empty_like(x)
+    (map_one if len(arguments) == 1 else map_two)(function, *arguments, result)
+    definition = getattr(load(HOMES[function.name.rsplit("_", 1)[0]]), function.name)
+    with np.errstate(all="ignore"):
+        if is_loop:
+            expected = np.array([definition(*row) for row in zip(*arguments, strict=True)], dtype)
+        else:
+            expected = definition(*arguments)
+    assert_same_bits(result, expected)
