@@ -1,0 +1,85 @@
+"""``quadpy compile``: files, and a manifest that agrees with them."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+
+from quadpy.cli import main
+from quadpy.codegen.metadata import read_metadata
+from quadpy.runtime.cpu.jit import load_object
+
+
+def compiled(out, *arguments):
+    """The manifest that a run writes."""
+    assert main(["compile", *arguments, "-o", str(out)]) == 0
+    return json.loads((out / "manifest.json").read_text(encoding="utf-8"))["code_objects"]
+
+
+def test_one_file_per_kernel_and_target(sample, tmp_path, capsys):
+    out = tmp_path / "new" / "folder"
+    objects = compiled(out, sample, "--target", "gfx942,gfx1100:w64,cpu", "--arg", "source=f32[2]", "--arg", "n=1")
+    names = [
+        f"{k}-{t}" for k in ("saxpy", "shift", "histogram") for t in ("gfx942.hsaco", "gfx1100-w64.hsaco", "cpu.o")
+    ]
+    assert [entry["file"] for entry in objects] == names
+    assert sorted(file.name for file in out.iterdir()) == sorted([*names, "manifest.json"])
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [f"{out / name}  {(out / name).stat().st_size} bytes" for name in names]
+
+
+def test_the_manifest_of_a_gpu_agrees_with_the_code_object(sample, tmp_path):
+    (entry,) = compiled(tmp_path, f"{sample}:histogram", "--target", "gfx1100")
+    info = read_metadata((tmp_path / entry["file"]).read_bytes())
+    assert info.target == f"amdgcn-amd-amdhsa--{entry['target']}"
+    assert entry["entry"] is None
+    assert entry["scratch_slots"] > 0
+    assert [task["symbol"] for task in entry["tasks"]] == [kernel.name for kernel in info.kernels]
+    scratch = (entry["argument_bytes"], 8)
+    for task, kernel in zip(entry["tasks"], info.kernels, strict=True):
+        laid_out = [(argument["offset"], argument["bytes"]) for argument in entry["arguments"]]
+        assert [(arg.offset, arg.size) for arg in kernel.explicit_args] == [*laid_out, scratch]
+        resources = entry["resources"][task["symbol"]]
+        assert (resources["vgprs"], resources["kernarg_bytes"]) == (kernel.vgprs, kernel.kernarg_bytes)
+        assert task["block_dim"] == kernel.max_block_size
+
+
+def test_the_manifest_of_the_cpu_names_its_entry(sample, tmp_path):
+    (entry,) = compiled(tmp_path, f"{sample}:saxpy", "--target", "cpu")
+    assert load_object((tmp_path / entry["file"]).read_bytes()).address(entry["entry"])
+    assert entry["resources"] == {}
+    assert entry["effects"] == {"x": "r", "y": "rw"}
+    assert [(a["parameter"], a["part"], a["offset"], a["bytes"]) for a in entry["arguments"]] == [
+        ("a", "scalar", 0, 4), ("x", "pointer", 8, 8), ("x", "extent", 16, 4), ("y", "pointer", 24, 8), ("y", "extent", 32, 4),
+    ]  # fmt: skip
+    formats = "".join(argument["format"] for argument in entry["arguments"])
+    assert entry["argument_bytes"] == -(-struct.calcsize(formats) // 8) * 8
+
+
+def test_effects_join_those_of_all_tasks(sample, tmp_path):
+    (entry,) = compiled(tmp_path, f"{sample}:histogram", "--target", "gfx942")
+    assert entry["effects"] == {"counts": "a", "keys": "r", "sums": "a", "weights": "r"}
+    assert entry["results"] == ["i32"]
+
+
+def test_what_stays_open_is_asked_for(sample, tmp_path, capsys):
+    assert main(["compile", f"{sample}:shift", "--target", "gfx942", "-o", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert "'source' needs an array type" in error
+    assert "--arg 'source=f32[2]'" in error
+    assert main(["compile", f"{sample}:shift", "--target", "gfx942", "--arg", "source=f32[2]"]) == 1
+    assert "--arg n=3" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_a_message(sample, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["compile", f"{sample}:saxpy", "--target", "gfx942", "-o", str(tmp_path / "file")]) == 1
+    assert "File exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["sm_90", "cpu:no-such-cpu"])
+def test_a_target_without_code_generation_is_a_message(target, sample, tmp_path, capsys):
+    assert main(["compile", f"{sample}:saxpy", "--target", target, "-o", str(tmp_path)]) == 1
+    assert target.removeprefix("cpu:") in capsys.readouterr().err

@@ -1,0 +1,50 @@
+"""``quadpy inspect``: the stages of a kernel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from quadpy.cli import main
+
+
+def test_the_ir_comes_first(sample, capsys):
+    assert main(["inspect", f"{sample}:saxpy"]) == 0
+    assert capsys.readouterr().out.startswith("kernel saxpy(a: f32, x: f32[?], y: f32[?]) -> ()")
+
+
+@pytest.mark.parametrize(
+    ("target", "stage", "texts"),
+    [
+        ("cpu", "llvm", ["target triple", "fmul float", "fadd float"]),
+        ("gfx942", "llvm", ['target triple = "amdgcn-amd-amdhsa"', "amdgpu_kernel void @saxpy_t0("]),
+        ("cpu", "asm", ["saxpy_t0"]),
+        ("gfx1100", "asm", ["v_mul_f32", "v_add_f32", "s_endpgm", ".amdhsa_kernel saxpy_t0"]),
+        ("gfx1100:w64", "asm", [".amdhsa_wavefront_size32 0"]),
+    ],
+)
+def test_what_a_target_gets(target, stage, texts, sample, capsys):
+    assert main(["inspect", f"{sample}:saxpy", "--target", target, "--stage", stage]) == 0
+    shown = capsys.readouterr().out
+    assert [text for text in texts if text not in shown] == []
+
+
+def test_fast_math_contracts_and_the_default_does_not(sample, capsys):
+    command = ["inspect", f"{sample}:saxpy", "--target", "gfx1100", "--stage", "asm"]
+    assert main(command) == 0
+    assert "fma" not in capsys.readouterr().out
+    assert main([*command, "--fast-math"]) == 0
+    assert "fma" in capsys.readouterr().out
+
+
+def test_a_reader_that_stops_early_is_no_traceback(sample):
+    child = subprocess.Popen(
+        [sys.executable, "-m", "quadpy", "inspect", f"{sample}:saxpy", "--stage", "asm"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    child.stdout.close()
+    assert child.stderr.read() == ""
+    child.stderr.close()
+    assert child.wait(60) == 1
