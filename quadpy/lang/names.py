@@ -29,8 +29,10 @@ def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
                     counts[name] += 1
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="fill")):
                     counts[name] += 1
-                case ast.Call(func=ast.Attribute(attr=fn) | ast.Name(id=fn), args=[ast.Name(id=name), *_]):
-                    counts[name] += fn.startswith("atomic_")
+                case ast.Call(func=ast.Attribute(attr=fn) | ast.Name(id=fn), args=[ast.Name(id=name), *_]) if (
+                    fn.startswith("atomic_")
+                ):
+                    counts[name] += 1
     return counts
 
 
