@@ -40,7 +40,8 @@ def test_uniform_numbers_are_exact_multiples_below_one():
     np.testing.assert_array_equal(narrow, (high >> np.uint32(8)) * np.float32(2**-24))
     combined = (high.astype(np.uint64) << np.uint64(21)) | (low >> np.uint32(11))
     np.testing.assert_array_equal(wide, combined.astype(np.float64) * 2.0**-53)
-    assert narrow.max() < 1 and wide.max() < 1
+    assert narrow.max() < 1
+    assert wide.max() < 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
