@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 import pytest
-
-from quadpy.dtypes import f32, f64
-from quadpy.mathlib.registry import HOMES, lookup
-
-sys.path.insert(0, str(Path(__file__).parent))
 from numpy_ops import load
 from references import UNARY
 from samples import around, exact_f64, spread, ulp_error
+
+from quadpy.dtypes import f32, f64
+from quadpy.mathlib.registry import HOMES, lookup
 
 
 def call(name, *arguments):

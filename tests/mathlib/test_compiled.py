@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from numpy_ops import load
+from samples import around
 
 import quadpy as qp
 from quadpy.mathlib.registry import HOMES, overloads
-
-sys.path.insert(0, str(Path(__file__).parent))
-from numpy_ops import load
-from samples import around
 
 FUNCTIONS = [
     function

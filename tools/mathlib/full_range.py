@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "tests" / "mathlib")]
-from numpy_ops import load
-from references import UNARY
-from samples import ulp_error
+from numpy_ops import load  # noqa: E402
+from references import UNARY  # noqa: E402
+from samples import ulp_error  # noqa: E402
 
-from quadpy.dtypes import f32
-from quadpy.mathlib.registry import HOMES, lookup
+from quadpy.dtypes import f32  # noqa: E402
+from quadpy.mathlib.registry import HOMES, lookup  # noqa: E402
 
 CHUNK = 1 << 20  # bit patterns at a time: what the caches hold
 
