@@ -18,12 +18,12 @@ from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.hostmath.values import wrap
 from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.current import next_launch
 from quadpy.runtime.storage import STORAGE, decode
 
 __all__ = ["CpuPlan"]
 
 _ENTRY: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)
-_launches: Final = itertools.count(1)
 
 
 class CpuPlan:
@@ -63,7 +63,7 @@ class CpuPlan:
         if self._tail:
             values += self._tail
         if self._seed is not None:
-            values += (self._seed, next(_launches))
+            values += (self._seed, next_launch())
         block = self._pack(*values)
         if not self._slots:
             task = self._entry(block, None, 0)

@@ -196,6 +196,11 @@ class Functions(Expressions):
         words = self.library("philox", (*counter, *key), span)
         return self.random_value(kind, type, words, span)
 
+    def leading_bits(self, word: Expr, type: Scalar, span: Span) -> Expr:
+        """As many bits as ``type`` holds below 1 exactly: with more, the greatest numbers would round to 1."""
+        mask = {f16: 0xFFE00000, bf16: 0xFF000000}.get(type)
+        return word if mask is None else Binary(BinOp.AND, word, literal(mask, u32, span), u32, span=span)
+
     def high(self, value: Expr, span: Span) -> Expr:
         return self.cast(Binary(BinOp.USHR, value, literal(32, u64, span), u64, span=span), u32, span)
 
@@ -211,7 +216,7 @@ class Functions(Expressions):
             return self.cast(result[0] if isinstance(result, tuple) else result, type, span)
         if type.is_float:
             wide = f64 if type == f64 else f32
-            used = words[:2] if wide == f64 else words[:1]
+            used = words[:2] if wide == f64 else (self.leading_bits(words[0], type, span),)
             return self.cast(self.library(f"uniform_{wide.name}", tuple(used), span), type, span)
         if type.bits == 64:
             low, high = (Cast(w, u64, span=span) for w in words[:2])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quadpy.dtypes import Scalar, f32, i32
 
-__all__ = ["Config", "current_config", "set_config"]
+__all__ = ["Config", "current_config", "next_launch", "set_config"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Config:
 
 class _State:
     config: Config = Config()
+    launches: Iterator[int] = itertools.count(1)
 
 
 def current_config() -> Config:
@@ -32,9 +35,14 @@ def current_config() -> Config:
 
 
 def set_config(config: Config) -> None:
-    """Put ``config`` in force.
+    """Put ``config`` in force; random numbers start again at its seed.
 
     Arrays and fields stay valid: on the CPU their memory belongs to them alone, so neither ``qp.init`` nor
     ``qp.reset`` takes it away.
     """
-    _State.config = config
+    _State.config, _State.launches = config, itertools.count(1)
+
+
+def next_launch() -> int:
+    """The number of this launch among those that draw random numbers, from 1 since the configuration was set."""
+    return next(_State.launches)
