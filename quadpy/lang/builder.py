@@ -40,7 +40,8 @@ class Builder:
         self._open[-1].extend(stmts)
 
     def var(self, name: str, type: Scalar, *, mutable: bool = False) -> Var:
-        """A new variable called ``name``, or ``name.1``, ``name.2``, … where that is taken."""
+        """A new variable called ``name``, or ``name.1``, ``name.2``, … where that is taken; a number it has goes."""
+        name = name.partition(".")[0]
         count = self._names[name]
         self._names[name] += 1
         var = Var(f"{name}.{count}" if count else name, type)

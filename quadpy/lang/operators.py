@@ -152,6 +152,8 @@ class Operators(State):
             if y.type != x.type:
                 y = self.shift_count(y, x.type, span)
             return Binary(_SHIFTS[op], x, y, x.type, span=span)
+        if op is ast.Div and self.is_whole(a) and self.is_whole(b):  # each one's own value, whatever its sign
+            a, b = self.cast(a, self.defaults.fp, span), self.cast(b, self.defaults.fp, span)
         x, y = self.meet(a, b, span)
         if op in _BITS:
             if x.type.is_float:
@@ -159,11 +161,13 @@ class Operators(State):
             return Binary(_BITS[op], x, y, x.type, span=span)
         if x.type == u1:
             x, y = self.cast(x, self.defaults.ip, span), self.cast(y, self.defaults.ip, span)
-        if op is ast.Div and not x.type.is_float:
-            x, y = self.cast(x, self.defaults.fp, span), self.cast(y, self.defaults.fp, span)
         if x.type.is_float and op in (ast.FloorDiv, ast.Mod):
             return self.library("py_floordiv" if op is ast.FloorDiv else "py_mod", (x, y), span)
         return Binary(_ARITHMETIC[op], x, y, x.type, span=span)
+
+    @staticmethod
+    def is_whole(value: Value) -> bool:
+        return not value.type.is_float if is_runtime(value) else isinstance(value, int)
 
     def shift_count(self, count: Expr, type: Scalar, span: Span) -> Expr:
         """A shift count in the type of what is shifted; counts that it cannot hold stay huge or negative."""
