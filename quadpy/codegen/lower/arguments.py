@@ -69,11 +69,11 @@ def _scalar(s: Scope, t: Scalar, operand: str) -> str:
 
 
 def _array(s: Scope, param: ir.ArrayParam, parts: list[Argument]) -> ArrayOperands:
-    extents = tuple(part.operand for part in parts if part.slot.part == "extent")
-    wide = extents
-    if s.index.bits < 64 and not s.narrow:
-        wide = tuple(s.text.op(f"zext nneg i32 {extent} to i64") for extent in extents)
     if param.type.shape is not None:
-        extents = tuple(map(str, param.type.shape))
+        extents = wide = tuple(map(str, param.type.shape))
+    else:
+        extents = wide = tuple(part.operand for part in parts if part.slot.part == "extent")
+        if s.index.bits < 64 and not s.narrow:
+            wide = tuple(s.text.op(f"zext nneg i32 {extent} to i64") for extent in extents)
     strides = tuple(part.operand for part in parts if part.slot.part == "stride")
     return ArrayOperands(param.type, parts[0].operand, extents, wide, strides)

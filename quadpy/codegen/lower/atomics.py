@@ -1,6 +1,6 @@
 """Atomic read-modify-write: the hardware's where the target has it, else a compare-and-swap loop.
 
-Owns: ``lower_atomic``, ``identity``, ``combine``.
+Owns: ``lower_atomic``, ``identity``, ``combine``, ``merge_op``.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Final
 
 from quadpy.codegen.lower.arithmetic import binary
 from quadpy.codegen.lower.expressions import lower_expr
-from quadpy.codegen.lower.memory import address
+from quadpy.codegen.lower.memory import address, load_at, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, u8
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, BinOp
 
-__all__ = ["atomic_update", "combine", "identity", "lower_atomic"]
+__all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_op"]
 
 _COMBINE: Final = {
     AtomicOp.ADD: BinOp.ADD, AtomicOp.SUB: BinOp.SUB, AtomicOp.MUL: BinOp.MUL, AtomicOp.MIN: BinOp.MIN,
@@ -27,6 +27,11 @@ _COMBINE: Final = {
 def combine(s: Scope, op: AtomicOp, old: str, value: str, t: Scalar) -> str:
     """What ``op`` leaves in a place that held ``old``."""
     return value if op is AtomicOp.EXCHANGE else binary(s.text, _COMBINE[op], old, value, t, s.flags)
+
+
+def merge_op(op: AtomicOp) -> AtomicOp:
+    """How partial results combine: what is subtracted is added up first."""
+    return AtomicOp.ADD if op is AtomicOp.SUB else op
 
 
 def identity(op: AtomicOp, t: Scalar) -> str:
@@ -48,9 +53,15 @@ def identity(op: AtomicOp, t: Scalar) -> str:
 
 
 def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
-    """Write the update; the old value is bound where the statement wants it."""
+    """Write the update; the old value is bound where the statement wants it.
+
+    A private array has one thread: its updates are plain.
+    """
     t = stmt.place.type
     where, value = address(s, stmt.place), lower_expr(s, stmt.value)
+    if isinstance(stmt.place, ir.Element) and stmt.place.array in s.privates:
+        store_at(s, where, combine(s, stmt.op, load_at(s, where, t), value, t), t)
+        return
     if stmt.expected is not None:
         old = _swap_if(s, where, lower_expr(s, stmt.expected), value, t)
     else:

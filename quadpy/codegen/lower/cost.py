@@ -1,6 +1,7 @@
-"""How much work an iteration is, roughly.  Owns: ``grain_of``.
+"""How much work an iteration is, roughly.  Owns: ``iteration_cost``, ``grain_of``.
 
-The estimate decides one thing: below which number of iterations a loop is not worth waking threads for.
+The estimate decides below which number of iterations a loop is not worth waking threads for, and how many private
+copies of an array are worth making.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children
 
-__all__ = ["grain_of"]
+__all__ = ["grain_of", "iteration_cost"]
 
 _PIECE: Final = 60_000
 """Cost of a piece that is worth a hand-over of some microseconds: simple operations, vectorised."""
@@ -21,7 +22,12 @@ _SLOW: Final = {ir.BinOp.DIV, ir.BinOp.FLOORDIV, ir.BinOp.MOD, ir.BinOp.RAWDIV, 
 
 def grain_of(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
     """How many iterations of ``task`` make a piece that is worth giving to another thread."""
-    return max(1, _PIECE // _cost(task.body, {name: _cost(f.body, {}) for name, f in functions.items()}))
+    return max(1, _PIECE // iteration_cost(task, functions))
+
+
+def iteration_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
+    """One iteration of ``task`` in simple operations, of which a core does some ten in a nanosecond."""
+    return _cost(task.body, {name: _cost(f.body, {}) for name, f in functions.items()})
 
 
 def _cost(node: ir.Node, calls: dict[str, int]) -> int:

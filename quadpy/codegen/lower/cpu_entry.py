@@ -10,10 +10,12 @@ from typing import Final
 
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used
 from quadpy.codegen.lower.axes import lower_axes, total_count
-from quadpy.codegen.lower.cost import grain_of
+from quadpy.codegen.lower.cost import grain_of, iteration_cost
+from quadpy.codegen.lower.cpu_private import call_private
 from quadpy.codegen.lower.cpu_reduce import call_chunks
+from quadpy.codegen.lower.private_plan import plan_privates
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.task import task_scope, task_symbol
+from quadpy.codegen.lower.task import task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText, symbol
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
@@ -23,6 +25,8 @@ __all__ = ["lower_cpu_entry"]
 POOL_RUN: Final = "qp_pool_run"
 _PATIENCE: Final = 50_000_000
 """Cycles after which the entry returns between tasks."""
+_MXCSR: Final = 0x1F80
+"""x86's default modes: all exceptions masked, round to nearest, subnormals kept."""
 
 
 def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
@@ -33,24 +37,47 @@ def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -
     labels = [out.label("task") for _ in kernel.tasks]
     done = out.label("done")
     began = _clock(s) if len(kernel.tasks) > 1 else ""
+    modes = _set_modes(s)
     cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(labels))
     out.end(f"switch i32 %first, label %{done} [ {cases} ]")
     for number, task in enumerate(kernel.tasks):
         out.start(labels[number])
         _run(s, kernel, number, task)
         if number + 1 < len(labels):
-            _pause(s, began, number + 1, labels[number + 1])
+            rest = out.label("rest")
+            passed = out.op(f"sub i64 {_clock(s)}, {began}")
+            out.branch(out.op(f"icmp ugt i64 {passed}, {_PATIENCE}"), rest, labels[number + 1])
+            out.start(rest)
+            _leave(s, modes, number + 1)
     out.start(done)
-    out.end("ret i32 -1")
+    _leave(s, modes, -1)
     out.finish(f"define i32 {symbol(kernel.name)}(ptr %args, ptr %scratch, i32 %first) nounwind")
 
 
+def _set_modes(s: Scope) -> str:
+    """Round to nearest, keep subnormals, as the pool does for its threads; the variable with the caller's modes."""
+    if not s.rules.has_mxcsr:
+        return ""
+    saved, ours = s.text.alloca("i32"), s.text.alloca("i32")
+    s.text.intrinsic("llvm.x86.sse.stmxcsr", "void", ("ptr", saved))
+    s.text.do(f"store i32 {_MXCSR}, ptr {ours}")
+    s.text.intrinsic("llvm.x86.sse.ldmxcsr", "void", ("ptr", ours))
+    return saved
+
+
+def _leave(s: Scope, modes: str, following: int) -> None:
+    if modes:
+        s.text.intrinsic("llvm.x86.sse.ldmxcsr", "void", ("ptr", modes))
+    s.text.end(f"ret i32 {following}")
+
+
 def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> Scope:
-    """Only what axes and places of reductions mention is loaded from the block."""
+    """Only what axes, places of reductions and sizes of private copies need is loaded from the block."""
     used: set[str] = set()
     for task in kernel.tasks:
         if isinstance(task, ir.ParallelTask):
             used.update(*(names_used(node) for node in (*task.axes, *task.reductions)))
+            used.update(name for name, _ in task.privates)
     arguments = arguments_of(kernel, used)
     s = task_scope(module, kernel, rules, (), "%scratch")
     for argument in arguments:
@@ -61,42 +88,49 @@ def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> S
 
 
 def _run(s: Scope, kernel: ir.Kernel, number: int, task: ir.Task) -> None:
-    """Call a serial task, or a loop too short to share; else the pool."""
-    out, chunk = s.text, task_symbol(kernel, number)
+    """Call a serial task, or share a loop."""
+    name = task_name(kernel, number)
     if isinstance(task, ir.SerialTask):
-        out.do(f"call void {chunk}(ptr %args, ptr %scratch, i64 0, i64 1)")
+        s.text.do(f"call void {symbol(name)}(ptr %args, ptr %scratch, i64 0, i64 1)")
         return
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
-    grain = grain_of(task, s.functions)
-    after = out.label("after")
+    grain, after = grain_of(task, s.functions), s.text.label("after")
+    plan = plan_privates(kernel, task)
     if task.reductions:
-        some = out.label("some")
-        out.branch(out.op(f"icmp ne i64 {n}, 0"), some, after)
-        out.start(some)
-        call_chunks(s, task, n, lambda context, size: _pool(s, chunk, context, n, size, grain))
+        some = s.text.label("some")
+        s.text.branch(s.text.op(f"icmp ne i64 {n}, 0"), some, after)
+        s.text.start(some)
+        call_chunks(s, task, n, lambda context, size: _pool(s, symbol(name), context, n, size, grain))
+    elif plan is not None:
+        cost = iteration_cost(task, s.functions)
+        too_big = call_private(s, name, plan, n, grain, cost, lambda *call: _pool(s, *call))
+        s.text.jump(after)
+        s.text.start(too_big)
+        if plan.always:
+            s.text.end("unreachable")
+        else:
+            _share(s, name, n, grain)
     else:
-        alone, shared = out.label("alone"), out.label("shared")
-        out.branch(out.op(f"icmp ule i64 {n}, {grain}"), alone, shared)
-        out.start(alone)
-        out.do(f"call void {chunk}(ptr %args, ptr %scratch, i64 0, i64 {n})")
-        out.jump(after)
-        out.start(shared)
-        _pool(s, chunk, "%scratch", n, "0", grain)
+        _share(s, name, n, grain)
+    s.text.start(after)
+
+
+def _share(s: Scope, name: str, n: str, grain: int) -> None:
+    """A loop too short to share never comes near the pool."""
+    out = s.text
+    alone, shared, after = out.label("alone"), out.label("shared"), out.label("shared.end")
+    out.branch(out.op(f"icmp ule i64 {n}, {grain}"), alone, shared)
+    out.start(alone)
+    out.do(f"call void {symbol(name)}(ptr %args, ptr %scratch, i64 0, i64 {n})")
+    out.jump(after)
+    out.start(shared)
+    _pool(s, symbol(name), "%scratch", n, "0", grain)
     out.start(after)
 
 
-def _pool(s: Scope, chunk: str, scratch: str, n: str, size: str, grain: int) -> None:
-    s.text.do(f"call void @{POOL_RUN}(ptr {chunk}, ptr %args, ptr {scratch}, i64 {n}, i64 {size}, i64 {grain})")
+def _pool(s: Scope, function: str, scratch: str, n: str, size: str, grain: int) -> None:
+    s.text.do(f"call void @{POOL_RUN}(ptr {function}, ptr %args, ptr {scratch}, i64 {n}, i64 {size}, i64 {grain})")
 
 
 def _clock(s: Scope) -> str:
     return s.text.intrinsic("llvm.readcyclecounter", "i64")
-
-
-def _pause(s: Scope, began: str, following: int, label: str) -> None:
-    out = s.text
-    rest = out.label("rest")
-    passed = out.op(f"sub i64 {_clock(s)}, {began}")
-    out.branch(out.op(f"icmp ugt i64 {passed}, {_PATIENCE}"), rest, label)
-    out.start(rest)
-    out.end(f"ret i32 {following}")

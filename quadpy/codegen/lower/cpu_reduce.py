@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from quadpy.codegen.lower.atomics import combine, identity
+from quadpy.codegen.lower.atomics import combine, identity, merge_op
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.memory import load, store
 from quadpy.codegen.lower.scope import Scope
@@ -22,20 +22,14 @@ from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
 from quadpy.codegen.reduction import LANES, chunk_shift
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
-from quadpy.ir.nodes import AtomicOp
 
-__all__ = ["CONTEXT", "call_chunks", "chunk_cell", "merge_op", "reduce_piece"]
+__all__ = ["CONTEXT", "call_chunks", "chunk_cell", "reduce_piece"]
 
 CONTEXT: Final = "{ ptr, ptr, i64, i64 }"
 _BLOCK: Final = 4 * LANES
 
 Iterations = Callable[[str, str, Callable[[str], None]], None]
 """``(begin, end, after)``: write iterations [begin, end) of the loop, each followed by ``after(its number)``."""
-
-
-def merge_op(op: AtomicOp) -> AtomicOp:
-    """How partial results combine: what is subtracted is added up first."""
-    return AtomicOp.ADD if op is AtomicOp.SUB else op
 
 
 def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Iterations) -> None:

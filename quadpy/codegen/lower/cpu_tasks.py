@@ -11,14 +11,16 @@ from collections.abc import Callable
 from typing import Final
 
 from quadpy.codegen.lower.arguments import Argument, arguments_of, names_used
-from quadpy.codegen.lower.atomics import identity
+from quadpy.codegen.lower.atomics import identity, merge_op
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
-from quadpy.codegen.lower.cpu_reduce import chunk_cell, merge_op, reduce_piece
+from quadpy.codegen.lower.cpu_private import PRIVATE, lower_merges, private_pointers
+from quadpy.codegen.lower.cpu_reduce import chunk_cell, reduce_piece
 from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.private_plan import PrivatePlan, plan_privates
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
-from quadpy.codegen.lower.task import task_name, task_scope, task_symbol
-from quadpy.codegen.lower.text import FunctionText, ModuleText, symbol
+from quadpy.codegen.lower.task import task_name, task_scope
+from quadpy.codegen.lower.text import ModuleText, symbol
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
 
@@ -26,13 +28,32 @@ __all__ = ["lower_cpu_task"]
 
 
 def lower_cpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules) -> None:
-    """Write task ``number`` of ``kernel``."""
-    task = kernel.tasks[number]
-    reduces = isinstance(task, ir.ParallelTask) and bool(task.reductions)
+    """Write task ``number`` of ``kernel``; once more over private copies where it has any."""
+    task, name = kernel.tasks[number], task_name(kernel, number)
     arguments = arguments_of(kernel, names_used(task))
-    body = symbol(f"{task_name(kernel, number)}.body")
-    _wrapper(module, task_symbol(kernel, number), body, arguments, reduces)
+    plan = plan_privates(kernel, task)
+    if plan is None or not plan.always:
+        _task(module, kernel, task, name, arguments, rules, None)
+    if plan is not None:
+        _task(module, kernel, task, name + PRIVATE, arguments, rules, plan)
+        lower_merges(module, kernel, name, plan, arguments, rules)
+
+
+def _task(
+    module: ModuleText,
+    kernel: ir.Kernel,
+    task: ir.Task,
+    name: str,
+    arguments: tuple[Argument, ...],
+    rules: TargetRules,
+    plan: PrivatePlan | None,
+) -> None:
+    reduces = isinstance(task, ir.ParallelTask) and bool(task.reductions)
+    body = symbol(f"{name}.body")
+    _wrapper(task_scope(module, kernel, rules, (), "%scratch"), symbol(name), body, arguments, reduces, plan)
     s = task_scope(module, kernel, rules, arguments, "%scratch")
+    if plan is not None:
+        s.privates = frozenset(param.name for param, _ in plan.arrays)
     if isinstance(task, ir.ParallelTask):
         _parallel_body(s, task)
     else:
@@ -49,19 +70,24 @@ def lower_cpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: Ta
 _CELL: Final = ["ptr noalias %cell", "i64 %row"]
 
 
-def _wrapper(module: ModuleText, name: str, body: str, arguments: tuple[Argument, ...], reduces: bool) -> None:
-    text = FunctionText(module)
-    operands = []
+def _wrapper(
+    s: Scope, name: str, body: str, arguments: tuple[Argument, ...], reduces: bool, plan: PrivatePlan | None
+) -> None:
+    text, scratch, cell = s.text, "%scratch", []
+    values = {}
     for argument in arguments:
         where = text.op(f"getelementptr i8, ptr %args, i64 {argument.slot.offset}")
-        ty = argument.llvm_type("ptr")
-        operands.append(f"{ty} {text.op(f'load {ty}, ptr {where}')}")
+        values[argument.operand] = text.op(f"load {argument.llvm_type('ptr')}, ptr {where}")
     if reduces:
-        scratch, cell, row = chunk_cell(text)
-        operands += [f"ptr {scratch}", f"ptr {cell}", f"i64 {row}"]
-    else:
-        operands.append("ptr %scratch")
-    text.do(f"call void {body}({', '.join([*operands, 'i64 %begin', 'i64 %end'])})")
+        scratch, first, row = chunk_cell(text)
+        cell = [f"ptr {first}", f"i64 {row}"]
+    if plan is not None:
+        pointers = {a.slot.param: a.operand for a in arguments if a.slot.part == "pointer"}
+        scratch, chosen = private_pointers(s, plan, {name: values[operand] for name, operand in pointers.items()})
+        values.update({pointers[name]: pointer for name, pointer in chosen.items()})
+    operands = [f"{a.llvm_type('ptr')} {values[a.operand]}" for a in arguments]
+    operands += [f"ptr {scratch}", *cell, "i64 %begin", "i64 %end"]
+    text.do(f"call void {body}({', '.join(operands)})")
     text.end("ret void")
     text.finish(f"define internal void {name}(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind")
 

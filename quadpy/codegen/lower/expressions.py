@@ -89,7 +89,7 @@ def slot_address(s: Scope, number: int) -> str:
 
 
 def load_slot(s: Scope, number: int, t: Scalar) -> str:
-    held = s.text.op(f"load {memory_type(t)}, {s.rules.pointer} {slot_address(s, number)}, align {t.nbytes}")
+    held = s.text.op(f"load {memory_type(t)}, {s.rules.pointer} {slot_address(s, number)}, align {t.nbytes}{s.access}")
     return held if t.bits > 1 else s.text.op(f"icmp ne i8 {held}, 0")
 
 

@@ -1,13 +1,14 @@
-"""Elements and slots: addresses, loads, stores.  Owns: ``address``, ``load``, ``store``."""
+"""Elements and slots: addresses, loads, stores.  Owns: ``address``, ``load``, ``store``, ``load_at``, ``store_at``."""
 
 from __future__ import annotations
 
-from quadpy.codegen.lower.expressions import load_slot, lower_offset, slot_address
+from quadpy.codegen.lower.expressions import lower_offset, slot_address
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import memory_type
+from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["address", "load", "store"]
+__all__ = ["address", "load", "load_at", "store", "store_at"]
 
 
 def address(s: Scope, place: ir.Place) -> str:
@@ -28,19 +29,23 @@ def address(s: Scope, place: ir.Place) -> str:
 
 def load(s: Scope, place: ir.Place) -> str:
     """What ``place`` holds now."""
-    t = place.type
-    if isinstance(place, ir.Slot):
-        return load_slot(s, place.number, t)
-    held = s.text.op(f"load {memory_type(t)}, {s.rules.pointer} {address(s, place)}, align {t.nbytes}{s.access}")
-    return held if t.bits > 1 else s.text.op(f"icmp ne i8 {held}, 0")
+    return load_at(s, address(s, place), place.type, s.access)
 
 
 def store(s: Scope, place: ir.Place, value: str) -> None:
-    t = place.type
-    where = address(s, place)
+    store_at(s, address(s, place), value, place.type, s.access)
+
+
+def load_at(s: Scope, where: str, t: Scalar, tags: str = "") -> str:
+    """The ``t`` at the address ``where``; ``tags`` are metadata, with a comma before."""
+    held = s.text.op(f"load {memory_type(t)}, {s.rules.pointer} {where}, align {t.nbytes}{tags}")
+    return held if t.bits > 1 else s.text.op(f"icmp ne i8 {held}, 0")
+
+
+def store_at(s: Scope, where: str, value: str, t: Scalar, tags: str = "") -> None:
     if t.bits == 1:
         value = s.text.op(f"zext i1 {value} to i8")
-    s.text.do(f"store {memory_type(t)} {value}, {s.rules.pointer} {where}, align {t.nbytes}{s.access}")
+    s.text.do(f"store {memory_type(t)} {value}, {s.rules.pointer} {where}, align {t.nbytes}{tags}")
 
 
 def _offset(s: Scope, array: ArrayOperands, place: ir.Element, ty: str) -> str:
@@ -48,7 +53,7 @@ def _offset(s: Scope, array: ArrayOperands, place: ir.Element, ty: str) -> str:
     index = [_index(s, e, ty) for e in place.index]
     if array.type.strides is not None or array.type.strided:
         return _strided(s, array, index, place.component, ty)
-    extents = _extents(array, ty)
+    extents = array.extents if ty == "i32" else array.wide_extents
     offset = "0"
     for k, i in enumerate(index):
         offset = _add(s, _times(s, offset, extents[k], ty), i, ty)
@@ -69,12 +74,6 @@ def _index(s: Scope, e: ir.Expr, ty: str) -> str:
         offset = lower_offset(s, e)
         return offset if not offset.startswith("%") else s.text.op(f"sext i32 {offset} to i64")
     return lower_offset(s, e)
-
-
-def _extents(array: ArrayOperands, ty: str) -> tuple[str, ...]:
-    if array.type.shape is not None:
-        return tuple(map(str, array.type.shape))
-    return array.extents if ty == "i32" else array.wide_extents
 
 
 def _times(s: Scope, a: str, b: str, ty: str) -> str:

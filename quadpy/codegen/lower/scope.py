@@ -40,6 +40,7 @@ class Scope:
     flags     fast-math flags, with a space before
     loops     innermost last: where ``break`` and ``continue`` go
     iteration where ``continue`` goes outside of all loops: the end of the parallel loop's iteration
+    privates  arrays of which this thread has a copy of its own
     access    metadata of loads and stores, with a comma before
     loop_tag  metadata of the parallel loop
     results   of a function; None in a task
@@ -59,6 +60,7 @@ class Scope:
     loops: list[tuple[str, str]] = field(default_factory=list)
     regions: dict[str, str] = field(default_factory=dict)
     iteration: str = ""
+    privates: frozenset[str] = frozenset()
     access: str = ""
     loop_tag: str = ""
     results: tuple[Scalar, ...] | None = None

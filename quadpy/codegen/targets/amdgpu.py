@@ -35,6 +35,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         narrow_offsets=True,
         scope='syncscope("agent") monotonic',
         atomic_tags=("amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"),
+        has_mxcsr=False,
         has_atomic=functools.partial(_has_atomic, amd_arch(spec.arch)),
     )
 

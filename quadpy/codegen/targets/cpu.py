@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from typing import Final
 
 from quadpy.codegen.targets.rules import TargetRules
@@ -26,5 +27,6 @@ CPU: Final = TargetRules(
     narrow_offsets=False,
     scope="monotonic",
     atomic_tags=(),
+    has_mxcsr=platform.machine().lower() in ("x86_64", "amd64"),
     has_atomic=_has_atomic,
 )

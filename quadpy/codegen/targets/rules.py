@@ -21,6 +21,7 @@ class TargetRules:
     narrow_offsets  byte offsets into arrays are 32-bit where the kernel's index type is
     scope           scope and order of an atomic instruction
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
+    has_mxcsr       whether x86's register of floating-point modes is there
     has_atomic      whether a read-modify-write of a type may be left to LLVM; a compare-and-swap loop where not
     """
 
@@ -31,4 +32,5 @@ class TargetRules:
     narrow_offsets: bool
     scope: str
     atomic_tags: tuple[str, ...]
+    has_mxcsr: bool
     has_atomic: Callable[[AtomicOp, Scalar], bool]

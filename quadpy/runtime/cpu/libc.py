@@ -1,6 +1,6 @@
 """The C library functions that machine code may call.  Owns: the list and their addresses.
 
-All of them have exact or correctly rounded results: the same bits with every C library.  Functions such as
+All that compute have exact or correctly rounded results: the same bits with every C library.  Functions such as
 ``sin``, whose last bit is the library's choice, are absent on purpose; kernels have quadpy's own.
 """
 
@@ -16,10 +16,10 @@ __all__ = ["KERNEL_FUNCTIONS", "POOL_FUNCTIONS", "c_address"]
 _ROUNDING: Final = ("floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven")
 _EXACT: Final = (*_ROUNDING, "fma", "fmod", "frexp", "ldexp")
 
-KERNEL_FUNCTIONS: Final = frozenset(
-    ("memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "wcslen", *_EXACT, *(f"{name}f" for name in _EXACT))
-)
-"""What LLVM calls for a plain x86-64, and what it makes of loops that copy, fill or compare."""
+_MEMORY: Final = ("malloc", "free", "memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "wcslen")
+
+KERNEL_FUNCTIONS: Final = frozenset((*_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)))
+"""Memory for private copies, what LLVM makes of loops that copy, fill or compare, what it calls for a plain x86-64."""
 
 POOL_FUNCTIONS: Final = ("clock_gettime", "pthread_create", "pthread_detach", "pthread_sigmask", "syscall")
 

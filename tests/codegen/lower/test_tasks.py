@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
+import platform
 import struct
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 from quadpy import dtypes
 from quadpy.dtypes import f32, f64, i8, i32, i64, u1, u8, u32
 from quadpy.ir.nodes import AtomicOp, Break, CallMany, Continue, Leave, Region, SlotRead, Var
+from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.cpu.orc import assemble
 from quadpy.source import NOWHERE
 
 I, J, K, N, X, ACC = (Var(name, i32) for name in ("i", "j", "k", "n", "x", "acc"))
@@ -267,3 +271,44 @@ def test_long_kernels_return_between_tasks(b):
     assert x[0] == 16_000_000
     assert len(returns) > 1
     assert returns == [*sorted(returns[:-1]), -1]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="sets x86's MXCSR")
+def test_the_callers_floating_point_modes_do_not_matter(b):
+    """A caller that flushes subnormals to zero gets them kept in kernels, and its own modes back."""
+    run = b.Loaded(
+        b.kernel(
+            (b.array("x", f32), b.scalar("h", f32)),
+            b.parallel(b.axis(I, 0, b.extent("x")), b.store(b.at("x", I, t=f32), b.param("h", f32) * 0.5)),
+        )
+    )
+    modes = load_object(assemble(MXCSR_IR))
+    get = ctypes.CFUNCTYPE(ctypes.c_uint32)(modes.address("get_modes"))
+    set_ = ctypes.CFUNCTYPE(None, ctypes.c_uint32)(modes.address("set_modes"))
+    x, before = np.zeros(3, np.float32), get()
+    try:
+        set_(before | 0x8040)
+        run(x, 2.0**-126)
+        during = get()
+    finally:
+        set_(before)
+    assert during & 0x8040 == 0x8040
+    assert x.tolist() == [2.0**-127] * 3
+
+
+MXCSR_IR = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define i32 @get_modes() {
+  %p = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %p)
+  %v = load i32, ptr %p
+  ret i32 %v
+}
+define void @set_modes(i32 %v) {
+  %p = alloca i32
+  store i32 %v, ptr %p
+  call void @llvm.x86.sse.ldmxcsr(ptr %p)
+  ret void
+}
+"""

@@ -1,0 +1,216 @@
+"""Loops over private copies on the CPU, as ``private_plan`` decides.
+
+Owns: ``private_pointers`` and ``lower_merges`` (what the pool calls), ``call_private`` (the entry's side).
+
+The pool hands tasks one pointer besides the arguments: here that of a record in the entry function's frame, with the
+scratch memory, the copies (null where the loop runs on the arrays themselves), the bytes of a copy, the iterations of
+a chunk, the number of copies, and for each array its elements and its place in a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from quadpy.codegen.lower.arguments import Argument
+from quadpy.codegen.lower.atomics import combine, identity, merge_op
+from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.memory import load_at, store_at
+from quadpy.codegen.lower.private_plan import COPY_COST, LINE, MOST_BYTES, MOST_COPIES, PrivatePlan
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.task import task_scope
+from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
+from quadpy.codegen.targets.rules import TargetRules
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+
+__all__ = ["PRIVATE", "call_private", "lower_merges", "private_pointers"]
+
+PRIVATE: Final = ".private"
+_MERGE_GRAIN: Final = 1 << 14
+_SCRATCH, _COPIES, _BYTES, _CHUNK, _COUNT, _ELEMENTS, _OFFSETS = range(7)
+
+Pool = Callable[[str, str, str, str, int], None]
+"""``(function, context, n, chunk, grain)``: write a call of the thread pool."""
+
+
+def _record(plan: PrivatePlan) -> str:
+    table = f"[{len(plan.arrays)} x i64]"
+    return f"{{ ptr, ptr, i64, i64, i64, {table}, {table} }}"
+
+
+def _field(out: FunctionText, plan: PrivatePlan, context: str, field: int, item: int | None = None) -> str:
+    path = f"i32 0, i32 {field}" + ("" if item is None else f", i32 {item}")
+    return out.op(f"getelementptr {_record(plan)}, ptr {context}, {path}")
+
+
+def _read(out: FunctionText, plan: PrivatePlan, field: int, item: int | None = None) -> str:
+    ty = "ptr" if field in (_SCRATCH, _COPIES) else "i64"
+    return out.op(f"load {ty}, ptr {_field(out, plan, '%scratch', field, item)}")
+
+
+# --------------------------------------------------------- what the pool calls
+
+
+def private_pointers(s: Scope, plan: PrivatePlan, loaded: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """In a chunk's function: the scratch memory, and where each array's updates go.
+
+    ``loaded`` are the arrays' own pointers.  A copy is filled with the identity first, by the thread that uses it.
+    """
+    out = s.text
+    scratch, copies = _read(out, plan, _SCRATCH), _read(out, plan, _COPIES)
+    fresh, ready = out.label("fresh"), out.label("ready")
+    none, before = out.op(f"icmp eq ptr {copies}, null"), out.here
+    out.branch(none, ready, fresh)
+    out.start(fresh)
+    number = out.op(f"udiv i64 %begin, {_read(out, plan, _CHUNK)}")
+    base = out.op(f"getelementptr i8, ptr {copies}, i64 {out.op(f'mul i64 {number}, {_read(out, plan, _BYTES)}')}")
+    own = {}
+    for k, (param, op) in enumerate(plan.arrays):
+        own[param.name] = out.op(f"getelementptr i8, ptr {base}, i64 {_read(out, plan, _OFFSETS, k)}")
+        elem = param.type.elem
+        _fill(s, own[param.name], _read(out, plan, _ELEMENTS, k), identity(merge_op(op), elem), elem)
+    after = out.here
+    out.start(ready)
+    chosen = {
+        name: out.op(f"phi ptr [ {loaded[name]}, %{before} ], [ {pointer}, %{after} ]") for name, pointer in own.items()
+    }
+    return scratch, chosen
+
+
+def lower_merges(
+    module: ModuleText,
+    kernel: ir.Kernel,
+    name: str,
+    plan: PrivatePlan,
+    arguments: tuple[Argument, ...],
+    rules: TargetRules,
+) -> None:
+    """For each array, the function that merges the elements [begin, end) of all copies into it, copy by copy."""
+    offsets = {a.slot.param: a.slot.offset for a in arguments if a.slot.part == "pointer"}
+    for k, (param, _) in enumerate(plan.arrays):
+        s = task_scope(module, kernel, rules, (), "%scratch")
+        _merge(s, plan, k, offsets[param.name])
+        head = f"define internal void {symbol(f'{name}.merge{k}')}(ptr %args, ptr %scratch, i64 %begin, i64 %end)"
+        s.text.finish(f"{head} nounwind")
+
+
+def _merge(s: Scope, plan: PrivatePlan, k: int, argument: int) -> None:
+    out, (param, op) = s.text, plan.arrays[k]
+    t = param.type.elem
+    array = out.op(f"load ptr, ptr {out.op(f'getelementptr i8, ptr %args, i64 {argument}')}")
+    first = out.op(f"getelementptr i8, ptr {_read(out, plan, _COPIES)}, i64 {_read(out, plan, _OFFSETS, k)}")
+    nbytes = _read(out, plan, _BYTES)
+
+    def copy(c: str, _following: str) -> None:
+        there = out.op(f"getelementptr i8, ptr {first}, i64 {out.op(f'mul i64 {c}, {nbytes}')}")
+
+        def element(i: str, _following: str) -> None:
+            where = _at(out, array, i, t)
+            merged = combine(s, merge_op(op), load_at(s, where, t), load_at(s, _at(out, there, i, t), t), t)
+            store_at(s, where, merged, t)
+
+        counted(out, "%begin", "%end", element)
+
+    counted(out, "0", _read(out, plan, _COUNT), copy)
+    out.end("ret void")
+
+
+def _fill(s: Scope, table: str, count: str, value: str, t: Scalar) -> None:
+    counted(s.text, "0", count, lambda i, _: store_at(s, _at(s.text, table, i, t), value, t))
+
+
+def _at(out: FunctionText, table: str, k: str, t: Scalar) -> str:
+    return out.op(f"getelementptr {memory_type(t)}, ptr {table}, i64 {k}")
+
+
+# ------------------------------------------------------------- the entry's side
+
+
+def call_private(s: Scope, name: str, plan: PrivatePlan, n: str, grain: int, cost: int, pool: Pool) -> str:
+    """Write the whole loop; the label of the block where it goes on with atomics, if arrays are too big."""
+    out = s.text
+    elements = [_elements(s, plan, k) for k in range(len(plan.arrays))]
+    offsets, nbytes = _placed(s, plan, elements)
+    too_big, small, shared, alone, done = (out.label(x) for x in ("too.big", "small", "copied", "alone", "merged"))
+    out.branch(out.op(f"icmp ugt i64 {nbytes}, {MOST_BYTES}"), too_big, small)
+    out.start(small)
+    copies = _copies(s, elements, n, cost)
+    chunk, count = _chunks(s, n, copies)
+    context = out.alloca(_record(plan))
+    _write(s, plan, context, _SCRATCH, s.scratch)
+    out.do(f"store ptr null, ptr {_field(out, plan, context, _COPIES)}")
+    out.branch(out.op(f"icmp eq i64 {count}, 1"), alone, shared)
+
+    out.start(shared)
+    memory = out.intrinsic("malloc", "ptr", ("i64", out.op(f"mul i64 {count}, {nbytes}")))
+    fits = out.label("fits")
+    out.branch(out.op(f"icmp eq ptr {memory}, null"), alone, fits)
+    out.start(fits)
+    for field, value in ((_COPIES, memory), (_BYTES, nbytes), (_CHUNK, chunk), (_COUNT, count)):
+        _write(s, plan, context, field, value)
+    for k, (many, offset) in enumerate(zip(elements, offsets, strict=True)):
+        _write(s, plan, context, _ELEMENTS, many, k)
+        _write(s, plan, context, _OFFSETS, offset, k)
+    pool(symbol(name + PRIVATE), context, n, chunk, grain)
+    for k, many in enumerate(elements):
+        pool(symbol(f"{name}.merge{k}"), context, many, "0", _MERGE_GRAIN)
+    out.intrinsic("free", "void", ("ptr", memory))
+    out.jump(done)
+
+    out.start(alone)
+    out.do(f"call void {symbol(name + PRIVATE)}(ptr %args, ptr {context}, i64 0, i64 {n})")
+    out.start(done)
+    return too_big
+
+
+def _write(s: Scope, plan: PrivatePlan, context: str, field: int, value: str, item: int | None = None) -> None:
+    ty = "ptr" if field in (_SCRATCH, _COPIES) else "i64"
+    s.text.do(f"store {ty} {value}, ptr {_field(s.text, plan, context, field, item)}")
+
+
+def _elements(s: Scope, plan: PrivatePlan, k: int) -> str:
+    param = plan.arrays[k][0]
+    total = str(param.type.components)
+    for extent in s.arrays[param.name].wide_extents:
+        total = s.text.op(f"mul i64 {total}, {extent}")
+    return total
+
+
+def _placed(s: Scope, plan: PrivatePlan, elements: list[str]) -> tuple[list[str], str]:
+    """Each array's place in a copy, on a cache line of its own, and the size of a copy."""
+    offsets, offset = [], "0"
+    for many, (param, _) in zip(elements, plan.arrays, strict=True):
+        offsets.append(offset)
+        size = s.text.op(f"mul i64 {many}, {param.type.elem.nbytes}")
+        padded = s.text.op(f"and i64 {s.text.op(f'add i64 {size}, {LINE - 1}')}, {-LINE}")
+        offset = s.text.op(f"add i64 {offset}, {padded}")
+    return offsets, offset
+
+
+def _copies(s: Scope, elements: list[str], n: str, cost: int) -> str:
+    """How many copies ``n`` iterations are worth; see ``private_plan``."""
+    out, total = s.text, "1"
+    for many in elements:
+        total = out.op(f"add i64 {total}, {many}")
+    few = out.intrinsic("llvm.umin.i64", "i64", ("i64", n), ("i64", str(1 << 40)))  # the product fits 64 bits
+    work = out.op(f"mul i64 {few}, {min(cost, 1 << 20)}")
+    worth = out.op(f"udiv i64 {work}, {out.op(f'mul i64 {total}, {COPY_COST}')}")
+    capped = out.intrinsic("llvm.umin.i64", "i64", ("i64", worth), ("i64", str(MOST_COPIES)))
+    some = out.intrinsic("llvm.umax.i64", "i64", ("i64", capped), ("i64", "1"))
+    zeros = out.intrinsic("llvm.ctlz.i64", "i64", ("i64", some), ("i1", "true"))
+    return out.op(f"lshr i64 {-(1 << 63)}, {zeros}")
+
+
+def _chunks(s: Scope, n: str, copies: str) -> tuple[str, str]:
+    """Iterations of a chunk, and how many chunks that makes: at most ``copies``."""
+    out = s.text
+    chunk = _rounded_up(out, n, copies)
+    chunk = out.intrinsic("llvm.umax.i64", "i64", ("i64", chunk), ("i64", "1"))
+    count = _rounded_up(out, n, chunk)
+    return chunk, out.intrinsic("llvm.umax.i64", "i64", ("i64", count), ("i64", "1"))
+
+
+def _rounded_up(out: FunctionText, n: str, by: str) -> str:
+    padded = out.op(f"add i64 {n}, {out.op(f'sub i64 {by}, 1')}")
+    return out.op(f"udiv i64 {padded}, {by}")
