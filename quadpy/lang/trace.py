@@ -122,10 +122,10 @@ def trace_kernel(source: FunctionSource, args: Mapping[str, ArgType], options: O
     """
     tracer = Tracer(source, options)
     try:
-        tracer.enter(args)
         body = source.tree.body
         tracer.frame.singles = single_assignment(body)
         with tracer.build.block() as stmts:
+            tracer.enter(args)
             tracer.block(body)
     except CompilationError as error:
         for frame in tracer.frames[1:]:

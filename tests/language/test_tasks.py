@@ -18,8 +18,7 @@ def pipeline(x: A(qp.f64, 1), y: A(qp.f64, 1)) -> qp.f64:
     for i in x:
         y[i] = x[i] * 2.0
     y[1] = y[0] + x[0]
-    last = y[1] + 1.0
-    return last
+    return y[1] + 1.0
 
 
 def test_tasks_run_in_order():

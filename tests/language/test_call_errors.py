@@ -1,0 +1,68 @@
+"""Calls that cannot be: what the messages say, and where they point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+
+
+@pytest.fixture
+def scale(load):
+    return load("""
+        @qp.kernel
+        def scale(x: qp.types.ndarray(dtype=qp.f32, ndim=1), a: qp.i32):
+            for i in x:
+                x[i] *= a
+    """).scale
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "missing a required argument: 'x'"),
+        ((np.zeros(1, np.float32), 1, 2), "too many positional arguments"),
+        ((1.0, 1), "x takes an array, not float"),
+        (([1.0], 1), "list is no array"),
+        ((np.zeros(1, ">f4"), 1), "foreign byte order"),
+        ((np.zeros(1), 1), "x takes elements of f32, not f64"),
+        ((np.zeros((1, 1), np.float32), 1), "x takes 1 dimensions, not 2"),
+        ((np.zeros(1, np.float32), 1.5), "a takes an integer"),
+        ((np.zeros(1, np.float32), 1 << 40), "does not fit i32"),
+        ((np.zeros(1, np.float32), "1"), "a takes a number"),
+    ],
+)
+def test_wrong_arguments_name_the_kernel_and_show_its_line(scale, args, message):
+    with pytest.raises(qp.ArgumentError, match=message) as caught:
+        scale(*args)
+    assert caught.value.message.startswith("scale: ")
+    assert caught.value.span == scale.source.span
+
+
+def test_a_function_of_numpy_is_answered_with_the_builtin(load):
+    kernel = load("""
+        @qp.kernel
+        def wave(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+            for i in x:
+                x[i] = np.sin(x[i])
+    """).wave
+    with pytest.raises(qp.KernelTypeError, match="sin cannot be called inside a kernel") as caught:
+        kernel(np.zeros(1, np.float32))
+    assert caught.value.hint == "there is qp.sin"
+
+
+def test_a_math_function_with_too_many_arguments(load):
+    kernel = load("""
+        @qp.kernel
+        def wave(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+            for i in x:
+                x[i] = qp.sin(x[i], 2)
+    """).wave
+    with pytest.raises(qp.KernelTypeError, match="sin takes 1 argument, not 2"):
+        kernel(np.zeros(1, np.float32))
+
+
+def test_debug_warns_that_nothing_is_checked(init):
+    with pytest.warns(RuntimeWarning, match="checks nothing inside kernels"):
+        init(debug=True)
