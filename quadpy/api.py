@@ -40,8 +40,17 @@ def init(
 ) -> None:
     """Chooses the backend and the defaults of kernels, and loads the compiler.
 
-    ``arch`` is one name or several, of which the first that is there is taken; ``QUADPY_ARCH`` beats it.
-    Kernels are specialised anew; arrays and fields stay what they are.
+    Kernels are specialised anew, and random numbers start again; arrays and fields stay what they are.
+
+    Args:
+        arch: one name or several, of which the first that is there is taken; ``QUADPY_ARCH`` beats it.
+        default_fp: what a Python ``float`` is inside kernels, ``qp.f32`` or ``qp.f64``.
+        default_ip: what a Python ``int`` is inside kernels, ``qp.i32`` or ``qp.i64``.
+        fast_math: permits contraction, reassociation and approximations: results then hold to a tolerance only.
+        debug: is accepted; this version checks nothing inside kernels, and warns.
+        random_seed: where the sequence of ``qp.random`` starts.
+        cpu_max_num_threads: of the CPU backend; all CPUs of the process by default.
+        enable_fallback: take the CPU, with a warning, where no backend that was asked for is there.
 
     Raises:
         NoDeviceError: no backend that was asked for is there, and ``enable_fallback`` is off.
@@ -49,12 +58,17 @@ def init(
     env = settings()
     chosen = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     threads = cpu_max_num_threads or env.num_threads
+    checked = bool(env.debug) if debug is None else debug
+    if checked:
+        warnings.warn(
+            "this version of quadpy checks nothing inside kernels: debug is off", RuntimeWarning, stacklevel=2
+        )
     config = Config(
         arch=chosen,
         default_fp=default_fp or _FP[env.default_fp or 32],
         default_ip=default_ip or _IP[env.default_ip or 32],
         fast_math=bool(env.fast_math) if fast_math is None else fast_math,
-        debug=bool(env.debug) if debug is None else debug,
+        debug=checked,
         random_seed=random_seed,
         num_threads=threads,
     )

@@ -79,20 +79,30 @@ class Settings:
     arch: str | None = _knob(
         None, str, "Backend that `qp.init` takes, whatever its argument: `cpu`, `gpu`, `amdgpu`, …"
     )
-    debug: bool | None = _knob(None, _flag, "Check indices, overflow, casts and `assert` inside kernels.")
+    debug: bool | None = _knob(
+        None,
+        _flag,
+        "Checks inside kernels: of indices, overflow, casts and `assert`. This version has none, and says so.",
+    )
     fast_math: bool | None = _knob(None, _flag, "Permit contraction, reassociation and approximations.")
     default_fp: int | None = _knob(None, _bits, "Bits of a Python `float` inside kernels: 32 or 64.")
     default_ip: int | None = _knob(None, _bits, "Bits of a Python `int` inside kernels: 32 or 64.")
     num_threads: int | None = _knob(None, _count, "Threads of the CPU backend; all available cores by default.")
     allocator: Allocator | None = _knob(
-        None, _one_of("pool", "cache"), "GPU memory from the driver's `pool` or from quadpy's own `cache`."
+        None,
+        _one_of("pool", "cache"),
+        "GPU memory from the driver's `pool` or from quadpy's own `cache`; without effect while nothing runs on GPUs.",
     )
     cache: bool = _knob(True, _flag, "0 turns the kernel cache off.")
     cache_dir: Path | None = _knob(
         None, _path, "Folder of the kernel cache; without it, a folder of quadpy's own under the user's cache folder."
     )
     cache_size: int = _knob(256, _count, "Size limit of the kernel cache in MiB.")
-    log_level: LogLevel = _knob("warning", _one_of("debug", "info", "warning", "error"), "Least level that is logged.")
+    log_level: LogLevel = _knob(
+        "warning",
+        _one_of("debug", "info", "warning", "error"),
+        "Least level that is logged; this version logs nothing.",
+    )
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:

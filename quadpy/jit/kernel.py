@@ -62,29 +62,32 @@ class Kernel:
         key: list[Any] = []
         values: list[Any] = []
         views: list[Any] = []
-        for parameter, given in zip(self._parameters, args, strict=True):
-            if type(parameter) is ScalarParameter:
-                values.append(given)
-            elif type(parameter) is ArrayParameter:
-                view = given if type(given) is NDArray else parameter.view(given)
-                views.append(view)
-                key.append(view.type_key)
-                key.append(view.wide)
-                if not view.writable:
-                    key.append("r")
-                values += view.abi
-            elif type(parameter) is TemplateParameter:
-                key.append(parameter.key(given))
-            else:
-                assert type(parameter) is VectorParameter
-                values += parameter.values(given)
-        plans = self._plans
-        variants = plans.get(tuple(key)) or self._variants(tuple(key), args, views)
-        plan = variants.pick(views)
         try:
-            return plan.run(values)
-        except (struct.error, OverflowError, TypeError):
-            return plan.run(self._checked(args, views))
+            for parameter, given in zip(self._parameters, args, strict=True):
+                if type(parameter) is ScalarParameter:
+                    values.append(given)
+                elif type(parameter) is ArrayParameter:
+                    view = given if type(given) is NDArray else parameter.view(given)
+                    views.append(view)
+                    key.append(view.type_key)
+                    key.append(view.wide)
+                    if not view.writable:
+                        key.append("r")
+                    values += view.abi
+                elif type(parameter) is TemplateParameter:
+                    key.append(parameter.key(given))
+                else:
+                    assert type(parameter) is VectorParameter
+                    values += parameter.values(given)
+            plans = self._plans
+            variants = plans.get(tuple(key)) or self._variants(tuple(key), args, views)
+            plan = variants.pick(views)
+            try:
+                return plan.run(values)
+            except (struct.error, OverflowError, TypeError):
+                return plan.run(self._checked(args, views))
+        except ArgumentError as error:
+            raise self._named(error) from error
 
     def compile(self, target: str = "cpu", /, **arguments: Any) -> CodeObject:
         """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.
@@ -148,19 +151,20 @@ class Kernel:
         """The type of each argument, checked against the annotations."""
         remaining = iter(views)
         types: dict[str, ArgType] = {}
-        try:
-            for parameter, given in zip(self._parameters, args, strict=True):
-                match parameter:
-                    case ArrayParameter(name=name):
-                        view = next(remaining)
-                        types[name] = parameter.arg_type(view.type_key, view.writable)
-                    case TemplateParameter(name=name):
-                        types[name] = parameter.arg_type(given)
-                    case _:
-                        types[parameter.name] = parameter.arg_type()
-        except ArgumentError as error:
-            raise ArgumentError(f"{self.source.name}: {error.message}", self.source.span, hint=error.hint) from error
+        for parameter, given in zip(self._parameters, args, strict=True):
+            match parameter:
+                case ArrayParameter(name=name):
+                    view = next(remaining)
+                    types[name] = parameter.arg_type(view.type_key, view.writable)
+                case TemplateParameter(name=name):
+                    types[name] = parameter.arg_type(given)
+                case _:
+                    types[parameter.name] = parameter.arg_type()
         return types
+
+    def _named(self, error: ArgumentError) -> ArgumentError:
+        """``error`` with this kernel's name and place."""
+        return ArgumentError(f"{self.source.name}: {error.message}", self.source.span, hint=error.hint)
 
     def _options(self, index: Any) -> Options:
         config = self._config or current_config()

@@ -167,7 +167,9 @@ class Calls(Functions):
             self.fail_syntax("a run-time range stands in a for statement only", span)
         if isinstance(fn, FunctionType):
             self.fail_syntax(f"{fn.__name__} is a plain Python function", span, "decorate it with @qp.func")
-        self.fail_type(f"{shape_text(fn)} cannot be called inside a kernel", span)
+        name = getattr(fn, "__name__", "")
+        self.fail_type(f"{name or shape_text(fn)} cannot be called inside a kernel", span,
+                       f"there is qp.{name}" if name in BUILTINS else "")  # fmt: skip
 
     def library_args(self, fn: LibraryFunction, args: list[Value], span: Span) -> tuple[Expr, ...]:
         return tuple(self.convert(a, type, span) for a, (_, type) in zip(args, fn.params, strict=True))

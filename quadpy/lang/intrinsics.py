@@ -25,8 +25,11 @@ _ROUNDING: Final = {"floor": UnOp.FLOOR, "ceil": UnOp.CEIL, "round": UnOp.RINT, 
 
 def _library(name: str) -> Callable[..., Value]:
     """A math function of floats, by component; integers are converted to the default float type first."""
+    arity = 1 if name in UNARY_MATH else 2
 
     def run(t: Functions, span: Span, *args: Value) -> Value:
+        if len(args) != arity:
+            t.fail_type(f"{name} takes {arity} argument{'s' * (arity > 1)}, not {len(args)}", span)
         if any(isinstance(a, (Vec, list, tuple)) for a in args):
             first = next(t.vector(a, span) for a in args if isinstance(a, (Vec, list, tuple)))
             spread = [t.broadcast(a, first, span)[0] for a in args]
