@@ -12,7 +12,7 @@ from typing import Any
 
 from quadpy.dtypes import Scalar, u64
 from quadpy.errors import CompilationError
-from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, ParamRead, Return, ScalarParam, Var
+from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, ParamRead, Return, ScalarParam
 from quadpy.ir.passes import run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
 from quadpy.lang.decorators import annotations_of
@@ -147,7 +147,7 @@ def trace_library(described: LibraryFunction, symbol: str) -> Function:
     """The IR of a function of the math library."""
     source = FunctionSource(described.fn)
     tracer = Tracer(source, Options(), is_library=True)
-    params = tuple(Var(name, type) for name, type in described.params)
+    params = tuple(tracer.build.var(name, type) for name, type in described.params)  # so that no other takes the name
     stored = stored_names(source.tree.body)
     tracer.frame.singles = single_assignment(source.tree.body)
     with tracer.build.block() as stmts:
