@@ -35,7 +35,7 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; the exit status is 0 for success, 1 for a failure, 2 for a wrong command line."""
+    """Run one subcommand; the exit status is 0 for success, 1 for a failure, 2 for a wrong command line or a broken budget."""
     args = _parser().parse_args(argv)
     run = args.run
     try:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib.util
 import re
-import runpy
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from quadpy.cli.loading import load_kernels
 from quadpy.dtypes import BY_NAME
-from quadpy.errors import ArgumentError, KernelNameError, KernelSourceError
+from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, type_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, parameters_of
@@ -25,7 +22,7 @@ from quadpy.lang.dependencies import follow
 from quadpy.runtime.current import current_config, set_config
 from quadpy.target import AMD_ARCHS, TargetSpec, parse_target
 
-__all__ = ["Selected", "add_kernel_arguments", "add_target_arguments", "load_kernels", "select", "targets_of"]
+__all__ = ["Selected", "add_kernel_arguments", "add_target_arguments", "select", "targets_of"]
 
 _ARRAY: Final = re.compile(r"(?P<scalar>[a-z]+\d+)(?P<element>(?:x[1-9]\d?){0,2})\[(?P<ndim>\d{1,2})\]")
 
@@ -86,60 +83,6 @@ def select(args: argparse.Namespace) -> list[Selected]:
                 hint="arrays without dtype or ndim and template() parameters leave something open",
             )
     return selected
-
-
-def load_kernels(text: str) -> dict[str, Kernel]:
-    """The kernels that ``module``, ``module:name``, ``file.py`` or ``file.py:name`` names, by their names.
-
-    The module is imported, a file run as its own module: neither is ``__main__``.
-
-    Raises:
-        KernelSourceError: there is no such module or file.
-        KernelNameError: it has no such kernel.
-    """
-    where, _, name = text.partition(":")
-    namespace = _run_file(Path(where)) if where.endswith(".py") else _import(where)
-    own = {
-        key: value
-        for key, value in namespace.items()
-        if isinstance(value, Kernel) and value.source.fn.__module__ == namespace["__name__"]
-    }
-    found = {name: _attribute(namespace, name)} if name else own
-    kernels = {key: value for key, value in found.items() if isinstance(value, Kernel)}
-    if not kernels:
-        raise KernelNameError(
-            f"{where} has no kernel {name!r}" if name else f"{where} has no kernels",
-            hint=f"its kernels are {', '.join(own)}" if own else "a kernel is a function under @qp.kernel",
-        )
-    return kernels
-
-
-def _run_file(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise KernelSourceError(f"there is no file {path}")
-    sys.path.insert(0, str(path.resolve().parent))  # its neighbours can be imported, as when Python runs it
-    return runpy.run_path(str(path), run_name=path.stem)
-
-
-def _import(module: str) -> Mapping[str, Any]:
-    sys.path.insert(0, "")  # the console script's path lacks the current folder
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ModuleNotFoundError, ValueError):
-        spec = None
-    if spec is None:
-        raise KernelSourceError(
-            f"there is no module {module!r}", hint="write package.module:kernel, or file.py:kernel for a file"
-        )
-    return vars(importlib.import_module(module))
-
-
-def _attribute(namespace: Mapping[str, Any], path: str) -> Any:
-    root, *attributes = path.split(".")
-    value = namespace.get(root)
-    for attribute in attributes:
-        value = getattr(value, attribute, None)
-    return value
 
 
 def _split(option: str) -> tuple[str, str]:

@@ -9,7 +9,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.cli import main
-from quadpy.cli.selection import Selected, add_kernel_arguments, add_target_arguments, load_kernels, select, targets_of
+from quadpy.cli.loading import load_kernels
+from quadpy.cli.selection import Selected, add_kernel_arguments, add_target_arguments, select, targets_of
 from quadpy.runtime.current import current_config
 from quadpy.target import AMD_ARCHS
 
