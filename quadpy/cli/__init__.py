@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol, TextIO
 
 from quadpy._version import __version__
-from quadpy.cli import cache, compile, doctor, inspect, report  # noqa: A004
+from quadpy.cli import cache, compile, demo, doctor, inspect, report  # noqa: A004
 from quadpy.errors import QuadpyError
 
 __all__ = ["main"]
@@ -31,7 +31,7 @@ class Subcommand(Protocol):
     def run(self, args: argparse.Namespace, out: TextIO, /) -> int: ...
 
 
-SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, cache)
+SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, cache, demo)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

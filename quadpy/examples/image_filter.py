@@ -1,0 +1,128 @@
+"""Filters for your own picture: noise removed with edges kept, edges alone, or both together as a cartoon.
+
+``python -m quadpy.examples.image_filter photo.jpg --filter cartoon``; without a picture, a noisy test card is filtered.
+The bilateral filter is that of Tomasi and Manduchi ("Bilateral filtering for gray and color images", ICCV 1998), the
+edges are Sobel's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import quadpy as qp
+from quadpy.examples._common import Floats, Picture, Sink, parser, play, read_picture, run
+
+pixels = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
+luma = (0.299, 0.587, 0.114)  # how bright red, green and blue look (ITU-R BT.601)
+
+
+@qp.kernel
+def bilateral(radius: qp.i32, reach: qp.f32, contrast: qp.f32, source: pixels, out: pixels) -> None:
+    """The mean of a pixel's surroundings, weighted by nearness in place (``reach``) and in colour (``contrast``)."""
+    for i, j in source:
+        here = source[i, j]
+        total, weights = qp.Vector.zero(qp.f32, 3), 0.0
+        for a in range(qp.max(i - radius, 0), qp.min(i + radius + 1, source.shape[0])):
+            for b in range(qp.max(j - radius, 0), qp.min(j + radius + 1, source.shape[1])):
+                away = ((a - i) ** 2 + (b - j) ** 2) / reach**2
+                unlike = (source[a, b] - here).norm_sqr() / contrast**2
+                weight = qp.exp(-0.5 * (away + unlike))
+                total += weight * source[a, b]
+                weights += weight
+        out[i, j] = total / weights
+
+
+@qp.func
+def brightness(source, i, j):
+    """At a pixel; outside of the picture, at the nearest one."""
+    a = qp.min(qp.max(i, 0), source.shape[0] - 1)
+    b = qp.min(qp.max(j, 0), source.shape[1] - 1)
+    return source[a, b].dot(qp.Vector(luma))
+
+
+@qp.kernel
+def sobel(source: pixels, edge: qp.types.ndarray(dtype=qp.f32, ndim=2)) -> None:
+    """How steeply the brightness changes, per pixel."""
+    for i, j in source:
+        down, right = 0.0, 0.0
+        for k in qp.static((-1, 1)):
+            for m, weight in qp.static(((-1, 1.0), (0, 2.0), (1, 1.0))):
+                down += k * weight * brightness(source, i + k, j + m)
+                right += k * weight * brightness(source, i + m, j + k)
+        edge[i, j] = qp.sqrt(down**2 + right**2) / 8.0
+
+
+@qp.kernel
+def ink(levels: qp.f32, strength: qp.f32, edge: qp.types.ndarray(dtype=qp.f32, ndim=2), source: pixels,
+        out: pixels) -> None:  # fmt: skip
+    """Few levels of brightness, with soft steps between, and dark lines where the edges are."""
+    for i, j in source:
+        bright = brightness(source, i, j)
+        scaled = bright * levels
+        step = qp.math.smoothstep(0.35, 0.65, qp.math.fract(scaled))
+        flat = (qp.floor(scaled) + step) / levels
+        line = qp.math.smoothstep(0.5, 1.5, edge[i, j] * strength)
+        out[i, j] = source[i, j] * ((0.4 * bright + 0.6 * flat) / qp.max(bright, 0.001)) * (1.0 - line)
+
+
+class Filter:
+    """A picture, shape (height, width, 3) in [0, 1], and what the filters make of it."""
+
+    def __init__(self, picture: Floats, kind: str) -> None:
+        self.kind, self.now = kind, picture.copy()
+        self._next = np.empty_like(picture)
+
+    def step(self) -> None:
+        """The bilateral filter once."""
+        bilateral(5, 3.0, 0.12, self.now, self._next)
+        self.now, self._next = self._next, self.now
+
+    def draw(self) -> Picture:
+        """The picture as it is now, through the filter's last stage."""
+        edge = np.empty(self.now.shape[:2], np.float32)
+        shown = self.now
+        if self.kind != "smooth":
+            sobel(self.now, edge)
+        if self.kind == "edges":
+            shown = 1 - np.repeat(np.clip(edge * 6, 0, 1)[..., None], 3, axis=2)
+        elif self.kind == "cartoon":
+            shown = np.empty_like(self.now)
+            ink(8.0, 22.0, edge, self.now, shown)
+        return (255 * np.clip(shown, 0, 1) + 0.5).astype(np.uint8)
+
+
+def test_card(width: int) -> Floats:
+    """A sky with a sun over hills, with noise: what a filter should bring out again."""
+    rng = np.random.default_rng(0)
+    height = width * 5 // 8
+    y, x = np.mgrid[0:height, 0:width] / width
+    card = np.stack([0.98 - 0.9 * y, 0.62 - 0.25 * y, 0.45 + 0.4 * y], axis=2)
+    card[(x - 0.68) ** 2 + (y - 0.24) ** 2 < 0.09**2] = [1.0, 0.93, 0.7]
+    for k, colour in enumerate(([0.42, 0.45, 0.62], [0.27, 0.36, 0.42], [0.12, 0.22, 0.2])):
+        ridge = 0.3 + 0.09 * k + 0.05 * np.sin((7 - k) * x * 3 + 2 * k) + 0.018 * np.sin(31 * x + k)
+        card[y > ridge] = colour
+    return np.clip(card + rng.normal(0, 0.06, card.shape), 0, 1).astype(np.float32)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; gives the exit status."""
+    made = parser(__doc__, out="image_filter.png", steps=3, steps_help="passes of the bilateral filter", size=1200,
+                  size_help="the longer side of the picture; larger ones are reduced to it")  # fmt: skip
+    made.add_argument("picture", type=Path, nargs="?", help="any kind that pillow reads; without, a test card")
+    made.add_argument("--filter", choices=("smooth", "edges", "cartoon"), default="cartoon", help="(%(default)s)")
+
+    def body(args: argparse.Namespace, sink: Sink) -> None:
+        source = read_picture(args.picture, args.size) if args.picture else test_card(args.size)
+        work = Filter(source, args.filter)
+        play(args.steps, work.step, work.draw, sink)
+
+    return run(made, argv, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

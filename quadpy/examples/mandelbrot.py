@@ -1,0 +1,83 @@
+"""The Mandelbrot set, coloured by how soon each point escapes, several samples a pixel.
+
+As an animation it zooms from the whole set into its centre.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+import quadpy as qp
+from quadpy.examples._common import Picture, Sink, parser, progress, run
+
+samples = 3  # along each side of a pixel
+frames = 90  # of an animation
+escape = 256.0  # radius; the larger, the smoother the colours
+
+
+@qp.func
+def potential(c_x, c_y, limit):
+    """The step at which c escapes, with a fraction that makes it continuous; negative where it does not."""
+    x, y, n = c_x, c_y, 0
+    while x * x + y * y < escape**2 and n < limit:
+        x, y = x * x - y * y + c_x, 2.0 * x * y + c_y
+        n += 1
+    smooth = qp.f32(n) + 1.0 - qp.log2(qp.log2(qp.f32(x * x + y * y) + 1.0) * 0.5)
+    return smooth if x * x + y * y >= escape**2 else -1.0
+
+
+@qp.func
+def colour(t):
+    """A cosine palette over the logarithm of the potential; black inside the set."""
+    phase = 6.2831853 * (0.45 * qp.log(qp.max(t, 0.0) + 1.0) + qp.Vector([0.62, 0.53, 0.42]))
+    return qp.select(t < 0.0, 0.0, 0.5 - 0.5 * qp.cos(phase))
+
+
+@qp.kernel
+def render(
+    centre_x: qp.f64, centre_y: qp.f64, width: qp.f64, limit: qp.i32,
+    picture: qp.types.ndarray(dtype=qp.types.vector(3, qp.u8), ndim=2),
+) -> None:  # fmt: skip
+    """The part of the plane around the centre that is ``width`` wide; row 0 is the top."""
+    for i, j in picture:
+        pixel = width / picture.shape[1]
+        total = qp.Vector.zero(qp.f32, 3)
+        for di, dj in qp.static(qp.ndrange(samples, samples)):
+            c_x = centre_x + pixel * (j + (dj + 0.5) / samples - 0.5 * picture.shape[1])
+            c_y = centre_y - pixel * (i + (di + 0.5) / samples - 0.5 * picture.shape[0])
+            total += colour(potential(c_x, c_y, limit))
+        picture[i, j] = qp.cast(total * (255.0 / samples**2) + 0.5, qp.u8)
+
+
+def draw(centre: complex, width: float, limit: int, size: int) -> Picture:
+    """A picture ``size`` pixels wide, three quarters of that high."""
+    picture = np.empty((size * 3 // 4, size, 3), np.uint8)
+    render(centre.real, centre.imag, width, limit, picture)
+    return picture
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; gives the exit status."""
+    made = parser(
+        __doc__, out="mandelbrot.png", steps=1000, steps_help="steps after which a point counts as inside",
+        size=960, size_help="width of the picture in pixels",
+    )  # fmt: skip
+    made.add_argument("--centre", type=complex, default=-0.74364388 + 0.13182590j, metavar="C", help="(%(default)s)")
+    made.add_argument("--width", type=float, default=0.008, help="of the part of the plane that is shown (%(default)s)")
+
+    def body(args: argparse.Namespace, sink: Sink) -> None:
+        whole = 4.0
+        count = frames if sink.animated else 1
+        for frame in progress(count):
+            width = whole * (args.width / whole) ** ((frame + 1) / count)
+            sink.add(draw(args.centre, width, args.steps, args.size))
+
+    return run(made, argv, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""Water and jelly by the material point method, after the 88 lines that Taichi's users know.
+
+Particles carry mass, momentum and deformation; a grid that is made anew in each step carries the forces
+(MLS-MPM: Hu et al., "A Moving Least Squares Material Point Method", SIGGRAPH 2018).  Lengths are in units of
+the box, whose lower left corner is (0, 0).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+import quadpy as qp
+from quadpy.examples._common import Floats, Picture, Sink, parser, play, run
+
+n_particles = 8192
+n_grid = 128
+dx = 1 / n_grid
+dt = 2e-4
+substeps = 3  # of time dt in a step that --steps counts
+density = 1.0
+volume = (dx / 2) ** 2  # of a particle: four fill a cell
+mass = volume * density
+gravity = 9.8
+walls = 3  # cells along the walls that nothing enters
+stiffness = 400.0  # of water: how it resists compression
+shear, bulk = 60.0, 120.0  # Lamé's mu and lambda of jelly
+WATER, JELLY = 0, 1
+
+x = qp.Vector.field(2, qp.f32, shape=n_particles)  # position
+v = qp.Vector.field(2, qp.f32, shape=n_particles)  # velocity
+C = qp.Matrix.field(2, 2, qp.f32, shape=n_particles)  # velocity gradient (affine momentum)
+F = qp.Matrix.field(2, 2, qp.f32, shape=n_particles)  # deformation gradient
+material = qp.field(qp.i32, shape=n_particles)
+grid_v = qp.Vector.field(2, qp.f32, shape=(n_grid, n_grid))  # momentum, then velocity
+grid_m = qp.field(qp.f32, shape=(n_grid, n_grid))
+
+
+@qp.func
+def weights(fx):
+    """The quadratic B-spline at the three nodes around a particle, one vector a node."""
+    return [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
+
+
+@qp.func
+def rotation(A):
+    """The rotation nearest to A: its polar decomposition, which has a closed form in two dimensions."""
+    r = qp.Vector([A[0, 0] + A[1, 1], A[1, 0] - A[0, 1]]).normalized()
+    return qp.Matrix([[r[0], -r[1]], [r[1], r[0]]])
+
+
+@qp.func
+def kirchhoff_stress(A, kind):
+    """Of water a pressure; of jelly the fixed corotated model.  The determinant tells how the volume changed."""
+    J = A.determinant()
+    tau = qp.Matrix.identity(qp.f32, 2) * (stiffness * (J - 1.0))
+    if kind == JELLY:
+        tau = 2.0 * shear * (A - rotation(A)) @ A.transpose() + qp.Matrix.identity(qp.f32, 2) * (bulk * (J - 1.0) * J)
+    return tau
+
+
+@qp.kernel
+def p2g() -> None:
+    """Particles to grid: mass and momentum, and what the stress adds to it in this step."""
+    for i, j in grid_m:
+        grid_v[i, j] = [0.0, 0.0]
+        grid_m[i, j] = 0.0
+    for p in x:
+        base = qp.cast(x[p] / dx - 0.5, qp.i32)
+        fx = x[p] / dx - base
+        w = weights(fx)
+        stress = -dt * 4.0 * volume / dx**2 * kirchhoff_stress(F[p], material[p])
+        affine = stress + mass * C[p]
+        for i, j in qp.static(qp.ndrange(3, 3)):
+            offset = qp.Vector([i, j])
+            dpos = (offset - fx) * dx
+            weight = w[i][0] * w[j][1]
+            grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
+            grid_m[base + offset] += weight * mass
+
+
+@qp.kernel
+def update_grid() -> None:
+    """Momentum to velocity, gravity, and walls that let nothing through but let it slide."""
+    for i, j in grid_m:
+        if grid_m[i, j] > 0.0:
+            u = grid_v[i, j] / grid_m[i, j]
+            u[1] -= dt * gravity
+            if i < walls:
+                u[0] = qp.max(u[0], 0.0)
+            if i > n_grid - walls:
+                u[0] = qp.min(u[0], 0.0)
+            if j < walls:
+                u[1] = qp.max(u[1], 0.0)
+            if j > n_grid - walls:
+                u[1] = qp.min(u[1], 0.0)
+            grid_v[i, j] = u
+
+
+@qp.kernel
+def g2p() -> None:
+    """Grid to particles: velocity and its gradient, by which particles move and deform."""
+    for p in x:
+        base = qp.cast(x[p] / dx - 0.5, qp.i32)
+        fx = x[p] / dx - base
+        w = weights(fx)
+        new_v = qp.Vector.zero(qp.f32, 2)
+        new_C = qp.Matrix.zero(qp.f32, 2, 2)
+        for i, j in qp.static(qp.ndrange(3, 3)):
+            offset = qp.Vector([i, j])
+            dpos = (offset - fx) * dx
+            weight = w[i][0] * w[j][1]
+            g_v = grid_v[base + offset]
+            new_v += weight * g_v
+            new_C += 4.0 * weight * g_v.outer_product(dpos) / dx**2
+        v[p] = new_v
+        C[p] = new_C
+        x[p] += dt * new_v
+        if material[p] == WATER:  # it remembers its volume only
+            F[p][0, 0] = F[p][0, 0] * (1.0 + dt * new_C.trace())
+        else:
+            F[p] = (qp.Matrix.identity(qp.f32, 2) + dt * new_C) @ F[p]
+
+
+@qp.kernel
+def splat(
+    radius: qp.f32, fastest: qp.f32, slow_colours: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1),
+    fast_colours: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1),
+    picture: qp.types.ndarray(dtype=qp.types.vector(4, qp.f32), ndim=2),
+) -> None:  # fmt: skip
+    """Adds each particle as a disc with a soft edge: colour times coverage, and coverage."""
+    for p in x:
+        pixel = x[p] * picture.shape[1]
+        speed = qp.min(v[p].norm() / fastest, 1.0)
+        colour = slow_colours[material[p]] * (1.0 - speed) + fast_colours[material[p]] * speed
+        low = qp.cast(qp.floor(pixel - radius), qp.i32)
+        high = qp.cast(qp.floor(pixel + radius), qp.i32) + 1
+        for i, j in qp.ndrange((qp.max(low[0], 0), qp.min(high[0], picture.shape[1])),
+                               (qp.max(low[1], 0), qp.min(high[1], picture.shape[0]))):  # fmt: skip
+            distance = (qp.Vector([i, j]) + 0.5 - pixel).norm()
+            cover = qp.min(qp.max(radius + 0.5 - distance, 0.0), 1.0)
+            picture[picture.shape[0] - 1 - j, i] += cover * qp.Vector([colour[0], colour[1], colour[2], 1.0])
+
+
+def start() -> None:
+    """Water at either side, twice as high on the right, and a block of jelly that falls between."""
+    count = n_particles // 4
+    n = np.arange(count)[:, None]
+    spread = (0.5 + n * [0.7548776662466927, 0.5698402910980532]) % 1  # evenly, on no lattice (Roberts' R2 sequence)
+    rim, area, width = walls * dx, count * volume, 0.2
+    left = rim + spread * [width, area / width]
+    right = [1.0, 0.0] + left * [-1, 1]
+    jelly = [0.36, 0.4] + spread * area**0.5
+    x.from_numpy(np.concatenate([left, right, right + np.array([0, area / width]), jelly]).astype(np.float32))
+    material.from_numpy(np.repeat(np.array([WATER, WATER, WATER, JELLY], np.int32), count))
+    v.fill(0.0)
+    C.fill(0.0)
+    F.from_numpy(np.tile(np.eye(2, dtype=np.float32), (n_particles, 1, 1)))
+
+
+def step() -> None:
+    """What ``--steps`` counts: so many time steps that one sees something move."""
+    for _ in range(substeps):
+        p2g()
+        update_grid()
+        g2p()
+
+
+SLOW: Floats = np.array([[30, 92, 190], [232, 92, 74]], np.float32)
+FAST: Floats = np.array([[200, 238, 250], [255, 176, 96]], np.float32)
+BACKGROUND: Floats = np.array([16, 22, 34], np.float32)
+
+
+def draw(size: int) -> Picture:
+    """The lower part of the box; the faster a particle the lighter: water blue, jelly red."""
+    picture = np.zeros((size * 5 // 8, size, 4), np.float32)
+    splat(0.7 * dx * size, 3.0, SLOW, FAST, picture)
+    cover = picture[..., 3:]
+    colour = picture[..., :3] / np.maximum(cover, 1e-6)
+    return (BACKGROUND + (colour - BACKGROUND) * np.minimum(cover, 1)).astype(np.uint8)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; gives the exit status."""
+    made = parser(
+        __doc__, out="mpm88.png", steps=500, steps_help=f"steps of {substeps * dt:g} s",
+        size=800, size_help="width of the picture in pixels",
+    )  # fmt: skip
+
+    def body(args: argparse.Namespace, sink: Sink) -> None:
+        start()
+        play(args.steps, step, lambda: draw(args.size), sink)
+
+    return run(made, argv, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""Two galaxies that meet: gravity among all pairs of bodies.
+
+The units are such that the constant of gravity is 1.  Steps are of the leapfrog kind (drift, kick, drift), which keeps
+the energy over long times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+import quadpy as qp
+from quadpy.examples._common import Floats, Picture, Sink, count, parser, play, run
+
+softening = 0.03  # length below which gravity grows no further
+dt = 4e-3
+core = 0.9  # of the mass of a galaxy is in its heaviest body
+
+vectors = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1)
+numbers = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+
+@qp.kernel
+def kick(h: qp.f32, x: vectors, v: vectors, m: numbers) -> None:
+    """Velocities after a time h under the gravity of all bodies where they are now."""
+    for i in x:
+        here = x[i]
+        acceleration = qp.Vector.zero(qp.f32, 3)
+        for j in range(x.shape[0]):
+            d = x[j] - here
+            r2 = d.norm_sqr() + softening**2
+            acceleration += d * (m[j] / (r2 * qp.sqrt(r2)))
+        v[i] += h * acceleration
+
+
+@qp.kernel
+def drift(h: qp.f32, x: vectors, v: vectors) -> None:
+    """Positions after a time h without forces."""
+    for i in x:
+        x[i] += h * v[i]
+
+
+@qp.kernel
+def energies(x: vectors, v: vectors, m: numbers, energy: qp.types.ndarray(dtype=qp.f64, ndim=1)) -> None:
+    """Of each body: its kinetic energy and half its potential energy, so that their sum is the total."""
+    for i in x:
+        potential = qp.f64(0.0)
+        for j in range(x.shape[0]):
+            if i != j:
+                potential -= m[j] / qp.sqrt((x[j] - x[i]).norm_sqr() + softening**2)
+        energy[i] = 0.5 * m[i] * (v[i].norm_sqr() + potential)
+
+
+@qp.kernel
+def expose(
+    x: vectors, scale: qp.f32, glow: qp.f32, picture: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
+) -> None:
+    """Adds the light of each body: a spot with a halo; bodies of the second half are warmer in colour."""
+    for i in x:
+        tint = qp.Vector([0.55, 0.75, 1.0]) if i < x.shape[0] // 2 else qp.Vector([1.0, 0.72, 0.45])
+        column = x[i].x * scale + 0.5 * picture.shape[1]
+        row = 0.5 * picture.shape[0] - x[i].y * scale
+        reach = qp.i32(5.0 * glow) + 1
+        for a, b in qp.ndrange((-reach, reach + 1), (-reach, reach + 1)):
+            r, c = qp.cast(qp.floor(row), qp.i32) + a, qp.cast(qp.floor(column), qp.i32) + b
+            if 0 <= r < picture.shape[0] and 0 <= c < picture.shape[1]:
+                distance2 = (r + 0.5 - row) ** 2 + (c + 0.5 - column) ** 2
+                picture[r, c] += tint / (1.0 + distance2 / glow**2) ** 2
+
+
+class Galaxies:
+    """Positions, velocities and masses of the bodies, shape (n, 3), (n, 3) and (n,)."""
+
+    def __init__(self, bodies: int, seed: int = 0) -> None:
+        """Of so many bodies each."""
+        rng = np.random.default_rng(seed)
+        parts = [
+            disc(rng, bodies, [-0.8, -0.45, 0.0], [0.66, 0.0, 0.0], tilt=0.3),
+            disc(rng, bodies, [0.8, 0.45, 0.0], [-0.66, 0.0, 0.0], tilt=-0.7),
+        ]
+        self.x, self.v, self.m = (np.concatenate(column).astype(np.float32) for column in zip(*parts, strict=True))
+        self.v -= (self.m[:, None] * self.v).sum(0) / self.m.sum()
+
+    def step(self) -> None:
+        """A time dt on."""
+        drift(dt / 2, self.x, self.v)
+        kick(dt, self.x, self.v, self.m)
+        drift(dt / 2, self.x, self.v)
+
+    def energy(self) -> float:
+        """Kinetic and potential energy, which a step keeps up to its error of second order."""
+        each = np.empty(len(self.x))
+        energies(self.x, self.v, self.m, each)
+        return float(each.sum())
+
+    def draw(self, size: int) -> Picture:
+        """Seen from above, as a photograph of some exposure."""
+        light: Floats = np.zeros((size * 5 // 8, size, 3), np.float32)
+        expose(self.x, size / 3.6, size / 1000, light)
+        exposed = 1 - np.exp(-0.9 * light * (8192 / len(self.x)))
+        shown: Picture = (255 * exposed**0.7).astype(np.uint8)
+        return shown
+
+
+def disc(
+    rng: np.random.Generator, n: int, centre: Sequence[float], velocity: Sequence[float], *, tilt: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Bodies on circles around a heavy one, in a plane that is tilted (radians) about the x axis; the mass is 1."""
+    m = np.full(n, (1 - core) / max(n - 1, 1))
+    m[0] = 1 if n == 1 else core
+    spread = rng.random(n)
+    radius = 0.06 + 0.44 * spread**0.7
+    angle = rng.random(n) * 2 * np.pi
+    inside = core + (1 - core) * spread
+    speed = np.sqrt(inside * radius**2 / (radius**2 + softening**2) ** 1.5)
+    radius[0] = speed[0] = 0
+    height = rng.normal(0, 0.01, n)
+    height[0] = 0
+    x = np.stack([radius * np.cos(angle), radius * np.sin(angle), height], axis=1)
+    v = np.stack([-speed * np.sin(angle), speed * np.cos(angle), np.zeros(n)], axis=1)
+    c, s = np.cos(tilt), np.sin(tilt)
+    turn = np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+    return x @ turn.T + centre, v @ turn.T + velocity, m
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; gives the exit status."""
+    made = parser(__doc__, out="nbody.png", steps=340, steps_help=f"steps of time {dt}", size=960,
+                  size_help="width of the picture in pixels")  # fmt: skip
+    made.add_argument("--bodies", type=count, default=4096, metavar="N", help="in each galaxy (%(default)s)")
+
+    def body(args: argparse.Namespace, sink: Sink) -> None:
+        galaxies = Galaxies(args.bodies)
+        play(args.steps, galaxies.step, lambda: galaxies.draw(args.size), sink)
+
+    return run(made, argv, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
