@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quadpy.codegen.lower.cpu_entry import lower_cpu_entry
 from quadpy.codegen.lower.cpu_tasks import lower_cpu_task
 from quadpy.codegen.lower.functions import lower_functions
@@ -10,6 +12,7 @@ from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.targets.amdgpu import amdgpu_rules
 from quadpy.codegen.targets.cpu import CPU
 from quadpy.ir import nodes as ir
+from quadpy.ir.passes.flatten import flatten_branches
 from quadpy.target import TargetSpec, amd_arch
 
 __all__ = ["lower_for_amdgpu", "lower_for_cpu"]
@@ -18,6 +21,7 @@ __all__ = ["lower_for_amdgpu", "lower_for_cpu"]
 def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
     """The module of ``kernel``; ``header`` holds data layout and triple."""
     module = ModuleText()
+    kernel = replace(kernel, functions=tuple(flatten_branches(function) for function in kernel.functions))
     lower_functions(module, kernel, CPU)
     for number in range(len(kernel.tasks)):
         lower_cpu_task(module, kernel, number, CPU)
