@@ -10,7 +10,10 @@ __all__ = ["NOWHERE", "Span"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of one file: lines from 1, columns from 0, ``end_col`` exclusive, on the first line."""
+    """A range of one file: lines from 1, columns from 0, ``end_col`` exclusive, on the first line.
+
+    One without columns means its line, and is shown at the first character that is no space.
+    """
 
     file: str
     line: int
@@ -25,8 +28,9 @@ class Span:
         text = linecache.getline(self.file, self.line).rstrip("\n")
         if not text:
             return ""
-        width = max(1, min(self.end_col, len(text)) - self.col)
-        return f"    {text}\n    {' ' * self.col}{'^' * width}"
+        col = self.col or len(text) - len(text.lstrip())
+        width = max(1, min(self.end_col, len(text)) - col)
+        return f"    {text}\n    {' ' * col}{'^' * width}"
 
 
 NOWHERE = Span("<quadpy>", 0)

@@ -77,8 +77,7 @@ class CpuPlan:
         return self._result(scratch) if self._results else None
 
     def _result(self, scratch: Any) -> Any:
-        numbers = iter([_read(scratch, k, type) for k, type in enumerate(self._results)])
-        return _shaped(self._outline, numbers, self._results[0])
+        return _shaped(self._outline, ((_read(scratch, k, type), type) for k, type in enumerate(self._results)))
 
 
 def _read(scratch: Any, slot: int, type: Scalar) -> Any:
@@ -86,10 +85,11 @@ def _read(scratch: Any, slot: int, type: Scalar) -> Any:
     return decode(np.frombuffer(scratch, STORAGE[type], 1, 8 * slot), type)[0].item()
 
 
-def _shaped(outline: Any, numbers: Iterator[Any], type: Scalar) -> Any:
-    """Numbers in the shape that the kernel returned: a number, a vector or matrix, or a tuple of them."""
+def _shaped(outline: Any, numbers: Iterator[tuple[Any, Scalar]]) -> Any:
+    """Numbers, each with its type, in the shape that the kernel returned: one, a vector or matrix, a tuple of them."""
     if outline == "scalar":
-        return next(numbers)
+        return next(numbers)[0]
     if isinstance(outline, list):
-        return tuple(_shaped(part, numbers, type) for part in outline)
-    return wrap(np.array(list(itertools.islice(numbers, math.prod(outline)))).reshape(outline), type)
+        return tuple(_shaped(part, numbers) for part in outline)
+    flat, types = zip(*itertools.islice(numbers, math.prod(outline)), strict=True)
+    return wrap(np.array(flat).reshape(outline), types[0])

@@ -66,3 +66,15 @@ def test_a_math_function_with_too_many_arguments(load):
 def test_debug_warns_that_nothing_is_checked(init):
     with pytest.warns(RuntimeWarning, match="checks nothing inside kernels"):
         init(debug=True)
+
+
+def test_the_caret_stands_below_an_indented_decorator(load):
+    method = load("""
+        class Solver:
+            @qp.kernel
+            def run(self):
+                pass
+    """).Solver.run
+    with pytest.raises(qp.KernelTypeError, match="'self' has no annotation") as caught:
+        method(1)
+    assert caught.value.span.excerpt().splitlines() == ["        @qp.kernel", "        ^"]
