@@ -1,0 +1,52 @@
+"""The kernels that pages show with what becomes of them, so that neither goes out of date."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+
+import quadpy as qp
+from quadpy.codegen.report import format_reports, report_tasks
+from quadpy.ir.printer import print_ir
+from quadpy.jit.offline import compile_with_asm, trace_for
+from quadpy.target import parse_target
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+
+@qp.kernel
+def saxpy(a: qp.f32, x: F32, y: F32):
+    for i in x:
+        y[i] = a * x[i] + y[i]
+
+
+@qp.kernel
+def mean(x: F32) -> qp.f32:
+    total = 0.0
+    for i in x:
+        total += x[i]
+    return total / x.shape[0]
+
+
+KERNELS = {"saxpy": saxpy, "mean": mean}
+
+
+def print_source_of(name: str) -> str:
+    lines = inspect.getsource(KERNELS[name].source.fn)
+    return _fenced("py", textwrap.dedent(lines))
+
+
+def print_ir_of(name: str) -> str:
+    return _fenced("text", print_ir(trace_for(KERNELS[name], {}).kernel))
+
+
+def print_report_of(name: str) -> str:
+    reports = []
+    for target in map(parse_target, ("gfx942", "gfx1100")):
+        code = compile_with_asm(KERNELS[name], target, {})
+        reports += report_tasks(code.image, code.asm, target)
+    return _fenced("text", format_reports(reports))
+
+
+def _fenced(language: str, text: str) -> str:
+    return f"```{language}\n{text.rstrip()}\n```"

@@ -1,0 +1,122 @@
+"""Tables of the reference, printed from the tables that the code itself uses."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import quadpy.math
+from quadpy import cli, errors, settings
+from quadpy.dtypes import SCALARS, Scalar, promote
+from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.decorators import Func
+from quadpy.runtime.storage import STORAGE
+from quadpy.target import AMD_ARCHS
+
+_GROUPS = {
+    "Functions of one number": "sin",
+    "Signs and bits": "abs",
+    "Functions of two numbers": "atan2",
+    "Integers as C has them": "raw_div",
+    "Selection and conversion": "fma",
+    "Atomics": "atomic_add",
+    "Random numbers": "random",
+    "Loops and compile time": "ndrange",
+}
+"""Each group begins with the builtin named here, and ends before the next."""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(str(cell).replace('|', '&#124;') for cell in line)} |" for line in lines)
+
+
+def _code(text: str) -> str:
+    """Docstrings mark code with two backticks, pages with one."""
+    return " ".join(text.replace("``", "`").split())
+
+
+def print_settings() -> str:
+    rows = [
+        (f"`{settings.variable(knob.name)}`", _default(knob.default), knob.metadata["doc"])
+        for knob in dataclasses.fields(settings.Settings)
+    ]
+    return _table(("variable", "default", "meaning"), rows)
+
+
+def _default(value: object) -> str:
+    return "" if value is None else f"`{int(value)}`" if isinstance(value, bool) else f"`{value}`"
+
+
+def print_errors() -> str:
+    rows = []
+    for name in errors.__all__:
+        error = getattr(errors, name)
+        bases = ", ".join(f"`{base.__name__}`" for base in error.__bases__)
+        rows.append((f"`{name}`", bases, _code(inspect.getdoc(error) or "")))
+    return _table(("error", "is a", "raised for"), rows)
+
+
+def print_commands() -> str:
+    parts = []
+    for command in cli.SUBCOMMANDS:
+        parser = argparse.ArgumentParser(
+            prog=f"quadpy {command.NAME}",
+            formatter_class=lambda prog: argparse.HelpFormatter(prog, width=100),
+        )
+        command.add_arguments(parser)
+        parts.append(f"## quadpy {command.NAME}\n\n{inspect.getdoc(command)}\n\n```text\n{parser.format_help()}```\n")
+    return "\n".join(parts)
+
+
+def print_builtins() -> str:
+    names = list(BUILTINS)
+    starts = [*(names.index(first) for first in _GROUPS.values()), len(names)]
+    parts = []
+    for title, (start, end) in zip(_GROUPS, pairwise(starts), strict=True):
+        rows = [(f"`qp.{name}`", _code(BUILTINS[name].__doc__ or "")) for name in names[start:end]]
+        parts.append(f"## {title}\n\n{_table(('name', 'meaning'), rows)}\n")
+    return "\n".join(parts)
+
+
+def print_glsl() -> str:
+    rows = []
+    for name in quadpy.math.__all__:
+        value = getattr(quadpy.math, name)
+        if isinstance(value, Func):
+            parameters = ", ".join(inspect.signature(value.source.fn).parameters)
+            rows.append((f"`qp.math.{name}({parameters})`", _code(inspect.getdoc(value) or "")))
+    return _table(("name", "meaning"), rows)
+
+
+def print_scalars() -> str:
+    kinds = {"bool": "true or false", "int": "signed integer", "uint": "unsigned integer", "float": "floating point"}
+    rows = [(f"`qp.{s}`", kinds[s.kind], s.bits, s.nbytes, f"`{STORAGE[s]}`") for s in SCALARS]
+    return _table(("type", "kind", "bits", "bytes in an array", "NumPy's dtype"), rows)
+
+
+def print_promotion() -> str:
+    def row(a: Scalar) -> list[str]:
+        return [f"**{a}**", *(promote(a, b).name for b in SCALARS)]
+
+    return _table(("", *map(str, SCALARS)), map(row, SCALARS))
+
+
+def print_targets() -> str:
+    rows = [
+        (
+            f"`{arch.name}`",
+            arch.series,
+            " or ".join(map(str, arch.wave_sizes)),
+            arch.vgprs,
+            arch.max_waves,
+            arch.lds_bytes >> 10,
+            arch.code_object // 100,
+        )
+        for arch in AMD_ARCHS.values()
+    ]
+    head = ("target", "generation", "threads in a wave", "VGPRs of a SIMD", "waves of a SIMD", "LDS of a block, KiB", "code object version")  # fmt: skip
+    return _table(head, rows)
