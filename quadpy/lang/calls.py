@@ -128,7 +128,7 @@ class Calls(Functions):
         """``qp.Vector([…])``, ``qp.Matrix.rows([…])`` and calls of vector types; None for all else."""
         dtype = kwargs.get("dt", kwargs.get("dtype"))
         kind = getattr(fn, "__quadpy_constructor__", None)
-        if kind is None:
+        if kind is None or (kind == "type" and isinstance(fn, type)):  # qp.types.vector itself makes a type
             return None
         if kind == "type":  # a vector or matrix type: its shape and scalar are given
             flat = self.flatten(args[0] if len(args) == 1 else args, span)

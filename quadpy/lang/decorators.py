@@ -10,9 +10,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from quadpy.errors import KernelSyntaxError
+from quadpy.errors import KernelNameError, KernelSyntaxError
 from quadpy.lang.dependencies import text_digest
 from quadpy.lang.source import FunctionSource
+from quadpy.source import Span
 
 __all__ = ["Func", "Template", "annotations_of", "func", "signature_of", "template"]
 
@@ -61,12 +62,24 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
 
 
 def annotations_of(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of ``fn`` as objects, where they were written as text too."""
+    """The annotations of ``fn`` as objects, where they were written as text too.
+
+    Raises:
+        KernelNameError: text that names what neither the module nor a closure of ``fn`` has.
+    """
     found: dict[str, Any] = {}
     for name, value in fn.__annotations__.items():
-        if isinstance(value, str):
-            code = fn.__code__
-            cells = dict(zip(code.co_freevars, (c.cell_contents for c in fn.__closure__ or ()), strict=False))
-            value = eval(value, fn.__globals__, cells)  # noqa: S307  (the user's own annotation)
-        found[name] = value
+        found[name] = _evaluated(value, fn) if isinstance(value, str) else value
     return found
+
+
+def _evaluated(text: str, fn: Callable[..., Any]) -> Any:
+    code = fn.__code__
+    cells = dict(zip(code.co_freevars, (c.cell_contents for c in fn.__closure__ or ()), strict=False))
+    try:
+        return eval(text, fn.__globals__, cells)  # noqa: S307  (the user's own annotation)
+    except NameError as error:
+        raise KernelNameError(
+            f"the annotation {text!r} of {fn.__name__} cannot be read: {error}", Span(code.co_filename, code.co_firstlineno),
+            hint="annotations of a module with `from __future__ import annotations` name what the module itself has",
+        ) from None  # fmt: skip

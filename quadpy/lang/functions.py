@@ -10,27 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
-from quadpy.errors import KernelSyntaxError
-from quadpy.ir.nodes import (
-    Binary,
-    BinOp,
-    Block,
-    Call,
-    CallMany,
-    Cast,
-    Expr,
-    Function,
-    Leave,
-    ParamRead,
-    Region,
-    Return,
-    VarRead,
-)  # fmt: skip
+from quadpy.errors import CompilationError, KernelSyntaxError
+from quadpy.ir.nodes import Binary, BinOp, Call, CallMany, Cast, Expr, Function, ParamRead, VarRead
 from quadpy.lang.decorators import Func, annotations_of, signature_of
-from quadpy.lang.expressions import Expressions
 from quadpy.lang.library import library_function, required
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import literal
+from quadpy.lang.returns import Returns
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.state import Frame, MutableVar
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
@@ -39,7 +25,7 @@ from quadpy.source import Span
 __all__ = ["Functions"]
 
 
-class Functions(Expressions):
+class Functions(Returns):
     """Calls of functions whose text the compiler reads."""
 
     def inline(self, func: Func, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
@@ -57,21 +43,14 @@ class Functions(Expressions):
         try:
             self.enter_parameters(bound, stored_names(tree.body), span)
             with self.build.block() as stmts:
-                self.block(tree.body)
+                ends = self.block(tree.body)
+        except CompilationError as error:
+            if hasattr(error, "add_note"):  # from Python 3.11 on
+                error.add_note(f"in {source.name}, called at {span}")
+            raise
         finally:
             self.frames.pop()
-        return self.leave(frame, stmts, span)
-
-    def leave(self, frame: Frame, stmts: list[Any], span: Span) -> Value:
-        """Emits the traced body and gives what it returned."""
-        if frame.leaves:
-            self.build.emit(Region(frame.label, Block(tuple(stmts), span=span), span=span))
-        else:
-            self.build.splice(stmts)
-        if not frame.results:
-            return frame.returned
-        reads = tuple(VarRead(var, span=span) for var in frame.results)
-        return _rebuild(frame.result_shape, iter(reads))
+        return self.leave(frame, stmts, span, ends=ends)
 
     def bind_arguments(
         self, source: FunctionSource, args: list[Value], kwargs: dict[str, Value], span: Span
@@ -119,47 +98,6 @@ class Functions(Expressions):
 
     def assign_target(self, target: ast.expr, value: Value, span: Span) -> None:
         raise NotImplementedError
-
-    def return_value(self, value: Value, span: Span) -> None:
-        """``return value`` in an inlined function."""
-        frame = self.frame
-        if self.is_library and len(self.frames) == 1:
-            self.build.emit(Return(tuple(self.flatten(value, span)), span=span))
-            frame.returned = value
-            return
-        if frame.runtime_depth == 0 and not frame.leaves and not frame.results:
-            frame.returned, frame.has_returned = self.freeze_all(value), True
-            return
-        flat = self.flatten(value, span)
-        if not frame.results:
-            frame.result_shape = _outline(value)
-            frame.results = [self.build.var("result", e.type, mutable=True) for e in flat]
-        if len(flat) != len(frame.results) or _outline(value) != frame.result_shape:
-            self.fail_type("the returns of a function give values of one shape", span)
-        for var, item in zip(frame.results, [self.build.freeze(e) for e in flat], strict=True):
-            self.build.assign(var, self.cast(item, var.type, span), span)
-        if frame.runtime_depth:
-            frame.leaves += 1
-            if frame.leaves == 1:
-                frame.label = self.build.var(frame.label, u1).name
-            self.build.emit(Leave(frame.label, span=span))
-
-    def freeze_all(self, value: Value) -> Value:
-        if isinstance(value, (tuple, list)):
-            return type(value)(self.freeze_all(v) for v in value)
-        if isinstance(value, Vec):
-            return Vec(value.shape, tuple(self.build.freeze(e) for e in value.elems))
-        return self.build.freeze(value) if is_runtime(value) else value
-
-    def flatten(self, value: Value, span: Span) -> list[Expr]:
-        """The scalars of a number, vector, or tuple of them."""
-        if value is None:
-            return []
-        if isinstance(value, (tuple, list)):
-            return [e for item in value for e in self.flatten(item, span)]
-        if isinstance(value, Vec):
-            return list(value.elems)
-        return [self.scalar(value, span)]
 
     def library(self, name: str, args: tuple[Expr, ...], span: Span) -> Value:
         """A function of the math library, for operands of one float type; 16-bit floats go through f32."""
@@ -227,21 +165,3 @@ class Functions(Expressions):
         if type == u1:
             return self.cast(Binary(BinOp.AND, words[0], literal(1, u32, span), u32, span=span), u1, span)
         return self.bit_cast(words[0], type, span) if type.bits == 32 else self.cast(words[0], type, span)
-
-
-def _outline(value: Value) -> Any:
-    """The shape of a returned value: None for a scalar, a Vec's shape, a list for a tuple."""
-    if isinstance(value, (tuple, list)):
-        return [_outline(item) for item in value]
-    return value.shape if isinstance(value, Vec) else None
-
-
-def _rebuild(outline: Any, scalars: Any) -> Value:
-    if isinstance(outline, list):
-        return tuple(_rebuild(item, scalars) for item in outline)
-    if outline is None:
-        return next(scalars)
-    count = 1
-    for extent in outline:
-        count *= extent
-    return Vec(outline, tuple(next(scalars) for _ in range(count)))

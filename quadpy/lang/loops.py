@@ -207,7 +207,7 @@ class Loops(Statements):
         frame.env = {**before, **kept}
 
     @staticmethod
-    def leaves_loop(node: ast.For) -> bool:
+    def leaves_loop(node: ast.For | ast.While) -> bool:
         """True where a ``break`` belongs to this loop."""
         stack: list[ast.AST] = list(node.body)
         while stack:
@@ -236,7 +236,8 @@ class Loops(Statements):
             frame.loops.pop()
         return False
 
-    def stmt_While(self, node: ast.While) -> None:
+    def stmt_While(self, node: ast.While) -> bool:
+        """True where the loop is endless, and only a return leaves it."""
         if node.orelse:
             self.fail_syntax("a loop has no else in the kernel language", self.span(node))
         span, frame = self.span(node), self.frame
@@ -245,7 +246,8 @@ class Loops(Statements):
         frame.loops.append("runtime")
         try:
             with self.build.block() as head:
-                cond = self.truth(self.expr(node.test), span)
+                test = self.expr(node.test)
+                cond = self.truth(test, span)
             with self.build.block() as body:
                 self.block(node.body)
         finally:
@@ -253,6 +255,7 @@ class Loops(Statements):
             frame.loops.pop()
         self.forget(before)
         self.build.emit(While(Block(tuple(head), span=span), cond, Block(tuple(body), span=span), span=span))
+        return not is_runtime(test) and bool(test) and not self.leaves_loop(node)
 
 
 class _Range:

@@ -43,10 +43,9 @@ class Frame:
     loops: list[str] = field(default_factory=list)
     label: str = ""
     leaves: int = 0
-    results: list[Var] = field(default_factory=list)
-    result_shape: Any = None
+    results: list[list[Var]] = field(default_factory=list)
+    outline: Any = None
     returned: Any = None
-    has_returned: bool = False
 
 
 class State:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from quadpy.dtypes import Scalar, u64
-from quadpy.errors import CompilationError
 from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, ParamRead, Return, ScalarParam
 from quadpy.ir.passes import run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
@@ -121,16 +120,11 @@ def trace_kernel(source: FunctionSource, args: Mapping[str, ArgType], options: O
         CompilationError: with the line of the kernel that is at fault.
     """
     tracer = Tracer(source, options)
-    try:
-        body = source.tree.body
-        tracer.frame.singles = single_assignment(body)
-        with tracer.build.block() as stmts:
-            tracer.enter(args)
-            tracer.block(body)
-    except CompilationError as error:
-        for frame in tracer.frames[1:]:
-            error.add_note(f"inlined into {source.name} ({frame.source.span})") if hasattr(error, "add_note") else None
-        raise
+    body = source.tree.body
+    tracer.frame.singles = single_assignment(body)
+    with tracer.build.block() as stmts:
+        tracer.enter(args)
+        tracer.block(body)
     if tracer.uses_random:
         tracer.params += [ScalarParam(n, u64, span=source.span) for n in ("$seed", "$launch")]
     kernel = Kernel(

@@ -186,11 +186,10 @@ def test_a_variable_lives_in_its_function():
 @qp.kernel
 def reassigned_index(out: A(qp.i32, 1)):
     for _ in range(1):
-        n = 0
         for i in range(4):
+            at = i
             i += 10
-            out[n] = i
-            n += 1
+            out[at] = i
 
 
 def test_assigning_the_index_does_not_change_the_loop():
