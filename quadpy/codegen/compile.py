@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.emit import AMDGPU_LAYOUT, AMDGPU_TRIPLE, compile_amdgpu
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
-from quadpy.codegen.lower.gpu_tasks import block_dim_of, strides_grid
+from quadpy.codegen.lower.gpu_kernel import scratch_slots
+from quadpy.codegen.lower.gpu_tasks import launches_of
 from quadpy.codegen.lower.kernel import lower_for_amdgpu, lower_for_cpu
 from quadpy.codegen.lower.task import task_name
 from quadpy.errors import CodegenError
@@ -45,24 +48,23 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
         image=image,
         entry=kernel.name if spec.family == "cpu" else "",
         layout=layout_of(kernel),
-        tasks=tuple(_task_info(kernel, number, spec) for number in range(len(kernel.tasks))),
+        tasks=tuple(info for number in range(len(kernel.tasks)) for info in _task_infos(kernel, number, spec)),
         results=tuple(t.name for t in kernel.results),
-        slots=kernel.slots,
+        slots=kernel.slots if spec.family == "cpu" else scratch_slots(kernel),
         asm=asm,
     )
 
 
-def _task_info(kernel: ir.Kernel, number: int, spec: TargetSpec) -> TaskInfo:
-    task, on_gpu = kernel.tasks[number], spec.family != "cpu"
+def _task_infos(kernel: ir.Kernel, number: int, spec: TargetSpec) -> Iterator[TaskInfo]:
+    task = kernel.tasks[number]
     axes = task.axes if isinstance(task, ir.ParallelTask) else ()
-    return TaskInfo(
-        symbol=task_name(kernel, number),
-        parallel=bool(axes),
-        block_dim=block_dim_of(task) if on_gpu else 0,
-        count=" * ".join(map(_count, axes)),
-        effects=print_effects(effects_of(task)),
-        grid_stride=on_gpu and strides_grid(task, kernel),
-    )
+    count, effects = " * ".join(map(_count, axes)), print_effects(effects_of(task))
+    if spec.family == "cpu":
+        yield TaskInfo(task_name(kernel, number), bool(axes), 0, count, effects)
+        return
+    for launch in launches_of(kernel, number):
+        counted = count if launch.parallel else ""
+        yield TaskInfo(launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride)
 
 
 def _count(axis: ir.Axis) -> str:

@@ -1,4 +1,4 @@
-"""The rules that every kernel handed to code generation keeps.  Owns: ``verify``.
+"""The rules that every kernel handed to code generation keeps.  Owns: ``verify``, which operators take which types.
 
 A broken rule is a defect of quadpy, not of the user's program; found here it is an exception with a place,
 found by LLVM it could be the end of the process.  Imports: ``ir`` and leaves only.
@@ -13,7 +13,7 @@ from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled
 
-__all__ = ["INTRINSICS", "verify"]
+__all__ = ["INTRINSICS", "binary_takes", "unary_takes", "verify"]
 
 _BITWISE: Final = {ir.BinOp.AND, ir.BinOp.OR, ir.BinOp.XOR}
 _INTEGER: Final = {
@@ -227,11 +227,11 @@ class _Verifier:
                 self.check(self.in_axes and 0 <= number < self.kernel.slots, e, "outside of axes, or no such slot")
             case ir.Unary(op=op, operand=x, type=t):
                 self.expect(x, t, e)
-                self.check(_unary_takes(op, t), e, f"{op.value} of {t}")
+                self.check(unary_takes(op, t), e, f"{op.value} of {t}")
             case ir.Binary(op=op, lhs=lhs, rhs=rhs, type=t):
                 self.expect(lhs, t, e)
                 self.expect(rhs, t, e)
-                self.check(_binary_takes(op, t), e, f"{op.value} of {t}")
+                self.check(binary_takes(op, t), e, f"{op.value} of {t}")
             case ir.Compare(lhs=lhs, rhs=rhs, type=t):
                 self.expect(rhs, self.expr(lhs), e)
                 self.check(t == u1, e, f"gives {t}")
@@ -274,13 +274,15 @@ class _Verifier:
         return function.results
 
 
-def _unary_takes(op: ir.UnOp, t: Scalar) -> bool:
+def unary_takes(op: ir.UnOp, t: Scalar) -> bool:
+    """Whether ``op`` is defined on ``t``."""
     if op in _ROUNDING:
         return t.is_float
     return t.is_integral if op is ir.UnOp.NOT else t != u1
 
 
-def _binary_takes(op: ir.BinOp, t: Scalar) -> bool:
+def binary_takes(op: ir.BinOp, t: Scalar) -> bool:
+    """Whether ``op`` is defined on ``t``."""
     if t == u1 or op in _BITWISE:
         return op in _BITWISE and t.is_integral
     if op is ir.BinOp.DIV:

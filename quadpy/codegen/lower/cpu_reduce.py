@@ -15,11 +15,12 @@ from collections.abc import Callable
 from typing import Final
 
 from quadpy.codegen.lower.atomics import combine, identity, merge_op
+from quadpy.codegen.lower.chunks import chunks_of
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.memory import load, store
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
-from quadpy.codegen.reduction import LANES, chunk_shift
+from quadpy.codegen.reduction import LANES
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
@@ -130,10 +131,8 @@ def chunk_cell(out: FunctionText) -> tuple[str, str, str]:
 def call_chunks(s: Scope, task: ir.ParallelTask, n: str, run: Callable[[str, str], None]) -> None:
     """Write the whole loop for ``n`` > 0: ``run(context, chunk size)`` has all chunks done."""
     out = s.text
-    shift = out.op(f"add i64 {_shift(s, n)}, {LANES.bit_length() - 1}")
+    shift, count = chunks_of(out, n)
     size = out.op(f"shl i64 1, {shift}")
-    padded = out.op(f"add i64 {n}, {out.op(f'sub i64 {size}, 1')}")
-    count = out.op(f"lshr i64 {padded}, {shift}")
     row = out.op(f"shl i64 {count}, 3")
     stack = out.intrinsic("llvm.stacksave.p0", "ptr")
     table = out.op(f"alloca i64, i64 {out.op(f'mul i64 {count}, {len(task.reductions)}')}, align 64")
@@ -146,17 +145,6 @@ def call_chunks(s: Scope, task: ir.ParallelTask, n: str, run: Callable[[str, str
         total = _merge_chunks(s, first, count, r)
         store(s, r.place, combine(s, r.op, load(s, r.place), total, r.var.type))
     out.intrinsic("llvm.stackrestore.p0", "void", ("ptr", stack))
-
-
-def _shift(s: Scope, n: str) -> str:
-    """``chunk_shift`` of the bits of ``n``: the larger of two lines, or 0."""
-    out = s.text
-    zeros = out.intrinsic("llvm.ctlz.i64", "i64", ("i64", n), ("i1", "true"))
-    bits = out.op(f"sub i64 64, {zeros}")
-    slow = out.op(f"ashr i64 {out.op(f'sub i64 {bits}, 10')}, 1")
-    fast = out.op(f"sub i64 {bits}, 18")
-    larger = out.intrinsic("llvm.smax.i64", "i64", ("i64", slow), ("i64", fast))
-    return out.intrinsic("llvm.smax.i64", "i64", ("i64", larger), ("i64", str(chunk_shift(0))))
 
 
 def _merge_chunks(s: Scope, table: str, count: str, r: ir.Reduction) -> str:

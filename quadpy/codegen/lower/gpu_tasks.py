@@ -1,52 +1,70 @@
-"""Tasks on a GPU: one kernel each.  Owns: ``lower_gpu_task``, ``block_dim_of``, ``strides_grid``.
+"""Tasks on a GPU: one kernel each, two where there are reductions.  Owns: ``lower_gpu_task``, ``launches_of``.
 
-A kernel takes the values of the argument block as arguments in their order, and the kernel's scratch memory last where
-it has slots.  A thread runs one iteration, the number of which is its place in the grid.  Where the host cannot know
-how many iterations there are (an axis depends on a slot), or threads might be too few (64-bit loops), threads go on in
-steps of the whole grid.
+A thread runs one iteration, the number of which is its place in the grid.  Where the host cannot know how many
+iterations there are (an axis depends on a slot), or threads might be too few (64-bit loops), threads go on in steps of
+the whole grid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
-from quadpy.codegen.lower.arguments import Argument, arguments_of
-from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes, total_count
+from quadpy.codegen.lower.arguments import arguments_of
+from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
+from quadpy.codegen.lower.gpu_kernel import bind_axes, finish_kernel, grid_size, strided, thread_number
+from quadpy.codegen.lower.gpu_reduce import MERGE_BLOCK, lower_chunks, lower_merge
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
-from quadpy.codegen.lower.task import task_scope, task_symbol
+from quadpy.codegen.lower.task import task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText
-from quadpy.codegen.targets.amdgpu import kernel_attributes
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec
 
-__all__ = ["block_dim_of", "lower_gpu_task", "strides_grid"]
+__all__ = ["Launch", "launches_of", "lower_gpu_task"]
 
 DEFAULT_BLOCK: Final = 256
+MERGE: Final = ".merge"
 
 
-def block_dim_of(task: ir.Task) -> int:
-    """Threads in a block; a serial task is one thread."""
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel of a task.  ``parallel`` ones need a thread for each iteration, or any number if ``grid_stride``."""
+
+    symbol: str
+    block_dim: int
+    parallel: bool
+    grid_stride: bool = False
+
+
+def launches_of(kernel: ir.Kernel, number: int) -> tuple[Launch, ...]:
+    """The kernels that run task ``number``, in order; what is not parallel is one block."""
+    task, name = kernel.tasks[number], task_name(kernel, number)
     if isinstance(task, ir.SerialTask):
-        return 1
-    return task.block_dim or DEFAULT_BLOCK
-
-
-def strides_grid(task: ir.Task, kernel: ir.Kernel) -> bool:
-    """Whether a launch of any number of blocks runs all iterations; else there must be a thread for each."""
-    if isinstance(task, ir.SerialTask):
-        return False
-    reads_slot = any(isinstance(node, ir.SlotRead) for axis in task.axes for node in walk(axis))
-    return reads_slot or kernel.index.bits == 64 or _flat_bits(task, kernel) == 64
+        return (Launch(name, 1, parallel=False),)
+    if task.reductions:
+        chunks = Launch(name, MERGE_BLOCK, parallel=True, grid_stride=True)
+        return chunks, Launch(name + MERGE, MERGE_BLOCK, parallel=False)
+    return (Launch(name, task.block_dim or DEFAULT_BLOCK, parallel=True, grid_stride=_strides_grid(task, kernel)),)
 
 
 def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules, spec: TargetSpec) -> None:
     """Write task ``number`` of ``kernel``."""
-    task, arguments = kernel.tasks[number], arguments_of(kernel)
-    s = task_scope(module, kernel, rules, arguments, "%scratch")
+    task, launches = kernel.tasks[number], launches_of(kernel, number)
+    scopes = [task_scope(module, kernel, rules, arguments_of(kernel), "%scratch") for _ in launches]
+    if isinstance(task, ir.ParallelTask) and task.reductions:
+        lower_chunks(scopes[0], kernel, task)
+        lower_merge(scopes[1], kernel, task)
+    else:
+        _plain_task(scopes[0], kernel, task, launches[0])
+    for s, launch in zip(scopes, launches, strict=True):
+        finish_kernel(s, kernel, launch.symbol, launch.block_dim, spec)
+
+
+def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> None:
     variables = declare_variables(s, task.body)
 
     def iteration() -> None:
@@ -55,52 +73,32 @@ def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: Ta
 
     if isinstance(task, ir.SerialTask):
         iteration()
-    elif strides_grid(task, kernel):
-        _grid_loop(s, task, kernel, iteration)
+    elif launch.grid_stride:
+        _grid_loop(s, task, launch.block_dim, iteration)
     else:
-        _one_each(s, task, kernel, iteration)
-    if s.text.open:
-        s.text.end("ret void")
-    params = _parameters(kernel, arguments, rules)
-    attributes = kernel_attributes(spec, block_dim_of(task))
-    s.text.finish(f"define protected amdgpu_kernel void {task_symbol(kernel, number)}({params}) {attributes} nounwind")
+        _one_each(s, task, launch.block_dim, iteration)
 
 
-def _parameters(kernel: ir.Kernel, arguments: tuple[Argument, ...], rules: TargetRules) -> str:
-    pointer = f"{rules.pointer} noalias" if kernel.noalias else rules.pointer
-    params = [f"{argument.llvm_type(pointer)} {argument.operand}" for argument in arguments]
-    return ", ".join(params + [f"{pointer} %scratch"] * (kernel.slots > 0))
+def _strides_grid(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
+    reads_slot = any(isinstance(node, ir.SlotRead) for axis in task.axes for node in walk(axis))
+    return reads_slot or max(kernel.index.bits, *(axis.var.type.bits for axis in task.axes)) == 64
 
 
-def _flat_bits(task: ir.ParallelTask, kernel: ir.Kernel) -> int:
-    """The width that iterations are numbered in."""
-    return max(kernel.index.bits, 32, *(axis.var.type.bits for axis in task.axes))
-
-
-def _thread(s: Scope, block_dim: int, bits: int) -> str:
-    """The number of this thread in the grid."""
-    lane = s.text.intrinsic("llvm.amdgcn.workitem.id.x", "i32")
-    group = s.text.intrinsic("llvm.amdgcn.workgroup.id.x", "i32")
-    if bits == 64:
-        lane, group = (s.text.op(f"zext i32 {x} to i64") for x in (lane, group))
-    return s.text.op(f"add nuw i{bits} {s.text.op(f'mul nuw i{bits} {group}, {block_dim}')}, {lane}")
-
-
-def _one_each(s: Scope, task: ir.ParallelTask, kernel: ir.Kernel, iteration: Callable[[], None]) -> None:
-    out, bits = s.text, _flat_bits(task, kernel)
+def _one_each(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]) -> None:
+    out = s.text
     inside, done = out.label("inside"), out.label("done")
-    axes = lower_axes(s, task.axes, bits)
-    at = _thread(s, block_dim_of(task), bits)
+    axes = lower_axes(s, task.axes, 32)
+    at = thread_number(out, block_dim, 32)
     out.branch(_below_total(s, at, axes), inside, done)
     out.start(inside)
-    _bind(s, axes, at, bits)
+    bind_axes(s, axes, at, 32)
     s.iteration = done
     iteration()
     out.start(done)
 
 
 def _below_total(s: Scope, at: str, axes: list[AxisOperands]) -> str:
-    """Whether thread ``at`` (32 bits) has an iteration; the product of several counts needs 64 bits."""
+    """Whether thread ``at`` has an iteration; the product of several counts needs 64 bits."""
     if len(axes) == 1:
         return s.text.op(f"icmp ult i32 {at}, {axes[0].count}")
     total = "1"
@@ -109,38 +107,14 @@ def _below_total(s: Scope, at: str, axes: list[AxisOperands]) -> str:
     return s.text.op(f"icmp ult i64 {s.text.op(f'zext i32 {at} to i64')}, {total}")
 
 
-def _grid_loop(s: Scope, task: ir.ParallelTask, kernel: ir.Kernel, iteration: Callable[[], None]) -> None:
+def _grid_loop(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]) -> None:
     """In 64 bits, where adding the grid's size cannot wrap."""
-    out = s.text
     axes = lower_axes(s, task.axes, 64)
-    first, total, stride = _thread(s, block_dim_of(task), 64), total_count(s, axes, "i64"), _grid_size(s)
-    loop, latch, done = out.label("loop"), out.label("next"), out.label("done")
-    enter, before = out.op(f"icmp ult i64 {first}, {total}"), out.here
-    out.branch(enter, loop, done)
-    out.start(loop)
-    at, following = out.reserve(), out.reserve()
-    out.define(at, f"phi i64 [ {first}, %{before} ], [ {following}, %{latch} ]")
-    _bind(s, axes, at, 64)
-    s.iteration = latch
-    iteration()
-    out.start(latch)
-    out.define(following, f"add nuw i64 {at}, {stride}")
-    out.branch(out.op(f"icmp ult i64 {following}, {total}"), loop, done)
-    out.start(done)
+    first, total = thread_number(s.text, block_dim, 64), total_count(s, axes, "i64")
 
+    def one(k: str, following: str) -> None:
+        bind_axes(s, axes, k, 64)
+        s.iteration = following
+        iteration()
 
-def _grid_size(s: Scope) -> str:
-    """Threads of the launch, from the dispatch packet: hidden arguments would cost 256 bytes."""
-    packet = s.text.intrinsic("llvm.amdgcn.dispatch.ptr", "ptr addrspace(4)")
-    where = s.text.op(f"getelementptr i8, ptr addrspace(4) {packet}, i64 12")
-    return s.text.op(f"zext i32 {s.text.op(f'load i32, ptr addrspace(4) {where}, align 4')} to i64")
-
-
-def _bind(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> None:
-    """Take iteration ``at`` apart, the last axis fastest."""
-    rest = at
-    for axis in reversed(axes[1:]):
-        above = s.text.op(f"udiv i{bits} {rest}, {axis.count}")
-        bind_axis(s, axis, s.text.op(f"sub i{bits} {rest}, {s.text.op(f'mul i{bits} {above}, {axis.count}')}"), bits)
-        rest = above
-    bind_axis(s, axes[0], rest, bits)
+    strided(s.text, first, total, grid_size(s.text), one)

@@ -1,24 +1,19 @@
-"""What tasks of all targets share.  Owns: ``task_symbol``, ``task_scope``."""
+"""What tasks of all targets share.  Owns: ``task_name``, ``task_scope``."""
 
 from __future__ import annotations
 
 from quadpy.codegen.lower.arguments import Argument, bind_arguments
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
-from quadpy.codegen.lower.text import FunctionText, ModuleText, symbol
+from quadpy.codegen.lower.text import FunctionText, ModuleText
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
 
-__all__ = ["task_name", "task_scope", "task_symbol"]
+__all__ = ["task_name", "task_scope"]
 
 
 def task_name(kernel: ir.Kernel, number: int) -> str:
     """The symbol of a task in the object: the CPU's function over iterations [begin, end), the GPU's kernel."""
     return f"{kernel.name}_t{number}"
-
-
-def task_symbol(kernel: ir.Kernel, number: int) -> str:
-    """``task_name`` as LLVM writes it."""
-    return symbol(task_name(kernel, number))
 
 
 def task_scope(

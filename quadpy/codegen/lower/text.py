@@ -93,6 +93,10 @@ class ModuleText:
     def declare(self, name: str, result: str, params: tuple[str, ...]) -> None:
         self._declared.setdefault(name, f"declare {result} @{name}({', '.join(params)})")
 
+    def define(self, name: str, variable: str) -> None:
+        """Define a global variable; asked again, it is the same one."""
+        self._declared.setdefault(name, f"{name} = {variable}")
+
     def metadata(self, node: str) -> str:
         """Number a metadata node, in whose text ``%s`` stands for its own number."""
         name = f"!{len(self._metadata)}"
