@@ -41,18 +41,14 @@ def single_assignment(body: Sequence[ast.stmt]) -> frozenset[str]:
 
     They need no variable: the value itself can be bound to the name.
     """
-    counts = stored_names(body)
-    once = {name for name, count in counts.items() if count == 1}
-    loads: Counter[str] = Counter(
-        sub.id for node in body for sub in ast.walk(node) if isinstance(sub, ast.Name) and isinstance(sub.ctx, ast.Load)
-    )
-    return frozenset(
-        name
-        for block in _blocks(body)
-        for position, stmt in enumerate(block)
-        for name in _assigned_here(stmt)
-        if name in once and _loads_after(block[position + 1 :], name) == loads[name]
-    )
+    counts, loads = stored_names(body), _loads(body)
+    found = set()
+    for block in _blocks(body):
+        after: Counter[str] = Counter()
+        for stmt in reversed(block):
+            found.update(name for name in _assigned_here(stmt) if counts[name] == 1 and after[name] == loads[name])
+            after += _loads([stmt])
+    return frozenset(found)
 
 
 def _blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
@@ -76,9 +72,7 @@ def _assigned_here(stmt: ast.stmt) -> Iterator[str]:
                 yield sub.id
 
 
-def _loads_after(stmts: Iterable[ast.stmt], name: str) -> int:
-    return sum(
-        isinstance(sub, ast.Name) and sub.id == name and isinstance(sub.ctx, ast.Load)
-        for stmt in stmts
-        for sub in ast.walk(stmt)
-    )
+def _loads(stmts: Iterable[ast.stmt]) -> Counter[str]:
+    """How often each name is read below ``stmts``."""
+    nodes = (sub for stmt in stmts for sub in ast.walk(stmt))
+    return Counter(sub.id for sub in nodes if isinstance(sub, ast.Name) and isinstance(sub.ctx, ast.Load))
