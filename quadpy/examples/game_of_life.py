@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 import quadpy as qp
-from quadpy.examples._common import Floats, Picture, Sink, palette, parser, play, run
+from quadpy.examples._common import parser, play, run
+from quadpy.examples._pictures import Floats, Picture, Sink, palette
 
 soup = 0.3  # of the cells live at the start
 cooling = 0.94  # of its glow a dead cell keeps in a step

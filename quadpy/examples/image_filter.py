@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import quadpy as qp
-from quadpy.examples._common import Floats, Picture, Sink, parser, play, read_picture, run
+from quadpy.examples._common import parser, play, run
+from quadpy.examples._pictures import Floats, Picture, Sink, read_picture
 
 pixels = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
 luma = (0.299, 0.587, 0.114)  # how bright red, green and blue look (ITU-R BT.601)

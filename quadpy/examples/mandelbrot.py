@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import quadpy as qp
-from quadpy.examples._common import Picture, Sink, parser, progress, run
+from quadpy.examples._common import parser, progress, run
+from quadpy.examples._pictures import Picture, Sink
 
 samples = 3  # along each side of a pixel
 frames = 90  # of an animation
@@ -20,9 +21,18 @@ escape = 256.0  # radius; the larger, the smoother the colours
 
 
 @qp.func
+def in_large_parts(x, y):
+    """True in the main cardioid and the disc left of it, where points would take all steps."""
+    q = (x - 0.25) ** 2 + y * y
+    return q * (q + x - 0.25) <= 0.25 * y * y or (x + 1.0) ** 2 + y * y <= 0.0625
+
+
+@qp.func
 def potential(c_x, c_y, limit):
     """The step at which c escapes, with a fraction that makes it continuous; negative where it does not."""
     x, y, n = c_x, c_y, 0
+    if in_large_parts(c_x, c_y):
+        n = limit
     while x * x + y * y < escape**2 and n < limit:
         x, y = x * x - y * y + c_x, 2.0 * x * y + c_y
         n += 1

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import quadpy as qp
-from quadpy.examples._common import Floats, Picture, Sink, parser, play, run
+from quadpy.examples._common import parser, play, run
+from quadpy.examples._pictures import Floats, Picture, Sink
 
 n_particles = 8192
 n_grid = 128

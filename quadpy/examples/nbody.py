@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 import quadpy as qp
-from quadpy.examples._common import Floats, Picture, Sink, count, parser, play, run
+from quadpy.examples._common import count, parser, play, run
+from quadpy.examples._pictures import Floats, Picture, Sink
 
 softening = 0.03  # length below which gravity grows no further
 dt = 4e-3

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import quadpy as qp
-from quadpy.examples._common import Floats, Picture, Sink, parser, play, run
+from quadpy.examples._common import parser, play, run
+from quadpy.examples._pictures import Floats, Picture, Sink
 
 dt = 0.01
 sweeps = 40  # of the pressure solver in a step; each starts where the last step ended

@@ -10,7 +10,7 @@ from PIL import Image
 
 from quadpy.cli import main as quadpy_command
 from quadpy.cli.demo import EXAMPLES
-from quadpy.examples import _common
+from quadpy.examples import _common, _pictures
 
 SMALL = {
     "mpm88": ["--steps", "2", "--size", "64"],
@@ -92,7 +92,7 @@ def test_demo_lists_and_runs(tmp_path, capsys):
 
 
 def test_an_animation_has_at_most_a_hundred_frames(tmp_path):
-    sink = _common.Sink(tmp_path / "long.gif")
+    sink = _pictures.Sink(tmp_path / "long.gif")
     steps = iter(range(1000))
     _common.play(1000, lambda: next(steps), lambda: np.zeros((2, 2, 3), np.uint8), sink)
     assert len(sink.frames) == _common.FRAMES
@@ -126,7 +126,7 @@ def test_a_short_run_shows_nothing(monkeypatch):
 
 
 def test_palette_mixes_its_neighbours():
-    assert _common.palette([0, 0.5, 0.75, 1, 2], ["000000", "0000ff", "ff00ff"]).tolist() == [
+    assert _pictures.palette([0, 0.5, 0.75, 1, 2], ["000000", "0000ff", "ff00ff"]).tolist() == [
         [0, 0, 0],
         [0, 0, 255],
         [127, 0, 255],
@@ -138,7 +138,7 @@ def test_palette_mixes_its_neighbours():
 def test_large_pictures_are_reduced(tmp_path):
     file = tmp_path / "large.png"
     Image.new("RGB", (200, 100), (255, 0, 0)).save(file)
-    read = _common.read_picture(file, 50)
+    read = _pictures.read_picture(file, 50)
     assert read.shape == (25, 50, 3)
     assert read.dtype == np.float32
     assert read[0, 0].tolist() == [1, 0, 0]
