@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import math
 import struct
 from dataclasses import replace
 from types import SimpleNamespace
@@ -208,45 +210,175 @@ NUMPY = {
 
 
 class Loaded:
-    """A kernel on the CPU; call it with one NumPy array or number a parameter.  ``scratch`` holds its slots."""
+    """A kernel on one target; call it with one NumPy array or number a parameter.  ``scratch`` holds its slots."""
 
-    def __init__(self, kernel, target="cpu"):
+    def __init__(self, kernel, target):
         self.kernel, self.layout = kernel, layout_of(kernel)
-        code = compile_kernel(kernel, parse_target(target))
-        self._object = load_object(code.image)
-        signature = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)
-        self._entry = signature(self._object.address(code.entry))
-        self.scratch = np.zeros(max(1, kernel.slots), np.uint64)
+        self.code = compile_kernel(kernel, parse_target(target))
+        self.scratch = np.zeros(max(1, self.code.slots), np.uint64)
 
     def __call__(self, *args):
-        block = struct.pack(self.layout.format, *self._values(dict(zip(self._names(), args, strict=True))))
-        following = 0
-        while following >= 0:
-            following = self._entry(block, self.scratch.ctypes.data, following)
+        named = dict(zip([p.name for p in self.kernel.params], args, strict=True))
+        self.run(named)
         held = (self.scratch[n : n + 1].view(NUMPY[t.name])[0].item() for n, t in enumerate(self.kernel.results))
         return tuple(held)
 
-    def _names(self):
-        return [p.name for p in self.kernel.params]
+    def pack(self, args, address):
+        """The argument block; ``address`` gives an array's."""
+        return struct.pack(
+            self.layout.format, *(self._value(part, args[part.param], address) for part in self.layout.slots)
+        )
 
-    def _values(self, args):
-        for part in self.layout.slots:
-            arg = args[part.param]
-            if part.part == "pointer":
-                yield arg.ctypes.data
-            elif part.part == "extent":
-                yield arg.shape[part.axis]
-            elif part.part == "stride":
-                yield arg.strides[part.axis] // arg.itemsize
-            else:
-                yield _bits(arg, next(p.type for p in self.kernel.params if p.name == part.param))
+    def _value(self, part, arg, address):
+        if part.part == "pointer":
+            return address(arg)
+        if part.part == "extent":
+            return arg.shape[part.axis]
+        if part.part == "stride":
+            return arg.strides[part.axis] // arg.itemsize
+        return _bits(arg, next(p.type for p in self.kernel.params if p.name == part.param))
+
+
+class LoadedOnCpu(Loaded):
+    def __init__(self, kernel, target):
+        super().__init__(kernel, target)
+        self._object = load_object(self.code.image)
+        signature = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)
+        self.entry = signature(self._object.address(self.code.entry))
+
+    def run(self, args):
+        block, following = self.pack(args, lambda array: array.ctypes.data), 0
+        while following >= 0:
+            following = self.entry(block, self.scratch.ctypes.data, following)
+
+
+class LoadedOnHip(Loaded):
+    """Plain HIP calls, one at a time: what is under test is the code object."""
+
+    def __init__(self, kernel, target):
+        super().__init__(kernel, target)
+        self._module = hip_check("hipModuleLoadData", self.code.image)
+
+    def run(self, args):
+        copies = {id(a): (a, self._copy_in(a)) for a in (*args.values(), self.scratch) if isinstance(a, np.ndarray)}
+        block = self.pack(args, lambda array: copies[id(array)][1] + _skipped(array))
+        padded = block.ljust(-(-len(block) // 8) * 8, b"\0")
+        for number, task in enumerate(self.code.tasks):
+            self._launch(task, padded + struct.pack("Q", copies[id(self.scratch)][1]), args, number)
+        hip_check("hipDeviceSynchronize")
+        for array, pointer in copies.values():
+            self._copy_out(array, pointer)
+
+    def _launch(self, task, block, args, number):
+        blocks = 1
+        if task.parallel:
+            blocks = 3 if task.grid_stride else -(-self._threads(task, args) // task.block_dim)
+        if blocks == 0:
+            return
+        function = hip_check("hipModuleGetFunction", self._module, task.symbol.encode())
+        buffer, size = ctypes.create_string_buffer(block, len(block)), ctypes.c_size_t(len(block))
+        extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(buffer), 2, ctypes.addressof(size), 3)
+        hip_check("hipModuleLaunchKernel", function, blocks, 1, 1, task.block_dim, 1, 1, 0, None, None, extra)
+
+    def _threads(self, task, args):
+        """The iterations of the task with that symbol; its axes hold constants, parameters and extents."""
+        found = next(t for n, t in enumerate(self.kernel.tasks) if task.symbol == f"{self.kernel.name}_t{n}")
+        ranges = ([_evaluate(e, args) for e in (axis.start, axis.stop, axis.step)] for axis in found.axes)
+        return math.prod(len(range(*r)) if r[2] else 0 for r in ranges)
+
+    @staticmethod
+    def _copy_in(array):
+        base = _base(array)
+        pointer = int(hip_check("hipMalloc", max(1, base.nbytes)))
+        if base.nbytes:
+            hip_check("hipMemcpy", pointer, base, base.nbytes, hip().hipMemcpyKind.hipMemcpyHostToDevice)
+        return pointer
+
+    @staticmethod
+    def _copy_out(array, pointer):
+        base = _base(array)
+        if base.nbytes and base.flags.writeable:
+            hip_check("hipMemcpy", base, pointer, base.nbytes, hip().hipMemcpyKind.hipMemcpyDeviceToHost)
+        hip_check("hipFree", pointer)
+
+
+def _base(array):
+    """The contiguous array behind a view."""
+    while array.base is not None and not array.flags.c_contiguous:
+        array = array.base
+    return array
+
+
+def _skipped(array):
+    """How far a view begins behind its base."""
+    return array.ctypes.data - _base(array).ctypes.data
+
+
+def _evaluate(e, args):
+    match e:
+        case ir.Const(value=v):
+            return v
+        case ir.ParamRead(name=name):
+            return int(args[name])
+        case ir.ShapeOf(array=name, axis=k):
+            return args[name].shape[k]
+        case ir.Binary(op=ir.BinOp.SUB, lhs=a, rhs=c):
+            return _evaluate(a, args) - _evaluate(c, args)
+        case _:
+            raise NotImplementedError(type(e).__name__)
+
+
+def hip():
+    from hip import hip as module
+
+    return module
+
+
+def hip_check(verb, *args):
+    status, *values = getattr(hip(), verb)(*args)
+    assert status == hip().hipError_t.hipSuccess, f"{verb}: {status}"
+    return values[0] if len(values) == 1 else values
+
+
+@functools.cache
+def amd_devices():
+    """The targets of the AMD GPUs here, as a list of one or none."""
+    try:
+        status, count = hip().hipGetDeviceCount()
+    except (ImportError, RuntimeError):  # no hip-python, or no HIP runtime that it could load
+        return []
+    if status != hip().hipError_t.hipSuccess or count == 0:
+        return []
+    name = hip_check("hipGetDeviceProperties", 0).gcnArchName
+    return [(name.decode() if isinstance(name, bytes) else name).split(":")[0]]
 
 
 def _bits(x, t: Scalar):
     return int(np.float16(x).view(np.uint16)) if t.name == "f16" else x
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "cpu_only: runs on the CPU alone")
+    config.addinivalue_line("markers", "cpu_targets(*targets): the CPU's targets to run on")
+
+
+def pytest_generate_tests(metafunc):
+    """A test runs on the CPU and on the AMD GPU, real or emulated, if there is one."""
+    if "b" in metafunc.fixturenames:
+        cpu = metafunc.definition.get_closest_marker("cpu_targets")
+        targets = list(cpu.args) if cpu else ["cpu"]
+        if metafunc.definition.get_closest_marker("cpu_only") is None:
+            targets += amd_devices()
+        metafunc.parametrize("b", targets, indirect=True)
+
+
 @pytest.fixture
-def b():
-    """The builder: ``b.kernel``, ``b.store`` and so on."""
-    return SimpleNamespace(**{name: thing for name, thing in globals().items() if not name.startswith("_")})
+def b(request):
+    """The builder: ``b.kernel``, ``b.store`` and so on; ``b.Loaded(kernel)`` runs one on ``b.target``."""
+    names = {name: thing for name, thing in globals().items() if not name.startswith("_")}
+    target = request.param
+
+    def loaded(kernel):
+        return (LoadedOnCpu if target.startswith("cpu") else LoadedOnHip)(kernel, target)
+
+    return SimpleNamespace(**names | {"Loaded": loaded, "target": target, "on_cpu": target.startswith("cpu")})

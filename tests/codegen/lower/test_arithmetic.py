@@ -16,7 +16,7 @@ from quadpy.ir.nodes import BinOp, CmpOp, UnOp, Var
 
 INTEGERS = [t for t in SCALARS if t.kind in ("int", "uint")]
 FLOATS = [dtypes.f32, dtypes.f64]
-TARGETS = ["cpu", "cpu:x86-64"] if platform.machine() == "x86_64" else ["cpu"]
+pytestmark = pytest.mark.cpu_targets("cpu", *["cpu:x86-64"] * (platform.machine() == "x86_64"))
 
 
 def wrapped(x, t):
@@ -72,7 +72,7 @@ def interesting(t):
     return sorted(near | negative)
 
 
-def apply_all(b, makes, src, dst, *columns, target="cpu"):
+def apply_all(b, makes, src, dst, *columns):
     """One array of type ``dst`` for each of ``makes``, applied to the columns of type ``src``; all in one kernel."""
     i, inputs = Var("i", dtypes.i32), [Var(f"x{n}", src) for n in range(len(columns))]
     names = "abc"[: len(columns)]
@@ -81,21 +81,20 @@ def apply_all(b, makes, src, dst, *columns, target="cpu"):
     stores = [b.store(b.at("out", n, i, t=dst), make(*map(b.value, inputs))) for n, make in enumerate(makes)]
     k = b.kernel(tuple(params), b.parallel(b.axis(i, 0, b.extent("a")), *loads, *stores))
     out = np.zeros((len(makes), len(columns[0])), b.NUMPY[dst.name])
-    b.Loaded(k, target)(*columns, out)
+    b.Loaded(k)(*columns, out)
     return out
 
 
-def apply(b, make, src, dst, *columns, target="cpu"):
-    return apply_all(b, [make], src, dst, *columns, target=target)[0]
+def apply(b, make, src, dst, *columns):
+    return apply_all(b, [make], src, dst, *columns)[0]
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("t", INTEGERS, ids=repr)
-def test_integer_operators(b, t, target):
+def test_integer_operators(b, t):
     pairs = list(itertools.product(interesting(t), repeat=2))
     lhs, rhs = (np.array(column, b.NUMPY[t.name]) for column in zip(*pairs, strict=True))
     ops = [op for op in BinOp if op is not BinOp.DIV]
-    rows = apply_all(b, [partial(b.binary, op) for op in ops], t, t, lhs, rhs, target=target)
+    rows = apply_all(b, [partial(b.binary, op) for op in ops], t, t, lhs, rhs)
     for op, got in zip(ops, rows, strict=True):
         assert got.tolist() == [expected(op, x, y, t) for x, y in pairs], op
 
@@ -158,9 +157,8 @@ def minimum(a, b, pick):
     return pick(a, b)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("t", FLOATS, ids=repr)
-def test_float_operators(b, t, target):
+def test_float_operators(b, t):
     ty = b.NUMPY[t.name]
     with np.errstate(all="ignore"):
         pairs = np.array(list(itertools.product(SPECIAL, repeat=2))).astype(ty)
@@ -170,48 +168,43 @@ def test_float_operators(b, t, target):
             BinOp.MIN: np.array([minimum(*p, min) for p in pairs.tolist()], ty),
             BinOp.MAX: np.array([minimum(*p, max) for p in pairs.tolist()], ty),
         }  # fmt: skip
-    rows = apply_all(b, [partial(b.binary, op) for op in wanted], t, t, x, y, target=target)
+    rows = apply_all(b, [partial(b.binary, op) for op in wanted], t, t, x, y)
     for (op, want), got in zip(wanted.items(), rows, strict=True):
         assert same(got, want), op
     ufuncs = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-    rows = apply_all(b, [partial(b.compare, op) for op in CmpOp], t, u1, x, y, target=target)
+    rows = apply_all(b, [partial(b.compare, op) for op in CmpOp], t, u1, x, y)
     for op, f, got in zip(CmpOp, ufuncs, rows, strict=True):
         assert (got == f(x, y)).all(), op
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("t", FLOATS, ids=repr)
-def test_float_unary(b, t, target):
+def test_float_unary(b, t):
     with np.errstate(all="ignore"):
         x = np.array(SPECIAL).astype(b.NUMPY[t.name])
         wanted = {
             UnOp.NEG: -x, UnOp.ABS: abs(x), UnOp.SQRT: np.sqrt(x), UnOp.FLOOR: np.floor(x), UnOp.CEIL: np.ceil(x),
             UnOp.TRUNC: np.trunc(x), UnOp.RINT: np.rint(x),
         }  # fmt: skip
-    rows = apply_all(b, [partial(b.unary, op) for op in wanted], t, t, x, target=target)
+    rows = apply_all(b, [partial(b.unary, op) for op in wanted], t, t, x)
     for (op, want), got in zip(wanted.items(), rows, strict=True):
         assert same(got, want), op
     y = np.roll(x, 1)
-    assert same(apply(b, lambda x, y: b.intrinsic("copysign", t, x, y), t, t, x, y, target=target), np.copysign(x, y))
+    assert same(apply(b, lambda x, y: b.intrinsic("copysign", t, x, y), t, t, x, y), np.copysign(x, y))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_fma_rounds_once(b, target):
+def test_fma_rounds_once(b):
     one, eps = 1.0, 2.0**-52
     x, y, z = (np.array([v]) for v in (one + eps, one - eps, -one))
-    got = apply(
-        b, lambda x, y, z: b.intrinsic("fma", dtypes.f64, x, y, z), dtypes.f64, dtypes.f64, x, y, z, target=target
-    )
+    got = apply(b, lambda x, y, z: b.intrinsic("fma", dtypes.f64, x, y, z), dtypes.f64, dtypes.f64, x, y, z)
     assert got[0] == -(eps * eps)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dst", SCALARS, ids=repr)
 @pytest.mark.parametrize("src", [dtypes.f16, dtypes.f32, dtypes.f64], ids=repr)
-def test_casts_of_floats(b, src, dst, target):
+def test_casts_of_floats(b, src, dst):
     with np.errstate(all="ignore"):
         x = np.array(SPECIAL).astype(b.NUMPY[src.name])
-        got = apply(b, lambda x: x.to(dst), src, dst, x, target=target)
+        got = apply(b, lambda x: x.to(dst), src, dst, x)
         if dst.name == "bf16":
             want = np.array([bfloat(v) for v in x.tolist()], np.uint16)
             assert got.tolist() == want.tolist()
@@ -256,11 +249,10 @@ def test_casts_of_integers(b, src, dst):
         assert got.tolist() == [bool(v) if dst == u1 else wrapped(v, dst) for v in x.tolist()]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_halves_are_rounded_after_each_operation(b, target):
+def test_halves_are_rounded_after_each_operation(b):
     """(2048 + 1) - 2048 is 0 in half precision, 1 in single."""
     x, y = np.array([2048.0], np.float16), np.array([1.0], np.float16)
-    assert apply(b, lambda x, y: x + y - x, dtypes.f16, dtypes.f16, x, y, target=target)[0] == 0
+    assert apply(b, lambda x, y: x + y - x, dtypes.f16, dtypes.f16, x, y)[0] == 0
 
 
 def test_every_half_survives_the_way_through_f32(b):

@@ -52,7 +52,7 @@ def test_floats_follow_the_shape(b, op, t):
     run, ty = reducing(b, op, t), b.NUMPY[t.name]
     rng = np.random.default_rng(1)
     identity = {AtomicOp.ADD: -0.0, AtomicOp.MUL: 1.0}.get(op, np.nan)
-    for n in SIZES:
+    for n in SIZES if b.on_cpu else SIZES[:-2]:
         x = rng.uniform(0.999, 1.001, n).astype(ty) if op is AtomicOp.MUL else rng.normal(size=n).astype(ty)
         total = np.array([2], ty)
         run(x, total)
@@ -88,6 +88,7 @@ def test_sums_of_halves_round_in_their_type(b):
     assert total[0] == model(x, np.add, np.float16(-0.0))
 
 
+@pytest.mark.cpu_only
 def test_the_number_of_threads_does_not_matter(b):
     x = np.random.default_rng(3).normal(size=3_000_000).astype(np.float32)
     run, totals = reducing(b, AtomicOp.ADD, f32), set()
@@ -139,7 +140,7 @@ def test_several_axes_conditions_and_slots(b):
         b.serial(b.load(got, b.slot(1, dtypes.i64)), b.returns(got)),
     )
     run = b.Loaded(b.kernel((b.array("x", i32, 2), b.array("sum", i32)), *tasks, results=(dtypes.i64,), slots=2))
-    for shape in ((7, 30), (300, 301), (1000, 3), (3, 1000), (0, 5)):
+    for shape in ((7, 30), (1000, 3), (3, 1000), (0, 5), *([(300, 301)] if b.on_cpu else [])):
         x = np.random.default_rng(4).integers(0, 100, shape, dtype=np.int32)
         sums = np.zeros(1, np.int32)
         (result,) = run(x, sums)

@@ -258,6 +258,7 @@ def test_threads_lose_no_update(b, t, op):
     assert x[0] == (n if op is AtomicOp.ADD else n - 1)
 
 
+@pytest.mark.cpu_only
 def test_long_kernels_return_between_tasks(b):
     """The entry gives control back after some milliseconds, and goes on with the task it is told."""
     spin = b.serial(b.for_(J, 0, 2_000_000, b.atomic(AtomicOp.ADD, b.at("x", 0, t=i32), 1)))
@@ -266,13 +267,14 @@ def test_long_kernels_return_between_tasks(b):
     block = struct.pack(run.layout.format, x.ctypes.data, 1)
     following = 0
     while following >= 0:
-        following = run._entry(block, run.scratch.ctypes.data, following)
+        following = run.entry(block, run.scratch.ctypes.data, following)
         returns.append(following)
     assert x[0] == 16_000_000
     assert len(returns) > 1
     assert returns == [*sorted(returns[:-1]), -1]
 
 
+@pytest.mark.cpu_only
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="sets x86's MXCSR")
 def test_the_callers_floating_point_modes_do_not_matter(b):
     """A caller that flushes subnormals to zero gets them kept in kernels, and its own modes back."""

@@ -12,7 +12,10 @@ from quadpy.dtypes import f32, i32
 from quadpy.ir.nodes import AtomicOp, BinOp, Var
 from quadpy.target import parse_target
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for x86's instructions")
+pytestmark = [
+    pytest.mark.cpu_only,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for x86's instructions"),
+]
 
 I, J, X, Y, ACC = Var("i", i32), Var("j", i32), Var("x", f32), Var("y", f32), Var("acc", f32)
 LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
