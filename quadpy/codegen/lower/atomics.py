@@ -1,6 +1,6 @@
 """Atomic read-modify-write: the hardware's where the target has it, else a compare-and-swap loop.
 
-Owns: ``lower_atomic``, ``identity``, ``combine``, ``merge_op``.
+Owns: ``lower_atomic``, ``identity``, ``combine``, ``merge_op``, ``merge_total``.
 """
 
 from __future__ import annotations
@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import Final
 
 from quadpy.codegen.lower.arithmetic import binary
+from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_expr
-from quadpy.codegen.lower.memory import address, load_at, store_at
+from quadpy.codegen.lower.memory import address, load, load_at, store, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, u8
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, BinOp
 
-__all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_op"]
+__all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_op", "merge_total"]
 
 _COMBINE: Final = {
     AtomicOp.ADD: BinOp.ADD, AtomicOp.SUB: BinOp.SUB, AtomicOp.MUL: BinOp.MUL, AtomicOp.MIN: BinOp.MIN,
@@ -50,6 +51,21 @@ def identity(op: AtomicOp, t: Scalar) -> str:
         case _:
             raise AssertionError(f"{op.value} has no identity")
     return constant(value, t)
+
+
+def merge_total(s: Scope, r: ir.Reduction, total: str) -> None:
+    """``place op= total``, but not outside the array: no iteration can have touched that, so the merge must not."""
+    out = s.text
+    inside, done = out.label("inside"), out.label("merged")
+    if isinstance(r.place, ir.Element):
+        within = "true"
+        for e, extent in zip(r.place.index, s.arrays[r.place.array].extents, strict=True):
+            i, end = resize(out, lower_expr(s, e), e.type, 64), resize(out, extent, s.index, 64)
+            within = out.op(f"and i1 {within}, {out.op(f'icmp ult i64 {i}, {end}')}")
+        out.branch(within, inside, done)
+    out.start(inside)
+    store(s, r.place, combine(s, r.op, load(s, r.place), total, r.var.type))
+    out.start(done)
 
 
 def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from quadpy.codegen.lower.atomics import combine, identity, merge_op
+from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
 from quadpy.codegen.lower.chunks import chunks_of
 from quadpy.codegen.lower.loops import counted
-from quadpy.codegen.lower.memory import load, store
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
 from quadpy.codegen.reduction import LANES
@@ -142,8 +141,7 @@ def call_chunks(s: Scope, task: ir.ParallelTask, n: str, run: Callable[[str, str
     run(context, size)
     for number, r in enumerate(task.reductions):
         first = out.op(f"getelementptr i64, ptr {table}, i64 {out.op(f'mul i64 {count}, {number}')}")
-        total = _merge_chunks(s, first, count, r)
-        store(s, r.place, combine(s, r.op, load(s, r.place), total, r.var.type))
+        merge_total(s, r, _merge_chunks(s, first, count, r))
     out.intrinsic("llvm.stackrestore.p0", "void", ("ptr", stack))
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from quadpy.codegen.lower.atomics import combine, identity, merge_op
+from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.chunks import chunks_of
 from quadpy.codegen.lower.gpu_kernel import bind_axes, block_number, grid_size, lane_number, strided
-from quadpy.codegen.lower.memory import load, load_at, store, store_at
+from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
@@ -69,9 +69,7 @@ def lower_merge(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     out.branch(out.op(f"and i1 {leads}, {out.op(f'icmp ne i64 {n}, 0')}"), update, done)
     out.start(update)
     for row, r in enumerate(task.reductions):
-        t = r.var.type
-        total = load_at(s, _partial(s, kernel, row, "0"), t)
-        store(s, r.place, combine(s, r.op, load(s, r.place), total, t))
+        merge_total(s, r, load_at(s, _partial(s, kernel, row, "0"), r.var.type))
     out.start(done)
 
 
