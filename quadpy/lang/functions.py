@@ -150,8 +150,8 @@ class Functions(Returns):
     def random_value(self, kind: str, type: Scalar, words: Sequence[Expr], span: Span) -> Value:
         if kind == "normal":
             wide = f64 if type == f64 else f32
-            result = self.library(f"normal_{wide.name}", tuple(words), span)
-            return self.cast(result[0] if isinstance(result, tuple) else result, type, span)
+            used = words if wide == f64 else words[:2]
+            return self.cast(self.library(f"normal_{wide.name}", tuple(used), span), type, span)
         if type.is_float:
             wide = f64 if type == f64 else f32
             used = words[:2] if wide == f64 else (self.leading_bits(words[0], type, span),)
