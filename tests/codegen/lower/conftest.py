@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import os
 import struct
 from dataclasses import replace
 from types import SimpleNamespace
@@ -375,10 +376,16 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def b(request):
     """The builder: ``b.kernel``, ``b.store`` and so on; ``b.Loaded(kernel)`` runs one on ``b.target``."""
-    names = {name: thing for name, thing in globals().items() if not name.startswith("_")}
+    names = {name: thing for name, thing in globals().items() if not name.startswith("_") and name != "b"}
     target = request.param
 
     def loaded(kernel):
         return (LoadedOnCpu if target.startswith("cpu") else LoadedOnHip)(kernel, target)
 
-    return SimpleNamespace(**names | {"Loaded": loaded, "target": target, "on_cpu": target.startswith("cpu")})
+    def emulator_lacks(what):
+        """End a test, as an expected failure, whose rest AMD's emulator is known to get wrong."""
+        if not target.startswith("cpu") and "ROCJITSU_RUNTIME_DIR" in os.environ:
+            pytest.xfail(f"AMD's emulator: {what}")
+
+    names |= {"target": target, "on_cpu": target.startswith("cpu")}
+    return SimpleNamespace(**names | {"Loaded": loaded, "emulator_lacks": emulator_lacks})
