@@ -1,12 +1,15 @@
-"""What the compiler hands to the runtime.  Owns: AbiLayout, TaskInfo, CodeObject.  Imports: leaves only."""
+"""What the compiler hands to the runtime.  Owns: AbiLayout, Formula, TaskInfo, CodeObject.  Imports: leaves only."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
-__all__ = ["AbiLayout", "AbiSlot", "CodeObject", "TaskInfo"]
+__all__ = ["AbiLayout", "AbiSlot", "CodeObject", "Formula", "TaskInfo"]
+
+Formula: TypeAlias = int | list[Any]
+"""How many iterations a loop has, as data; see ``codegen.extent``."""
 
 Part = Literal["pointer", "extent", "stride", "scalar"]
 
@@ -42,7 +45,8 @@ class AbiLayout:
 class TaskInfo:
     """One launch of a kernel: its symbol, its kind and what it does with each array.
 
-    ``count`` is the iteration count as text of the IR, for a reader; ``effects`` maps an array to
+    ``count`` is the iteration count as text of the IR, for a reader, and ``extent`` the same for the host, None where
+    it depends on memory; ``effects`` maps an array to
     letters out of ``r``, ``w`` and ``a`` (atomic).  On a GPU, ``grid_stride`` says that any number of blocks runs
     all iterations; without it a launch has a thread for each.
     """
@@ -53,6 +57,7 @@ class TaskInfo:
     count: str = ""
     effects: tuple[tuple[str, str], ...] = ()
     grid_stride: bool = False
+    extent: Formula | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.emit import AMDGPU_LAYOUT, AMDGPU_TRIPLE, compile_amdgpu
+from quadpy.codegen.extent import extent_of
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
 from quadpy.codegen.lower.gpu_kernel import scratch_slots
 from quadpy.codegen.lower.gpu_tasks import launches_of
@@ -64,7 +65,8 @@ def _task_infos(kernel: ir.Kernel, number: int, spec: TargetSpec) -> Iterator[Ta
         return
     for launch in launches_of(kernel, number):
         counted = count if launch.parallel else ""
-        yield TaskInfo(launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride)
+        extent = extent_of(task, layout_of(kernel)) if launch.parallel and isinstance(task, ir.ParallelTask) else None
+        yield TaskInfo(launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride, extent)
 
 
 def _count(axis: ir.Axis) -> str:

@@ -1,0 +1,52 @@
+"""How many iterations a loop has, as a formula that the host evaluates at each launch.  Owns: ``extent_of``.
+
+A formula is data (it travels in the manifest): a number, ``["value", k]`` for the k-th value of the argument block, or
+an operation, ``[name, bits, signed, operand, …]``, whose result wraps as the kernel's own arithmetic does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from quadpy.artifact import AbiLayout, Formula, Part
+from quadpy.ir import nodes as ir
+
+__all__ = ["extent_of"]
+
+_OPERATIONS: Final = {
+    ir.BinOp.ADD: "add", ir.BinOp.SUB: "sub", ir.BinOp.MUL: "mul", ir.BinOp.FLOORDIV: "floordiv", ir.BinOp.MOD: "mod",
+    ir.BinOp.MIN: "min", ir.BinOp.MAX: "max", ir.BinOp.AND: "and",
+}  # fmt: skip
+
+
+def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
+    """The number of iterations; None where it depends on memory, or on arithmetic that formulas lack."""
+    places = {(slot.param, slot.part, slot.axis): k for k, slot in enumerate(layout.slots)}
+    try:
+        axes = [["count", *(_formula(e, places) for e in (a.start, a.stop, a.step))] for a in task.axes]
+    except _NotHere:
+        return None
+    return ["product", *axes]
+
+
+class _NotHere(Exception):
+    """The host cannot evaluate this."""
+
+
+def _formula(e: ir.Expr, places: Mapping[tuple[str, Part, int], int]) -> Formula:
+    match e:
+        case ir.Const(value=value):
+            return int(value)
+        case ir.ParamRead(name=name, type=t) if not t.is_float:
+            return ["value", places[name, "scalar", 0]]
+        case ir.ShapeOf(array=array, axis=axis):
+            return ["value", places[array, "extent", axis]]
+        case ir.Cast(operand=operand, type=t) if not t.is_float and not operand.type.is_float and t.bits > 1:
+            return ["wrap", t.bits, t.is_signed, _formula(operand, places)]
+        case ir.Unary(op=ir.UnOp.NEG, operand=operand, type=t) if not t.is_float:
+            return ["sub", t.bits, t.is_signed, 0, _formula(operand, places)]
+        case ir.Binary(op=op, lhs=lhs, rhs=rhs, type=t) if op in _OPERATIONS and not t.is_float:
+            return [_OPERATIONS[op], t.bits, t.is_signed, _formula(lhs, places), _formula(rhs, places)]
+        case _:
+            raise _NotHere

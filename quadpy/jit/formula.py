@@ -1,0 +1,61 @@
+"""Formulas of ``codegen.extent``, evaluated at a launch.  Owns: ``compile_formula``.  Imports: ``artifact`` only."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from quadpy.artifact import Formula
+
+__all__ = ["compile_formula"]
+
+Values: TypeAlias = Sequence[Any]
+Evaluator: TypeAlias = Callable[[Values], int]
+
+
+def _divide(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+def _modulo(a: int, b: int) -> int:
+    return a % b if b else 0
+
+
+def _count(start: int, stop: int, step: int) -> int:
+    return len(range(start, stop, step)) if step else 0
+
+
+_OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": _divide, "mod": _modulo,
+    "min": min, "max": max, "and": operator.and_,
+}  # fmt: skip
+
+
+def compile_formula(formula: Formula) -> Evaluator:
+    """A function from the values of the argument block to the formula's result."""
+    if isinstance(formula, int):
+        return lambda values: formula
+    name, *rest = formula
+    if name == "value":
+        place = rest[0]
+        return lambda values: int(values[place])
+    if name == "product":
+        factors = [compile_formula(f) for f in rest]
+        return lambda values: math.prod(f(values) for f in factors)
+    if name == "count":
+        start, stop, step = map(compile_formula, rest)
+        return lambda values: _count(start(values), stop(values), step(values))
+    bits, signed, *operands = rest
+    parts = [compile_formula(f) for f in operands]
+    if name == "wrap":
+        return lambda values: _wrapped(parts[0](values), bits, signed=signed)
+    operation = _OPERATIONS[name]
+    return lambda values: _wrapped(operation(parts[0](values), parts[1](values)), bits, signed=signed)
+
+
+def _wrapped(number: int, bits: int, *, signed: bool) -> int:
+    """``number`` as an integer of ``bits`` bits."""
+    number &= (1 << bits) - 1
+    return number - (1 << bits) if signed and number >> (bits - 1) else number

@@ -1,0 +1,56 @@
+"""The host's count of a loop's iterations equals what the loop does."""
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import quadpy as qp
+from quadpy.artifact import CodeObject
+from quadpy.jit.formula import compile_formula
+
+small = st.integers(-50, 50)
+
+
+@qp.kernel
+def strided(x: qp.types.ndarray(dtype=qp.f32, ndim=2), start: qp.i32, stop: qp.i32, step: qp.i32):
+    for i in range(start, stop, step):
+        x[0, 0] += i
+    for i, j in qp.ndrange((1, x.shape[0] - 1), x.shape[1] // 2):
+        x[i, j] = 0.0
+
+
+@qp.kernel
+def from_memory(n: qp.types.ndarray(dtype=qp.i32, ndim=1), x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+    for i in range(n[0]):
+        x[i] = 0.0
+
+
+def extents(code: CodeObject, *values: float) -> list[int]:
+    struct.pack(code.layout.format, *values)  # these are the values of the argument block, in order
+    parallel = [task for task in code.tasks if task.parallel and task.extent is not None]
+    return [compile_formula(task.extent)(values) for task in parallel if task.extent is not None]
+
+
+@given(start=small, stop=small, step=small, rows=st.integers(0, 9), cols=st.integers(0, 9))
+def test_counts_are_those_of_python_ranges(start: int, stop: int, step: int, rows: int, cols: int) -> None:
+    counts = extents(strided.compile("gfx942"), 0, rows, cols, start, stop, step)
+    assert counts[0] == (len(range(start, stop, step)) if step else 0)
+    assert counts[-1] == max(0, rows - 2) * (cols // 2)
+
+
+def test_sums_wrap_as_in_the_kernel() -> None:
+    least = -(2**31)
+    counts = extents(strided.compile("gfx942"), 0, least, 4, 0, 0, 1)
+    assert counts[-1] == (2**31 - 2) * 2  # least - 1 wraps to the greatest
+
+
+def test_a_bound_in_memory_has_no_extent() -> None:
+    tasks = [task for task in from_memory.compile("gfx942").tasks if task.parallel]
+    assert [task.extent for task in tasks] == [None]
+    assert tasks[0].grid_stride
+
+
+def test_extents_survive_the_manifest() -> None:
+    code = strided.compile("gfx1100")
+    assert CodeObject.from_parts(code.manifest(), code.image) == code
