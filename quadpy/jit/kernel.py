@@ -17,6 +17,7 @@ from quadpy.dtypes import i32, i64
 from quadpy.errors import ArgumentError, KernelSourceError
 from quadpy.jit.parameters import (
     ArrayParameter,
+    CheckedParameter,
     Parameter,
     ScalarParameter,
     TemplateParameter,
@@ -77,7 +78,7 @@ class Kernel:
                 elif type(parameter) is TemplateParameter:
                     key.append(parameter.key(given))
                 else:
-                    assert type(parameter) is VectorParameter
+                    assert isinstance(parameter, (CheckedParameter, VectorParameter))
                     values += parameter.values(given)
             plans = self._plans
             variants = plans.get(tuple(key)) or self._variants(tuple(key), args, views)

@@ -24,7 +24,10 @@ from quadpy.runtime.current import Config
 from quadpy.runtime.interop import HostView, describe_host_array
 from quadpy.runtime.ndarray import NDArray
 
-__all__ = ["ArrayParameter", "Parameter", "ScalarParameter", "TemplateParameter", "VectorParameter", "parameters_of"]
+__all__ = [
+    "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "TemplateParameter", "VectorParameter",
+    "parameters_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,14 @@ class ScalarParameter:
             ArgumentError: it is no number of this type.
         """
         return _number(given, self.type, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedParameter(ScalarParameter):
+    """A truth value or a 16-bit float: ``struct`` would take whatever comes for it, so each value is looked at."""
+
+    def values(self, given: Any) -> list[Any]:
+        return [self.value(given)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +132,9 @@ class TemplateParameter:
 
     def key(self, given: Any) -> Hashable:
         """Equal numbers share a specialisation, other objects are told apart by identity."""
-        if given is None or isinstance(given, (bool, int, float, str, Scalar)):
+        if isinstance(given, float):
+            return ("float", given.hex())  # -0.0 is not 0.0, and a NaN is itself
+        if given is None or isinstance(given, (bool, int, str, Scalar)):
             return (type(given).__name__, given)
         return ("id", id(given))
 
@@ -150,7 +163,7 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Parameter, ..
 def _parameter(name: str, annotation: Any, source: FunctionSource, config: Config) -> Parameter:
     scalar = {int: config.default_ip, float: config.default_fp, bool: u1}.get(annotation, annotation)
     if isinstance(scalar, Scalar):
-        return ScalarParameter(name, scalar)
+        return (CheckedParameter if scalar in (u1, f16, bf16) else ScalarParameter)(name, scalar)
     if isinstance(annotation, Template) or annotation is Template:
         return TemplateParameter(name)
     if annotation is NDArrayType:
