@@ -86,14 +86,16 @@ class Arrays(Vectors):
                     bound = self.frame.source.resolve(node.id)
                 except KeyError:
                     return False
-        elif isinstance(node, ast.Attribute):
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
             bound = self.static_object(node)
         else:
             return False
         return isinstance(bound, ArrayRef) or getattr(type(bound), "__quadpy_field__", False)
 
     def static_object(self, node: ast.expr) -> Any:
-        """The Python object behind ``a.b.c``, or None."""
+        """The Python object behind ``a.b.c`` or ``a["b"][0]``, or None."""
+        if isinstance(node, ast.Subscript):
+            return self.static_item(node)
         if isinstance(node, ast.Attribute):
             owner = self.static_object(node.value)
             return getattr(owner, node.attr, None) if owner is not None else None
@@ -106,6 +108,18 @@ class Arrays(Vectors):
             return self.frame.source.resolve(node.id)
         except KeyError:
             return None
+
+    def static_item(self, node: ast.Subscript) -> Any:
+        """The item of a Python container that an index of compile time picks, or None."""
+        owner = self.static_object(node.value)
+        if not isinstance(owner, (tuple, list, dict)):
+            return None
+        with self.build.block():  # thrown away: the index is only looked at
+            key = self.expr(node.slice)
+        try:
+            return owner[key]
+        except (LookupError, TypeError):
+            return None  # whoever evaluates it says what is wrong
 
     def element(self, node: ast.expr) -> ElementRef:
         """The place that a subscript over an array names, down to a component."""

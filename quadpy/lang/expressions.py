@@ -183,7 +183,7 @@ class Expressions(Arrays):
                 self.fail_type("an item of a Python container is picked at compile time", span,
                                "make the index static, or put the items in a qp.Vector")  # fmt: skip
             try:
-                return value[index[0]]
+                return self.import_value(value[index[0]])
             except (IndexError, KeyError, TypeError) as exc:
                 self.fail_type(str(exc), span)
         if hasattr(type(value), "__class_getitem__") or hasattr(type(value), "__getitem__"):
@@ -234,7 +234,7 @@ class Expressions(Arrays):
     def bind_static(self, target: ast.expr, value: Value) -> None:
         """Binds a name, or a tuple of names, to compile-time values."""
         if isinstance(target, ast.Name):
-            self.frame.env[target.id] = value
+            self.frame.env[target.id] = self.import_value(value)
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
             self.fail_syntax("a loop variable is a name or a tuple of names", self.span(target))

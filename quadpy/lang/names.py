@@ -42,7 +42,7 @@ def single_assignment(body: Sequence[ast.stmt]) -> frozenset[str]:
     They need no variable: the value itself can be bound to the name.
     """
     counts, loads = stored_names(body), _loads(body)
-    found = set()
+    found: set[str] = set()
     for block in _blocks(body):
         after: Counter[str] = Counter()
         for stmt in reversed(block):
