@@ -1,0 +1,61 @@
+"""What pages say about the code: marks that print, names that are complete, commands that CI runs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.vecmethods import METHODS
+from quadpy.target import AMD_ARCHS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    """The hook module as MkDocs loads it: with its folder on the path."""
+    sys.path.insert(0, str(DOCS))
+    yield importlib.import_module("_hooks")
+    sys.path.remove(str(DOCS))
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("**/*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_every_mark_is_printed(page, hooks):
+    printed = hooks.on_page_markdown(page.read_text(encoding="utf-8"))
+    assert "<!-- print:" not in printed
+
+
+def test_printed_tables_are_complete(hooks):
+    builtins, targets = (hooks.PRINTERS[name]() for name in ("builtins", "targets"))
+    assert set(re.findall(r"`qp\.(\w+)`", builtins)) == set(BUILTINS)
+    assert set(re.findall(r"^\| `(gfx[\w-]+)`", targets, re.MULTILINE)) == set(AMD_ARCHS)
+
+
+def test_the_readme_counts_the_targets():
+    assert f"[{len(AMD_ARCHS)} targets]" in text_of("README.md")
+
+
+def test_the_language_reference_names_every_method_of_vectors():
+    page = text_of("docs/reference/language.md")
+    assert [name for name in METHODS if f".{name}(" not in page] == []
+
+
+def test_every_page_is_in_the_navigation():
+    nav = text_of("mkdocs.yml")
+    pages = [str(page.relative_to(DOCS)) for page in DOCS.glob("**/*.md")]
+    assert [page for page in pages if page not in nav] == []
+
+
+def test_the_readmes_test_command_is_what_ci_runs():
+    command = re.search(r"pip install '\.\[dev\]' && (pytest.*)", text_of("README.md"))[1]
+    assert f"step {command}\n" in text_of(".ci/run")
