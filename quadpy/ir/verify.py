@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 from quadpy.dtypes import Scalar, u1
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
-from quadpy.ir.walk import unhandled
+from quadpy.ir.walk import unhandled, walk
 
 __all__ = ["INTRINSICS", "binary_takes", "unary_takes", "verify"]
 
@@ -42,7 +42,9 @@ def verify(kernel: ir.Kernel) -> None:
 
 
 class _Verifier:
-    """One walk over a task or function; ``bound`` holds the variables that may be read here."""
+    """One walk over a task or function; ``bound`` holds what is bound once and may be read
+    here, ``mutable`` the variables that statements assign.
+    """
 
     def __init__(self, kernel: ir.Kernel, function: ir.Function | None) -> None:
         self.kernel, self.in_function = kernel, function
@@ -69,9 +71,17 @@ class _Verifier:
     def function(self, function: ir.Function) -> None:
         self.params = {var.name: var.type for var in function.params}
         self.bound.update(function.params)
+        self.find_variables(function.body)
         self.block(function.body)
 
+    def find_variables(self, body: ir.Block) -> None:
+        """A variable may be read before the statement that first assigns it, in a loop: it is then 0."""
+        for node in walk(body):
+            if isinstance(node, ir.Assign):
+                self.mutable.setdefault(node.var.name, node.var.type)
+
     def task(self, task: ir.Task) -> None:
+        self.find_variables(task.body)
         if isinstance(task, ir.SerialTask):
             self.block(task.body)
             return
@@ -111,10 +121,8 @@ class _Verifier:
                 self.bind(stmt, var)
             case ir.Assign(var=var, value=value):
                 self.expect(value, var.type, stmt)
-                known = self.mutable.setdefault(var.name, var.type)
-                self.check(
-                    known == var.type and var not in self.bound, stmt, f"{var.name!r} is not a variable of its type"
-                )
+                fits = self.is_mutable(var) and var not in self.bound
+                self.check(fits, stmt, f"{var.name!r} is not a variable of its type")
             case ir.Load(var=var, place=place):
                 self.check(self.place(place) == var.type, stmt, f"{var.name!r} has another type than the place")
                 self.bind(stmt, var)
@@ -252,8 +260,7 @@ class _Verifier:
         return e.type
 
     def is_mutable(self, var: ir.Var) -> bool:
-        """A variable may be read before the statement that first assigns it, in a loop: it is then 0."""
-        return self.mutable.setdefault(var.name, var.type) == var.type
+        return self.mutable.get(var.name) == var.type
 
     def intrinsic(self, e: ir.Intrinsic) -> None:
         self.check(INTRINSICS.get(e.name) == len(e.args), e, f"{e.name!r} with {len(e.args)} operands")

@@ -1,0 +1,70 @@
+"""A kernel with every kind of node, written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from quadpy.dtypes import f32, i32, u1, u32
+from quadpy.ir import nodes as ir
+from quadpy.ir.types import Array
+from quadpy.source import NOWHERE, Span
+
+
+def every_node(span: Span) -> ir.Kernel:
+    """All nodes there are, each at ``span``."""
+
+    def c(value: float, t=i32):
+        return ir.Const(value, t, span=span)
+
+    i, j, t0, t1, n, acc = (ir.Var(name, i32) for name in ("i", "j", "t0", "t1", "n", "acc"))
+    x, flag, q = ir.Var("x", f32), ir.Var("flag", u1), ir.Var("q", f32)
+    read = {var.name: ir.VarRead(var, span=span) for var in (i, j, t0, t1, n, acc, x, flag, q)}
+    extent = ir.ShapeOf("a", 0, i32, span=span)
+    place = ir.Element("a", (read["i"],), 1, f32, span=span)
+    half = ir.Binary(ir.BinOp.MUL, read["x"], c(-0.0, f32), f32, span=span)
+    less = ir.Compare(ir.CmpOp.LE, read["x"], ir.ParamRead("h", f32, span=span), u1, span=span)
+    bits = ir.BitCast(read["x"], u32, span=span)
+
+    def block(*stmts):
+        return ir.Block(stmts, span=span)
+
+    function = ir.Function(
+        "f", (q,), (f32, i32),
+        block(ir.Return((ir.Unary(ir.UnOp.SQRT, read["q"], f32, span=span), c(3)), span=span)), span=span,
+    )  # fmt: skip
+    one = ir.Function("g", (q,), (f32,), block(ir.Return((read["q"],), span=span)), span=span)
+    y = ir.Var("y", f32)
+    body = block(
+        ir.Load(x, place, span=span),
+        ir.CallMany((y, t1), "f", (half,), span=span),
+        ir.Let(t0, ir.Cast(ir.Intrinsic("popcnt", (bits,), i32, span=span), i32, span=span), span=span),
+        ir.Assign(n, ir.Select(less, read["t0"], read["t1"], i32, span=span), span=span),
+        ir.For(j, c(0), extent, c(2), block(
+            ir.If(less, block(ir.Continue(span=span)), block(ir.Break(span=span)), span=span)), span=span),
+        ir.While(block(ir.Load(flag, ir.Element("m", (), 0, u1, span=span), span=span)), read["flag"],
+                 block(ir.Break(span=span)), span=span),
+        ir.Region("r", block(ir.Leave("r", span=span)), span=span),
+        ir.Store(place, ir.Call("g", (read["x"],), f32, span=span), span=span),
+        ir.Atomic(ir.AtomicOp.CAS, ir.Slot(1, i32, span=span), c(1), ir.Var("old", i32), c(2), span=span),
+        ir.Atomic(ir.AtomicOp.MAX, ir.Element("p", (read["i"],), 0, i32, span=span), c(7), span=span),
+        ir.Assign(acc, ir.Binary(ir.BinOp.MIN, read["acc"], read["n"], i32, span=span), span=span),
+    )  # fmt: skip
+    axis = ir.Axis(i, c(0), ir.SlotRead(1, i32, span=span), c(1), span=span)
+    loop = ir.ParallelTask(
+        "loop", (axis,), body, (("a", ir.Access.READ | ir.Access.WRITE), ("p", ir.Access.ATOMIC)),
+        (ir.Reduction(ir.AtomicOp.MIN, ir.Element("p", (c(0),), 0, i32, span=span), acc, span=span),),
+        (("p", ir.AtomicOp.MAX),), 128, span=span,
+    )  # fmt: skip
+    last = ir.SerialTask("last", block(ir.Return((c(1),), span=span)), span=span)
+    params = (
+        ir.ScalarParam("h", f32, span=span),
+        ir.ArrayParam("a", Array(f32, 1, (2,)), span=span),
+        ir.ArrayParam("m", Array(u1, 0, shape=()), is_field=True, span=span),
+        ir.ArrayParam("p", Array(i32, 1, strided=True), span=span),
+    )
+    return ir.Kernel("every", params, (i32,), (function, one), block(), (loop, last), 2, span=span)
+
+
+@pytest.fixture
+def every():
+    return every_node(NOWHERE)
