@@ -83,7 +83,7 @@ class Arrays(Vectors):
             bound = self.frame.env.get(node.id)
             if bound is None:
                 try:
-                    bound = self.frame.source.resolve(node.id)
+                    bound = self.outside(node.id)
                 except KeyError:
                     return False
         elif isinstance(node, (ast.Attribute, ast.Subscript)):
@@ -105,7 +105,7 @@ class Arrays(Vectors):
         if bound is not None:
             return None if is_runtime(bound) or isinstance(bound, (Vec, MutableVar, ArrayRef)) else bound
         try:
-            return self.frame.source.resolve(node.id)
+            return self.outside(node.id)
         except KeyError:
             return None
 

@@ -142,7 +142,7 @@ class Expressions(Arrays):
         root, *attributes = path.split(".")
         source = self.frame.source
         try:
-            value = source.resolve(root)
+            value = self.outside(root)
         except KeyError:
             return self.lookup(root, span)
         for position, attribute in enumerate(attributes):

@@ -6,7 +6,18 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["single_assignment", "stored_names"]
+__all__ = ["local_names", "single_assignment", "stored_names"]
+
+
+def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
+    """What a function with this body assigns, and what its loops name: all of it local, as in Python."""
+    inside = [node for stmt in body for node in ast.walk(stmt)]
+    own = {id(name) for node in inside if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
+    return frozenset(
+        node.id
+        for node in inside
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in own
+    )
 
 
 def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Python functions as syntax trees with places.  Owns: FunctionSource.  Imports: leaves only."""
+"""Python functions as syntax trees with places.  Owns: FunctionSource.  Imports: ``lang.names`` and leaves only."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from quadpy.errors import KernelSourceError
+from quadpy.lang.names import local_names
 from quadpy.source import Span
 
 __all__ = ["FunctionSource"]
@@ -49,6 +50,11 @@ class FunctionSource:
                 hint="lambdas and async functions cannot be compiled; write a def",
             )  # fmt: skip
         return body[0]
+
+    @functools.cached_property
+    def locals(self) -> frozenset[str]:
+        """Names that the function assigns: inside, they never mean what its module has."""
+        return local_names(self.tree.body)
 
     def place(self, node: ast.AST) -> Span:
         """Where ``node`` stands in the user's file."""

@@ -104,13 +104,33 @@ class State:
             bound = frame.env[name]
             return self.read(bound, span) if isinstance(bound, MutableVar) else bound
         try:
-            value = frame.source.resolve(name)
+            value = self.outside(name)
         except KeyError:
-            known = [n for n in frame.env if not n.startswith("$")]
-            hint = f"names bound here: {', '.join(sorted(known))}" if known else ""
-            raise KernelNameError(f"the name {name!r} is not defined", span, hint=hint) from None
+            raise self.undefined(name, span) from None
         self.deps.note(frame.source, name, value)
         return self.import_value(value)
+
+    def outside(self, name: str) -> Any:
+        """What a name that is not bound here means in the closure or module of the function.
+
+        Raises:
+            KeyError: nothing, or the function has a variable of its own of that name.
+        """
+        source = self.frame.source
+        if name in source.locals:
+            raise KeyError(name)
+        return source.resolve(name)
+
+    def undefined(self, name: str, span: Span) -> KernelNameError:
+        source = self.frame.source
+        if name in source.locals:
+            return KernelNameError(
+                f"{name!r} is not defined here: {source.name} assigns it, but not on every way to this line", span,
+                hint="assign it first, at the level of this line or above; what a loop binds ends with the loop",
+            )  # fmt: skip
+        known = [n for n in self.frame.env if not n.startswith("$")]
+        hint = f"names bound here: {', '.join(sorted(known))}" if known else ""
+        return KernelNameError(f"the name {name!r} is not defined", span, hint=hint)
 
     def import_value(self, value: Any) -> Value:
         """A Python object of the user's as a value of the kernel: NumPy numbers become Python ones."""

@@ -90,6 +90,8 @@ class Statements(Calls):
                 self.assign_name(name, value, span)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 items = value.elems if isinstance(value, Vec) else value
+                if any(isinstance(elt, ast.Starred) for elt in elts):
+                    self.fail_syntax("a starred target is not part of the kernel language", span, "name each value")
                 if not isinstance(items, (tuple, list)) or len(items) != len(elts):
                     self.fail_type(f"{len(elts)} names for {shape_text(value)}", span)
                 for elt, item in zip(elts, items, strict=True):
@@ -98,8 +100,6 @@ class Statements(Calls):
                 self.store_element(self.element(target), value, span)
             case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
                 self.assign_component(name, target, value, span)
-            case ast.Starred():
-                self.fail_syntax("a starred target is not part of the kernel language", span)
             case _:
                 self.fail_syntax("this cannot be assigned to", self.span(target))
 
@@ -151,6 +151,10 @@ class Statements(Calls):
         """``v[i] = x``, ``m[i, j] = x``, ``v.xy = w`` on a local vector: the vector is assigned anew."""
         bound = self.frame.env.get(name)
         current = self.read(bound, span) if isinstance(bound, MutableVar) else bound
+        if bound is None:
+            self.lookup(name, span)
+            self.fail_type(f"{name!r} belongs to the module around the kernel, and is constant here", span,
+                           f"copy it first: {name}_ = {name} + 0")  # fmt: skip
         if not isinstance(current, Vec):
             self.fail_type(f"{name!r} is no vector whose components could be set", span)
         if isinstance(target, ast.Attribute):
