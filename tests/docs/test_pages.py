@@ -57,5 +57,5 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_readmes_test_command_is_what_ci_runs():
-    command = re.search(r"pip install '\.\[dev\]' && (pytest.*)", text_of("README.md"))[1]
+    command = re.search(r"pip install -e '\.\[dev\]' && (pytest.*)", text_of("README.md"))[1]
     assert f"step {command}\n" in text_of(".ci/run")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import quadpy
 from quadpy._version import __version__
 
-PACKAGE = Path(quadpy.__path__[0])
+PACKAGE = Path(__file__).parents[2] / "quadpy"
+"""The checkout's, which the installed package may be a copy of."""
 
 
 @pytest.fixture(scope="module")
