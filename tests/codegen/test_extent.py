@@ -2,8 +2,7 @@
 
 import struct
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import quadpy as qp
 from quadpy.artifact import CodeObject
