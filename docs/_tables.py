@@ -31,7 +31,7 @@ _GROUPS = {
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(str(cell).replace('|', '&#124;') for cell in line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def _code(text: str) -> str:
