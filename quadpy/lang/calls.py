@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import math
 from collections.abc import Callable
 from types import FunctionType
@@ -74,13 +75,18 @@ class Calls(Functions):
         if getattr(fn, "__quadpy_kernel__", False):
             self.fail_syntax("a kernel cannot call a kernel", span, "make the callee a @qp.func")
         if self.is_hashable(fn) and fn in _PYTHON_NAMES:
-            if not any(is_runtime(a) or isinstance(a, Vec) for a in args):
-                return fn(*args, **kwargs)
-            return self.call_builtin(_PYTHON_NAMES[fn], args, kwargs, span)
+            return self.call_pythons_own(fn, args, kwargs, span)
         if self.is_library and fn in (*_OPS_UNARY, ops.select, ops.bitcast, ops.copysign):
             return self.call_op(fn, args, span)
         made = self.construct(fn, args, kwargs, span)
         return made if made is not None else self.call_at_compile_time(fn, args, kwargs, span)
+
+    def call_pythons_own(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+        """``min``, ``math.sin``, …: Python's own over compile-time numbers, where it has a result for them."""
+        if not any(is_runtime(a) or isinstance(a, Vec) for a in args):
+            with contextlib.suppress(ValueError, ArithmeticError):
+                return self.python_call(fn, args, kwargs, span)
+        return self.call_builtin(_PYTHON_NAMES[fn], args, kwargs, span)
 
     @staticmethod
     def is_hashable(fn: Any) -> bool:
@@ -90,7 +96,9 @@ class Calls(Functions):
         if name == "ndrange":
             return NdRange.of(args, span)
         if name == "grouped":
-            return Grouped(*args)
+            if len(args) != 1:
+                self.fail_type(f"grouped takes 1 argument, not {len(args)}", span)
+            return Grouped(args[0])
         if name not in RULES:
             self.fail_syntax(f"{name} stands on a line of its own", span)
         try:
@@ -137,6 +145,9 @@ class Calls(Functions):
             if len(flat) not in (1, count):
                 self.fail_type(f"{len(flat)} numbers for {count} components", span)
             return self.vec_of(flat * (count if len(flat) == 1 else 1), shape, span, self.scalar_type(fn.dtype))
+        if not 1 <= len(args) <= 2:
+            self.fail_type(f"a {fn.__name__} is made of one list, not of {len(args)} arguments", span,
+                           "write qp.Vector([x, y]) or qp.Matrix([[a, b], [c, d]])")  # fmt: skip
         if len(args) > 1:
             dtype = args[1]
         rows = self.vector(args[0], span, self.scalar_type(dtype))
@@ -157,7 +168,10 @@ class Calls(Functions):
             )
         known = fn in _AT_COMPILE_TIME or getattr(fn, "__module__", "").startswith("quadpy")
         if known and not any(is_runtime(a) or isinstance(a, Vec) for a in [*args, *kwargs.values()]):
-            return self.import_value(fn(*args, **kwargs))
+            try:
+                return self.import_value(self.python_call(fn, args, kwargs, span))
+            except (ValueError, ArithmeticError) as exc:
+                self.fail_type(str(exc), span)
         if fn in (zip, enumerate, tuple, list, reversed, sum):
             plain = [list(a.elems) if isinstance(a, Vec) else a for a in args]
             if fn is builtins.sum:

@@ -146,7 +146,7 @@ def _cast(t: Functions, span: Span, x: Value, dtype: Scalar) -> Value:
 
 
 def _bit_cast(t: Functions, span: Span, x: Value, dtype: Scalar) -> Value:
-    return t.bit_cast(x, dtype, span)
+    return t.bit_cast(x, _scalar_type(t, dtype, span), span)
 
 
 def _random(t: Functions, span: Span, dtype: Any = float) -> Value:

@@ -76,7 +76,7 @@ class Loops(Statements):
             value = self.expr(node)
             if isinstance(value, ArrayRef):
                 self.fail_type("an array cannot be unrolled", self.span(node))
-            return list(value)
+            return self.python_call(list, [value], {}, self.span(node))
         value = self.expr(node)
         return list(value.elems) if isinstance(value, Vec) else value
 

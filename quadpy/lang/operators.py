@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, f32, promote, u1
@@ -142,6 +142,13 @@ class Operators(State):
             if not isinstance(result, complex):
                 return result
         return self.runtime_binary(op, a, b, span)  # type: ignore[arg-type]
+
+    def python_call(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], span: Span) -> Any:
+        """``fn`` of compile-time values; arguments that it does not take are the kernel's error."""
+        try:
+            return fn(*args, **kwargs)
+        except (TypeError, LookupError, AttributeError) as exc:
+            self.fail_type(str(exc), span)
 
     def runtime_binary(self, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
         if op is ast.Pow:

@@ -117,11 +117,16 @@ class Statements(Calls):
             env[name] = self.freeze_all(value) if isinstance(value, (tuple, list)) else value
         elif isinstance(bound, MutableVar):
             self.set_variable(name, bound, value, span)
+        elif isinstance(bound, ArrayRef):
+            self.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "take another name")
         elif name in self.frame.singles:
             if isinstance(value, Vec):
                 env[name] = Vec(value.shape, tuple(self.build.let(e, name) for e in value.elems))
             else:
                 env[name] = self.build.let(self.scalar(value, span), name)
+        elif bound is not None and self.frame.runtime_depth:
+            self.fail_type(f"{name!r} is {shape_text(bound)} of compile time and cannot change here", span,
+                           "outside of the branch or loop, assign it to a variable; change that")  # fmt: skip
         else:
             self.declare(name, value, span)
 
@@ -139,13 +144,18 @@ class Statements(Calls):
                 self.build.assign(var, item, span)
 
     def variable_value(self, name: str, bound: MutableVar, value: Value, type: Scalar, span: Span) -> Any:
-        given = value.type if is_runtime(value) else self.defaults.of(value)
+        self.check_type(name, bound, value, span)
+        return self.convert(value, type, span) if is_number(value) else self.cast(value, type, span)
+
+    def check_type(self, name: str, bound: MutableVar, value: Value, span: Span) -> None:
+        """A variable of integers takes no floats: Python would make it a float, and cutting them is seldom meant."""
+        given = value.type if is_runtime(value) or isinstance(value, Vec) else self.defaults.of(value)
+        type = bound.vars[0].type
         if given.is_float and not type.is_float:
             self.fail_type(
                 f"{name!r} is {type} since line {bound.span.line} and cannot become {given}", span,
                 f"start it as a float ({name} = 0.0), or cast: {type}(...)",
             )  # fmt: skip
-        return self.convert(value, type, span) if is_number(value) else self.cast(value, type, span)
 
     def assign_component(self, name: str, target: ast.expr, value: Value, span: Span) -> None:
         """``v[i] = x``, ``m[i, j] = x``, ``v.xy = w`` on a local vector: the vector is assigned anew."""
@@ -193,6 +203,9 @@ class Statements(Calls):
         op = _ATOMIC_OPERATORS.get(type(node.op))
         if isinstance(target, ElementRef) and isinstance(target.component, tuple):
             self.fail_type("a component of an array element is chosen at compile time when it is written", span)
+        if isinstance(target, MutableVar) and isinstance(node.target, ast.Name):
+            value = self.vector(value, span) if isinstance(value, (tuple, list)) else value
+            self.check_type(node.target.id, target, value, span)
         if target is not None and op is not None:
             self.atomic(op, target, value, span, wanted=False)
             return
