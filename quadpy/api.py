@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
-from quadpy.errors import NoDeviceError
+from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.runtime.current import Config, current_config, set_config
 from quadpy.settings import settings
 
@@ -54,8 +54,13 @@ def init(
 
     Raises:
         NoDeviceError: no backend that was asked for is there, and ``enable_fallback`` is off.
+        ArgumentError: a default type or a number of threads that cannot be.
     """
     env = settings()
+    _check(default_fp, (f32, f64), "default_fp")
+    _check(default_ip, (i32, i64), "default_ip")
+    if cpu_max_num_threads is not None and cpu_max_num_threads < 1:
+        raise ArgumentError(f"cpu_max_num_threads is 1 or more, not {cpu_max_num_threads}")
     chosen = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     threads = cpu_max_num_threads or env.num_threads
     checked = bool(env.debug) if debug is None else debug
@@ -74,6 +79,11 @@ def init(
     )
     importlib.import_module("quadpy.jit.variants").prepare(threads)
     set_config(config)
+
+
+def _check(given: Scalar | None, known: tuple[Scalar, Scalar], name: str) -> None:
+    if given is not None and given not in known:
+        raise ArgumentError(f"{name} is qp.{known[0]} or qp.{known[1]}, not {given!r}")
 
 
 def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> str:

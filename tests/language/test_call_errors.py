@@ -78,3 +78,11 @@ def test_the_caret_stands_below_an_indented_decorator(load):
     with pytest.raises(qp.KernelTypeError, match="'self' has no annotation") as caught:
         method(1)
     assert caught.value.span.excerpt().splitlines() == ["        @qp.kernel", "        ^"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"default_fp": 32}, {"default_fp": qp.i32}, {"default_ip": qp.i8}, {"cpu_max_num_threads": 0}]
+)
+def test_init_refuses_what_cannot_be(init, options):
+    with pytest.raises(qp.ArgumentError, match=next(iter(options))):
+        init(**options)
