@@ -159,7 +159,8 @@ class Arrays(Vectors):
             if isinstance(item, int) and item < 0 and not array.offset:
                 self.fail_type(f"index {item} is out of bounds", span, "count from the end with x.shape[0] - 1")
             if not is_runtime(item) and not isinstance(item, int):
-                self.fail_type(f"an index is an integer, not {shape_text(item)}", span)
+                hint = "write a loop over the indices" if isinstance(item, slice) else ""
+                self.fail_type(f"an index is an integer, not {shape_text(item)}", span, hint)
             if array.offset and array.offset[axis]:
                 item = self.binary(ast.Sub, item, array.offset[axis], span)
             exprs.append(self.build.freeze(self.integer(self.scalar(item, span), span)))

@@ -41,6 +41,7 @@ _PYTHON_NAMES: Final[dict[Any, str]] = {
 _AT_COMPILE_TIME: Final = (
     range, zip, enumerate, len, tuple, list, reversed, sorted, sum, isinstance, hasattr, getattr, str, type, dict, set,
 )  # fmt: skip
+_OVER_ITEMS: Final = (zip, enumerate, tuple, list, reversed, sorted, sum, dict, set)
 _OPS_UNARY: Final = {ops.sqrt: UnOp.SQRT, ops.floor: UnOp.FLOOR, ops.rint: UnOp.RINT, ops.trunc: UnOp.TRUNC,
                      ops.abs_: UnOp.ABS}  # fmt: skip
 
@@ -162,6 +163,8 @@ class Calls(Functions):
             return self.inline(_expanded(fn), args, kwargs, span)
         if fn in (builtins.any, builtins.all) and args and isinstance(args[0], Vec):
             return METHODS[fn.__name__](self, args[0], span)
+        if fn in _OVER_ITEMS and any(isinstance(a, ArrayRef) for a in args):
+            self.fail_type(f"{fn.__name__} cannot take an array", span, "write a loop over its indices")
         if fn is builtins.print:
             self.fail_syntax(
                 "print is not part of the kernel language yet", span, "return the value and print it outside"

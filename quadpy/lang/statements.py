@@ -21,6 +21,17 @@ _ATOMIC_OPERATORS: dict[type[ast.operator], AtomicOp] = {
 }  # fmt: skip
 
 
+_HINTS: dict[type[ast.stmt], str] = {
+    ast.FunctionDef: "define it outside, under @qp.func",
+    ast.Import: "import outside of the kernel",
+    ast.ImportFrom: "import outside of the kernel",
+    ast.Global: "write to a field, or to an element of an array",
+    ast.Nonlocal: "write to a field, or to an element of an array",
+    ast.Try: "kernels raise nothing: test for the case with if",
+    ast.Raise: "kernels raise nothing: write down what happened, and raise outside",
+}
+
+
 class StaticBreak(Exception):
     """``break`` of an unrolled loop, while compiling."""
 
@@ -36,7 +47,10 @@ class Statements(Calls):
         for stmt in stmts:
             rule = getattr(self, f"stmt_{type(stmt).__name__}", None)
             if rule is None:
-                self.fail_syntax(f"{type(stmt).__name__} is not part of the kernel language", self.span(stmt))
+                self.fail_syntax(
+                    f"{type(stmt).__name__} is not part of the kernel language", self.span(stmt),
+                    _HINTS.get(type(stmt), ""),
+                )  # fmt: skip
             if rule(stmt):
                 return True
         return False
@@ -93,7 +107,8 @@ class Statements(Calls):
                 if any(isinstance(elt, ast.Starred) for elt in elts):
                     self.fail_syntax("a starred target is not part of the kernel language", span, "name each value")
                 if not isinstance(items, (tuple, list)) or len(items) != len(elts):
-                    self.fail_type(f"{len(elts)} names for {shape_text(value)}", span)
+                    given = f"{len(items)} values" if isinstance(items, (tuple, list)) else shape_text(value)
+                    self.fail_type(f"{len(elts)} names for {given}", span)
                 for elt, item in zip(elts, items, strict=True):
                     self.assign_target(elt, item, span)
             case ast.Subscript() | ast.Attribute() if self.is_element(target):

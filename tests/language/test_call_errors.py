@@ -86,3 +86,23 @@ def test_the_caret_stands_below_an_indented_decorator(load):
 def test_init_refuses_what_cannot_be(init, options):
     with pytest.raises(qp.ArgumentError, match=next(iter(options))):
         init(**options)
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "hint"),
+    [
+        ("n = sum(x)", "sum cannot take an array", "write a loop over its indices"),
+        ("x[:] = 0", "an index is an integer, not slice", "write a loop over the indices"),
+        ("a, b = 1, 2, 3", "2 names for 3 values", ""),
+        ("import math", "Import is not part of the kernel language", "import outside of the kernel"),
+    ],
+)
+def test_what_one_would_try_first_has_an_answer(load, line, message, hint):
+    kernel = load(f"""
+        @qp.kernel
+        def attempt(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+            {line}
+    """).attempt
+    with pytest.raises(qp.CompilationError, match=message) as caught:
+        kernel(np.zeros(3, np.float32))
+    assert caught.value.hint == hint
