@@ -6,6 +6,7 @@ Owns: Loops.  Imports: ``ir``, ``lang`` and leaves only.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from quadpy.dtypes import Scalar, u64
@@ -117,13 +118,23 @@ class Loops(Statements):
             if not grouped and count > 1:
                 self.fail_type(f"this loop has {count} indices and one name", self.span(target),
                                "name each index, or loop over qp.grouped(…)")  # fmt: skip
+            self.check_fresh(target)
             return [target.id] * count
         if not isinstance(target, ast.Tuple) or not all(isinstance(e, ast.Name) for e in target.elts):
             self.fail_syntax("a loop variable is a name or a tuple of names", self.span(target))
         names = [e.id for e in target.elts if isinstance(e, ast.Name)]
         if len(names) != count or grouped:
             self.fail_type(f"this loop has {count} indices, not {len(names)}", self.span(target))
+        for element in target.elts:
+            self.check_fresh(element)
         return names
+
+    def check_fresh(self, target: ast.expr) -> None:
+        """A loop would leave its last index in a variable of that name, in Python; here an index ends with its loop."""
+        assert isinstance(target, ast.Name)
+        if target.id != "_" and isinstance(self.frame.env.get(target.id), (MutableVar, ArrayRef)):
+            self.fail_type(f"{target.id!r} is a variable already, and an index ends with its loop", self.span(target),
+                           "give the index a name of its own")  # fmt: skip
 
     def bind_axes(self, node: ast.For, variables: list[Var], grouped: bool) -> None:
         """The loop variables in the body; those that the body assigns are variables of their own."""
@@ -182,7 +193,8 @@ class Loops(Statements):
         span, frame = self.span(node), self.frame
         if len(bounds) > 1 and self.leaves_loop(node):
             self.fail_syntax("break of a loop with several indices", span, "nest loops over range")
-        axes = self.axes(self.target_names(node, len(bounds), grouped), bounds, span)
+        names = self.target_names(node, len(bounds), grouped)
+        axes = self.axes(names, bounds, span)
         before = dict(frame.env)
         frame.runtime_depth += 1
         frame.loops.append("runtime")
@@ -193,17 +205,17 @@ class Loops(Statements):
         finally:
             frame.runtime_depth -= 1
             frame.loops.pop()
-        self.forget(before)
+        self.forget(before, names)
         loop: Any = Block(tuple(stmts), span=span)
         for axis in reversed(axes):
             body = loop if isinstance(loop, Block) else Block((loop,), span=span)
             loop = For(axis.var, axis.start, axis.stop, axis.step, body, span=span)
         self.build.emit(loop)
 
-    def forget(self, before: dict[str, Any]) -> None:
-        """Ends the bindings that a loop made, but for variables, which live in the function."""
+    def forget(self, before: dict[str, Any], names: Sequence[str] = ()) -> None:
+        """Ends the bindings that a loop made, ``names`` too, but for variables, which live in the function."""
         frame = self.frame
-        kept = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) and n not in before}
+        kept = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) and n not in before and n not in names}
         frame.env = {**before, **kept}
 
     @staticmethod

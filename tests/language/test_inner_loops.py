@@ -196,3 +196,22 @@ def test_assigning_the_index_does_not_change_the_loop():
     out = np.zeros(4, np.int32)
     reassigned_index(out)
     assert out.tolist() == [10, 11, 12, 13]
+
+
+@qp.kernel
+def the_same_name_again(y: A(qp.i32, 1)):
+    for _ in range(1):
+        for i in range(3):
+            i += 1
+            y[0] += i
+        for i in range(3):
+            y[1] += i
+        for _ in range(2):
+            for _ in range(5):
+                y[2] += 1
+
+
+def test_loops_may_use_one_name_after_each_other():
+    y = np.zeros(3, np.int32)
+    the_same_name_again(y)
+    assert y.tolist() == [6, 3, 10]

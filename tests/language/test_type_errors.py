@@ -76,6 +76,8 @@ CASES = {
     "a range of step zero": ("for i in range(0, 5, 0):\n    pass", TYPE, "step"),
     "one name for two indices": ("for i in m:\n    pass", TYPE, "2 indices and one name"),
     "two names for one index": ("for i, j in x:\n    pass", TYPE, "1 indices, not 2"),
+    "an index with a variable's name": ("t = 5\nfor t in range(3):\n    pass", TYPE, "'t' is a variable already"),
+    "an index with an array's name": ("for i, x in m:\n    pass", TYPE, "'x' is a variable already"),
     "ndrange of a float": ("for i in qp.ndrange(1.5):\n    pass", TYPE, "ndrange takes integers"),
     "ndrange of nothing": ("for i in qp.ndrange():\n    pass", TYPE, "ndrange"),
     "grouped of a number": ("for i in qp.grouped(n):\n    pass", TYPE, "cannot run over"),
