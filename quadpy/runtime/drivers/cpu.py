@@ -1,0 +1,186 @@
+"""The Driver of the CPU.  Owns: CpuDriver, whose handles are all 0.  Imports: errors, the protocol, NumPy.
+
+Work runs at once, in call order, so no verb has anything to wait for: a program that is right with streams is right
+without them.  What is checked of streams and events is checked by the objects above, alike on every driver.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import threading
+from typing import Final, NoReturn
+
+from quadpy.errors import DriverError
+from quadpy.runtime.driver import (
+    DEFAULT_STREAM,
+    Address,
+    AllocatorName,
+    DeviceInfo,
+    EventHandle,
+    Feature,
+    FunctionHandle,
+    ModuleHandle,
+    PinnedPointer,
+    PlainPointer,
+    PoolPointer,
+    StreamHandle,
+)
+from quadpy.runtime.memory import HOST, Buffer
+
+__all__ = ["CpuDriver"]
+
+_EVENT: Final = EventHandle(0)
+
+
+class CpuDriver:
+    """A ``Driver`` whose memory is the process's own and whose streams are its program order."""
+
+    def __init__(self) -> None:
+        self.name, self.ordinal = "cpu", 0
+        self.default_allocator: AllocatorName = "pool"
+        self.features: frozenset[Feature] = frozenset(("host", "pool", "stream-device"))
+        self.info = DeviceInfo(platform.processor() or "CPU", platform.machine(), _memory("SC_PHYS_PAGES"))
+        self._blocks: dict[int, Buffer] = {}
+        self._lock = threading.Lock()
+
+    # streams and events
+
+    def stream_create(self, priority: int) -> StreamHandle:
+        return DEFAULT_STREAM
+
+    def stream_destroy(self, stream: StreamHandle) -> None:
+        _require_zero(stream)
+
+    def stream_synchronize(self, stream: StreamHandle) -> None:
+        _require_zero(stream)
+
+    def stream_query(self, stream: StreamHandle) -> bool:
+        return _require_zero(stream)
+
+    def stream_wait(self, stream: StreamHandle, event: EventHandle) -> None:
+        _require_zero(stream, event)
+
+    def stream_device(self, stream: StreamHandle) -> int:
+        _require_zero(stream)
+        return self.ordinal
+
+    def synchronize(self) -> None:
+        """All work that was submitted has run."""
+
+    def event_create(self, *, timing: bool) -> EventHandle:
+        return _EVENT
+
+    def event_destroy(self, event: EventHandle) -> None:
+        _require_zero(event)
+
+    def event_record(self, event: EventHandle, stream: StreamHandle) -> None:
+        _require_zero(event, stream)
+
+    def event_synchronize(self, event: EventHandle) -> None:
+        _require_zero(event)
+
+    def event_query(self, event: EventHandle) -> bool:
+        return _require_zero(event)
+
+    def event_elapsed(self, start: EventHandle, end: EventHandle) -> float:
+        """0: there is no ``timing`` here; Event takes the time itself."""
+        _require_zero(start, end)
+        return 0.0
+
+    # memory
+
+    def _allocate(self, nbytes: int) -> int:
+        if not nbytes:
+            return 0
+        block = HOST.allocate(nbytes)
+        with self._lock:
+            self._blocks[block.pointer] = block
+        return block.pointer
+
+    def _free(self, pointer: int) -> None:
+        with self._lock:
+            block = self._blocks.pop(pointer, None)
+        if pointer and block is None:
+            raise DriverError(f"{pointer:#x} was not allocated here", hint="was it freed before?")
+
+    def alloc(self, nbytes: int) -> PlainPointer:
+        return PlainPointer(self._allocate(nbytes))
+
+    def free(self, pointer: PlainPointer) -> None:
+        self._free(pointer)
+
+    def alloc_async(self, nbytes: int, stream: StreamHandle) -> PoolPointer:
+        _require_zero(stream)
+        return PoolPointer(self._allocate(nbytes))
+
+    def free_async(self, pointer: PoolPointer, stream: StreamHandle) -> None:
+        _require_zero(stream)
+        self._free(pointer)
+
+    def trim_pool(self) -> None:
+        """Nothing is kept."""
+
+    def alloc_pinned(self, nbytes: int) -> PinnedPointer:
+        return PinnedPointer(self._allocate(nbytes))
+
+    def free_pinned(self, pointer: PinnedPointer) -> None:
+        self._free(pointer)
+
+    def memory_info(self) -> tuple[int, int]:
+        return _memory("SC_AVPHYS_PAGES"), self.info.total_memory
+
+    def copy_in(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+        _require_zero(stream)
+        ctypes.memmove(target, source, nbytes)
+
+    copy_out = copy_within = copy_in
+
+    def fill(self, target: Address, value: int, nbytes: int, stream: StreamHandle) -> None:
+        _require_zero(stream)
+        ctypes.memset(target, value, nbytes)
+
+    # code: kernels of the CPU are functions of the process
+
+    def module_load(self, image: bytes) -> ModuleHandle:
+        _refuse_code()
+
+    def module_function(self, module: ModuleHandle, name: str) -> FunctionHandle:
+        _refuse_code()
+
+    def module_unload(self, module: ModuleHandle) -> None:
+        _refuse_code()
+
+    def launch_arguments(self, address: int, nbytes: int) -> object:
+        _refuse_code()
+
+    def launch(
+        self,
+        function: FunctionHandle,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        stream: StreamHandle,
+        arguments: object,
+    ) -> None:
+        _refuse_code()
+
+
+def _require_zero(*handles: int) -> bool:
+    for handle in handles:
+        if handle:
+            raise DriverError(f"{handle:#x} is no stream or event of the CPU", hint="every handle of the CPU is 0")
+    return True
+
+
+def _refuse_code() -> NoReturn:
+    raise DriverError("the CPU loads no code objects", hint="a kernel compiled for 'cpu' runs there")
+
+
+def _memory(pages: str) -> int:
+    """Bytes in so many ``pages``; 0 where the system does not tell."""
+    try:
+        return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0

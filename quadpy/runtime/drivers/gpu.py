@@ -1,0 +1,228 @@
+"""The Driver over a vendor's name table.  Owns: GpuDriver.  Imports: errors, the driver protocol, the tables' shape.
+
+There is no branch on the vendor here: what differs between HIP and CUDA is in the table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any, Final
+
+from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
+from quadpy.runtime.driver import (
+    Address,
+    EventHandle,
+    FunctionHandle,
+    ModuleHandle,
+    PinnedPointer,
+    PlainPointer,
+    PoolPointer,
+    StreamHandle,
+)
+from quadpy.runtime.drivers.gpu_api import Call, GpuApi
+
+__all__ = ["GpuDriver"]
+
+_NON_BLOCKING: Final = 1  # a stream that the null stream does not wait for, and that does not wait for it
+_DISABLE_TIMING: Final = 2
+
+
+class _Selected(threading.local):
+    """The device that this thread selected last, by API: a new thread has selected none."""
+
+    def __init__(self) -> None:
+        self.device: dict[str, int] = {}
+
+
+_selected: Final = _Selected()
+
+
+class GpuDriver:
+    """A ``Driver`` for device ``ordinal`` of ``api``; NoDeviceError where there is none."""
+
+    def __init__(self, api: GpuApi, ordinal: int = 0) -> None:
+        self.name, self.ordinal, self._api = api.name, ordinal, api
+        self.default_allocator = api.default_allocator
+        self._fault: DriverError | None = None
+        (count,) = self._answer(api.device_count)
+        if not 0 <= ordinal < count:
+            raise NoDeviceError(f"there is no {api.name} device {ordinal}", hint=f"devices here: {count}, from 0 on")
+        # Another library may select a device between two calls of ours; where there is one device, it cannot.
+        self._alone = count == 1
+        self.info, self.features = api.describe(ordinal)
+        least, greatest = self._call(api.priority_range)
+        self._priorities = range(min(least, greatest), max(least, greatest) + 1)
+        if "pool" in self.features:
+            self._call(api.keep_pool, ordinal)
+
+    # calls
+
+    def _call(self, call: Call, *arguments: object) -> Any:
+        """The value of ``call`` on this device: ``None``, one, or a tuple of several."""
+        self._select()
+        values = self._answer(call, *arguments)
+        return values[0] if len(values) == 1 else values
+
+    def _select(self) -> None:
+        if not (self._alone and _selected.device.get(self.name) == self.ordinal):
+            self._answer(self._api.select, self.ordinal)
+            _selected.device[self.name] = self.ordinal
+
+    def _answer(self, call: Call, *arguments: object) -> tuple[Any, ...]:
+        """What ``call`` answers after its status, which is looked at first: beside an error, values are garbage."""
+        status, values = self._ask(call, *arguments)
+        if status != self._api.ok:
+            raise self._error(call, status)
+        return values
+
+    def _done(self, call: Call, handle: int) -> bool:
+        """What a query says: complete, or not ready, which is no error."""
+        self._select()
+        status, _ = self._ask(call, handle)
+        if status not in (self._api.ok, self._api.not_ready):
+            raise self._error(call, status)
+        return bool(status == self._api.ok)
+
+    def _ask(self, call: Call, *arguments: object) -> tuple[Any, tuple[Any, ...]]:
+        if self._fault is not None:
+            raise DriverError(f"device {self.ordinal} of {self.name} is lost since an earlier fault") from self._fault
+        try:
+            status, *values = call(*arguments)
+        except (RuntimeError, ValueError) as error:  # no such symbol, or a status that the binding has no name for
+            raise DriverError(f"{_name(call)} failed: {error}", hint="is the driver as new as the binding?") from error
+        return status, tuple(values)
+
+    def _error(self, call: Call, status: Any) -> DriverError | OutOfDeviceMemory:
+        text = f"{_name(call)} failed: {status.name} ({int(status)})"
+        if status == self._api.out_of_memory:
+            return OutOfDeviceMemory(text)
+        error = DriverError(text, hint=self._api.causes.get(status.name, ""))
+        if status in self._api.fatal and call is not self._api.launch:  # a launch that is refused harms nothing
+            self._fault = error
+        return error
+
+    # streams
+
+    def stream_create(self, priority: int) -> StreamHandle:
+        clamped = min(max(priority, self._priorities[0]), self._priorities[-1])
+        return StreamHandle(int(self._call(self._api.stream_create, _NON_BLOCKING, clamped)))
+
+    def stream_destroy(self, stream: StreamHandle) -> None:
+        self._call(self._api.stream_destroy, stream)
+
+    def stream_synchronize(self, stream: StreamHandle) -> None:
+        self._call(self._api.stream_synchronize, stream)
+
+    def stream_query(self, stream: StreamHandle) -> bool:
+        return self._done(self._api.stream_query, stream)
+
+    def stream_wait(self, stream: StreamHandle, event: EventHandle) -> None:
+        self._call(self._api.stream_wait, stream, event, 0)
+
+    def stream_device(self, stream: StreamHandle) -> int:
+        return int(self._call(self._api.stream_device, stream))
+
+    def synchronize(self) -> None:
+        self._call(self._api.synchronize)
+
+    # events
+
+    def event_create(self, *, timing: bool) -> EventHandle:
+        return EventHandle(int(self._call(self._api.event_create, 0 if timing else _DISABLE_TIMING)))
+
+    def event_destroy(self, event: EventHandle) -> None:
+        self._call(self._api.event_destroy, event)
+
+    def event_record(self, event: EventHandle, stream: StreamHandle) -> None:
+        self._call(self._api.event_record, event, stream)
+
+    def event_synchronize(self, event: EventHandle) -> None:
+        self._call(self._api.event_synchronize, event)
+
+    def event_query(self, event: EventHandle) -> bool:
+        return self._done(self._api.event_query, event)
+
+    def event_elapsed(self, start: EventHandle, end: EventHandle) -> float:
+        return float(self._call(self._api.event_elapsed, start, end))
+
+    # memory: a size of 0 never reaches the driver, which gives no address for it and refuses to fill it
+
+    def alloc(self, nbytes: int) -> PlainPointer:
+        return PlainPointer(int(self._call(self._api.alloc, nbytes)) if nbytes else 0)
+
+    def free(self, pointer: PlainPointer) -> None:
+        if pointer:
+            self._call(self._api.free, pointer)
+
+    def alloc_async(self, nbytes: int, stream: StreamHandle) -> PoolPointer:
+        return PoolPointer(int(self._call(self._api.alloc_async, nbytes, stream)) if nbytes else 0)
+
+    def free_async(self, pointer: PoolPointer, stream: StreamHandle) -> None:
+        if pointer:
+            self._call(self._api.free_async, pointer, stream)
+
+    def trim_pool(self) -> None:
+        self._call(self._api.trim_pool, self.ordinal)
+
+    def alloc_pinned(self, nbytes: int) -> PinnedPointer:
+        return PinnedPointer(int(self._call(self._api.alloc_pinned, nbytes, 0)) if nbytes else 0)
+
+    def free_pinned(self, pointer: PinnedPointer) -> None:
+        if pointer:
+            self._call(self._api.free_pinned, pointer)
+
+    def memory_info(self) -> tuple[int, int]:
+        free, total = self._call(self._api.memory_info)
+        return free, total
+
+    def copy_in(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+        if nbytes:
+            self._call(self._api.copy_in, target, source, nbytes, stream)
+
+    def copy_out(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+        if nbytes:
+            self._call(self._api.copy_out, target, source, nbytes, stream)
+
+    def copy_within(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+        if nbytes:
+            self._call(self._api.copy_within, target, source, nbytes, stream)
+
+    def fill(self, target: Address, value: int, nbytes: int, stream: StreamHandle) -> None:
+        if nbytes:
+            self._call(self._api.fill, target, value, nbytes, stream)
+
+    # code
+
+    def module_load(self, image: bytes) -> ModuleHandle:
+        return ModuleHandle(int(self._call(self._api.module_load, image)))
+
+    def module_function(self, module: ModuleHandle, name: str) -> FunctionHandle:
+        return FunctionHandle(int(self._call(self._api.module_function, module, name.encode())))
+
+    def module_unload(self, module: ModuleHandle) -> None:
+        self._call(self._api.module_unload, module)
+
+    def launch_arguments(self, address: int, nbytes: int) -> object:
+        if not nbytes:
+            return None
+        block, size, end = self._api.launch_markers
+        extent = ctypes.c_size_t(nbytes)
+        words = (ctypes.c_void_p * 5)(block, address, size, ctypes.addressof(extent), end)
+        words.extent = extent  # type: ignore[attr-defined]  # the words hold its address only
+        return words
+
+    def launch(
+        self,
+        function: FunctionHandle,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        stream: StreamHandle,
+        arguments: object,
+    ) -> None:
+        self._call(self._api.launch, function, *grid, *block, shared_bytes, stream, None, arguments)
+
+
+def _name(call: Call) -> str:
+    return getattr(call, "__name__", repr(call))

@@ -1,0 +1,77 @@
+"""The shape of a vendor's name table.  Owns: GpuApi.  Imports: the standard library and the driver protocol.
+
+Both vendors' bindings answer ``(status, *values)``, and their calls pair off; the table holds one of each pair, in the
+order of arguments that HIP and CUDA share.  Calls that differ are small functions in the vendor's module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from quadpy.runtime.driver import AllocatorName, DeviceInfo, Feature
+
+__all__ = ["Call", "GpuApi"]
+
+Call: TypeAlias = Callable[..., tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuApi:
+    """One vendor's calls, by what they do.  Handles are ints both ways; ``None`` is a handle of 0.
+
+    ok, not_ready, out_of_memory, no_device    the statuses that mean these
+    fatal        statuses after which the process can use the device no more
+    causes       status name -> likely cause and what to do
+    describe     device ordinal -> its description and its features
+    """
+
+    name: str
+    default_allocator: AllocatorName
+    ok: object
+    not_ready: object
+    out_of_memory: object
+    fatal: frozenset[object]
+    causes: Mapping[str, str]
+
+    device_count: Call
+    describe: Callable[[int], tuple[DeviceInfo, frozenset[Feature]]]
+    select: Call
+    synchronize: Call
+    memory_info: Call
+    keep_pool: Call
+    trim_pool: Call
+    priority_range: Call
+
+    stream_create: Call
+    stream_destroy: Call
+    stream_synchronize: Call
+    stream_query: Call
+    stream_wait: Call
+    stream_device: Call
+
+    event_create: Call
+    event_destroy: Call
+    event_record: Call
+    event_synchronize: Call
+    event_query: Call
+    event_elapsed: Call
+
+    alloc: Call
+    free: Call
+    alloc_async: Call
+    free_async: Call
+    alloc_pinned: Call
+    free_pinned: Call
+    copy_in: Call
+    copy_out: Call
+    copy_within: Call
+    fill: Call
+
+    module_load: Call
+    module_function: Call
+    module_unload: Call
+    launch: Call
+    launch_markers: tuple[int, int, int]
+    """What stands before the argument block, before its size, and at the end of a launch's ``extra`` words."""

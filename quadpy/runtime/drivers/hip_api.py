@@ -1,0 +1,161 @@
+"""The name table of HIP.  Owns: hip_api, open_hip_driver; the version gate; what HIP's errors mean.
+
+hip-python is imported here, when a HIP device is first asked for, and nowhere else but in the probe.  It opens the HIP
+library at its first call: a library that is missing is a RuntimeError then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import warnings
+from typing import Any, Final
+
+from quadpy.errors import NoDeviceError
+from quadpy.runtime.driver import DeviceInfo, Feature
+from quadpy.runtime.drivers.gpu import GpuDriver
+from quadpy.runtime.drivers.gpu_api import GpuApi
+
+__all__ = ["hip_api", "open_hip_driver"]
+
+_OLDEST: Final = 70_000_000
+"""HIP 7.0, where frees stopped to wait and handles to be validated: what comes before follows other rules."""
+
+_SOUND: Final = 70_253_211
+"""ROCm 7.2.1, by its build number; it repaired event queries and captures that met each other."""
+
+_CAUSES: Final = {
+    "hipErrorInvalidValue": "an argument is out of range",
+    "hipErrorInvalidDevice": "the object belongs to another device",
+    "hipErrorInvalidHandle": "the stream or event belongs to another device, or was destroyed",
+    "hipErrorContextIsDestroyed": "the stream or event was destroyed, or never was one of HIP's",
+    "hipErrorInvalidImage": "the image is no code object",
+    "hipErrorNoBinaryForGpu": "the code object was compiled for another GPU: compile it for this device",
+    "hipErrorNotFound": "the code object has no function of this name",
+    "hipErrorNotSupported": "this version of ROCm, or this device, cannot do it",
+    "hipErrorIllegalAddress": "a kernel that ran earlier touched memory that is not there: an index out of bounds, "
+    "or an array that was freed; the device cannot be used again in this process",
+    "hipErrorLaunchFailure": "a kernel failed on the device, or a block has more threads than its kernel was built for",
+    "hipErrorLaunchOutOfResources": "the kernel needs more registers or shared memory than a block can have",
+    "hipErrorLaunchTimeOut": "a kernel ran longer than the system permits",
+}
+
+
+def open_hip_driver(ordinal: int = 0) -> GpuDriver:
+    """The driver of HIP device ``ordinal``.
+
+    Raises:
+        NoDeviceError: hip-python, ROCm or the device is missing, or ROCm is too old; the message says which.
+    """
+    return GpuDriver(hip_api(), ordinal)
+
+
+@functools.cache
+def hip_api() -> GpuApi:
+    """HIP's calls; NoDeviceError where they cannot be made.  Only success is remembered."""
+    try:
+        from hip import hip
+    except ImportError as error:
+        raise NoDeviceError(f"no AMD GPU: {error}", hint="pip install hip-python") from error
+    _require_device(hip)
+    return _table(hip)
+
+
+def _require_device(hip: Any) -> None:
+    """Refuse a library that is missing or too old, and a machine without a device."""
+    try:
+        status, version = hip.hipRuntimeGetVersion()
+        found, count = hip.hipGetDeviceCount()
+    except RuntimeError as error:
+        hint = "install ROCm, and set ROCM_PATH where it is; `quadpy doctor` says what it finds"
+        raise NoDeviceError(f"the HIP library cannot be used: {error}", hint=hint) from error
+    if status == hip.hipError_t.hipSuccess and version < _OLDEST:
+        raise NoDeviceError(f"HIP {version} is too old: quadpy needs 7.0 or newer", hint="install a newer ROCm")
+    if found != hip.hipError_t.hipSuccess or not count:
+        reason = found.name if found != hip.hipError_t.hipSuccess else "0 devices"
+        hint = "see that the amdgpu kernel driver is loaded, /dev/kfd may be opened, HIP_VISIBLE_DEVICES hides nothing"
+        raise NoDeviceError(f"HIP finds no device: {reason}", hint=hint)
+    if version < _SOUND:
+        warnings.warn(
+            f"HIP {version} has faults in event queries and captures: ROCm 7.2.1 repaired them",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _table(hip: Any) -> GpuApi:
+    error = hip.hipError_t
+    return GpuApi(
+        name="amdgpu",
+        default_allocator="cache",  # HIP's pool has had defects that corrupt live memory
+        ok=error.hipSuccess,
+        not_ready=error.hipErrorNotReady,
+        out_of_memory=error.hipErrorOutOfMemory,
+        fatal=frozenset({error.hipErrorIllegalAddress, error.hipErrorLaunchTimeOut, error.hipErrorLaunchFailure,
+                         error.hipErrorAssert}),
+        causes=_CAUSES,
+        device_count=hip.hipGetDeviceCount,
+        describe=functools.partial(_describe, hip),
+        select=hip.hipSetDevice,
+        synchronize=hip.hipDeviceSynchronize,
+        memory_info=hip.hipMemGetInfo,
+        keep_pool=functools.partial(_keep_pool, hip),
+        trim_pool=functools.partial(_trim_pool, hip),
+        priority_range=hip.hipDeviceGetStreamPriorityRange,
+        stream_create=hip.hipStreamCreateWithPriority,
+        stream_destroy=hip.hipStreamDestroy,
+        stream_synchronize=hip.hipStreamSynchronize,
+        stream_query=hip.hipStreamQuery,
+        stream_wait=hip.hipStreamWaitEvent,
+        stream_device=hip.hipStreamGetDevice,
+        event_create=hip.hipEventCreateWithFlags,
+        event_destroy=hip.hipEventDestroy,
+        event_record=hip.hipEventRecord,
+        event_synchronize=hip.hipEventSynchronize,
+        event_query=hip.hipEventQuery,
+        event_elapsed=hip.hipEventElapsedTime,
+        alloc=hip.hipMalloc,
+        free=hip.hipFree,
+        alloc_async=hip.hipMallocAsync,
+        free_async=hip.hipFreeAsync,
+        alloc_pinned=hip.hipHostMalloc,
+        free_pinned=hip.hipHostFree,
+        copy_in=hip.hipMemcpyHtoDAsync,
+        copy_out=hip.hipMemcpyDtoHAsync,
+        copy_within=hip.hipMemcpyDtoDAsync,
+        fill=hip.hipMemsetD8Async,
+        module_load=hip.hipModuleLoadData,
+        module_function=hip.hipModuleGetFunction,
+        module_unload=hip.hipModuleUnload,
+        launch=hip.hipModuleLaunchKernel,
+        launch_markers=(1, 2, 3),
+    )  # fmt: skip
+
+
+def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
+    """The device, and which optional powers the library and it have: a name of hip-python may be missing in either."""
+    status, facts = hip.hipGetDeviceProperties(ordinal)
+    if status != hip.hipError_t.hipSuccess:
+        raise NoDeviceError(f"HIP cannot describe its device {ordinal}: {status.name}")
+    features: set[Feature] = {"handles", "timing", "modules"}
+    if facts.memoryPoolsSupported and hip.has_symbol("hipMallocAsync"):
+        features.add("pool")
+    if hip.has_symbol("hipStreamGetDevice"):
+        features.add("stream-device")
+    return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem), frozenset(features)
+
+
+def _keep_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:
+    """Let the device's pool keep what is freed: by default each synchronize returns it to the system."""
+    status, pool = hip.hipDeviceGetDefaultMemPool(ordinal)
+    if status != hip.hipError_t.hipSuccess:
+        return (status,)
+    threshold = ctypes.c_uint64(2**64 - 1)
+    attribute = hip.hipMemPoolAttr.hipMemPoolAttrReleaseThreshold
+    return tuple(hip.hipMemPoolSetAttribute(pool, attribute, ctypes.addressof(threshold)))
+
+
+def _trim_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:
+    """Return what the pool keeps and nobody uses to the system."""
+    status, pool = hip.hipDeviceGetDefaultMemPool(ordinal)
+    return tuple(hip.hipMemPoolTrimTo(pool, 0)) if status == hip.hipError_t.hipSuccess else (status,)

@@ -1,0 +1,338 @@
+"""A Driver for tests.  Owns: RecordingDriver, which logs each call and runs work only when it is told to.
+
+It obeys the rules of a GPU: work on streams is asynchronous, a handle that was destroyed is refused and its number is
+used again at once, memory is freed where its stream gets to the free.  ``races`` finds the orders that are missing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from quadpy.errors import DriverError
+from quadpy.runtime.driver import (
+    DEFAULT_STREAM,
+    Address,
+    AllocatorName,
+    DeviceInfo,
+    EventHandle,
+    Feature,
+    FunctionHandle,
+    ModuleHandle,
+    PinnedPointer,
+    PlainPointer,
+    PoolPointer,
+    StreamHandle,
+)
+from quadpy.runtime.drivers.simulated_memory import SimulatedMemory
+from quadpy.runtime.drivers.simulation import Lane, Op, Range, Simulation
+
+__all__ = ["Call", "RecordedKernel", "RecordingDriver"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FEATURES: Final[frozenset[Feature]] = frozenset(("handles", "timing", "pool", "modules", "stream-device"))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the driver: the verb and its arguments."""
+
+    verb: str
+    arguments: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedKernel:
+    """A kernel in Python: ``run(block)`` does its work, ``touches(block)`` says what it reads and what it writes."""
+
+    run: Callable[[bytes], None]
+    touches: Callable[[bytes], tuple[Iterable[Range], Iterable[Range]]] = lambda _block: ((), ())
+
+
+@dataclass(slots=True, eq=False)
+class _Event:
+    timing: bool
+    last: Op | None = None
+
+
+def _recorded(verb: F) -> F:
+    """Log the call, fail it where the test said so, and let one thread at a time in."""
+
+    @functools.wraps(verb)
+    def wrapper(self: RecordingDriver, *arguments: object, **options: object) -> object:
+        with self.lock:
+            if self.history:
+                self.calls.append(Call(verb.__name__, (*arguments, *options.values())))
+            if (error := self.failures.pop(verb.__name__, None)) is not None:
+                raise error
+            return verb(self, *arguments, **options)
+
+    return wrapper  # type: ignore[return-value]
+
+
+class RecordingDriver:
+    """A simulated device of ``capacity`` bytes.
+
+    calls      every call so far; empty without ``history``
+    failures   verb -> the error that its next call raises
+    kernels    name -> what a function of that name, in any module, does
+    """
+
+    def __init__(self, ordinal: int = 0, *, capacity: int = 1 << 30, history: bool = True) -> None:
+        self.name, self.ordinal, self.features = "recording", ordinal, _FEATURES
+        self.default_allocator: AllocatorName = "cache"
+        self.info = DeviceInfo("recorded device", "gfx942:sramecc+:xnack-", capacity)
+        self.lock, self.history = threading.RLock(), history
+        self.calls: list[Call] = []
+        self.failures: dict[str, Exception] = {}
+        self.kernels: dict[str, RecordedKernel] = {}
+        self.simulation, self.memory = Simulation(history=history), SimulatedMemory(capacity)
+        self._streams: dict[int, Lane] = {DEFAULT_STREAM: self.simulation.lane()}
+        self._foreign: dict[int, int] = {}
+        self._events: dict[int, _Event] = {}
+        self._modules: set[int] = set()
+        self._functions: list[RecordedKernel] = []
+
+    # what a test asks
+
+    def races(self) -> list[tuple[Op, Op]]:
+        """Two ops on the same bytes that nothing orders; memory that is allocated or freed in order counts, too."""
+        return list(self.simulation.races())
+
+    def left_open(self) -> dict[str, int]:
+        """How many things of each kind nobody has given back."""
+        counts = {"streams": len(self._streams) - 1, "events": len(self._events), "memory": len(self.memory)}
+        return counts | {"modules": len(self._modules)}
+
+    def foreign_stream(self, device: int | None = None) -> StreamHandle:
+        """A stream that another library made, on device ``device``."""
+        handle = StreamHandle(_unused(0x9000, self._streams))
+        self._streams[handle] = self.simulation.lane()
+        self._foreign[handle] = self.ordinal if device is None else device
+        return handle
+
+    # streams
+
+    @_recorded
+    def stream_create(self, priority: int) -> StreamHandle:
+        handle = StreamHandle(_unused(0x1000, self._streams))
+        self._streams[handle] = self.simulation.lane()
+        return handle
+
+    @_recorded
+    def stream_destroy(self, stream: StreamHandle) -> None:
+        self._lane(stream)
+        if stream == DEFAULT_STREAM:
+            raise DriverError("stream_destroy failed: the default stream cannot be destroyed")
+        del self._streams[stream]  # its work stays pending and runs with the rest
+
+    @_recorded
+    def stream_synchronize(self, stream: StreamHandle) -> None:
+        self.simulation.finish_lane(self._lane(stream))
+
+    @_recorded
+    def stream_query(self, stream: StreamHandle) -> bool:
+        lane = self._lane(stream)
+        if not lane.pending:
+            self.simulation.observe(lane.clock)
+        return not lane.pending
+
+    @_recorded
+    def stream_wait(self, stream: StreamHandle, event: EventHandle) -> None:
+        lane, last = self._lane(stream), self._event(event).last
+        if last is not None:
+            self.simulation.submit("wait", lane, awaits=last)
+
+    @_recorded
+    def stream_device(self, stream: StreamHandle) -> int:
+        self._lane(stream)
+        return self._foreign.get(stream, self.ordinal)
+
+    @_recorded
+    def synchronize(self) -> None:
+        self.simulation.finish_all()
+
+    # events
+
+    @_recorded
+    def event_create(self, *, timing: bool) -> EventHandle:
+        handle = EventHandle(_unused(0x5000, self._events))
+        self._events[handle] = _Event(timing)
+        return handle
+
+    @_recorded
+    def event_destroy(self, event: EventHandle) -> None:
+        self._event(event)
+        del self._events[event]
+
+    @_recorded
+    def event_record(self, event: EventHandle, stream: StreamHandle) -> None:
+        self._event(event).last = self.simulation.submit("record", self._lane(stream))
+
+    @_recorded
+    def event_synchronize(self, event: EventHandle) -> None:
+        last = self._event(event).last
+        if last is not None:
+            self.simulation.finish(last)
+            self.simulation.observe(last.clock)
+
+    @_recorded
+    def event_query(self, event: EventHandle) -> bool:
+        last = self._event(event).last
+        if last is not None and last.moment:
+            self.simulation.observe(last.clock)
+        return last is None or last.moment > 0
+
+    @_recorded
+    def event_elapsed(self, start: EventHandle, end: EventHandle) -> float:
+        first, second = self._event(start), self._event(end)
+        if not (first.timing and second.timing and first.last and second.last):
+            raise DriverError("event_elapsed failed: an event without timing, or never recorded")
+        if not (first.last.moment and second.last.moment):
+            raise DriverError("event_elapsed failed: not complete")
+        return float(second.last.moment - first.last.moment)
+
+    # memory
+
+    @_recorded
+    def alloc(self, nbytes: int) -> PlainPointer:
+        return PlainPointer(self.memory.allocate(nbytes))
+
+    @_recorded
+    def free(self, pointer: PlainPointer) -> None:
+        self.simulation.finish_all()  # as the vendors' plain free does
+        self.memory.release(pointer)
+
+    @_recorded
+    def alloc_async(self, nbytes: int, stream: StreamHandle) -> PoolPointer:
+        lane, pointer = self._lane(stream), self.memory.allocate(nbytes)
+        self.simulation.submit("alloc", lane, writes=[(pointer, nbytes)])
+        return PoolPointer(pointer)
+
+    @_recorded
+    def free_async(self, pointer: PoolPointer, stream: StreamHandle) -> None:
+        if pointer:
+            whole = (pointer, self.memory.size(pointer))
+            action = functools.partial(self.memory.release, pointer)
+            self.simulation.submit("free", self._lane(stream), writes=[whole], action=action)
+
+    @_recorded
+    def trim_pool(self) -> None:
+        """Nothing is kept: a block that was freed is gone."""
+
+    @_recorded
+    def alloc_pinned(self, nbytes: int) -> PinnedPointer:
+        return PinnedPointer(self.memory.allocate(nbytes))
+
+    @_recorded
+    def free_pinned(self, pointer: PinnedPointer) -> None:
+        self.simulation.finish_all()
+        self.memory.release(pointer)
+
+    @_recorded
+    def memory_info(self) -> tuple[int, int]:
+        return self.memory.capacity - self.memory.used, self.memory.capacity
+
+    @_recorded
+    def copy_in(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+        self._copy(target, source, nbytes, stream)
+
+    @_recorded
+    def copy_out(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+        self._copy(target, source, nbytes, stream)
+
+    @_recorded
+    def copy_within(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+        self._copy(target, source, nbytes, stream)
+
+    @_recorded
+    def fill(self, target: Address, value: int, nbytes: int, stream: StreamHandle) -> None:
+        def run() -> None:
+            self.memory.require(target, nbytes)
+            ctypes.memset(target, value, nbytes)
+
+        self.simulation.submit("fill", self._lane(stream), writes=[(target, nbytes)], action=run)
+
+    # code
+
+    @_recorded
+    def module_load(self, image: bytes) -> ModuleHandle:
+        if not image.startswith(b"\x7fELF"):
+            raise DriverError("module_load failed: the image is no code object")
+        handle = ModuleHandle(_unused(0xA000, self._modules))
+        self._modules.add(handle)
+        return handle
+
+    @_recorded
+    def module_function(self, module: ModuleHandle, name: str) -> FunctionHandle:
+        if module not in self._modules or name not in self.kernels:
+            raise DriverError(f"module_function failed: there is no {name!r} in module {module:#x}")
+        self._functions.append(self.kernels[name])
+        return FunctionHandle(len(self._functions))
+
+    @_recorded
+    def module_unload(self, module: ModuleHandle) -> None:
+        if module not in self._modules:
+            raise DriverError(f"module_unload failed: there is no module {module:#x}")
+        self._modules.remove(module)
+
+    def launch_arguments(self, address: int, nbytes: int) -> object:
+        return address, nbytes
+
+    @_recorded
+    def launch(
+        self,
+        function: FunctionHandle,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        stream: StreamHandle,
+        arguments: tuple[int, int],
+    ) -> None:
+        kernel, copied = self._functions[function - 1], ctypes.string_at(*arguments)
+        reads, writes = map(tuple, kernel.touches(copied))
+
+        def run() -> None:
+            for touched in (*reads, *writes):
+                self.memory.require(*touched)
+            kernel.run(copied)
+
+        self.simulation.submit("launch", self._lane(stream), reads=reads, writes=writes, action=run)
+
+    # what is there
+
+    def _lane(self, stream: StreamHandle) -> Lane:
+        if (lane := self._streams.get(stream)) is None:
+            raise DriverError(f"there is no stream {stream:#x}: destroyed, or never made")
+        return lane
+
+    def _event(self, event: EventHandle) -> _Event:
+        if (found := self._events.get(event)) is None:
+            raise DriverError(f"there is no event {event:#x}: destroyed, or never made")
+        return found
+
+    def _copy(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+        """The host's end of a copy may be any memory of the process; the device's must still be there when it runs."""
+        ends = [(address, nbytes) for address in (target, source) if self.memory.holds(address, nbytes)]
+        if nbytes and not ends:
+            raise DriverError(f"a copy from {source:#x} to {target:#x} touches no memory of this device")
+
+        def run() -> None:
+            for end in ends:
+                self.memory.require(*end)
+            ctypes.memmove(target, source, nbytes)
+
+        lane = self._lane(stream)
+        self.simulation.submit("copy", lane, reads=[(source, nbytes)], writes=[(target, nbytes)], action=run)
+
+
+def _unused(base: int, used: Iterable[int]) -> int:
+    """The first free number: drivers use the numbers of destroyed things again at once."""
+    taken = set(used)
+    return next(handle for handle in itertools.count(base, 16) if handle not in taken)

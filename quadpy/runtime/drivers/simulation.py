@@ -1,0 +1,157 @@
+"""Queues that run when they are told to, and what is ordered before what.  Owns: Op, Lane, Simulation.
+
+Each op carries a vector clock: how many ops of each lane are ordered before it, by its own lane, by events that its
+lane waited for, and by what the host had seen complete when it was submitted.  Imports: the standard library only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = ["Clock", "Lane", "Op", "Range", "Simulation", "ordered"]
+
+Clock: TypeAlias = dict[int, int]
+Range: TypeAlias = tuple[int, int]
+"""Address of the first byte, and how many bytes."""
+
+
+@dataclass(eq=False)
+class Lane:
+    """The work of one stream, in order; it outlives its handle."""
+
+    serial: int
+    clock: Clock = field(default_factory=dict, repr=False)
+    pending: deque[Op] = field(default_factory=deque, repr=False)
+
+
+@dataclass(eq=False)
+class Op:
+    """One piece of work: op ``number`` of ``lane``.  ``moment`` is when it ran, counted in ops; 0 before."""
+
+    kind: str
+    lane: Lane
+    number: int
+    clock: Clock = field(repr=False)
+    reads: tuple[Range, ...] = ()
+    writes: tuple[Range, ...] = ()
+    action: Callable[[], None] | None = field(default=None, repr=False)
+    awaits: Op | None = field(default=None, repr=False)
+    moment: int = 0
+
+
+def ordered(before: Op, after: Op) -> bool:
+    """Whether ``after`` cannot begin until ``before`` is complete, whatever the timing."""
+    return before.number <= after.clock.get(before.lane.serial, 0)
+
+
+class Simulation:
+    """Lanes of ops, of which none runs by itself.
+
+    ``step`` runs one op, ``finish`` an op and all that it must wait for; the rest stays pending, as on a slow device.
+    """
+
+    def __init__(self, *, history: bool = True) -> None:
+        self.ops: list[Op] = []
+        self._history = history
+        self._lanes: dict[int, Lane] = {}
+        self._serials, self._moments = itertools.count(1), itertools.count(1)
+        self._seen: Clock = {}
+
+    def lane(self) -> Lane:
+        return Lane(next(self._serials))
+
+    def submit(
+        self,
+        kind: str,
+        lane: Lane,
+        *,
+        reads: Iterable[Range] = (),
+        writes: Iterable[Range] = (),
+        action: Callable[[], None] | None = None,
+        awaits: Op | None = None,
+    ) -> Op:
+        """Put an op on ``lane``; it waits for ``awaits`` as well."""
+        for clock in (self._seen, awaits.clock if awaits else {}):
+            _merge(lane.clock, clock)
+        number = lane.clock.get(lane.serial, 0) + 1
+        lane.clock[lane.serial] = number
+        op = Op(kind, lane, number, dict(lane.clock), tuple(reads), tuple(writes), action, awaits)
+        lane.pending.append(op)
+        self._lanes[lane.serial] = lane
+        if self._history:
+            self.ops.append(op)
+        return op
+
+    def observe(self, clock: Clock) -> None:
+        """The host has seen what ``clock`` counts complete: all that it submits from now on comes after."""
+        _merge(self._seen, clock)
+
+    def ready(self) -> list[Lane]:
+        """The lanes whose next op could run now."""
+        return [lane for lane in self._lanes.values() if _waits_for(lane.pending[0]) is None]
+
+    def step(self, lane: Lane) -> Op:
+        """Run the next op of ``lane``, which is ready."""
+        op = lane.pending.popleft()
+        if not lane.pending:
+            del self._lanes[lane.serial]
+        op.moment = next(self._moments)
+        action, op.action, op.awaits = op.action, None, None
+        if action:
+            action()
+        return op
+
+    def finish(self, op: Op) -> None:
+        """Run what must run for ``op`` to be complete, and nothing else."""
+        goals = [op]
+        while goals:
+            if goals[-1].moment:
+                goals.pop()
+            elif (obstacle := _waits_for(goals[-1].lane.pending[0])) is not None:
+                goals.append(obstacle)
+            else:
+                self.step(goals[-1].lane)
+
+    def finish_lane(self, lane: Lane) -> None:
+        """Run all of ``lane``; the host sees it complete."""
+        if lane.pending:
+            self.finish(lane.pending[-1])
+        self.observe(lane.clock)
+
+    def finish_all(self) -> None:
+        """Run everything; the host sees it complete."""
+        while lanes := list(self._lanes.values()):
+            self.finish_lane(lanes[0])
+
+    def races(self) -> Iterator[tuple[Op, Op]]:
+        """Each two ops of the history that touch the same bytes, one of them writing, with nothing that orders them."""
+        for first, second in itertools.combinations(self.ops, 2):
+            if _conflict(first, second) and not (ordered(first, second) or ordered(second, first)):
+                yield first, second
+
+
+def _waits_for(op: Op) -> Op | None:
+    """The op that must run before ``op``, the next of its lane; None where it is ready."""
+    return op.awaits if op.awaits and not op.awaits.moment else None
+
+
+def _merge(clock: Clock, other: Clock) -> None:
+    for serial, number in other.items():
+        if clock.get(serial, 0) < number:
+            clock[serial] = number
+
+
+def _conflict(first: Op, second: Op) -> bool:
+    return (
+        _overlap(first.writes, second.writes)
+        or _overlap(first.writes, second.reads)
+        or _overlap(first.reads, second.writes)
+    )
+
+
+def _overlap(left: tuple[Range, ...], right: tuple[Range, ...]) -> bool:
+    return any(a < b + m and b < a + n for a, n in left for b, m in right)
