@@ -1,0 +1,42 @@
+"""One allocation and who uses it.  Owns: Block, the Allocator protocol.  Imports: timelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from quadpy.runtime.timeline import Timeline
+
+__all__ = ["Allocator", "Block"]
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """``nbytes`` bytes at ``pointer``, which belong to ``home``'s stream.
+
+    guests   other streams that used the memory; the block is free after all of them
+    writers  the streams whose work wrote it, for a host that wants to read
+    """
+
+    pointer: int
+    nbytes: int
+    home: Timeline
+    guests: set[Timeline] = field(default_factory=set)
+    writers: set[Timeline] = field(default_factory=set)
+
+
+class Allocator(Protocol):
+    """Blocks for streams.  Safe from any thread; an allocator frees what it allocated, and nothing else does."""
+
+    @property
+    def reserved(self) -> int:
+        """Bytes taken from the driver, in use or kept."""
+
+    def allocate(self, nbytes: int, home: Timeline) -> Block:
+        """``nbytes`` bytes, at least 1, that work on ``home`` may use at once; OutOfDeviceMemory where there are none."""
+
+    def release(self, block: Block) -> None:
+        """Take a block back whose users may still run; it is used again only after all of them."""
+
+    def trim(self) -> None:
+        """Return to the driver what nobody uses; called when the device is idle."""
