@@ -1,0 +1,177 @@
+"""One device and all that has a lifetime on it.  Owns: Device, which opens, drains and closes it in order.
+
+Imports: errors, drivers' protocol, everything below: streams, events, memory, staging, modules.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from quadpy.errors import DriverError, StreamError
+from quadpy.runtime.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
+from quadpy.runtime.driver import AllocatorName, Driver, EventHandle, StreamHandle
+from quadpy.runtime.event import Event
+from quadpy.runtime.life import Life
+from quadpy.runtime.module import Modules
+from quadpy.runtime.reaper import Reaper
+from quadpy.runtime.staging import Staging
+from quadpy.runtime.stream import Stream
+from quadpy.runtime.stream_manager import StreamManager, warn_of_reset
+from quadpy.runtime.timeline import Timeline, Timelines
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Device"]
+
+
+class _Local(threading.local):
+    stream: Stream | None = None
+
+
+class Device:
+    """A driver with its streams, memory and code.  Safe from any thread; ``close`` ends it, ``with`` does at its end.
+
+    streams         the StreamManager: the same by handles
+    default_stream  the stream of handle 0, on which each thread begins
+    """
+
+    def __init__(self, driver: Driver, allocator: AllocatorName | None = None) -> None:
+        self.driver = driver
+        self.life = Life(survives_fork="host" in driver.features)
+        self.reaper = Reaper()
+        self.timelines = Timelines(driver, self.reaper, self.life)
+        self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
+        self.streams = StreamManager(driver, self.timelines, self.memory, self.life)
+        self.staging, self.modules = Staging(driver), Modules(driver)
+        self.default_stream = Stream(self, self.timelines.default, None)
+        self._objects: weakref.WeakValueDictionary[Timeline, Stream] = weakref.WeakValueDictionary()
+        self._local = _Local()
+
+    def __repr__(self) -> str:
+        return f"<{self.driver.name}:{self.driver.ordinal} {self.driver.info.name}>"
+
+    # streams and events
+
+    def create_stream(self, priority: int = 0) -> Stream:
+        """A new stream; work of a lower ``priority`` goes first, one out of the device's range is clamped."""
+        handle = StreamHandle(self.streams.create_stream(priority))
+        stream = Stream(self, self.timelines.find(handle), self.streams.destroy_stream)
+        self._objects[stream.timeline] = stream
+        return stream
+
+    def borrow_stream(self, handle: int) -> Stream:
+        """A stream by its handle: the default one, one of this device's own, or another library's."""
+        self.life.check()
+        known = StreamHandle(handle)
+        if known == self.timelines.default.handle:
+            return self.default_stream
+        if self.timelines.owns(known):
+            return Stream(self, self.timelines.find(known), None)
+        self._require_here(known)
+        return Stream(self, self.timelines.borrow(known), self.timelines.give_back)
+
+    def create_event(self, *, timing: bool = False) -> Event:
+        """A new event; ``elapsed_time`` needs two with ``timing``, which costs the device something."""
+        handle = EventHandle(self.streams.create_event(timing))
+        return Event(self, handle, self.streams.destroy_event, timing=timing)
+
+    def stream_for(self, stream: object) -> Stream:
+        """``stream``, the calling thread's for None, or a borrowed one for an object with ``__cuda_stream__``.
+
+        Raises:
+            StreamError: ``stream`` is no stream, or was destroyed.
+        """
+        if stream is None:
+            return self.current_stream()
+        if isinstance(stream, Stream):
+            stream._check()  # noqa: SLF001
+            return stream
+        if (protocol := getattr(stream, "__cuda_stream__", None)) is None:
+            raise StreamError(
+                f"{stream!r} is no stream", hint="qp.create_stream makes one, qp.Stream.from_handle borrows one"
+            )
+        _, handle = protocol()
+        return self.borrow_stream(int(handle))
+
+    def current_stream(self) -> Stream:
+        """The calling thread's stream."""
+        self.life.check()
+        stream = self._local.stream
+        if stream is not None and stream.destroyed:
+            self.restore_current(None)
+            warn_of_reset()
+            return self.default_stream
+        timeline = self.streams.current_timeline()
+        if stream is not None and stream.timeline is timeline:
+            return stream
+        if timeline is self.timelines.default:
+            return self.default_stream
+        return self._objects.get(timeline) or Stream(self, timeline, None)  # set by its handle
+
+    def exchange_current(self, stream: Stream) -> Stream | None:
+        """Make ``stream`` the calling thread's; returns what ``restore_current`` takes."""
+        before = self.current_stream()
+        self.streams.set_current_stream(stream.handle)
+        self._local.stream = stream
+        return before
+
+    def restore_current(self, before: Stream | None) -> None:
+        """Undo ``exchange_current``; a stream that was destroyed meanwhile gives way to the default one."""
+        if self.life.ended is not None:
+            return
+        stream = self.default_stream if before is None or before.destroyed else before
+        self.streams.set_current_stream(stream.handle)
+        self._local.stream = stream
+
+    # memory
+
+    def allocate(self, nbytes: int, stream: Stream) -> DeviceBuffer:
+        """``nbytes`` bytes whose home is ``stream``; OutOfDeviceMemory where the device has too few."""
+        return self.memory.buffer(nbytes, self.timelines.find(stream.handle))
+
+    def memory_stats(self) -> MemoryStats:
+        self.life.check()
+        return self.memory.stats()
+
+    # as a whole
+
+    def synchronize(self) -> None:
+        """Wait for all work on the device, on every stream; then free what died."""
+        self.life.check()
+        self.driver.synchronize()
+        self.reaper.drain()
+
+    def close(self) -> None:
+        """Wait for all work, free everything and refuse what comes; doing it again does nothing."""
+        if self.life.ended is not None:
+            return
+        with suppress(DriverError):  # a device that is lost frees nothing
+            self.synchronize()
+            self.memory.close()
+            self.staging.close()
+            self.streams.close()
+            self.timelines.close()
+            self.modules.close()
+        self.reaper.close()
+        self.life.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _require_here(self, handle: StreamHandle) -> None:
+        """Refuse a handle of another device, where the driver can tell."""
+        if "stream-device" not in self.driver.features:
+            return
+        try:
+            there = self.driver.stream_device(handle)
+        except DriverError as error:
+            raise StreamError(f"{handle:#x} is no stream of {self}: {error.message}") from error
+        if there != self.driver.ordinal:
+            raise StreamError(f"stream {handle:#x} belongs to device {there}, not to {self}")

@@ -1,0 +1,82 @@
+"""The devices of this process.  Owns: which are open, which one is current, their end at exit.
+
+Imports: errors, settings, the configuration, the drivers; a vendor's package when a device of its kind is first asked for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from quadpy.errors import NoDeviceError
+from quadpy.runtime.current import current_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.device_memory import MemoryStats
+from quadpy.runtime.driver import Driver
+from quadpy.runtime.drivers.cpu import CpuDriver
+from quadpy.runtime.drivers.hip_api import open_hip_driver
+from quadpy.runtime.event import Event
+from quadpy.runtime.stream import Stream
+from quadpy.settings import settings
+
+__all__ = ["close_devices", "create_event", "create_stream", "current_device", "memory_stats", "open_device"]
+
+
+def _open_cpu(ordinal: int) -> Driver:
+    if ordinal:
+        raise NoDeviceError(f"there is no cpu device {ordinal}", hint="the CPU is one device, 0")
+    return CpuDriver()
+
+
+_DRIVERS: Final[dict[str, Callable[[int], Driver]]] = {"cpu": _open_cpu, "amdgpu": open_hip_driver}
+
+_open: Final[dict[tuple[str, int], Device]] = {}
+_lock: Final = threading.Lock()
+
+
+def open_device(arch: str, ordinal: int = 0) -> Device:
+    """Device ``ordinal`` of the backend ``arch``; the same object until it is closed.
+
+    Raises:
+        NoDeviceError: there is no such device; the message says what is missing.
+    """
+    with _lock:
+        device = _open.get((arch, ordinal))
+        if device is None or device.life.closed:
+            if arch not in _DRIVERS:
+                raise NoDeviceError(f"there is no driver for {arch!r}", hint=f"there are {', '.join(_DRIVERS)}")
+            device = Device(_DRIVERS[arch](ordinal), settings().allocator)
+            _open[arch, ordinal] = device
+        return device
+
+
+def current_device() -> Device:
+    """The device that ``qp.init`` chose; it is opened at the first call."""
+    return open_device(current_config().arch)
+
+
+def create_stream(priority: int = 0) -> Stream:
+    """A new stream of the current device; work of a lower ``priority`` goes first, one out of range is clamped."""
+    return current_device().create_stream(priority)
+
+
+def create_event(timing: bool = False) -> Event:
+    """A new event of the current device; ``elapsed_time`` needs two with ``timing``."""
+    return current_device().create_event(timing=timing)
+
+
+def memory_stats() -> MemoryStats:
+    """What quadpy holds of the current device's memory, in bytes."""
+    return current_device().memory_stats()
+
+
+@atexit.register
+def close_devices() -> None:
+    """Close every device: wait for its work, free everything.  Streams, events and arrays of it are refused then."""
+    with _lock:
+        devices = list(_open.values())
+        _open.clear()
+    for device in devices:
+        device.close()

@@ -1,0 +1,83 @@
+"""Loaded code objects.  Owns: Module, Modules: one device's, by what they are made of.
+
+Imports: errors, targets, the compiler's parcel, the driver protocol.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from functools import cache
+
+from quadpy.artifact import CodeObject
+from quadpy.errors import DriverError
+from quadpy.runtime.driver import Driver, FunctionHandle, ModuleHandle
+from quadpy.target import parse_target
+
+__all__ = ["Module", "Modules"]
+
+
+class Module:
+    """One code object on one device; its functions are valid until the device closes."""
+
+    def __init__(self, driver: Driver, handle: ModuleHandle, code: CodeObject) -> None:
+        self.handle, self.code = handle, code
+        self._driver = driver
+        self._functions: dict[str, FunctionHandle] = {}
+
+    def function(self, name: str) -> FunctionHandle:
+        """The function called ``name``; DriverError where the code object has none."""
+        found = self._functions.get(name)
+        if found is None:  # two threads may both ask: the driver gives them the same
+            found = self._functions[name] = self._driver.module_function(self.handle, name)
+        return found
+
+
+class Modules:
+    """The code objects that one device has loaded; each is loaded once, and stays until ``close``.
+
+    So nothing unloads code that a stream or a graph still runs: the device closes after all its work.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._loaded: dict[bytes, Module] = {}
+        self._lock = threading.Lock()
+
+    def load(self, code: CodeObject) -> Module:
+        """The module of ``code``.
+
+        Raises:
+            DriverError: ``code`` was compiled for another GPU, or the driver refuses it.
+        """
+        _require_target(code.target, self._driver)
+        key = hashlib.blake2b(code.image, digest_size=16).digest()
+        with self._lock:
+            if (module := self._loaded.get(key)) is None:
+                module = Module(self._driver, self._driver.module_load(code.image), code)
+                self._loaded[key] = module
+        return module
+
+    def __len__(self) -> int:
+        return len(self._loaded)
+
+    def close(self) -> None:
+        """Unload everything; the device is idle."""
+        with self._lock:
+            loaded, self._loaded = self._loaded, {}
+        for module in loaded.values():
+            self._driver.module_unload(module.handle)
+
+
+def _require_target(target: str, driver: Driver) -> None:
+    """Refuse code for another processor in words; the driver would only give a number."""
+    if (built := _processor(target)) != (there := _processor(driver.info.arch)):
+        raise DriverError(
+            f"the code object is for {built}, and {driver.info.name} is a {there}",
+            hint=f"compile the kernel for {there}",
+        )
+
+
+@cache
+def _processor(target: str) -> str:
+    return parse_target(target).arch

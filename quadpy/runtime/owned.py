@@ -1,0 +1,91 @@
+"""What a handle's owner is.  Owns: Owned, the state that streams and events share.  Imports: errors, the reaper.
+
+Drivers check no handle, and crash on one that was destroyed.  So every call goes through ``_call``: it refuses what was
+destroyed, and keeps the handle alive until it returns, though another thread destroys the object meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from quadpy.errors import EventError, StreamError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from quadpy.runtime.device import Device
+
+__all__ = ["Owned"]
+
+H = TypeVar("H", bound=int)
+T = TypeVar("T")
+
+
+class Owned(Generic[H]):
+    """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later."""
+
+    __slots__ = ("__weakref__", "_alive", "_calls", "_finalizer", "_handle", "_lock", "device")
+
+    kind: ClassVar[str]
+    error: ClassVar[type[StreamError | EventError]]
+
+    def __init__(self, device: Device, handle: H, free: Callable[[H], None] | None) -> None:
+        self.device, self._handle = device, handle
+        self._alive, self._calls, self._lock = True, 0, threading.Lock()
+        self._finalizer = device.reaper.adopt(self, free, handle) if free else None
+
+    @property
+    def destroyed(self) -> bool:
+        return not self._alive
+
+    @property
+    def handle(self) -> H:
+        """The driver's handle; 0 on the CPU, and for the default stream."""
+        self._check()
+        return self._handle
+
+    def destroy(self) -> None:
+        """Give the handle back; work that was submitted still completes.  Doing it again does nothing."""
+        with self._lock:
+            last, self._alive = self._alive and not self._calls, False
+        if last:
+            self._give_back()
+
+    def __enter__(self) -> Self:
+        self._check()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        state = f"handle={self._handle:#x}" if self._alive else "destroyed"
+        return f"{type(self).__name__}({state}, device={self.device})"
+
+    def _check(self) -> None:
+        if not self._alive:
+            raise self.error(f"the {self.kind} was destroyed")
+        life = self.device.life
+        if life.closed:
+            raise self.error(f"the {self.kind} belongs to a device that was closed", hint="create it anew")
+        life.check()
+
+    def _call(self, function: Callable[[H], T]) -> T:
+        """``function(handle)``; the handle stays alive until it returns."""
+        with self._lock:
+            self._check()
+            self._calls += 1
+        try:
+            return function(self._handle)
+        finally:
+            with self._lock:
+                self._calls -= 1
+                last = not self._alive and not self._calls
+            if last:
+                self._give_back()
+
+    def _give_back(self) -> None:
+        if self._finalizer is not None and (queued := self._finalizer.detach()) and self.device.life.ended is None:
+            queued[2][0]()  # the free that would have been queued

@@ -1,0 +1,85 @@
+"""Streams as users hold them.  Owns: Stream, use_stream.  Imports: errors, Owned, timelines."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from quadpy.errors import StreamError
+from quadpy.runtime.driver import StreamHandle
+from quadpy.runtime.owned import Owned
+from quadpy.runtime.timeline import Timeline
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device import Device
+
+__all__ = ["Stream", "use_stream"]
+
+
+class Stream(Owned[StreamHandle]):
+    """Device work that runs in the order given; ``qp.create_stream`` makes one.  Safe from any thread.
+
+    Work on two streams has no order but what events give it.  ``with`` destroys the stream at its end.
+    """
+
+    __slots__ = ("timeline",)
+
+    kind: ClassVar[str] = "stream"
+    error: ClassVar[type[StreamError]] = StreamError
+
+    def __init__(self, device: Device, timeline: Timeline, free: Callable[[StreamHandle], None] | None) -> None:
+        super().__init__(device, timeline.handle, free)
+        self.timeline = timeline
+
+    @staticmethod
+    def from_handle(handle: int, device: Device | None = None) -> Stream:
+        """A stream of another library (torch's ``stream.cuda_stream``, CuPy's ``stream.ptr``), borrowed.
+
+        Its owner keeps it alive until this object is destroyed or dropped; destroying it leaves the stream as it is.
+
+        Raises:
+            StreamError: no stream of ``device``; on the CPU, any handle but 0.
+        """
+        from quadpy.runtime.devices import current_device  # devices make streams
+
+        return (device or current_device()).borrow_stream(handle)
+
+    def synchronize(self) -> None:
+        """Wait for all work on this stream."""
+        self._call(self.device.streams.synchronize_stream)
+        self.device.reaper.drain()
+
+    def query(self) -> bool:
+        """Whether all work on this stream is complete."""
+        return self._call(self.device.streams.query_stream)
+
+    def destroy(self) -> None:
+        """Give the stream back; its work still completes, and memory that it used waits for it.
+
+        Doing it again does nothing.  A thread whose current stream it is goes back to the default one, with a warning.
+
+        Raises:
+            StreamError: the default stream, which stays.
+        """
+        if self is self.device.default_stream:
+            raise StreamError("the default stream cannot be destroyed")
+        super().destroy()
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol by which libraries hand streams to each other: its version, and the handle."""
+        return 0, int(self.handle)
+
+
+@contextlib.contextmanager
+def use_stream(stream: Stream) -> Iterator[Stream]:
+    """Make ``stream`` the calling thread's stream of its device until the block ends.
+
+    Raises:
+        StreamError: ``stream`` was destroyed, or its device was closed.
+    """
+    before = stream.device.exchange_current(stream)
+    try:
+        yield stream
+    finally:
+        stream.device.restore_current(before)
