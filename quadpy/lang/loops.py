@@ -90,6 +90,8 @@ class Loops(Statements):
         if isinstance(items, NdRange):
             return [(a, b, 1) for a, b in items.bounds]
         if isinstance(items, ArrayRef):
+            if not items.type.ndim:
+                self.fail_type("an array of no axes has nothing to loop over", span, "its one element is x[None]")
             offsets = items.offset or (0,) * items.type.ndim
             extents = [self.extent(items, axis, span) for axis in range(items.type.ndim)]
             return [(o, self.binary(ast.Add, e, o, span) if o else e, 1) for o, e in zip(offsets, extents, strict=True)]

@@ -8,6 +8,8 @@ import pytest
 import quadpy as qp
 
 KERNEL = """
+SCALAR = qp.field(qp.f32, shape=())
+
 @qp.func
 def one_argument(v):
     return v
@@ -35,7 +37,7 @@ def kernel(x: qp.types.ndarray(qp.f32, 1), m: qp.types.ndarray(qp.i32, 2), n: qp
 FIRST_LINE = KERNEL.count("\n", 0, KERNEL.index("{body}")) + 3  # ``load`` puts two lines before
 TYPE, VALUE, SYNTAX = qp.KernelTypeError, qp.KernelValueError, qp.KernelSyntaxError
 CASES = {
-    "a variable that becomes a float": ("t = 1\nt = 2.5", TYPE, "'t' is i32 since line 26"),
+    "a variable that becomes a float": ("t = 1\nt = 2.5", TYPE, "'t' is i32 since line 28"),
     "a variable that becomes a float in a loop": ("t = 0\nfor i in range(n):\n    t += f", TYPE, "'t' is i32"),
     "a variable that becomes a float in a branch": ("t = 0\nif n > 1:\n    t += f", TYPE, "'t' is i32"),
     "a compile-time value that changes in a branch": ("t = (1, 2)\nif n > 1:\n    t = 5", TYPE, "cannot change here"),
@@ -81,6 +83,7 @@ CASES = {
     "ndrange of a float": ("for i in qp.ndrange(1.5):\n    pass", TYPE, "ndrange takes integers"),
     "ndrange of nothing": ("for i in qp.ndrange():\n    pass", TYPE, "ndrange"),
     "grouped of a number": ("for i in qp.grouped(n):\n    pass", TYPE, "cannot run over"),
+    "a loop over an array of no axes": ("for i in qp.grouped(SCALAR):\n    pass", TYPE, "no axes"),
     "grouped of nothing": ("for i in qp.grouped():\n    pass", TYPE, "grouped"),
     "static of a run-time value": ("y = qp.static(n)", TYPE, "compile time"),
     "an unrolled loop over a run-time range": ("for i in qp.static(range(n)):\n    pass", SYNTAX, "run-time range"),
