@@ -59,6 +59,8 @@ def bind_axis(s: Scope, axis: AxisOperands, k: str, bits: int) -> None:
     value = moved if start == "0" else s.text.op(f"add {wraps}i{work} {start}, {moved}")
     if not s.narrow:
         s.wide[name] = value
+        if axis.start.isdigit() and axis.step.isdigit() and t.kind == "int":  # constants, and none below 0
+            s.natural.add(name)
     s.values[name] = value if t.bits == work else s.text.op(f"trunc i{work} {value} to {llvm_type(t)}")
 
 

@@ -57,28 +57,55 @@ def lower_expr(s: Scope, e: ir.Expr) -> str:
 def lower_offset(s: Scope, e: ir.Expr) -> str:
     """The index ``e`` in the type that addresses are computed in.
 
-    In 64 bits the induction variable itself is used where ``e`` is a loop variable, or one plus or minus others:
-    narrower sums that are extended afterwards hide from LLVM that an address advances by a constant.
+    In 64 bits the induction variable itself is used where ``e`` is a loop variable and a little more: narrower sums
+    that are extended afterwards hide from LLVM that an address advances by a constant.  A sum that would wrap in
+    its own type is out of bounds either way, which is what limits what may be added: see ``wide_twin`` and ``_based``.
     """
     if s.narrow:
         return resize(s.text, lower_expr(s, e), e.type, 32)
-    return wide_twin(s, e) or resize(s.text, lower_expr(s, e), e.type, 64)
+    return wide_twin(s, e) or _based(s, e) or resize(s.text, lower_expr(s, e), e.type, 64)
 
 
 def wide_twin(s: Scope, e: ir.Expr) -> str | None:
-    """``e`` as an i64 computed from loop variables in 64 bits; None where it has none."""
+    """``e`` as an i64, where it is a loop variable plus or minus small constants; None for all else."""
     match e:
         case ir.VarRead(var=var):
             return s.wide.get(var.name)
-        case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB as op, lhs=lhs, rhs=rhs, type=t) if t.kind == "int":
-            a, b = wide_twin(s, lhs), wide_twin(s, rhs)
-            if a is None and b is None:
-                return None
-            a = a or resize(s.text, lower_expr(s, lhs), t, 64)
-            b = b or resize(s.text, lower_expr(s, rhs), t, 64)
-            return s.text.op(f"{op.value} nsw i64 {a}, {b}")
+        case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB as op, lhs=lhs, rhs=ir.Const(value=c), type=t) if _is_small(c, t):
+            twin = wide_twin(s, lhs)
+            return twin and s.text.op(f"{op.value} nsw i64 {twin}, {c}")
+        case ir.Binary(op=ir.BinOp.ADD, lhs=ir.Const(value=c), rhs=rhs, type=t) if _is_small(c, t):
+            twin = wide_twin(s, rhs)
+            return twin and s.text.op(f"add nsw i64 {twin}, {c}")
         case _:
             return None
+
+
+def _based(s: Scope, e: ir.Expr) -> str | None:
+    """``e`` as an i64, where it is a loop variable from 0 up plus or minus one other value, as in ``row * width + j``."""
+    match e:
+        case ir.Binary(op=ir.BinOp.ADD, lhs=lhs, rhs=ir.VarRead(var=var)) if var.name in s.natural:
+            return s.text.op(f"add nsw i64 {resize(s.text, lower_expr(s, lhs), e.type, 64)}, {s.wide[var.name]}")
+        case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB as op, lhs=ir.VarRead(var=var), rhs=rhs) if var.name in s.natural:
+            other = resize(s.text, lower_expr(s, rhs), e.type, 64)
+            return s.text.op(f"{op.value} nsw i64 {s.wide[var.name]}, {other}")
+        case _:
+            return None
+
+
+def _is_small(constant: float, t: Scalar) -> bool:
+    return t.kind == "int" and abs(constant) < 1 << 16
+
+
+def is_natural(s: Scope, start: ir.Expr, t: Scalar) -> bool:
+    """Whether a loop that counts up from ``start`` in ``t`` never goes below 0."""
+    match start:
+        case ir.Const(value=value):
+            return t.kind == "int" and value >= 0
+        case ir.VarRead(var=var):
+            return var.name in s.natural
+        case _:
+            return False
 
 
 def slot_address(s: Scope, number: int) -> str:

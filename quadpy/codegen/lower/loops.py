@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadpy.codegen.lower.casts import resize
-from quadpy.codegen.lower.expressions import lower_expr, wide_twin
+from quadpy.codegen.lower.expressions import is_natural, lower_expr
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type
 from quadpy.dtypes import Scalar
@@ -39,13 +39,14 @@ def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[],
     widens = not s.narrow and t.bits < 64
     ty = "i64" if widens else llvm_type(t)
     if widens:
-        start = wide_twin(s, stmt.start) or resize(s.text, start, t, 64)
-        stop = wide_twin(s, stmt.stop) or resize(s.text, stop, t, 64)
+        start, stop = (resize(s.text, end, t, 64) for end in (start, stop))
 
     def at(k: str) -> None:
         s.values[name] = s.text.op(f"trunc i64 {k} to {llvm_type(t)}") if widens else k
         if ty == "i64":
             s.wide[name] = k
+            if is_natural(s, stmt.start, t):
+                s.natural.add(name)
 
     _user_loop(s, start, stop, ty, at, body, "slt" if t.kind == "int" or widens else "ult")
 

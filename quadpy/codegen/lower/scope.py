@@ -36,6 +36,7 @@ class Scope:
     values    operands of bound variables
     wide      i64 twins of loop variables and what is a constant away from them: addresses are computed from
               these, so that LLVM sees them advance by a constant
+    natural   those of them that count up from 0 or more
     cells     addresses of mutable variables
     flags     fast-math flags, with a space before
     loops     innermost last: where ``break`` and ``continue`` go
@@ -56,6 +57,7 @@ class Scope:
     arrays: dict[str, ArrayOperands] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     wide: dict[str, str] = field(default_factory=dict)
+    natural: set[str] = field(default_factory=set)
     cells: dict[str, str] = field(default_factory=dict)
     loops: list[tuple[str, str]] = field(default_factory=list)
     regions: dict[str, str] = field(default_factory=dict)
