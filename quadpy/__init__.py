@@ -106,8 +106,11 @@ from quadpy.lang.builtins import (
     zero,
 )
 from quadpy.lang.decorators import func, template
+from quadpy.runtime.devices import create_event, create_stream, memory_stats
+from quadpy.runtime.event import Event
 from quadpy.runtime.field import Field, Layout, field
 from quadpy.runtime.ndarray import NDArray, from_dlpack, ndarray
+from quadpy.runtime.stream import Stream, use_stream
 from quadpy.runtime.tree import axes, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l, root
 
 __all__ = [
@@ -119,6 +122,7 @@ __all__ = [
     "CompilationError",
     "DeviceError",
     "DriverError",
+    "Event",
     "EventError",
     "Field",
     "HazardError",
@@ -136,6 +140,7 @@ __all__ = [
     "NoDeviceError",
     "OutOfDeviceMemory",
     "QuadpyError",
+    "Stream",
     "StreamError",
     "UnknownTargetError",
     "Vector",
@@ -171,6 +176,8 @@ __all__ = [
     "cos",
     "cosh",
     "cpu",
+    "create_event",
+    "create_stream",
     "cuda",
     "erf",
     "erfc",
@@ -219,6 +226,7 @@ __all__ = [
     "loop_config",
     "math",
     "max",
+    "memory_stats",
     "min",
     "ndarray",
     "ndrange",
@@ -251,5 +259,6 @@ __all__ = [
     "u32",
     "u64",
     "u8",
+    "use_stream",
     "zero",
 ]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.runtime.devices import current_device, open_device
 from quadpy.settings import settings
 
 __all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "reset", "sync"]
@@ -87,16 +88,24 @@ def _check(given: Scalar | None, known: tuple[Scalar, Scalar], name: str) -> Non
 
 
 def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> str:
+    """The first of the backends asked for that is there."""
     names = gpu if arch == "gpu" else (arch,) if isinstance(arch, str) else tuple(arch)
+    reasons: list[str] = []
     for name in names:
         if name in ("cpu", "x64", "x86_64", "arm64"):
             return "cpu"
-        if name not in ("amdgpu", "cuda"):
+        if name not in (amdgpu, cuda):
             raise NoDeviceError(f"there is no backend {name!r}", hint="there are qp.cpu, qp.amdgpu, qp.cuda and qp.gpu")
-    message = f"this version of quadpy compiles for {' and '.join(names)}, and runs on the CPU"
+        try:
+            open_device(name)
+        except NoDeviceError as error:
+            reasons.append(f"{name}: {error.message}")
+        else:
+            return name
+    message = "; ".join(reasons)
     if not enable_fallback:
-        raise NoDeviceError(message, hint="leave enable_fallback on, or take arch=qp.cpu")
-    warnings.warn(f"{message}: the CPU is taken", RuntimeWarning, stacklevel=3)
+        raise NoDeviceError(message, hint="quadpy doctor says what was looked for; arch=qp.cpu works everywhere")
+    warnings.warn(f"no GPU, the CPU is taken ({message})", RuntimeWarning, stacklevel=3)
     return "cpu"
 
 
@@ -106,7 +115,9 @@ def reset() -> None:
 
 
 def sync() -> None:
-    """Waits for all work on the device; on the CPU a call returns when its work is done."""
+    """Waits for all work on the device, on every stream; on the CPU a call returns when its work is done."""
+    if current_config().arch != cpu:
+        current_device().synchronize()
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,8 @@ __all__ = ["Kernel", "kernel"]
 class Kernel:
     """A function that runs as machine code, compiled at its first call with arguments of each type.
 
-    ``kernel(…, stream=s)`` is accepted on every backend; on the CPU a call returns when the work is done.
+    ``kernel(…, stream=s)`` puts the work on a stream, instead of the calling thread's own; on the CPU a call returns
+    when the work is done.
     """
 
     __quadpy_kernel__ = True
@@ -54,6 +55,7 @@ class Kernel:
 
         Raises:
             ArgumentError: wrong number or types of arguments.
+            StreamError: ``stream`` is none, was destroyed, or belongs to another device.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
         if self._config is not current_config():
@@ -84,9 +86,9 @@ class Kernel:
             variants = plans.get(tuple(key)) or self._variants(tuple(key), args, views)
             plan = variants.pick(views)
             try:
-                return plan.run(values)
+                return plan.run(values, views, stream)
             except (struct.error, OverflowError, TypeError):
-                return plan.run(self._checked(args, views))
+                return plan.run(self._checked(args, views), views, stream)
         except ArgumentError as error:
             raise self._named(error) from error
 

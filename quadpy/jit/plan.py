@@ -6,20 +6,15 @@ Owns: CpuPlan.  Imports: leaves, ``artifact`` and the CPU's loader.
 from __future__ import annotations
 
 import ctypes
-import itertools
-import math
 import struct
-from collections.abc import Iterator
 from typing import Any, Final
 
-import numpy as np
-
 from quadpy.artifact import CodeObject
-from quadpy.dtypes import BY_NAME, Scalar
-from quadpy.hostmath.values import wrap
+from quadpy.dtypes import BY_NAME
+from quadpy.jit.results import result_of
 from quadpy.runtime.cpu.jit import load_object
 from quadpy.runtime.current import next_launch
-from quadpy.runtime.storage import STORAGE, decode
+from quadpy.runtime.devices import current_device
 
 __all__ = ["CpuPlan"]
 
@@ -52,7 +47,7 @@ class CpuPlan:
         self._results = tuple(BY_NAME[name] for name in code.results)
         self._outline = outline
 
-    def run(self, values: list[Any]) -> Any:
+    def run(self, values: list[Any], _views: list[Any], stream: Any) -> Any:
         """Runs the kernel; returns when it is done, with its result.
 
         Ctrl-C is seen between two tasks of a long kernel.
@@ -60,6 +55,8 @@ class CpuPlan:
         Raises:
             struct.error, OverflowError: a value does not fit its parameter.
         """
+        if stream is not None:
+            current_device().stream_for(stream)  # a stream that cannot be used is the same error on every backend
         if self._tail:
             values += self._tail
         if self._seed is not None:
@@ -74,22 +71,4 @@ class CpuPlan:
         task = self._entry(block, scratch, 0)
         while task >= 0:
             task = self._entry(block, scratch, task)
-        return self._result(scratch) if self._results else None
-
-    def _result(self, scratch: Any) -> Any:
-        return _shaped(self._outline, ((_read(scratch, k, type), type) for k, type in enumerate(self._results)))
-
-
-def _read(scratch: Any, slot: int, type: Scalar) -> Any:
-    """The number in a slot."""
-    return decode(np.frombuffer(scratch, STORAGE[type], 1, 8 * slot), type)[0].item()
-
-
-def _shaped(outline: Any, numbers: Iterator[tuple[Any, Scalar]]) -> Any:
-    """Numbers, each with its type, in the shape that the kernel returned: one, a vector or matrix, a tuple of them."""
-    if outline == "scalar":
-        return next(numbers)[0]
-    if isinstance(outline, list):
-        return tuple(_shaped(part, numbers) for part in outline)
-    flat, types = zip(*itertools.islice(numbers, math.prod(outline)), strict=True)
-    return wrap(np.array(flat).reshape(outline), types[0])
+        return result_of(scratch, self._results, self._outline) if self._results else None

@@ -5,18 +5,22 @@ Owns: Variants, prepare.  Imports: leaves, ``lang``, ``runtime`` and the compile
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from quadpy.dtypes import i64
+from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.plan import CpuPlan
 from quadpy.jit.specialise import Request, compile_request, kernel_cache
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
 from quadpy.runtime.current import current_config
+from quadpy.runtime.devices import current_device
 from quadpy.target import parse_target
 
 __all__ = ["Variants", "prepare"]
@@ -30,12 +34,12 @@ class Variants:
     def __init__(self, source: FunctionSource, args: Mapping[str, ArgType], options: Options) -> None:
         self._source, self._args, self._options = source, args, options
         self._lock = threading.Lock()
-        self._overlapping: CpuPlan | None = None
+        self._overlapping: Any = None
         self._fields: tuple[tuple[int, int], ...] = ()
         self._plain = self._compile(options)
         self._pairs = self._pairs_to_check()
 
-    def pick(self, views: list[Any]) -> CpuPlan:
+    def pick(self, views: list[Any]) -> Any:
         """The plan for arrays that lie like this: ranges are compared where one of the two is written."""
         for i, j in self._pairs:
             a, b = views[i], views[j]
@@ -53,17 +57,25 @@ class Variants:
             return []
         return [(i, start, nbytes) for i in range(len(views)) for start, nbytes in self._fields]
 
-    def _overlap(self) -> CpuPlan:
+    def _overlap(self) -> Any:
         with self._lock:
             if self._overlapping is None:
                 self._overlapping = self._compile(replace(self._options, noalias=False))
         return self._overlapping
 
-    def _compile(self, options: Options) -> CpuPlan:
-        compiled = compile_request(Request(self._source, self._args, options, parse_target("cpu")))
+    def _compile(self, options: Options) -> Any:
+        config = current_config()
+        device = None if config.arch == "cpu" else current_device()
+        target = parse_target(device.driver.info.arch if device else "cpu")
+        compiled = compile_request(Request(self._source, self._args, options, target))
         fields = compiled.fields
         self._fields = tuple((field.pointer, field.nbytes) for field in fields)
-        seed = current_config().random_seed if compiled.uses_random else None
+        seed = config.random_seed if compiled.uses_random else None
+        if device:
+            return GpuPlan(
+                compiled.code, device, fields=fields, seed=seed, outline=compiled.outline,
+                wider=functools.cache(lambda: self._compile(replace(options, index=i64))),
+            )  # fmt: skip
         return CpuPlan(
             compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
             outline=compiled.outline, keep=fields,

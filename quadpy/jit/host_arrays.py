@@ -1,0 +1,63 @@
+"""Host arrays in a kernel of a GPU: copied in before, and out behind what wrote them.  Owns: HostArrays.
+
+Imports: ``runtime`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from quadpy.runtime.device import Device
+from quadpy.runtime.device_memory import DeviceBuffer
+from quadpy.runtime.stream import Stream
+
+__all__ = ["HostArrays"]
+
+
+@dataclass(slots=True)
+class _Range:
+    """Host memory from ``start`` to ``end`` that one buffer stands for; arrays that overlap share one."""
+
+    start: int
+    end: int
+    written: bool
+    members: list[int] = field(default_factory=list)
+
+
+class HostArrays:
+    """The device's copies of the host arrays of one launch."""
+
+    def __init__(self, device: Device, stream: Stream, views: Sequence[Any], written: Sequence[bool]) -> None:
+        self._device, self._stream = device, stream
+        self._copies: list[tuple[_Range, DeviceBuffer]] = []
+        self.addresses: dict[int, int] = {}
+        for part in _ranges(views, written):
+            buffer = device.allocate(part.end - part.start, stream)
+            device.staging.upload(buffer.pointer, part.start, buffer.nbytes, stream.handle)
+            self._copies.append((part, buffer))
+            for member in part.members:
+                self.addresses[member] = buffer.pointer + views[member].abi[0] - part.start
+
+    def copy_back(self) -> None:
+        """Brings what the kernel wrote to the host, and waits for it."""
+        for part, buffer in self._copies:
+            if part.written:
+                self._device.staging.download(part.start, buffer.pointer, buffer.nbytes, self._stream.handle)
+
+
+def _ranges(views: Sequence[Any], written: Sequence[bool]) -> list[_Range]:
+    """The memory of the views that lie on the host, ranges that overlap as one."""
+    host = [(view.pointer, k) for k, view in enumerate(views) if getattr(view, "block", None) is None and view.nbytes]
+    merged: list[_Range] = []
+    for start, k in sorted(host):
+        end = start + views[k].nbytes
+        if merged and start < merged[-1].end:
+            last = merged[-1]
+            last.end, last.written = max(last.end, end), last.written or written[k]
+        else:
+            last = _Range(start, end, written[k])
+            merged.append(last)
+        last.members.append(k)
+    return merged
