@@ -1,9 +1,9 @@
-"""What ndarrays and fields do alike.  Owns: DenseArray, the host's access.  Imports: leaves, hostmath, storage, NumPy."""
+"""What ndarrays and fields do alike.  Owns: DenseArray, the host's access.  Imports: leaves, hostmath, storages, NumPy."""
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Vector
 from quadpy.hostmath.values import wrap
+from quadpy.runtime.device import Device
+from quadpy.runtime.host_storage import Storage, Where
 from quadpy.runtime.interop import as_numpy
 from quadpy.runtime.storage import STORAGE, Numbers, admit, decode, encode
 
@@ -18,13 +20,19 @@ __all__ = ["DenseArray", "product", "shape_of"]
 
 Index = tuple[int, ...]
 
+_DLPACK_KINDS: Final = {"amdgpu": 10, "cuda": 2}  # dlpack.h: kDLROCM, kDLCUDA
+_EXTENSION: Final = 12  # kDLExtDev: a device that dlpack.h does not name
+
 
 class DenseArray:
     """Elements of one type on a grid of ``shape``, each a scalar, a vector or a matrix.
 
     On the host ``a[i, j]`` reads a copy of one element, ``a[i, j] = v`` writes one, and ``a[None]`` is the only
-    element of an array without axes; ``numpy.asarray(a)`` shows all of the memory without a copy.
-    Shapes of NumPy arrays are ``(*shape, *element_shape)``.
+    element of an array without axes; ``numpy.asarray(a)`` shows all of the memory without a copy, and of an array on
+    a GPU a copy.  Shapes of NumPy arrays are ``(*shape, *element_shape)``.
+
+    Access to an array on a GPU comes after all work that wrote it, on ``stream`` where one is given, or on the calling
+    thread's; it is a DeviceError once the device was closed.
     """
 
     __slots__ = ("dtype", "element_shape", "ndim", "shape", "size")
@@ -39,9 +47,14 @@ class DenseArray:
         self.dtype, self.shape, self.element_shape = dtype, shape, element_shape
         self.ndim, self.size = len(shape), product(shape)
 
-    def _memory(self) -> Numbers:
+    def _memory(self) -> Storage:
         """The memory in logical order, of shape ``(*shape, *element_shape)``, as it is stored."""
         raise NotImplementedError
+
+    @property
+    def device(self) -> Device | None:
+        """The GPU that the memory is on; None for the host."""
+        return self._memory().device
 
     def _locate(self, index: object) -> Index:
         """``index`` as positions; negative ones count from the end."""
@@ -68,35 +81,41 @@ class DenseArray:
         return key
 
     def __getitem__(self, index: object) -> Any:
-        stored = self._memory()[self._locate(index)]
+        stored = self._memory().read(self._locate(index))
         return wrap(decode(stored, self.dtype), self.dtype)
 
     def __setitem__(self, index: object, value: object) -> None:
         self._assign(self._locate(index), value)
 
-    def fill(self, value: object) -> None:
+    def fill(self, value: object, *, stream: object = None) -> None:
         """``value`` into every element: a number, or a vector or matrix of ``element_shape``."""
-        self._assign(..., value)
+        self._assign(..., value, stream)
 
-    def _assign(self, where: Any, value: object) -> None:
+    def _assign(self, where: Where, value: object, stream: object = None) -> None:
         """Write ``value``, which is broadcast where it is a number."""
         values = admit(value, self.dtype)
         if values.ndim and values.shape != self.element_shape:
             raise ArgumentError(f"a value of shape {values.shape} is no element of {self!r}")
-        self._memory()[where] = encode(values, self.dtype)
+        self._memory().write(where, encode(values, self.dtype), stream)
 
-    def copy_from(self, other: DenseArray) -> None:
+    def copy_from(self, other: DenseArray, *, stream: object = None) -> None:
         """All elements of ``other``, which must have the same shapes; its type may differ as in ``from_numpy``."""
         if not isinstance(other, DenseArray):
             raise ArgumentError(
                 f"copy_from takes an ndarray or a field, not {type(other).__name__}", hint="use from_numpy"
             )
-        self.from_numpy(decode(other._memory(), other.dtype))
+        theirs = other._memory()
+        alike = (other.dtype, other.shape, other.element_shape) == (self.dtype, self.shape, self.element_shape)
+        if alike:
+            self._memory().copy_from(theirs, stream)
+        else:
+            self.from_numpy(decode(theirs.read(...), other.dtype), stream=stream)
 
-    def from_numpy(self, array: Any) -> None:
+    def from_numpy(self, array: Any, *, stream: object = None) -> None:
         """Copy ``array`` in; its shape must be ``(*shape, *element_shape)``.
 
         Floats are rounded to the type; integers must fit it, and floats do not become integers by themselves.
+        ``array`` may change when the call returns.
         """
         source = as_numpy(array)
         expected = self.shape + self.element_shape
@@ -107,48 +126,53 @@ class DenseArray:
                 f"an array of {source.dtype} would be cut to {self.dtype}",
                 hint=f"convert it: .astype(numpy.{STORAGE[self.dtype]})",
             )
-        self._memory()[...] = encode(admit(source, self.dtype), self.dtype)
+        self._memory().write(..., encode(admit(source, self.dtype), self.dtype), stream)
 
-    def to_numpy(self, dtype: Any = None, *, copy: bool = True) -> Numbers:
+    def to_numpy(self, dtype: Any = None, *, copy: bool = True, stream: object = None) -> Numbers:
         """The elements as an array of shape ``(*shape, *element_shape)``; bf16 comes as float32.
 
-        ``copy=False`` gives the memory itself, and a ValueError where a conversion needs a copy.
+        ``copy=False`` gives the memory itself, and a ValueError where a conversion, or a GPU, needs a copy.
         """
-        values = decode(self._memory(), self.dtype)
+        memory = self._memory()
+        stored = memory.read(..., stream)
+        values = decode(stored, self.dtype)
         if dtype is not None and np.dtype(dtype) != values.dtype:
             values = values.astype(dtype)
-        shared = np.may_share_memory(values, self._memory())
+        shared = memory.device is None and np.may_share_memory(values, stored)
         if not copy and not shared:
-            raise ValueError(f"{self!r} cannot be shown as {values.dtype} without a copy")
+            raise ValueError(f"{self!r} cannot be shown as {values.dtype} of the host without a copy")
         return values.copy() if copy and shared else values
 
-    def to_torch(self, device: Any = None) -> Any:
+    def to_torch(self, device: Any = None, *, stream: object = None) -> Any:
         """A copy as a tensor, on ``device`` where one is given."""
         import torch  # type: ignore[import-not-found, unused-ignore]  # it is there where a user has it
 
-        tensor = torch.from_numpy(self.to_numpy())
+        tensor = torch.from_numpy(self.to_numpy(stream=stream))
         return tensor if device is None else tensor.to(device)
 
-    def from_torch(self, tensor: Any) -> None:
+    def from_torch(self, tensor: Any, *, stream: object = None) -> None:
         """Copy a tensor in, from any device, as ``from_numpy`` does."""
-        self.from_numpy(tensor.detach().cpu().numpy())
+        self.from_numpy(tensor.detach().cpu().numpy(), stream=stream)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
         if copy is None:
-            copy = self.dtype == bf16 or (dtype is not None and np.dtype(dtype) != STORAGE[self.dtype])
+            converted = self.dtype == bf16 or (dtype is not None and np.dtype(dtype) != STORAGE[self.dtype])
+            copy = converted or self.device is not None
         return self.to_numpy(dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._shared().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        kind, number = self._shared().__dlpack_device__()
-        return int(kind), int(number)
+        device = self.device
+        return (1, 0) if device is None else (_DLPACK_KINDS.get(device.driver.name, _EXTENSION), device.driver.ordinal)
 
     def _shared(self) -> Numbers:
         if self.dtype == bf16:
             raise BufferError("NumPy, which does the sharing, has no bf16: use to_numpy")
-        return self._memory()
+        if self.device is not None:
+            raise BufferError(f"{self!r} is on a GPU, where it is shared by __cuda_array_interface__: or use to_numpy")
+        return self._memory().read(...)
 
     def __len__(self) -> int:
         if not self.shape:

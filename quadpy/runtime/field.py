@@ -1,4 +1,4 @@
-"""Global arrays that kernels bind at compile time.  Owns: Field, Layout, field.  Imports: leaves, hostmath, the runtime's memory."""
+"""Global arrays that kernels bind at compile time.  Owns: Field, Layout, field.  Imports: leaves, hostmath, the runtime's storages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-import numpy as np
-
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import DType, element_of, type_of
+from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.dense import DenseArray, product, shape_of
-from quadpy.runtime.memory import HOST, Buffer
+from quadpy.runtime.host_storage import Storage
+from quadpy.runtime.placement import Memory, allocate, storage_in
 from quadpy.runtime.storage import STORAGE, Numbers
 
 __all__ = ["Binder", "Field", "Layout", "Place", "field"]
@@ -29,12 +29,12 @@ class Layout(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a field lies: ``start`` bytes into ``buffer``, with ``strides`` in scalars.
+    """Where a field lies: ``start`` bytes into ``memory``, with ``strides`` in scalars.
 
     There is one stride an axis, and one more for the components of an element in row-major order.
     """
 
-    buffer: Buffer
+    memory: Memory
     start: int
     strides: tuple[int, ...]
 
@@ -49,11 +49,11 @@ class Binder(Protocol):
 class Field(DenseArray):
     """A dense global array; made by ``qp.field``, used in kernels by its name, with no parameter.
 
-    It owns its memory, so it stays valid across ``qp.init`` and ``qp.reset``.  With an ``offset``, indices
-    start there instead of at 0, and negative ones do not count from the end.
+    It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is
+    closed.  With an ``offset``, indices start there instead of at 0, and negative ones do not count from the end.
     """
 
-    __slots__ = ("__weakref__", "_place", "_stored", "_tree", "name", "offset")
+    __slots__ = ("__weakref__", "_place", "_storage", "_tree", "name", "offset")
     __quadpy_field__ = True  # a kernel that names one takes it as a parameter
 
     name: str
@@ -78,9 +78,8 @@ class Field(DenseArray):
         item = self.dtype.nbytes
         *axes, component = (stride * item for stride in place.strides)
         inner = [component * product(self.element_shape[k + 1 :]) for k in range(len(self.element_shape))]
-        self._stored: Numbers = np.ndarray(
-            self.shape + self.element_shape, STORAGE[self.dtype], place.buffer.bytes, place.start, (*axes, *inner)
-        )
+        whole, strides = self.shape + self.element_shape, (*axes, *inner)
+        self._storage = storage_in(place.memory, place.start, STORAGE[self.dtype], whole, strides)
         self._place = place
 
     def __getattr__(self, name: str) -> Any:
@@ -103,7 +102,12 @@ class Field(DenseArray):
     @property
     def pointer(self) -> int:
         """The address of component 0 of the first element."""
-        return self.place.buffer.pointer + self.place.start
+        return self._memory().pointer
+
+    @property
+    def block(self) -> Block | None:
+        """The allocation of a field on a GPU, as in ``NDArray``; fields of one tree share one."""
+        return self._memory().block
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -119,10 +123,10 @@ class Field(DenseArray):
         """What a compiled kernel depends on: type, shape and layout, not where the memory lies."""
         return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}"
 
-    def _memory(self) -> Numbers:
+    def _memory(self) -> Storage:
         if self._place is None:
             self.place  # noqa: B018 - binds the tree
-        return self._stored
+        return self._storage
 
     def _locate(self, index: object) -> tuple[int, ...]:
         if not any(self.offset):
@@ -135,7 +139,8 @@ class Field(DenseArray):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Values, type, shape, offset and name travel; the copy lies in C order."""
-        return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, self._memory().copy("C"))
+        stored = self._memory().read(...).copy("C")
+        return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored)
 
     def __repr__(self) -> str:
         shape = self.shape if hasattr(self, "shape") else None
@@ -176,7 +181,7 @@ def field(
     extents = shape_of(shape)
     made.span(extents, offset)
     strides = _strides(extents, _order_of(order, len(extents)), product(made.element_shape), layout)
-    made.put(Place(HOST.allocate(made.nbytes), 0, strides))
+    made.put(Place(allocate(made.nbytes), 0, strides))
     return made
 
 
@@ -210,5 +215,5 @@ def _offset_of(offset: object, ndim: int) -> tuple[int, ...]:
 def _restored(dtype: str, element: tuple[int, ...], offset: tuple[int, ...], name: str, stored: Numbers) -> Field:
     shape = stored.shape[: len(offset)]
     made = field(type_of(BY_NAME[dtype], element), shape, offset=offset, name=name)
-    made._memory()[...] = stored  # noqa: SLF001 - pickle's half of __reduce__
+    made._memory().write(..., stored)  # noqa: SLF001 - pickle's half of __reduce__
     return made

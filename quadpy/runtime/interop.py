@@ -94,7 +94,8 @@ def _strided(array: Numbers, key: TypeKey, shape: tuple[int, ...]) -> HostView:
             f"the strides {array.strides} of an array are no multiples of its item size, {item} bytes",
             hint="copy it with numpy.ascontiguousarray",
         )
-    inner = array[(0,) * ndim] if array.size else array
+    first_element: tuple[Any, ...] = (*(0,) * ndim, ...)  # a view: the memory itself may be out of reach
+    inner = array[first_element] if array.size else array
     if array.size and not inner.flags.c_contiguous:
         raise ArgumentError(
             f"the components of an element of shape {element} are not adjacent (strides {array.strides})",

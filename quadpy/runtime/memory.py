@@ -1,16 +1,16 @@
-"""Memory that arrays live in.  Owns: Buffer, the Allocator protocol and host memory.  Imports: errors, NumPy."""
+"""Memory that arrays live in.  Owns: Buffer and the host's allocator.  Imports: errors, NumPy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from quadpy.errors import OutOfDeviceMemory
 
-__all__ = ["ALIGNMENT", "HOST", "Allocator", "Buffer", "HostAllocator"]
+__all__ = ["ALIGNMENT", "HOST", "Buffer", "HostAllocator"]
 
 ALIGNMENT: Final = 64
 """Bytes; a cache line and the widest vector register, so that aligned vectors never straddle two lines."""
@@ -28,17 +28,11 @@ class Buffer:
     bytes: npt.NDArray[np.uint8]
 
 
-class Allocator(Protocol):
-    """Where buffers come from."""
-
-    def allocate(self, nbytes: int) -> Buffer:
-        """``nbytes`` zero bytes, aligned to ``ALIGNMENT``; ``OutOfDeviceMemory`` where there are too few."""
-
-
 class HostAllocator:
     """Plain memory of the process; the system hands out its zero pages as they are first touched."""
 
     def allocate(self, nbytes: int) -> Buffer:
+        """``nbytes`` zero bytes, aligned to ``ALIGNMENT``; ``OutOfDeviceMemory`` where there are too few."""
         try:
             block = np.zeros(nbytes + ALIGNMENT, np.uint8)
         except (MemoryError, ValueError) as error:  # ValueError: more than an address can count

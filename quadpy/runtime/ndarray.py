@@ -1,4 +1,4 @@
-"""Arrays with run-time shapes.  Owns: NDArray, ndarray, from_dlpack.  Imports: leaves, hostmath, the runtime's memory."""
+"""Arrays with run-time shapes.  Owns: NDArray, ndarray, from_dlpack.  Imports: leaves, hostmath, the runtime's storages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import Any, ClassVar
 from quadpy.dtypes import BY_NAME, Scalar, bf16
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import DType, element_of, type_of
+from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.dense import DenseArray, product, shape_of
+from quadpy.runtime.device import Device
+from quadpy.runtime.device_interop import cuda_array_interface
+from quadpy.runtime.host_storage import HostStorage, Storage
 from quadpy.runtime.interop import TypeKey, describe_host_array, is_wide, type_key
-from quadpy.runtime.memory import HOST, Buffer
+from quadpy.runtime.placement import allocate, storage_in
 from quadpy.runtime.storage import STORAGE, Numbers
 
 __all__ = ["NDArray", "from_dlpack", "ndarray"]
@@ -18,61 +22,78 @@ __all__ = ["NDArray", "from_dlpack", "ndarray"]
 class NDArray(DenseArray):
     """An array that kernels take as a parameter; made by ``qp.ndarray``.
 
-    It owns its memory, so it stays valid across ``qp.init`` and ``qp.reset``.  What a launch reads is laid
-    down here once: ``type_key``, ``abi`` (address, then extents), ``pointer``, ``nbytes`` and ``wide``, as in
-    ``interop.HostView``.
+    It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is
+    closed.  What a launch reads is laid down here once: ``type_key``, ``abi`` (address, then extents), ``pointer``,
+    ``nbytes`` and ``wide``, as in ``interop.HostView``, and the ``device`` and ``block`` of the memory.
     """
 
-    __slots__ = ("__weakref__", "_stored", "abi", "nbytes", "owner", "pointer", "type_key", "wide")
+    __slots__ = ("__weakref__", "_storage", "abi", "block", "device", "nbytes", "pointer", "type_key", "wide")
 
     writable: ClassVar[bool] = True
-    owner: Buffer | Numbers
+    device: Device | None
+    block: Block | None
     type_key: TypeKey
     abi: tuple[int, ...]
     pointer: int
     nbytes: int
     wide: bool
 
-    def __init__(
-        self, dtype: Scalar, element: tuple[int, ...], stored: Numbers, *, pointer: int, owner: Buffer | Numbers
-    ) -> None:
-        """Over memory that exists: ``stored`` shows it to the host, ``owner`` keeps it alive."""
-        shape = stored.shape[: stored.ndim - len(element)]
+    def __init__(self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage) -> None:
+        """Over memory in C order, which ``storage`` keeps alive."""
         self._describe(dtype, shape, element)
-        self._stored, self.owner, self.pointer, self.nbytes = stored, owner, pointer, stored.nbytes
+        self._storage, self.device, self.block, self.pointer = storage, storage.device, storage.block, storage.pointer
+        self.nbytes = product(shape + element) * dtype.nbytes
         self.type_key = type_key("nd", dtype.name, self.ndim, element)
-        self.abi = (pointer, *shape)
+        self.abi = (self.pointer, *shape)
         self.wide = is_wide(shape, self.nbytes)
 
-    def _memory(self) -> Numbers:
-        return self._stored
+    def _memory(self) -> Storage:
+        return self._storage
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         if self.dtype == bf16:  # its bits would pass for integers
             raise AttributeError("NumPy has no bf16")
-        interface: dict[str, Any] = self._stored.__array_interface__
+        if self.device is not None:
+            raise AttributeError("the array is on a GPU: numpy.asarray(a) and a.to_numpy() copy it")
+        interface: dict[str, Any] = self._storage.read(...).__array_interface__
         return interface
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3, of an array on a GPU; what wrote it comes before later work on the stream that it names."""
+        if self.device is None or self.dtype == bf16:
+            raise AttributeError("the array is on the host" if self.device is None else "NumPy has no bf16")
+        return cuda_array_interface(
+            self.device, self.block, self.pointer, STORAGE[self.dtype], self.shape + self.element_shape
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.dtype.name, self.element_shape, self._stored)
+        return _restored, (self.dtype.name, self.element_shape, self._storage.read(...))
 
     def __repr__(self) -> str:
         return f"ndarray({self._element()}, shape={self.shape})"
 
 
-def ndarray(dtype: DType, shape: int | tuple[int, ...]) -> NDArray:
-    """An array of zeros; ``dtype`` is a scalar, vector or matrix type, ``shape`` an int or a tuple of them.
+def ndarray(dtype: DType, shape: int | tuple[int, ...], *, stream: object = None) -> NDArray:
+    """An array of zeros on the device that ``qp.init`` chose.
+
+    Args:
+        dtype: a scalar, vector or matrix type.
+        shape: an int or a tuple of them.
+        stream: the home of the memory, on which it is allocated and freed; the calling thread's by default.
 
     Raises:
         ArgumentError: ``dtype`` is no type of elements, or ``shape`` no shape.
         OutOfDeviceMemory: the memory is not there.
+        StreamError: ``stream`` is no stream of this device, or was destroyed.
     """
     scalar, element = element_of(dtype)
-    full = shape_of(shape) + element
-    buffer = HOST.allocate(product(full) * scalar.nbytes)
-    stored = buffer.bytes.view(STORAGE[scalar]).reshape(full)
-    return NDArray(scalar, element, stored, pointer=buffer.pointer, owner=buffer)
+    extents = shape_of(shape)
+    full = extents + element
+    memory = allocate(product(full) * scalar.nbytes, stream)
+    strides = tuple(product(full[axis + 1 :]) * scalar.nbytes for axis in range(len(full)))
+    return NDArray(scalar, extents, element, storage_in(memory, 0, STORAGE[scalar], full, strides))
 
 
 def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
@@ -87,10 +108,12 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
             "an NDArray needs memory that is C-contiguous and writable",
             hint="copy it: numpy.ascontiguousarray(a), or a.copy() of a read-only array",
         )
-    return NDArray(BY_NAME[scalar], element, view.owner, pointer=view.pointer, owner=view.owner)
+    shape = view.abi[1:]
+    stored = view.owner.reshape(shape + element)
+    return NDArray(BY_NAME[scalar], shape, element, HostStorage(stored, view.pointer))
 
 
 def _restored(dtype: str, element: tuple[int, ...], stored: Numbers) -> NDArray:
     array = ndarray(type_of(BY_NAME[dtype], element), stored.shape[: stored.ndim - len(element)])
-    array._memory()[...] = stored  # noqa: SLF001 - pickle's half of __reduce__
+    array._memory().write(..., stored)  # noqa: SLF001 - pickle's half of __reduce__
     return array

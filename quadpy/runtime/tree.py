@@ -13,7 +13,7 @@ from typing import Final
 from quadpy.errors import ArgumentError
 from quadpy.runtime.dense import product, shape_of
 from quadpy.runtime.field import AXIS_NAMES, Field, Place
-from quadpy.runtime.memory import HOST, Buffer
+from quadpy.runtime.placement import Memory, allocate
 
 __all__ = [
     "Dense", "Root", "axes", "i", "ij", "ijk", "ijkl", "ijl", "ik", "ikl", "il", "j", "jk", "jkl", "jl", "k", "kl", "l",
@@ -43,7 +43,7 @@ class Tree:
         with self._lock:
             if not self._bound:
                 nbytes, _ = _measure(self.top)
-                _assign(self.top, HOST.allocate(nbytes), 0, {})
+                _assign(self.top, allocate(nbytes), 0, {})
                 self._bound = True
 
     def need_open(self) -> None:
@@ -120,7 +120,7 @@ def _cell(node: Dense) -> tuple[int, int]:
     return _round_up(size, alignment), alignment
 
 
-def _assign(node: Dense, buffer: Buffer, start: int, strides: dict[int, int]) -> None:
+def _assign(node: Dense, memory: Memory, start: int, strides: dict[int, int]) -> None:
     """Give each field below its place; ``strides`` are those of the axes above, in bytes."""
     stride, _ = _cell(node)
     for axis, extent in reversed(node.extents.items()):
@@ -130,9 +130,9 @@ def _assign(node: Dense, buffer: Buffer, start: int, strides: dict[int, int]) ->
         nbytes, step = _measure(child)
         start = _round_up(start, step)
         if isinstance(child, Field):  # sizes of scalars are powers of two: each divides the size of its cell
-            child.put(Place(buffer, start, (*(strides[axis] // step for axis in sorted(strides)), 1)))
+            child.put(Place(memory, start, (*(strides[axis] // step for axis in sorted(strides)), 1)))
         else:
-            _assign(child, buffer, start, strides)
+            _assign(child, memory, start, strides)
         start += nbytes
 
 

@@ -1,0 +1,162 @@
+"""The memory of arrays on a device.  Owns: Region, DeviceStorage.  Imports: errors, devices, windows, NumPy.
+
+Every access is a copy in the order of a stream, after all work that wrote the memory, on whatever stream that was.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from quadpy.errors import StreamError
+from quadpy.runtime.allocators.block import Block
+from quadpy.runtime.device import Device
+from quadpy.runtime.driver import StreamHandle
+from quadpy.runtime.host_storage import Storage, Where
+from quadpy.runtime.storage import Numbers
+from quadpy.runtime.stream import Stream
+from quadpy.runtime.window import Window
+
+__all__ = ["DeviceStorage", "Region"]
+
+
+class Region:
+    """``nbytes`` zero bytes of ``device`` that one array has, or that several share; it lives as long as they do.
+
+    ``lock`` is held by whoever writes: what lies between the numbers of one array, and is written back with them, may
+    belong to another.
+    """
+
+    __slots__ = ("block", "buffer", "device", "lock", "pointer")
+
+    def __init__(self, device: Device, nbytes: int, stream: object = None) -> None:
+        home = stream_of(device, stream)
+        self.device, self.lock = device, threading.Lock()
+        self.buffer = device.allocate(nbytes, home)
+        self.block: Block | None = self.buffer.block
+        self.pointer: int = self.buffer.pointer
+        if self.block is not None:
+            device.memory.use([self.block], home.timeline)
+            home._call(lambda handle: device.driver.fill(self.pointer, 0, nbytes, handle))  # noqa: SLF001
+
+
+class DeviceStorage:
+    """The numbers of one array, in the ``window`` of ``region``."""
+
+    __slots__ = ("region", "window")
+
+    def __init__(self, region: Region, window: Window) -> None:
+        self.region, self.window = region, window
+
+    @property
+    def device(self) -> Device:
+        return self.region.device
+
+    @property
+    def block(self) -> Block | None:
+        return self.region.block
+
+    @property
+    def pointer(self) -> int:
+        return self.region.pointer + self.window.start
+
+    def read(self, where: Where, stream: object = None) -> Numbers:
+        on, window = stream_of(self.device, stream), self._window(where)
+        if where is ... or window.dense:
+            return window.over(self._download(window, on))
+        components = np.empty(window.shape, window.dtype)
+        for index in np.ndindex(window.shape):
+            one = window.at(index)
+            components[index] = one.over(self._download(one, on))
+        return components
+
+    def write(self, where: Where, values: Numbers, stream: object = None) -> None:
+        on, window = stream_of(self.device, stream), self._window(where)
+        with self.region.lock:
+            if where is ... or window.dense:
+                self._put(window, values, on)
+                return
+            components = np.broadcast_to(values, window.shape)
+            for index in np.ndindex(window.shape):  # what lies between them may be written by a kernel meanwhile
+                self._put(window.at(index), components[index], on)
+
+    def copy_from(self, source: Storage, stream: object = None) -> None:
+        if not (isinstance(source, DeviceStorage) and source.device is self.device and self._is_like(source)):
+            self.write(..., source.read(...), stream)
+        elif source.pointer != self.pointer and self.window.size:
+            on = stream_of(self.device, stream)
+            source.announce(on, writes=False)
+            self.announce(on, writes=True)
+            ends, nbytes = (self.pointer, source.pointer), self.window.reach
+            on._call(lambda handle: self.device.driver.copy_within(*ends, nbytes, handle))  # noqa: SLF001
+
+    def _window(self, where: Where) -> Window:
+        return self.window if where is ... else self.window.at(where)
+
+    def _is_like(self, other: DeviceStorage) -> bool:
+        """Whether a copy of the bytes is a copy of the numbers."""
+        return self.window.dense and self.window[1:] == other.window[1:]
+
+    def announce(self, stream: Stream, *, writes: bool) -> None:
+        """Order ``stream``'s next work after all that wrote the memory, and keep the memory until it is done."""
+        if self.block is not None:
+            self.device.memory.follow_writers(self.block, stream.timeline)
+            self.device.memory.use([self.block], stream.timeline, writes=writes)
+
+    def _download(self, window: Window, stream: Stream) -> Numbers:
+        """The bytes that ``window`` reaches over."""
+        data = np.empty(window.reach, np.uint8)
+        if data.size:
+            self.announce(stream, writes=False)
+            self._copy(self.device.staging.download, _address(data), self._at(window), data.size, stream)
+        return data
+
+    def _put(self, window: Window, values: Numbers, stream: Stream) -> None:
+        """``values`` into ``window``, and what lies between its numbers as it was."""
+        if not window.size:
+            return
+        if window.dense and (byte := _one_byte(values)) is not None:
+            self.announce(stream, writes=True)
+            start, nbytes = self._at(window), window.reach
+            stream._call(lambda handle: self.device.driver.fill(start, byte, nbytes, handle))  # noqa: SLF001
+            return
+        data = np.empty(window.reach, np.uint8) if window.dense else self._download(window, stream)
+        window.over(data)[...] = values
+        self.announce(stream, writes=True)
+        self._copy(self.device.staging.upload, self._at(window), _address(data), data.size, stream)
+
+    def _copy(self, copy: Any, target: int, source: int, nbytes: int, stream: Stream) -> None:
+        def run(handle: StreamHandle) -> None:
+            copy(target, source, nbytes, handle)
+
+        stream._call(run)  # noqa: SLF001 - so that the handle lives until the copy is submitted
+
+    def _at(self, window: Window) -> int:
+        return self.region.pointer + window.start
+
+
+def stream_of(device: Device, stream: object) -> Stream:
+    """``stream``, or the calling thread's for None.
+
+    Raises:
+        DeviceError: the device was closed, or belongs to the parent of this process.
+        StreamError: ``stream`` is none, was destroyed, or is of another device.
+    """
+    device.life.check()
+    found = device.stream_for(stream)
+    if found.device is not device:
+        raise StreamError(f"{found!r} cannot take work on an array of {device}", hint="use a stream of its device")
+    return found
+
+
+def _one_byte(values: Numbers) -> int | None:
+    """The byte that a number consists of, all over, where there is one number: a fill needs no copy."""
+    data = values.tobytes() if values.size == 1 else b""
+    return data[0] if data and data.count(data[0]) == len(data) else None
+
+
+def _address(data: Numbers) -> int:
+    address: int = data.__array_interface__["data"][0]
+    return address
