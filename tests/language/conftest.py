@@ -10,21 +10,33 @@ import textwrap
 import pytest
 
 import quadpy as qp
+from quadpy.errors import NoDeviceError
+from quadpy.runtime.devices import open_device
 
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _initialised():
-    """Two threads, so that loops are split on every machine."""
-    qp.init(arch=qp.cpu, cpu_max_num_threads=2)
+def _backends() -> list[str]:
+    """``cpu``, and ``amdgpu`` where HIP finds a device, real or emulated: every test runs on each."""
+    try:
+        open_device("amdgpu")
+    except NoDeviceError:
+        return ["cpu"]
+    return ["cpu", "amdgpu"]
+
+
+@pytest.fixture(scope="session", autouse=True, params=_backends())
+def arch(request):
+    """The backend; two threads on the CPU, so that loops are split on every machine."""
+    qp.init(arch=request.param, cpu_max_num_threads=2)
+    return request.param
 
 
 @pytest.fixture
-def init():
+def init(arch):
     """``qp.init`` for a test that needs other defaults; they end with it."""
-    yield lambda **options: qp.init(arch=qp.cpu, **{"cpu_max_num_threads": 2, **options})
-    qp.init(arch=qp.cpu, cpu_max_num_threads=2)
+    yield lambda **options: qp.init(**{"arch": arch, "cpu_max_num_threads": 2, **options})
+    qp.init(arch=arch, cpu_max_num_threads=2)
 
 
 @pytest.fixture
