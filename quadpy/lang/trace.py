@@ -23,7 +23,7 @@ from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.state import Frame
 from quadpy.lang.values import ArrayRef, Value, Vec
-from quadpy.mathlib.library import LibraryFunction
+from quadpy.mathlib.library import LibraryFunction, PerWidth
 from quadpy.source import Span
 
 __all__ = ["Traced", "trace_kernel"]
@@ -47,14 +47,20 @@ class Traced:
 class Tracer(Loops):
     """All rules of the language together."""
 
-    def __init__(self, source: FunctionSource, options: Options, *, is_library: bool = False) -> None:
+    def __init__(self, source: FunctionSource, options: Options, *, width: Scalar | None = None) -> None:
         super().__init__(Defaults(options.default_ip, options.default_fp), options.index, fast_math=options.fast_math)
         self.config = {}
-        self.is_library = is_library
+        self.width = width  # of the library function that is traced
+        self.is_library = width is not None
         self.deps = Dependencies(source)
         self.frames.append(Frame(source, {}))
         self.results: tuple[Scalar, ...] = ()
         self.outline: Any = None
+
+    def outside(self, name: str) -> Any:
+        """As everywhere, but of what the math library defines per width, the one of this function."""
+        value = super().outside(name)
+        return value.at(self.width) if self.width and isinstance(value, PerWidth) else value
 
     def kernel_return(self, value: Value, span: Span) -> None:
         """``return`` of the kernel: its last statement at the top level."""
@@ -140,7 +146,7 @@ def trace_kernel(source: FunctionSource, args: Mapping[str, ArgType], options: O
 def trace_library(described: LibraryFunction, symbol: str) -> Function:
     """The IR of a function of the math library."""
     source = FunctionSource(described.fn)
-    tracer = Tracer(source, Options(), is_library=True)
+    tracer = Tracer(source, Options(), width=described.width)
     params = tuple(tracer.build.var(name, type) for name, type in described.params)  # so that no other takes the name
     stored = stored_names(source.tree.body)
     tracer.frame.singles = single_assignment(source.tree.body)

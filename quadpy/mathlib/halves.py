@@ -1,22 +1,18 @@
-"""Numbers of half the significand.  Owns: ``upper_f32``, ``upper_f64``.
+"""Numbers of half the significand.  Owns: ``upper``.
 
 ``x`` is the exact sum of ``upper(x)`` and ``x - upper(x)``, and products of two such halves are exact: how
 the library multiplies without a rounding error where there is no fused multiply-add.
 """
 
-from quadpy.mathlib.library import library
-from quadpy.mathlib.ops import bitcast, f32, f64, u32, u64
+from quadpy.mathlib.library import library, per_width
+from quadpy.mathlib.ops import Float, Word, bitcast
 
-__all__ = ["upper_f32", "upper_f64"]
+__all__ = ["upper"]
 
-
-@library()
-def upper_f32(x: f32) -> f32:
-    """``x`` cut to 12 bits."""
-    return bitcast(bitcast(x, u32) & 0xFFFFF000, f32)
+UPPER = per_width(f32=0xFFFFF000, f64=0xFFFFFFFFF8000000)
 
 
 @library()
-def upper_f64(x: f64) -> f64:
-    """``x`` cut to 26 bits."""
-    return bitcast(bitcast(x, u64) & 0xFFFFFFFFF8000000, f64)
+def upper(x: Float) -> Float:
+    """``x`` cut to 12 bits (26 for f64)."""
+    return bitcast(bitcast(x, Word) & UPPER, Float)

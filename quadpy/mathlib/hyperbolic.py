@@ -1,126 +1,88 @@
 """sinh, cosh, tanh: from the exponential, and by polynomials where that would cancel."""
 
-from quadpy.mathlib.exponential import (
-    exp_split_f32,
-    exp_split_f64,
-    power_of_two_f32,
-    power_of_two_f64,
-    scale_f32,
-    scale_f64,
-)
-from quadpy.mathlib.library import library
-from quadpy.mathlib.ops import abs_, copysign, f32, f64, select
+from quadpy.mathlib.exponential import exp_split, power_of_two, scale
+from quadpy.mathlib.library import library, per_width
+from quadpy.mathlib.ops import Float, abs_, copysign, select
 from quadpy.mathlib.polynomials import horner
 
-__all__ = ["cosh_f32", "cosh_f64", "sinh_f32", "sinh_f64", "tanh_f32", "tanh_f64"]
+__all__ = ["cosh", "sinh", "tanh"]
 
-TANH_F32 = (
-    -0.33333298563957214,
-    0.13332220911979675,
-    -0.05385233089327812,
-    0.02130298875272274,
-    -0.007409553974866867,
-    0.001584754791110754,
+TANH_IS_1 = per_width(f32=10.0, f64=20.0)
+TANH = per_width(
+    f32=(
+        -0.33333298563957214,
+        0.13332220911979675,
+        -0.05385233089327812,
+        0.02130298875272274,
+        -0.007409553974866867,
+        0.001584754791110754,
+    ),
+    f64=(
+        -0.33333333333333043,
+        0.1333333333329759,
+        -0.05396825395269335,
+        0.02186948819397156,
+        -0.008863231075776046,
+        0.0035920906124004156,
+        -0.0014556206912316834,
+        0.0005891723537967689,
+        -0.00023669214512558862,
+        9.194474812836355e-05,
+        -3.205926575573548e-05,
+        8.550332524151387e-06,
+        -1.2338585403142762e-06,
+    ),
 )
-TANH_F64 = (
-    -0.33333333333333043,
-    0.1333333333329759,
-    -0.05396825395269335,
-    0.02186948819397156,
-    -0.008863231075776046,
-    0.0035920906124004156,
-    -0.0014556206912316834,
-    0.0005891723537967689,
-    -0.00023669214512558862,
-    9.194474812836355e-05,
-    -3.205926575573548e-05,
-    8.550332524151387e-06,
-    -1.2338585403142762e-06,
-)
-SINH_F32 = (
-    0.1666666716337204,
-    0.008333349600434303,
-    0.0001983615948120132,
-    2.8169506549602374e-06,
-)
-SINH_F64 = (
-    0.16666666666666669,
-    0.008333333333333148,
-    0.00019841269841431867,
-    2.7557319157073784e-06,
-    2.5052123136443784e-08,
-    1.6057259789070693e-10,
-    7.758748214962067e-13,
+SINH = per_width(
+    f32=(
+        0.1666666716337204,
+        0.008333349600434303,
+        0.0001983615948120132,
+        2.8169506549602374e-06,
+    ),
+    f64=(
+        0.16666666666666669,
+        0.008333333333333148,
+        0.00019841269841431867,
+        2.7557319157073784e-06,
+        2.5052123136443784e-08,
+        1.6057259789070693e-10,
+        7.758748214962067e-13,
+    ),
 )
 
 
 @library()
-def half_exp_f32(x: f32) -> f32:
+def half_exp(x: Float) -> Float:
     """``e**x / 2``, which overflows where the hyperbolic functions do."""
-    mantissa, n = exp_split_f32(x, f32(0.0))
-    return scale_f32(mantissa, n - 1)
+    mantissa, n = exp_split(x, Float(0.0))
+    return scale(mantissa, n - 1)
 
 
 @library(ulp=1.8)
-def sinh_f32(x: f32) -> f32:
+def sinh(x: Float) -> Float:
     """The hyperbolic sine of ``x``."""
     magnitude = abs_(x)
     z = magnitude * magnitude
-    half = half_exp_f32(magnitude)
-    near = magnitude + magnitude * z * horner(z, SINH_F32)
+    half = half_exp(magnitude)
+    near = magnitude + magnitude * z * horner(z, SINH)
     return copysign(select(magnitude < 1.0, near, half - 0.25 / half), x)
 
 
 @library(ulp=1.6)
-def cosh_f32(x: f32) -> f32:
+def cosh(x: Float) -> Float:
     """The hyperbolic cosine of ``x``."""
-    half = half_exp_f32(abs_(x))
+    half = half_exp(abs_(x))
     return half + 0.25 / half
 
 
 @library(ulp=1.2)
-def tanh_f32(x: f32) -> f32:
+def tanh(x: Float) -> Float:
     """The hyperbolic tangent of ``x``."""
     magnitude = abs_(x)
     z = magnitude * magnitude
-    near = magnitude + magnitude * z * horner(z, TANH_F32)
-    clamped = select(magnitude > 10.0, 10.0, magnitude)  # the result is 1 from there on
-    mantissa, n = exp_split_f32(clamped + clamped, f32(0.0))
-    far = 1.0 - 2.0 / (mantissa * power_of_two_f32(n) + 1.0)
-    return copysign(select(magnitude < 0.8, near, far), x)
-
-
-@library()
-def half_exp_f64(x: f64) -> f64:
-    """``e**x / 2``, which overflows where the hyperbolic functions do."""
-    mantissa, n = exp_split_f64(x, f64(0.0))
-    return scale_f64(mantissa, n - 1)
-
-
-@library(ulp=1.8)
-def sinh_f64(x: f64) -> f64:
-    """The hyperbolic sine of ``x``."""
-    magnitude = abs_(x)
-    z = magnitude * magnitude
-    half = half_exp_f64(magnitude)
-    near = magnitude + magnitude * z * horner(z, SINH_F64)
-    return copysign(select(magnitude < 1.0, near, half - 0.25 / half), x)
-
-
-@library(ulp=1.6)
-def cosh_f64(x: f64) -> f64:
-    """The hyperbolic cosine of ``x``."""
-    half = half_exp_f64(abs_(x))
-    return half + 0.25 / half
-
-
-@library(ulp=1.2)
-def tanh_f64(x: f64) -> f64:
-    """The hyperbolic tangent of ``x``."""
-    magnitude = abs_(x)
-    z = magnitude * magnitude
-    near = magnitude + magnitude * z * horner(z, TANH_F64)
-    clamped = select(magnitude > 20.0, 20.0, magnitude)  # the result is 1 from there on
-    mantissa, n = exp_split_f64(clamped + clamped, f64(0.0))
-    far = 1.0 - 2.0 / (mantissa * power_of_two_f64(n) + 1.0)
+    near = magnitude + magnitude * z * horner(z, TANH)
+    clamped = select(magnitude > TANH_IS_1, TANH_IS_1, magnitude)
+    mantissa, n = exp_split(clamped + clamped, Float(0.0))
+    far = 1.0 - 2.0 / (mantissa * power_of_two(n) + 1.0)
     return copysign(select(magnitude < 0.8, near, far), x)

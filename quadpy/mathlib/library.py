@@ -1,4 +1,7 @@
-"""What a library function is.  Owns: LibraryFunction, ``library``, ``expand``.  Imports: ``dtypes`` only."""
+"""What a library function is.  Imports: ``dtypes`` only.
+
+Owns: LibraryFunction, ``library``, ``expand``; PerWidth, ``per_width``: one definition for f32 and f64.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, get_args
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, f32, f64
 
-__all__ = ["LibraryFunction", "expand", "library"]
+__all__ = ["LibraryFunction", "PerWidth", "expand", "library", "per_width"]
 
+T = TypeVar("T")
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
 
@@ -17,11 +21,13 @@ Fn = TypeVar("Fn", bound=Callable[..., Any])
 class LibraryFunction:
     """A typed function in the kernel language; ``fn`` is its source, which the tracer reads.
 
-    ``error_ulp`` is the documented bound in units in the last place of the result; None for
+    ``width`` is the float type of this version: in its text, a name that is defined per width means that
+    width's.  ``error_ulp`` is the documented bound in units in the last place of the result; None for
     building blocks, whose error is not a number of ulp.
     """
 
     name: str
+    width: Scalar
     params: tuple[tuple[str, Scalar], ...]
     result: Scalar | tuple[Scalar, ...]
     fn: Callable[..., Any]
@@ -29,22 +35,52 @@ class LibraryFunction:
     error_ulp: float | None
 
 
-def library(ulp: float | None = None) -> Callable[[Fn], Fn]:
-    """Declare a library function with an error bound.
+@dataclass(frozen=True, slots=True)
+class PerWidth:
+    """A name's two meanings: a constant, a type or a function, for f32 and for f64."""
+
+    f32: Any
+    f64: Any
+
+    def at(self, width: Scalar) -> Any:
+        return self.f32 if width == f32 else self.f64
+
+
+def per_width(*, f32: T, f64: T) -> T:
+    """Define a constant, or a function with another algorithm for each width.
+
+    A type checker sees either value; at run time the name is bound to a :class:`PerWidth`.
+    """
+    return cast(T, PerWidth(f32, f64))
+
+
+def library(ulp: float | None = None, *, width: Scalar | None = None) -> Callable[[Fn], Fn]:
+    """Declare a library function with an error bound: in both widths, or in the one that is given.
+
+    Both versions of a function of words alone are the same.
 
     A type checker goes on seeing the function itself, as its callers in the library do; at run
-    time the name is bound to a :class:`LibraryFunction`.
+    time the name is bound to a :class:`PerWidth` of :class:`LibraryFunction`, or to the only one.
     """
 
     def declare(fn: Fn) -> Fn:
-        types = dict(fn.__annotations__)
-        result = types.pop("return")
-        described = LibraryFunction(
-            fn.__name__, tuple(types.items()), get_args(result) or result, fn, (fn.__doc__ or "").strip(), ulp
-        )
-        return cast(Fn, described)
+        if width is not None:
+            return cast(Fn, _version(fn, width, ulp))
+        return per_width(f32=cast(Fn, _version(fn, f32, ulp)), f64=cast(Fn, _version(fn, f64, ulp)))
 
     return declare
+
+
+def _version(fn: Callable[..., Any], width: Scalar, ulp: float | None) -> LibraryFunction:
+    def meant(annotation: Any) -> Any:
+        return annotation.at(width) if isinstance(annotation, PerWidth) else annotation
+
+    types = {name: meant(annotation) for name, annotation in fn.__annotations__.items()}
+    result = types.pop("return")
+    results = tuple(meant(part) for part in get_args(result))
+    return LibraryFunction(
+        fn.__name__, width, tuple(types.items()), results or result, fn, (fn.__doc__ or "").strip(), ulp
+    )
 
 
 def expand(fn: Fn) -> Fn:

@@ -5,21 +5,22 @@ with their rounding error kept, so that the result is nearly correctly rounded i
 Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.mathlib.library import library
-from quadpy.mathlib.ops import bitcast, f32, f64, select, u32, u64
+from quadpy.dtypes import f32, f64
+from quadpy.mathlib.formats import BIAS, FRACTION, FRACTION_BITS, LEAST_NORMAL, WHOLE
+from quadpy.mathlib.library import library, per_width
+from quadpy.mathlib.ops import Float, Word, bitcast, select
 from quadpy.mathlib.polynomials import horner
 
-__all__ = [
-    "log1p_f32", "log1p_f64", "log2_f32", "log2_f64", "log10_f32", "log10_f64", "log_f32", "log_f64", "log_pair_f32",
-    "log_pair_f64",
-]  # fmt: skip
+__all__ = ["log", "log1p", "log2", "log10", "log_pair", "log_split"]
 
 INF, NAN = float("inf"), float("nan")
+ONE = per_width(f32=0x3F800000, f64=0x3FF0000000000000)  # the bits of 1 and of sqrt(1/2)
+SQRT_HALF = per_width(f32=0x3F3504F3, f64=0x3FE6A09E667F3BCD)
 # The high parts have few enough bits that their product with an exponent is exact.
-LN2_HI_F32, LN2_LO_F32 = 0.693145751953125, 1.428606765330187e-06
-LN2_HI_F64, LN2_LO_F64 = 0.6931471805601177, -1.7239444525614835e-13
-LOG10_2_HI_F32, LOG10_2_LO_F32 = 0.301025390625, 4.605039066518657e-06
-LOG10_2_HI_F64, LOG10_2_LO_F64 = 0.3010299956640665, -8.532344317057107e-14
+LN2_HI = per_width(f32=0.693145751953125, f64=0.6931471805601177)
+LN2_LO = per_width(f32=1.428606765330187e-06, f64=-1.7239444525614835e-13)
+LOG10_2_HI = per_width(f32=0.301025390625, f64=0.3010299956640665)
+LOG10_2_LO = per_width(f32=4.605039066518657e-06, f64=-8.532344317057107e-14)
 LOG2_E, LOG10_E = 1.4426950408889634, 0.4342944819032518
 LOG2_E_MINUS_1, LOG10_E_MINUS_HALF = 0.4426950408889634, -0.06570551809674817
 LOG_F32 = (
@@ -68,98 +69,26 @@ LOG_F64 = (
 )
 
 
-@library()
-def log_split_f32(x: f32) -> tuple[f32, f32]:
-    """``n`` and ``f`` with ``x = 2**n * (1 + f)``, both exact; for positive finite ``x``."""
-    tiny = x < 1.1754943508222875e-38
-    bits = bitcast(select(tiny, x * 8388608.0, x), u32)
-    shifted = bits + (0x3F800000 - 0x3F3504F3)
-    biased = bitcast((shifted >> 23) | 0x4B000000, f32)  # 2**23 + the biased exponent
-    n = biased - select(tiny, f32(8388758.0), 8388735.0)
-    return n, bitcast((shifted & 0x7FFFFF) + 0x3F3504F3, f32) - 1.0
+@library(width=f32)
+def log_rest_f32(f: Float) -> Float:
+    """``log(1 + f) - f``, by a polynomial."""
+    return f * f * horner(f, LOG_F32)
 
 
-@library()
-def log_special_f32(x: f32, result: f32) -> f32:
-    """``result``, or what the logarithm is where ``x`` is not positive and finite."""
-    finite = select(x < INF, result, x)
-    return select(x > 0.0, finite, select(x == 0.0, f32(-INF), NAN))
+@library(width=f32)
+def log2_rest_f32(f: Float) -> Float:
+    """``log2(1 + f) - f``, by a polynomial."""
+    return f * horner(f, LOG2_F32)
 
 
-@library(ulp=1.0)
-def log_f32(x: f32) -> f32:
-    """The natural logarithm of ``x``."""
-    n, f = log_split_f32(x)
-    high = n * LN2_HI_F32
-    total = high + f
-    lost = (high - total) + f
-    return log_special_f32(x, total + (lost + (n * LN2_LO_F32 + f * f * horner(f, LOG_F32))))
+@library(width=f32)
+def log10_rest_f32(f: Float) -> Float:
+    """``log10(1 + f) - f/2``, by a polynomial."""
+    return f * horner(f, LOG10_F32)
 
 
-@library(ulp=1.4)
-def log2_f32(x: f32) -> f32:
-    """The logarithm of ``x`` to base 2; exact for powers of two."""
-    n, f = log_split_f32(x)
-    total = n + f
-    lost = (n - total) + f
-    return log_special_f32(x, total + (lost + f * horner(f, LOG2_F32)))
-
-
-@library(ulp=1.4)
-def log10_f32(x: f32) -> f32:
-    """The logarithm of ``x`` to base 10."""
-    n, f = log_split_f32(x)
-    high, half = n * LOG10_2_HI_F32, f * 0.5
-    total = high + half
-    lost = (high - total) + half
-    return log_special_f32(x, total + (lost + (n * LOG10_2_LO_F32 + f * horner(f, LOG10_F32))))
-
-
-@library()
-def log_pair_f32(x: f32, low: f32) -> f32:
-    """``log(x + low)`` for a normal ``x`` and ``|low|`` below an ulp of it, or for ``x = 1`` and any small one."""
-    shifted = bitcast(x, u32) + (0x3F800000 - 0x3F3504F3)
-    exponent = shifted >> 23
-    n = bitcast(exponent | 0x4B000000, f32) - 8388735.0
-    f = bitcast((shifted & 0x7FFFFF) + 0x3F3504F3, f32) - 1.0
-    scaled = low * bitcast((255 - exponent) << 23, f32) * 0.5  # 2**(1 - n): in range for all n
-    correction = scaled * (1.0 - f + f * f)  # the derivative of log(1 + f), as far as it matters
-    high = n * LN2_HI_F32
-    total = high + f
-    lost = (high - total) + f
-    return total + (lost + (n * LN2_LO_F32 + (f * f * horner(f, LOG_F32) + correction)))
-
-
-@library(ulp=1.2)
-def log1p_f32(x: f32) -> f32:
-    """``log(1 + x)`` without cancellation near 0."""
-    total = x + 1.0
-    part = total - 1.0
-    low = (1.0 - (total - part)) + (x - part)
-    result = log_special_f32(total, log_pair_f32(total, low))
-    return select(x == 0.0, x, result)
-
-
-@library()
-def log_split_f64(x: f64) -> tuple[f64, f64]:
-    """``n`` and ``f`` with ``x = 2**n * (1 + f)``, both exact; for positive finite ``x``."""
-    tiny = x < 2.2250738585072014e-308
-    bits = bitcast(select(tiny, x * 4503599627370496.0, x), u64)
-    shifted = bits + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
-    biased = bitcast((shifted >> 52) | 0x4330000000000000, f64)  # 2**52 + the biased exponent
-    n = biased - select(tiny, f64(4503599627371571.0), 4503599627371519.0)
-    return n, bitcast((shifted & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD, f64) - 1.0
-
-
-@library()
-def log_special_f64(x: f64, result: f64) -> f64:
-    """``result``, or what the logarithm is where ``x`` is not positive and finite."""
-    finite = select(x < INF, result, x)
-    return select(x > 0.0, finite, select(x == 0.0, f64(-INF), NAN))
-
-
-@library()
-def log1p_tail_f64(f: f64) -> f64:
+@library(width=f64)
+def log_rest_f64(f: Float) -> Float:
     """``log(1 + f) - f``, through the odd series in ``s = f / (2 + f)``."""
     s = f / (f + 2.0)
     z = s * s
@@ -167,57 +96,90 @@ def log1p_tail_f64(f: f64) -> f64:
     return s * (half_square + z * horner(z, LOG_F64)) - half_square
 
 
-@library(ulp=1.0)
-def log_f64(x: f64) -> f64:
-    """The natural logarithm of ``x``."""
-    n, f = log_split_f64(x)
-    high = n * LN2_HI_F64
-    total = high + f
-    lost = (high - total) + f
-    return log_special_f64(x, total + (lost + (n * LN2_LO_F64 + log1p_tail_f64(f))))
+@library(width=f64)
+def log2_rest_f64(f: Float) -> Float:
+    """``log2(1 + f) - f``."""
+    return f * LOG2_E_MINUS_1 + log_rest_f64(f) * LOG2_E
 
 
-@library(ulp=1.4)
-def log2_f64(x: f64) -> f64:
-    """The logarithm of ``x`` to base 2; exact for powers of two."""
-    n, f = log_split_f64(x)
-    total = n + f
-    lost = (n - total) + f
-    return log_special_f64(x, total + (lost + (f * LOG2_E_MINUS_1 + log1p_tail_f64(f) * LOG2_E)))
+@library(width=f64)
+def log10_rest_f64(f: Float) -> Float:
+    """``log10(1 + f) - f/2``."""
+    return f * LOG10_E_MINUS_HALF + log_rest_f64(f) * LOG10_E
 
 
-@library(ulp=1.4)
-def log10_f64(x: f64) -> f64:
-    """The logarithm of ``x`` to base 10."""
-    n, f = log_split_f64(x)
-    high, half = n * LOG10_2_HI_F64, f * 0.5
-    total = high + half
-    lost = (high - total) + half
-    return log_special_f64(
-        x, total + (lost + (n * LOG10_2_LO_F64 + (f * LOG10_E_MINUS_HALF + log1p_tail_f64(f) * LOG10_E)))
-    )
+log_rest = per_width(f32=log_rest_f32, f64=log_rest_f64)
+log2_rest = per_width(f32=log2_rest_f32, f64=log2_rest_f64)
+log10_rest = per_width(f32=log10_rest_f32, f64=log10_rest_f64)
 
 
 @library()
-def log_pair_f64(x: f64, low: f64) -> f64:
-    """``log(x + low)`` for a normal ``x`` and ``|low|`` below an ulp of it, or for ``x = 1`` and any small one."""
-    shifted = bitcast(x, u64) + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
-    exponent = shifted >> 52
-    n = bitcast(exponent | 0x4330000000000000, f64) - 4503599627371519.0
-    f = bitcast((shifted & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD, f64) - 1.0
-    scaled = low * bitcast((2047 - exponent) << 52, f64) * 0.5  # 2**(1 - n): in range for all n
-    correction = scaled * (1.0 - f + f * f)  # the derivative of log(1 + f), as far as it matters
-    high = n * LN2_HI_F64
+def log_split(x: Float) -> tuple[Float, Float]:
+    """``n`` and ``f`` with ``x = 2**n * (1 + f)``, both exact; for positive finite ``x``."""
+    tiny = x < LEAST_NORMAL
+    bits = bitcast(select(tiny, x * 2.0**FRACTION_BITS, x), Word)
+    shifted = bits + (ONE - SQRT_HALF)
+    biased = bitcast((shifted >> FRACTION_BITS) | WHOLE, Float)  # 2**FRACTION_BITS + the biased exponent
+    n = biased - select(tiny, Float(2.0**FRACTION_BITS + BIAS + FRACTION_BITS), 2.0**FRACTION_BITS + BIAS)
+    return n, bitcast((shifted & FRACTION) + SQRT_HALF, Float) - 1.0
+
+
+@library()
+def log_special(x: Float, result: Float) -> Float:
+    """``result``, or what the logarithm is where ``x`` is not positive and finite."""
+    finite = select(x < INF, result, x)
+    return select(x > 0.0, finite, select(x == 0.0, Float(-INF), NAN))
+
+
+@library(ulp=1.0)
+def log(x: Float) -> Float:
+    """The natural logarithm of ``x``."""
+    n, f = log_split(x)
+    high = n * LN2_HI
     total = high + f
     lost = (high - total) + f
-    return total + (lost + (n * LN2_LO_F64 + (log1p_tail_f64(f) + correction)))
+    return log_special(x, total + (lost + (n * LN2_LO + log_rest(f))))
+
+
+@library(ulp=1.4)
+def log2(x: Float) -> Float:
+    """The logarithm of ``x`` to base 2; exact for powers of two."""
+    n, f = log_split(x)
+    total = n + f
+    lost = (n - total) + f
+    return log_special(x, total + (lost + log2_rest(f)))
+
+
+@library(ulp=1.4)
+def log10(x: Float) -> Float:
+    """The logarithm of ``x`` to base 10."""
+    n, f = log_split(x)
+    high, half = n * LOG10_2_HI, f * 0.5
+    total = high + half
+    lost = (high - total) + half
+    return log_special(x, total + (lost + (n * LOG10_2_LO + log10_rest(f))))
+
+
+@library()
+def log_pair(x: Float, low: Float) -> Float:
+    """``log(x + low)`` for a normal ``x`` and ``|low|`` below an ulp of it, or for ``x = 1`` and any small one."""
+    shifted = bitcast(x, Word) + (ONE - SQRT_HALF)
+    exponent = shifted >> FRACTION_BITS
+    n = bitcast(exponent | WHOLE, Float) - (2.0**FRACTION_BITS + BIAS)
+    f = bitcast((shifted & FRACTION) + SQRT_HALF, Float) - 1.0
+    scaled = low * bitcast((2 * BIAS + 1 - exponent) << FRACTION_BITS, Float) * 0.5  # 2**(1 - n): in range for all n
+    correction = scaled * (1.0 - f + f * f)  # the derivative of log(1 + f), as far as it matters
+    high = n * LN2_HI
+    total = high + f
+    lost = (high - total) + f
+    return total + (lost + (n * LN2_LO + (log_rest(f) + correction)))
 
 
 @library(ulp=1.2)
-def log1p_f64(x: f64) -> f64:
+def log1p(x: Float) -> Float:
     """``log(1 + x)`` without cancellation near 0."""
     total = x + 1.0
     part = total - 1.0
     low = (1.0 - (total - part)) + (x - part)
-    result = log_special_f64(total, log_pair_f64(total, low))
+    result = log_special(total, log_pair(total, low))
     return select(x == 0.0, x, result)

@@ -1,7 +1,8 @@
 """The primitive operations that library functions are written in.
 
-Owns: the names that the tracer recognises.  Imports: ``dtypes`` only.  The stub beside this file
-gives the same names their types, so that a type checker reads library functions as what they are.
+Owns: the names that the tracer recognises; ``Float``, ``Int`` and ``Word``, the types of a definition that
+serves both widths.  Imports: ``dtypes``, ``library``.  The stub beside this file gives the same names their
+types, so that a type checker reads library functions as what they are.
 Every operation is the IEEE one, or the wrapping integer one, on every target.
 """
 
@@ -10,11 +11,16 @@ from __future__ import annotations
 from typing import NoReturn
 
 from quadpy.dtypes import f32, f64, i32, i64, u1, u32, u64
+from quadpy.mathlib.library import per_width
 
 __all__ = [
-    "abs_", "bitcast", "copysign", "f32", "f64", "floor", "i32", "i64", "rint", "select", "sqrt", "trunc", "u1",
-    "u32", "u64",
+    "Float", "Int", "Word", "abs_", "bitcast", "copysign", "floor", "i32", "i64", "rint", "select", "sqrt", "trunc",
+    "u1", "u32", "u64",
 ]  # fmt: skip
+
+Float = per_width(f32=f32, f64=f64)
+Int = per_width(f32=i32, f64=i64)
+Word = per_width(f32=u32, f64=u64)
 
 
 def _only_traced(name: str) -> NoReturn:

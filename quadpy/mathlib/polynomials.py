@@ -1,17 +1,9 @@
-"""Polynomial evaluation.  Owns: ``horner``.  Imports: ``library`` only."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, TypeVar
+"""Polynomial evaluation.  Owns: ``horner``.  Imports: ``library`` and ``ops`` only."""
 
 from quadpy.mathlib.library import expand
-
-if TYPE_CHECKING:
-    from quadpy.mathlib.ops import f32, f64
+from quadpy.mathlib.ops import Float
 
 __all__ = ["horner"]
-
-Float = TypeVar("Float", "f32", "f64")
 
 
 @expand

@@ -3,10 +3,11 @@
 Philox is by Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 """
 
+from quadpy.dtypes import f32, f64
 from quadpy.mathlib.library import library
-from quadpy.mathlib.logarithm import log_f32, log_f64
-from quadpy.mathlib.ops import bitcast, f32, f64, i32, i64, sqrt, u32, u64
-from quadpy.mathlib.trig import octant_f32, octant_f64, turn_f32, turn_f64
+from quadpy.mathlib.logarithm import log
+from quadpy.mathlib.ops import Float, Int, bitcast, i32, sqrt, u32, u64
+from quadpy.mathlib.trig import octant, turn
 
 __all__ = ["normal_f32", "normal_f64", "philox", "uniform_f32", "uniform_f64"]
 
@@ -37,33 +38,37 @@ def philox(c0: u32, c1: u32, c2: u32, c3: u32, k0: u32, k1: u32) -> tuple[u32, u
     return philox_round(j0, j1, j2, j3, k0 + 0x8FF34781, k1 + 0x96A522AD)
 
 
-@library()
-def uniform_f32(word: u32) -> f32:
+@library(width=f32)
+def uniform_f32(word: u32) -> Float:
     """A multiple of 2**-24 in [0, 1)."""
-    return f32(i32(word >> 8)) * 5.9604644775390625e-08
+    return Float(i32(word >> 8)) * 5.9604644775390625e-08
 
 
-@library()
-def uniform_f64(high: u32, low: u32) -> f64:
+@library(width=f64)
+def uniform_f64(high: u32, low: u32) -> Float:
     """A multiple of 2**-53 in [0, 1): 52 bits as the significand of a number in [1, 2), and one more."""
     bits = (u64(high) << 20) | u64(low >> 12)
-    leading = bitcast(bits | 0x3FF0000000000000, f64) - 1.0
-    return leading + f64(i32((low >> 11) & 1)) * 1.1102230246251565e-16
+    leading = bitcast(bits | 0x3FF0000000000000, Float) - 1.0
+    return leading + Float(i32((low >> 11) & 1)) * 1.1102230246251565e-16
 
 
 @library()
-def normal_f32(radius: u32, angle: u32) -> f32:
+def box_muller(radius: Float, angle: Float, quadrant: Int) -> Float:
+    """The sine of ``quadrant`` and ``angle`` quarter turns, as far out as ``radius`` in (0, 1] is rare."""
+    length = sqrt(log(radius) * -2.0)
+    sine, sine_tail, cosine, cosine_tail = octant(angle * PI_2, Float(0.0))
+    return length * turn(quadrant, sine + sine_tail, cosine + cosine_tail)
+
+
+@library(width=f32)
+def normal_f32(radius: u32, angle: u32) -> Float:
     """A standard normal number from two words, by Box and Muller; at most 5.8 in magnitude."""
-    length = sqrt(log_f32(uniform_f32(radius) + 5.9604644775390625e-08) * -2.0)
-    turn = f32(bitcast(angle << 2, i32)) * 2.3283064365386963e-10
-    sine, sine_tail, cosine, cosine_tail = octant_f32(turn * PI_2, f32(0.0))
-    return length * turn_f32(i32(angle >> 30), sine + sine_tail, cosine + cosine_tail)
+    fraction = Float(bitcast(angle << 2, i32)) * 2.3283064365386963e-10
+    return box_muller(uniform_f32(radius) + 5.9604644775390625e-08, fraction, Int(angle >> 30))
 
 
-@library()
-def normal_f64(radius: u32, radius_low: u32, angle: u32, angle_low: u32) -> f64:
+@library(width=f64)
+def normal_f64(radius: u32, radius_low: u32, angle: u32, angle_low: u32) -> Float:
     """A standard normal number from four words, by Box and Muller; at most 8.6 in magnitude."""
-    length = sqrt(log_f64(uniform_f64(radius, radius_low) + 1.1102230246251565e-16) * -2.0)
-    turn = uniform_f64(angle << 2, angle_low) - 0.5
-    sine, sine_tail, cosine, cosine_tail = octant_f64(turn * PI_2, f64(0.0))
-    return length * turn_f64(i64(angle >> 30), sine + sine_tail, cosine + cosine_tail)
+    fraction = uniform_f64(angle << 2, angle_low) - 0.5
+    return box_muller(uniform_f64(radius, radius_low) + 1.1102230246251565e-16, fraction, Int(angle >> 30))

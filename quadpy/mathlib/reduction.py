@@ -1,4 +1,4 @@
-"""Arguments of trigonometric functions, reduced to a quadrant.  Owns: ``reduce_f32``, ``reduce_f64``.
+"""Arguments of trigonometric functions, reduced to a quadrant.  Owns: ``reduce``.
 
 Up to a limit the multiple of pi/2 is subtracted in parts whose products are exact (Cody and Waite).  Above
 it (Payne and Hanek), the integer significand is multiplied by the bits of 2/pi that matter for its exponent,
@@ -6,22 +6,23 @@ in integers: what is left out is a multiple of 4 quadrants above, and below any 
 Both give the rest as an unevaluated sum of two floats.  Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.mathlib.exponential import round_split_f32, round_split_f64
-from quadpy.mathlib.halves import upper_f32, upper_f64
-from quadpy.mathlib.library import library
-from quadpy.mathlib.ops import abs_, bitcast, f32, f64, i32, i64, select, u32, u64
+from quadpy.dtypes import f32, f64
+from quadpy.mathlib.exponential import round_split
+from quadpy.mathlib.halves import upper
+from quadpy.mathlib.library import library, per_width
+from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, i32, select, u32, u64
 
-__all__ = ["multiply_high", "reduce_f32", "reduce_f64"]
+__all__ = ["reduce"]
 
 TWO_OVER_PI = 0.6366197723675814
 PI_2 = 1.5707963267948966
-LIMIT_F32, LIMIT_F64 = 6144.0, 1048576.0
+LIMIT = per_width(f32=6144.0, f64=1048576.0)
 # pi/2 in parts, the product of all but the last with a quotient below the limit being exact.
 PI_2_PARTS_F32 = (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12)
 PI_2_PARTS_F64 = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32)
 # pi/2 as a half-width number and the rest.
-PI_2_HI_F32, PI_2_LO_F32 = 1.57080078125, -4.454454938240815e-06
-PI_2_HI_F64, PI_2_LO_F64 = 1.5707963407039642, -1.3909067614167116e-08
+PI_2_HI = per_width(f32=1.57080078125, f64=1.5707963407039642)
+PI_2_LO = per_width(f32=-4.454454938240815e-06, f64=-1.3909067614167116e-08)
 # The bits of 2/pi after as many zeros as the least exponent above the limit needs.
 BITS_F32 = (
     0x000517CC, 0x1B727220, 0xA94FE13A, 0xBE8FA9A6, 0xEE06DB14, 0xACC9E21C, 0x820FF28B,
@@ -35,22 +36,22 @@ BITS_F64 = (
 )  # fmt: skip
 
 
-@library()
-def window_f32(start: i32) -> tuple[u32, u32, u32]:
+@library(width=f32)
+def window_f32(start: Int) -> tuple[Word, Word, Word]:
     """96 bits of ``BITS_F32`` from bit ``start`` (0 to 127) on: words by a tree of selects, then shifts."""
     word = start >> 5
     take_2 = (word & 2) != 0
-    a0 = select(take_2, u32(BITS_F32[2]), BITS_F32[0])
-    a1 = select(take_2, u32(BITS_F32[3]), BITS_F32[1])
-    a2 = select(take_2, u32(BITS_F32[4]), BITS_F32[2])
-    a3 = select(take_2, u32(BITS_F32[5]), BITS_F32[3])
-    a4 = select(take_2, u32(BITS_F32[6]), BITS_F32[4])
+    a0 = select(take_2, Word(BITS_F32[2]), BITS_F32[0])
+    a1 = select(take_2, Word(BITS_F32[3]), BITS_F32[1])
+    a2 = select(take_2, Word(BITS_F32[4]), BITS_F32[2])
+    a3 = select(take_2, Word(BITS_F32[5]), BITS_F32[3])
+    a4 = select(take_2, Word(BITS_F32[6]), BITS_F32[4])
     take_1 = (word & 1) != 0
     w0 = select(take_1, a1, a0)
     w1 = select(take_1, a2, a1)
     w2 = select(take_1, a3, a2)
     w3 = select(take_1, a4, a3)
-    shift = u32(start & 31)
+    shift = Word(start & 31)
     back = 31 - shift
     return (
         (w0 << shift) | (w1 >> 1 >> back),
@@ -59,76 +60,56 @@ def window_f32(start: i32) -> tuple[u32, u32, u32]:
     )
 
 
-@library()
-def large_f32(x: f32) -> tuple[i32, f32, f32]:
-    """The reduction from the limit on."""
-    bits = bitcast(x, u32)
-    w0, w1, w2 = window_f32(i32((bits >> 23) & 0xFF) - 139)
+@library(width=f32)
+def turns_f32(x: Float) -> tuple[Int, Float, Float]:
+    """``|x|`` in quarter turns, from the limit on: the nearest integer, and the fraction in two floats."""
+    bits = bitcast(x, Word)
+    w0, w1, w2 = window_f32(Int((bits >> 23) & 0xFF) - 139)
     m = u64((bits & 0x7FFFFF) | 0x800000)
     product = ((m * u64(w0)) << 32) + m * u64(w1) + ((m * u64(w2)) >> 32)  # 2 bits of quadrant, 62 of fraction
-    quadrant = i32((product + 0x2000000000000000) >> 62)
+    quadrant = Int((product + 0x2000000000000000) >> 62)
     high, low = bitcast(u32(product >> 30), i32), u32(product << 2)
     # The signed fraction in two exact floats: 24 bits, 31 bits.
-    a = f32(high & -256) * 2.3283064365386963e-10
-    b = f32(i32(((bitcast(high, u32) & 0xFF) << 23) | (low >> 9))) * 2.7755575615628914e-17
+    a = Float(high & -256) * 2.3283064365386963e-10
+    b = Float(i32(((bitcast(high, u32) & 0xFF) << 23) | (low >> 9))) * 2.7755575615628914e-17
     total = a + b
-    lost = (a - total) + b
-    half = upper_f32(total)
-    exact = half * PI_2_HI_F32
-    rest = (total - half) * PI_2_HI_F32 + (total * PI_2_LO_F32 + lost * PI_2)
-    r = exact + rest
-    s = (exact - r) + rest
-    negative = x < 0.0
-    turns = select(negative, -quadrant, quadrant)
-    return turns, select(negative, -r, r) + (x - x), select(negative, -s, s)
+    return quadrant, total, (a - total) + b
 
 
-@library()
-def small_f32(x: f32) -> tuple[i32, f32, f32]:
+@library(width=f32)
+def small_f32(x: Float) -> tuple[Int, Float, Float]:
     """The reduction below the limit."""
-    k, n = round_split_f32(x * TWO_OVER_PI)
+    k, n = round_split(x * TWO_OVER_PI)
     near = x - k * PI_2_PARTS_F32[0] - k * PI_2_PARTS_F32[1]
     step = k * PI_2_PARTS_F32[2]
     r = near - step
     return n, r, (near - r) - step - k * PI_2_PARTS_F32[3]
 
 
-@library()
-def reduce_f32(x: f32) -> tuple[i32, f32, f32]:
-    """``q, r, s`` with ``x = q*pi/2 + r + s``, of q its last two bits; r is NaN where ``x`` is not finite.
-
-    A branch: GPUs skip it, and where LLVM vectorises the loop, it turns it into selects.
-    """
-    n, r, s = small_f32(x)
-    if abs_(x) >= LIMIT_F32:
-        n, r, s = large_f32(x)
-    return n, r, s
-
-
-@library()
-def multiply_high(a: u64, b: u64) -> u64:
+@library(width=f64)
+def multiply_high(a: Word, b: Word) -> Word:
     """The high half of the 128-bit product of ``a`` below 2**53 and ``b``."""
     a_high, a_low, b_high, b_low = a >> 32, a & 0xFFFFFFFF, b >> 32, b & 0xFFFFFFFF
     middle = a_high * b_low + ((a_low * b_low) >> 32)
     return a_high * b_high + (middle >> 32) + (((middle & 0xFFFFFFFF) + a_low * b_high) >> 32)
 
 
-@library()
-def window_f64(start: i64) -> tuple[u64, u64, u64]:
+@library(width=f64)
+def window_f64(start: Int) -> tuple[Word, Word, Word]:
     """192 bits of ``BITS_F64`` from bit ``start`` (0 to 1023) on: words by a tree of selects, then shifts."""
     word = start >> 6
     take_8 = (word & 8) != 0
-    a0 = select(take_8, u64(BITS_F64[8]), BITS_F64[0])
-    a1 = select(take_8, u64(BITS_F64[9]), BITS_F64[1])
-    a2 = select(take_8, u64(BITS_F64[10]), BITS_F64[2])
-    a3 = select(take_8, u64(BITS_F64[11]), BITS_F64[3])
-    a4 = select(take_8, u64(BITS_F64[12]), BITS_F64[4])
-    a5 = select(take_8, u64(BITS_F64[13]), BITS_F64[5])
-    a6 = select(take_8, u64(BITS_F64[14]), BITS_F64[6])
-    a7 = select(take_8, u64(BITS_F64[15]), BITS_F64[7])
-    a8 = select(take_8, u64(BITS_F64[16]), BITS_F64[8])
-    a9 = select(take_8, u64(BITS_F64[17]), BITS_F64[9])
-    a10 = select(take_8, u64(BITS_F64[18]), BITS_F64[10])
+    a0 = select(take_8, Word(BITS_F64[8]), BITS_F64[0])
+    a1 = select(take_8, Word(BITS_F64[9]), BITS_F64[1])
+    a2 = select(take_8, Word(BITS_F64[10]), BITS_F64[2])
+    a3 = select(take_8, Word(BITS_F64[11]), BITS_F64[3])
+    a4 = select(take_8, Word(BITS_F64[12]), BITS_F64[4])
+    a5 = select(take_8, Word(BITS_F64[13]), BITS_F64[5])
+    a6 = select(take_8, Word(BITS_F64[14]), BITS_F64[6])
+    a7 = select(take_8, Word(BITS_F64[15]), BITS_F64[7])
+    a8 = select(take_8, Word(BITS_F64[16]), BITS_F64[8])
+    a9 = select(take_8, Word(BITS_F64[17]), BITS_F64[9])
+    a10 = select(take_8, Word(BITS_F64[18]), BITS_F64[10])
     take_4 = (word & 4) != 0
     b0 = select(take_4, a4, a0)
     b1 = select(take_4, a5, a1)
@@ -148,7 +129,7 @@ def window_f64(start: i64) -> tuple[u64, u64, u64]:
     w1 = select(take_1, c2, c1)
     w2 = select(take_1, c3, c2)
     w3 = select(take_1, c4, c3)
-    shift = u64(start & 63)
+    shift = Word(start & 63)
     back = 63 - shift
     return (
         (w0 << shift) | (w1 >> 1 >> back),
@@ -157,38 +138,30 @@ def window_f64(start: i64) -> tuple[u64, u64, u64]:
     )
 
 
-@library()
-def large_f64(x: f64) -> tuple[i64, f64, f64]:
-    """The reduction from the limit on."""
-    bits = bitcast(x, u64)
-    w0, w1, w2 = window_f64(i64((bits >> 52) & 0x7FF) - 1043)
+@library(width=f64)
+def turns_f64(x: Float) -> tuple[Int, Float, Float]:
+    """``|x|`` in quarter turns, from the limit on: the nearest integer, and the fraction in two floats."""
+    bits = bitcast(x, Word)
+    w0, w1, w2 = window_f64(Int((bits >> 52) & 0x7FF) - 1043)
     m = (bits & 0xFFFFFFFFFFFFF) | 0x10000000000000
     low = m * w1
     sum_low = low + multiply_high(m, w2)
-    high = m * w0 + multiply_high(m, w1) + u64(sum_low < low)
-    quadrant = i64((high + 0x2000000000000000) >> 62)
+    high = m * w0 + multiply_high(m, w1) + Word(sum_low < low)
+    quadrant = Int((high + 0x2000000000000000) >> 62)
     fraction, more = (high << 2) | (sum_low >> 62), sum_low << 2
     # The signed fraction in three exact floats of 32, 52 and 44 bits.
-    a = f64(i32(bitcast(fraction, i64) >> 32)) * 2.3283064365386963e-10
+    a = Float(i32(bitcast(fraction, Int) >> 32)) * 2.3283064365386963e-10
     middle = ((fraction & 0xFFFFFFFF) << 20) | (more >> 44)
-    b = (bitcast(middle | 0x4330000000000000, f64) - 4503599627370496.0) * 5.169878828456423e-26
-    c = (bitcast((more & 0xFFFFFFFFFFF) | 0x4330000000000000, f64) - 4503599627370496.0) * 2.938735877055719e-39
+    b = (bitcast(middle | 0x4330000000000000, Float) - 4503599627370496.0) * 5.169878828456423e-26
+    c = (bitcast((more & 0xFFFFFFFFFFF) | 0x4330000000000000, Float) - 4503599627370496.0) * 2.938735877055719e-39
     total = a + b
-    lost = ((a - total) + b) + c
-    half = upper_f64(total)
-    exact = half * PI_2_HI_F64
-    rest = (total - half) * PI_2_HI_F64 + (total * PI_2_LO_F64 + lost * PI_2)
-    r = exact + rest
-    s = (exact - r) + rest
-    negative = x < 0.0
-    turns = select(negative, -quadrant, quadrant)
-    return turns, select(negative, -r, r) + (x - x), select(negative, -s, s)
+    return quadrant, total, ((a - total) + b) + c
 
 
-@library()
-def small_f64(x: f64) -> tuple[i64, f64, f64]:
+@library(width=f64)
+def small_f64(x: Float) -> tuple[Int, Float, Float]:
     """The reduction below the limit."""
-    k, n = round_split_f64(x * TWO_OVER_PI)
+    k, n = round_split(x * TWO_OVER_PI)
     first = x - k * PI_2_PARTS_F64[0]
     step = k * PI_2_PARTS_F64[1]
     second = first - step
@@ -197,13 +170,30 @@ def small_f64(x: f64) -> tuple[i64, f64, f64]:
     return n, r, (second - r) - rest - k * PI_2_PARTS_F64[3]
 
 
+turns = per_width(f32=turns_f32, f64=turns_f64)
+small = per_width(f32=small_f32, f64=small_f64)
+
+
 @library()
-def reduce_f64(x: f64) -> tuple[i64, f64, f64]:
+def large(x: Float) -> tuple[Int, Float, Float]:
+    """The reduction from the limit on."""
+    quadrant, total, lost = turns(x)
+    half = upper(total)
+    exact = half * PI_2_HI
+    rest = (total - half) * PI_2_HI + (total * PI_2_LO + lost * PI_2)
+    r = exact + rest
+    s = (exact - r) + rest
+    negative = x < 0.0
+    return select(negative, -quadrant, quadrant), select(negative, -r, r) + (x - x), select(negative, -s, s)
+
+
+@library()
+def reduce(x: Float) -> tuple[Int, Float, Float]:
     """``q, r, s`` with ``x = q*pi/2 + r + s``, of q its last two bits; r is NaN where ``x`` is not finite.
 
     A branch: GPUs skip it, and where LLVM vectorises the loop, it turns it into selects.
     """
-    n, r, s = small_f64(x)
-    if abs_(x) >= LIMIT_F64:
-        n, r, s = large_f64(x)
+    n, r, s = small(x)
+    if abs_(x) >= LIMIT:
+        n, r, s = large(x)
     return n, r, s

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Final
 
 from quadpy.dtypes import Scalar
-from quadpy.mathlib.library import LibraryFunction
+from quadpy.mathlib.library import LibraryFunction, PerWidth
 
 __all__ = ["HOMES", "lookup", "overloads"]
 
@@ -38,9 +38,8 @@ def overloads(name: str) -> tuple[LibraryFunction, ...]:
     home = HOMES.get(name)
     if home is None:
         return ()
-    members = vars(import_module(f"quadpy.mathlib.{home}"))
-    found = (members.get(candidate) for candidate in (name, f"{name}_f32", f"{name}_f64"))
-    return tuple(member for member in found if isinstance(member, LibraryFunction))
+    member = getattr(import_module(f"quadpy.mathlib.{home}"), name)
+    return (member.f32, member.f64) if isinstance(member, PerWidth) else (member,)
 
 
 def lookup(name: str, types: tuple[Scalar, ...]) -> LibraryFunction | None:

@@ -1,7 +1,7 @@
 """Runs library functions on NumPy arrays, bit for bit as a compiled kernel would.
 
 A family's module is executed with the traced operations replaced by NumPy's, which are the same IEEE
-operations.  This is the reference that compiled code is compared against, and it needs no compiler.
+operations, and once for each width.  This is the reference that compiled code is compared against, and it needs no compiler.
 """
 
 from __future__ import annotations
@@ -13,10 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-
-_DTYPES = {
-    "f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u32": np.uint32, "u64": np.uint64,
-}  # fmt: skip
 
 
 class _Type:
@@ -45,7 +41,15 @@ _OPS = {
     "select": _select, "bitcast": lambda value, to: np.asarray(value).view(to.dtype)[()], "sqrt": np.sqrt,
     "floor": np.floor, "rint": np.rint, "trunc": np.trunc, "abs_": np.abs, "copysign": np.copysign,
     "library": lambda **_: lambda fn: fn, "expand": lambda fn: fn, "_merge": _merge,
-    **{name: _Type(dtype) for name, dtype in _DTYPES.items()},
+    "i32": _Type(np.int32), "i64": _Type(np.int64), "u32": _Type(np.uint32), "u64": _Type(np.uint64),
+}  # fmt: skip
+_PER_WIDTH = {
+    np.float32: {
+        "Float": _Type(np.float32), "Int": _OPS["i32"], "Word": _OPS["u32"], "per_width": lambda *, f32, f64: f32,
+    },
+    np.float64: {
+        "Float": _Type(np.float64), "Int": _OPS["i64"], "Word": _OPS["u64"], "per_width": lambda *, f32, f64: f64,
+    },
 }  # fmt: skip
 
 
@@ -53,8 +57,6 @@ class _Branches(ast.NodeTransformer):
     """``if c: a, b = f()`` becomes ``a, b = _merge(c, f(), (a, b))``, which works element by element."""
 
     def visit_If(self, node):
-        if isinstance(node.test, ast.Name):  # TYPE_CHECKING
-            return node
         (assign,) = node.body
         kept = ast.Tuple([ast.Name(name.id, ast.Load()) for name in assign.targets[0].elts], ast.Load())
         merged = ast.Call(ast.Name("_merge", ast.Load()), [node.test, assign.value, kept], [])
@@ -62,17 +64,17 @@ class _Branches(ast.NodeTransformer):
 
 
 @cache
-def load(family):
-    """The family's functions by name, callable with NumPy arrays of their parameters' types."""
+def load(family, width):
+    """The family's functions by name, callable with NumPy arrays of their parameters' types at ``width``."""
     path = Path(find_spec(f"quadpy.mathlib.{family}").origin)
     tree = ast.parse(path.read_text())
-    namespace = {"TYPE_CHECKING": False, **_OPS}
+    namespace = {**_OPS, **_PER_WIDTH[width]}
     for node in [n for n in tree.body if isinstance(n, ast.ImportFrom)]:
         tree.body.remove(node)
-        home = node.module.removeprefix("quadpy.mathlib.")
-        if home not in ("ops", "library", "__future__", "typing"):
-            namespace |= {alias.name: vars(load(home))[alias.name] for alias in node.names}
-        elif home == "typing":
+        if node.module == "quadpy.dtypes":
             exec(ast.unparse(node), namespace)
+        elif node.module not in ("quadpy.mathlib.ops", "quadpy.mathlib.library"):
+            home = vars(load(node.module.removeprefix("quadpy.mathlib."), width))
+            namespace |= {alias.name: home[alias.name] for alias in node.names}
     exec(compile(_Branches().visit(tree), str(path), "exec"), namespace)
     return SimpleNamespace(**namespace)

@@ -8,6 +8,7 @@ from numpy_ops import load
 from samples import around
 
 import quadpy as qp
+from quadpy.dtypes import f32
 from quadpy.mathlib.registry import HOMES, overloads
 
 FUNCTIONS = [
@@ -44,15 +45,15 @@ def assert_same_bits(result, expected):
     assert same.all(), f"{np.count_nonzero(~same)} differ, first at {np.argmin(same)}"
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.name)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.name}-{f.width}")
 def test_same_bits(function):
-    dtype = np.float32 if function.name.endswith("f32") else np.float64
-    is_loop = HOMES[function.name.rsplit("_", 1)[0]] == "rounding"  # which NumPy runs number by number
+    dtype = np.float32 if function.width == f32 else np.float64
+    is_loop = HOMES[function.name] == "rounding"  # which NumPy runs number by number
     x = around(dtype, -4, 4, 1000 if is_loop else 20_000)
     arguments = [x, np.random.default_rng(8).permutation(x)][: len(function.params)]
     result = np.empty_like(x)
     (map_one if len(arguments) == 1 else map_two)(function, *arguments, result)
-    definition = getattr(load(HOMES[function.name.rsplit("_", 1)[0]]), function.name)
+    definition = getattr(load(HOMES[function.name], dtype), function.name)
     with np.errstate(all="ignore"):
         if is_loop:
             expected = np.array([definition(*row) for row in zip(*arguments, strict=True)], dtype)

@@ -1,6 +1,7 @@
 """Prints the polynomial coefficients of ``quadpy/mathlib`` as Python source.
 
 Usage: ``python tools/mathlib/coefficients.py [NAME ...]``; without names, all of them.
+A name is that of the constant with the width that it is for.
 Each spec gives the function to approximate as the library evaluates it, and the weight that turns
 its error into a relative error of the final result.
 """

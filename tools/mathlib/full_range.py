@@ -26,7 +26,7 @@ CHUNK = 1 << 20  # bit patterns at a time: what the caches hold
 
 def worst_error(name: str, step: int) -> tuple[float, np.float32]:
     """The largest error of ``name`` over all finite arguments, and an argument that has it."""
-    function, exact = getattr(load(HOMES[name]), f"{name}_f32"), UNARY[name].wide
+    function, exact = getattr(load(HOMES[name], np.float32), name), UNARY[name].wide
     worst, where = 0.0, np.float32(0)
     with np.errstate(all="ignore"):
         for start in range(0, 1 << 32, CHUNK * step):
