@@ -7,6 +7,7 @@ it only when all its users are seen complete.  Imports: the driver protocol, tim
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import NamedTuple
 
 from quadpy.runtime.allocators.block import Block
@@ -41,7 +42,7 @@ class CachingAllocator:
         self._driver, self._timelines = driver, timelines
         self._lock = threading.Lock()
         self._free: dict[Timeline | None, dict[int, list[PlainPointer]]] = {None: {}}
-        self._pending: list[_Pending] = []
+        self._pending: dict[Timeline, deque[_Pending]] = {}
         self._reserved = 0
 
     @property
@@ -71,7 +72,7 @@ class CachingAllocator:
             [self._timelines.mark(user) for user in users],
         )
         with self._lock:
-            self._pending.append(entry) if entry.marks else self._keep(entry)
+            self._await(entry)
 
     def trim(self) -> None:
         with self._lock:
@@ -88,16 +89,23 @@ class CachingAllocator:
     # with the lock held
 
     def _settle(self) -> None:
-        """Keep what no user needs any more."""
-        waiting = []
-        for entry in self._pending:
-            while entry.marks and self._timelines.passed(entry.marks[-1]):
-                self._timelines.unmark(entry.marks.pop())
-            waiting.append(entry) if entry.marks else self._keep(entry)
-        self._pending = waiting
+        """Keep what no user needs any more; of one stream's marks, the first that has not passed stops the search."""
+        for timeline in list(self._pending):
+            entries = self._pending[timeline]
+            while entries and self._timelines.passed(entries[0].marks[-1]):
+                entry = entries.popleft()
+                while entry.marks and self._timelines.passed(entry.marks[-1]):
+                    self._timelines.unmark(entry.marks.pop())
+                self._await(entry)
+            if not entries:
+                del self._pending[timeline]
 
-    def _keep(self, entry: _Pending) -> None:
-        self._free.setdefault(entry.home, {}).setdefault(entry.size, []).append(entry.pointer)
+    def _await(self, entry: _Pending) -> None:
+        """Put ``entry`` behind the last of its marks; without any, its memory is free."""
+        if entry.marks:
+            self._pending.setdefault(entry.marks[-1].timeline, deque()).append(entry)
+        else:
+            self._free.setdefault(entry.home, {}).setdefault(entry.size, []).append(entry.pointer)
 
     def _take(self, timeline: Timeline | None, size: int) -> PlainPointer | None:
         pointers = self._free.get(timeline, {}).get(size)

@@ -30,7 +30,7 @@ from quadpy.runtime.driver import (
     StreamHandle,
 )
 from quadpy.runtime.drivers.simulated_memory import SimulatedMemory
-from quadpy.runtime.drivers.simulation import Lane, Op, Range, Simulation
+from quadpy.runtime.drivers.simulation import Clock, Lane, Op, Range, Simulation, merge
 
 __all__ = ["Call", "RecordedKernel", "RecordingDriver"]
 
@@ -97,6 +97,7 @@ class RecordingDriver:
         self._foreign: dict[int, int] = {}
         self._events: dict[int, _Event] = {}
         self._modules: set[int] = set()
+        self._freed: Clock = {}  # the frees that have run: only then is their memory given out again
         self._functions: list[RecordedKernel] = []
 
     # what a test asks
@@ -212,15 +213,20 @@ class RecordingDriver:
     @_recorded
     def alloc_async(self, nbytes: int, stream: StreamHandle) -> PoolPointer:
         lane, pointer = self._lane(stream), self.memory.allocate(nbytes)
-        self.simulation.submit("alloc", lane, writes=[(pointer, nbytes)])
+        self.simulation.submit("alloc", lane, writes=[(pointer, nbytes)], after=self._freed)
         return PoolPointer(pointer)
 
     @_recorded
     def free_async(self, pointer: PoolPointer, stream: StreamHandle) -> None:
         if pointer:
             whole = (pointer, self.memory.size(pointer))
-            action = functools.partial(self.memory.release, pointer)
-            self.simulation.submit("free", self._lane(stream), writes=[whole], action=action)
+            lane = self._lane(stream)
+
+            def run() -> None:
+                self.memory.release(pointer)
+                merge(self._freed, op.clock)
+
+            op = self.simulation.submit("free", lane, writes=[whole], action=run)
 
     @_recorded
     def trim_pool(self) -> None:

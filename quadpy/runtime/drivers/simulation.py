@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["Clock", "Lane", "Op", "Range", "Simulation", "ordered"]
+__all__ = ["Clock", "Lane", "Op", "Range", "Simulation", "merge", "ordered"]
 
 Clock: TypeAlias = dict[int, int]
 Range: TypeAlias = tuple[int, int]
@@ -56,7 +56,7 @@ class Simulation:
 
     def __init__(self, *, history: bool = True) -> None:
         self.ops: list[Op] = []
-        self._history = history
+        self._history = history  # without it no clock is kept: they grow with the lanes that ever were
         self._lanes: dict[int, Lane] = {}
         self._serials, self._moments = itertools.count(1), itertools.count(1)
         self._seen: Clock = {}
@@ -73,10 +73,12 @@ class Simulation:
         writes: Iterable[Range] = (),
         action: Callable[[], None] | None = None,
         awaits: Op | None = None,
+        after: Clock | None = None,
     ) -> Op:
-        """Put an op on ``lane``; it waits for ``awaits`` as well."""
-        for clock in (self._seen, awaits.clock if awaits else {}):
-            _merge(lane.clock, clock)
+        """Put an op on ``lane``; it waits for ``awaits`` as well, and comes after all that ``after`` counts."""
+        if self._history:
+            for clock in (self._seen, awaits.clock if awaits else {}, after or {}):
+                merge(lane.clock, clock)
         number = lane.clock.get(lane.serial, 0) + 1
         lane.clock[lane.serial] = number
         op = Op(kind, lane, number, dict(lane.clock), tuple(reads), tuple(writes), action, awaits)
@@ -88,7 +90,8 @@ class Simulation:
 
     def observe(self, clock: Clock) -> None:
         """The host has seen what ``clock`` counts complete: all that it submits from now on comes after."""
-        _merge(self._seen, clock)
+        if self._history:
+            merge(self._seen, clock)
 
     def ready(self) -> list[Lane]:
         """The lanes whose next op could run now."""
@@ -139,7 +142,8 @@ def _waits_for(op: Op) -> Op | None:
     return op.awaits if op.awaits and not op.awaits.moment else None
 
 
-def _merge(clock: Clock, other: Clock) -> None:
+def merge(clock: Clock, other: Clock) -> None:
+    """Count in ``clock`` what ``other`` counts, too."""
     for serial, number in other.items():
         if clock.get(serial, 0) < number:
             clock[serial] = number

@@ -1,0 +1,258 @@
+"""GpuDriver and HIP's table over a stand-in for the binding, which answers as hip-python does."""
+
+from __future__ import annotations
+
+import enum
+import subprocess
+import sys
+import threading
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
+from quadpy.runtime.drivers import hip_api as table
+from quadpy.runtime.drivers.gpu import GpuDriver
+
+Status = enum.IntEnum(
+    "Status",
+    {
+        "hipSuccess": 0,
+        "hipErrorInvalidValue": 1,
+        "hipErrorOutOfMemory": 2,
+        "hipErrorNoDevice": 100,
+        "hipErrorInvalidDevice": 101,
+        "hipErrorInvalidImage": 200,
+        "hipErrorNoBinaryForGpu": 209,
+        "hipErrorInvalidHandle": 400,
+        "hipErrorNotFound": 500,
+        "hipErrorNotReady": 600,
+        "hipErrorIllegalAddress": 700,
+        "hipErrorLaunchTimeOut": 702,
+        "hipErrorContextIsDestroyed": 709,
+        "hipErrorAssert": 710,
+        "hipErrorLaunchFailure": 719,
+        "hipErrorNotSupported": 801,
+    },
+)
+
+GARBAGE = 0xDEAD
+
+
+class StandIn:
+    """Each call answers success and a value; ``status`` makes one answer otherwise, with garbage beside it."""
+
+    def __init__(self, **status):
+        self.status, self.log, self.symbols = status, [], True
+        self.hipError_t = Status
+        self.hipMemPoolAttr = SimpleNamespace(hipMemPoolAttrReleaseThreshold=4)
+        facts = {"name": "stand-in", "gcnArchName": "gfx942:sramecc+:xnack-"}
+        self.values = {
+            "hipRuntimeGetVersion": (70_253_211,),
+            "hipGetDeviceCount": (1,),
+            "hipDeviceGetStreamPriorityRange": (1, -1),
+            "hipMemGetInfo": (10, 20),
+            "hipGetDeviceProperties": (SimpleNamespace(**facts, totalGlobalMem=20, memoryPoolsSupported=1),),
+        }
+
+    def has_symbol(self, _name):
+        return self.symbols
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.log.append((name, arguments))
+            answer = self.status.get(name, Status.hipSuccess)
+            if isinstance(answer, Exception):
+                raise answer
+            if answer != Status.hipSuccess:
+                return answer, GARBAGE
+            return (answer, *self.values.get(name, (0x10,)))
+
+        call.__name__ = name
+        setattr(self, name, call)  # a call is one object, as in a module
+        return call
+
+
+def open_over(stand_in, ordinal=0):
+    table._require_device(stand_in)
+    return GpuDriver(table._table(stand_in), ordinal)
+
+
+@pytest.fixture(autouse=True)
+def _no_device_selected(monkeypatch):
+    monkeypatch.setattr("quadpy.runtime.drivers.gpu._selected.device", {})
+
+
+def test_opening_asks_for_the_pool_and_selects_the_device():
+    stand_in = StandIn()
+    driver = open_over(stand_in)
+    names = [name for name, _ in stand_in.log]
+    assert {"hipSetDevice", "hipMemPoolSetAttribute"} <= set(names)
+    assert driver.info.arch == "gfx942:sramecc+:xnack-"
+    assert driver.default_allocator == "cache"
+
+
+@pytest.mark.parametrize("status", [s for s in Status if s not in (Status.hipSuccess, Status.hipErrorNotReady)])
+def test_every_error_names_its_call_and_code(status):
+    driver = open_over(StandIn(hipMalloc=status))
+    with pytest.raises(DriverError if status != Status.hipErrorOutOfMemory else OutOfDeviceMemory) as caught:
+        driver.alloc(8)
+    assert f"hipMalloc failed: {status.name} ({status.value})" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", table._CAUSES)
+def test_every_cause_is_of_a_status(name):
+    assert name in {*Status.__members__, "hipErrorLaunchOutOfResources"}
+
+
+def test_not_ready_is_no_error():
+    driver = open_over(StandIn(hipStreamQuery=Status.hipErrorNotReady, hipEventQuery=Status.hipErrorNotReady))
+    assert not driver.stream_query(1)
+    assert not driver.event_query(1)
+
+
+def test_a_query_that_fails_is_an_error():
+    with pytest.raises(DriverError, match="hipErrorInvalidHandle"):
+        open_over(StandIn(hipStreamQuery=Status.hipErrorInvalidHandle)).stream_query(1)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("123456 is not a valid hipError_t"), RuntimeError("failed to dlsym 'hipStreamQuery'")]
+)
+def test_what_the_binding_raises_is_a_driver_error(error):
+    with pytest.raises(DriverError, match="hipStreamQuery failed") as caught:
+        open_over(StandIn(hipStreamQuery=error)).stream_query(1)
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("status", ["hipErrorIllegalAddress", "hipErrorLaunchFailure", "hipErrorAssert"])
+def test_after_a_fault_every_call_names_it(status):
+    stand_in = StandIn(hipStreamSynchronize=Status[status])
+    driver = open_over(stand_in)
+    with pytest.raises(DriverError, match=status) as first:
+        driver.stream_synchronize(1)
+    calls = len(stand_in.log)
+    with pytest.raises(DriverError, match="is lost since an earlier fault") as later:
+        driver.alloc(8)
+    assert later.value.__cause__ is first.value
+    assert len(stand_in.log) == calls
+
+
+def test_a_launch_that_is_refused_leaves_the_device_as_it_is():
+    driver = open_over(StandIn(hipModuleLaunchKernel=Status.hipErrorLaunchFailure))
+    with pytest.raises(DriverError, match="more threads than its kernel was built for"):
+        driver.launch(1, (1, 1, 1), (1024, 1, 1), 0, 0, None)
+    assert driver.alloc(8) == 0x10
+
+
+def test_s14_each_thread_selects_the_device_once():
+    stand_in = StandIn()
+    driver = open_over(stand_in)
+
+    def selected():
+        return [name for name, _ in stand_in.log].count("hipSetDevice")
+
+    before = selected()
+    driver.alloc(8)
+    driver.alloc(8)
+    assert selected() == before
+    thread = threading.Thread(target=lambda: [driver.alloc(8), driver.alloc(8)])
+    thread.start()
+    thread.join()
+    assert selected() == before + 1
+
+
+def test_with_several_devices_each_call_selects_its_own():
+    stand_in = StandIn()
+    stand_in.values["hipGetDeviceCount"] = (2,)
+    first, second = open_over(stand_in, 0), open_over(stand_in, 1)
+    for driver in (first, second, first):
+        del stand_in.log[:]
+        driver.alloc(8)
+        assert stand_in.log[0] == ("hipSetDevice", (driver.ordinal,))
+
+
+def test_a_stream_is_non_blocking_and_its_priority_clamped():
+    stand_in = StandIn()
+    driver = open_over(stand_in)
+    for wish, given in ((0, 0), (-7, -1), (9, 1)):
+        driver.stream_create(wish)
+        assert stand_in.log[-1] == ("hipStreamCreateWithPriority", (1, given))
+
+
+def test_events_have_no_timing_by_default():
+    stand_in = StandIn()
+    driver = open_over(stand_in)
+    driver.event_create(timing=False)
+    driver.event_create(timing=True)
+    assert [arguments for name, arguments in stand_in.log if name == "hipEventCreateWithFlags"] == [(2,), (0,)]
+
+
+def test_s4_an_old_or_poor_library_has_fewer_features():
+    stand_in = StandIn()
+    stand_in.symbols = False
+    driver = open_over(stand_in)
+    assert "pool" not in driver.features
+    assert "hipMemPoolSetAttribute" not in {name for name, _ in stand_in.log}
+
+
+def test_s4_a_library_that_is_too_old_is_refused():
+    stand_in = StandIn()
+    stand_in.values["hipRuntimeGetVersion"] = (60_342_133,)
+    with pytest.raises(NoDeviceError, match=r"HIP 60342133 is too old: quadpy needs 7\.0"):
+        open_over(stand_in)
+
+
+def test_s4_a_library_with_known_faults_is_warned_of():
+    stand_in = StandIn()
+    stand_in.values["hipRuntimeGetVersion"] = (70_226_015,)
+    with pytest.warns(RuntimeWarning, match=r"ROCm 7\.2\.1 repaired them"):
+        open_over(stand_in)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        ({"hipGetDeviceCount": Status.hipErrorNoDevice}, "hipErrorNoDevice"),
+        ({"hipGetDeviceCount": RuntimeError("failed to dlopen 'libamdhip64.so'")}, "libamdhip64.so"),
+    ],
+)
+def test_no_device_has_a_reason(status, reason):
+    with pytest.raises(NoDeviceError, match=reason):
+        open_over(StandIn(**status))
+
+
+def test_a_device_out_of_range_is_no_device():
+    for ordinal in (1, -1):
+        with pytest.raises(NoDeviceError, match=f"there is no amdgpu device {ordinal}"):
+            open_over(StandIn(), ordinal)
+
+
+def test_hip_without_its_package_is_no_device(monkeypatch):
+    monkeypatch.setitem(sys.modules, "hip", None)
+    table.hip_api.cache_clear()
+    with pytest.raises(NoDeviceError, match="no AMD GPU"):
+        table.open_hip_driver()
+
+
+def test_the_table_comes_from_the_binding(monkeypatch):
+    package = ModuleType("hip")
+    package.hip = StandIn()
+    monkeypatch.setitem(sys.modules, "hip", package)
+    table.hip_api.cache_clear()
+    try:
+        assert table.open_hip_driver().name == "amdgpu"
+    finally:
+        table.hip_api.cache_clear()
+
+
+def test_every_name_of_the_table_is_one_of_the_binding():
+    hip = pytest.importorskip("hip").hip
+    api = table._table(hip)
+    for name in ("stream_create", "launch", "copy_out", "event_elapsed", "fill"):
+        assert getattr(api, name).__name__.startswith("hip")
+
+
+def test_opening_a_device_loads_hip_and_importing_does_not():
+    code = "import sys, quadpy, quadpy.runtime.devices; print('hip' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
