@@ -22,7 +22,7 @@ _DEFAULT: Final = 1  # how the interface names the default stream, whose handle 
 class DeviceView(NamedTuple):
     """What a launch needs to know of memory that another library has on a device; see ``interop.HostView``.
 
-    The launch comes after the work so far on ``stream``, a handle; None where there is nothing to wait for.
+    The launch on ``device`` comes after the work so far on ``stream``, a handle; None where there is nothing to wait for.
     """
 
     type_key: TypeKey
@@ -32,8 +32,9 @@ class DeviceView(NamedTuple):
     wide: bool
     writable: bool
     owner: object
+    device: Device
     stream: int | None
-    block: None = None
+    block: None = None  # whoever allocated it frees it
 
 
 def cuda_array_interface(
@@ -54,8 +55,8 @@ def cuda_array_interface(
     }
 
 
-def describe_device_array(obj: Any, element: tuple[int, ...] = ()) -> DeviceView:
-    """A view of the memory that ``obj`` shows by ``__cuda_array_interface__``, without a copy.
+def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = ()) -> DeviceView:
+    """A view of the memory of ``device`` that ``obj`` shows by ``__cuda_array_interface__``, without a copy.
 
     ``element`` is the shape of one element as the kernel declares it: the last axes of ``obj`` must match it.
 
@@ -71,7 +72,7 @@ def describe_device_array(obj: Any, element: tuple[int, ...] = ()) -> DeviceView
     if stream is not None and stream < _DEFAULT:
         raise ArgumentError(f"the {type(obj).__name__} names the stream {stream}, which the interface does not allow")
     view = describe_host_array(np.asarray(_Layout(shown)), element)
-    return DeviceView(*view[:6], owner=obj, stream=0 if stream == _DEFAULT else stream)
+    return DeviceView(*view[:6], owner=obj, device=device, stream=0 if stream == _DEFAULT else stream)
 
 
 class _Layout:

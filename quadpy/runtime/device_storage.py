@@ -85,8 +85,9 @@ class DeviceStorage:
     def copy_from(self, source: Storage, stream: object = None) -> None:
         if not (isinstance(source, DeviceStorage) and source.device is self.device and self._is_like(source)):
             self.write(..., source.read(...), stream)
-        elif source.pointer != self.pointer and self.window.size:
-            on = stream_of(self.device, stream)
+            return
+        on = stream_of(self.device, stream)
+        if source.pointer != self.pointer and self.window.size:
             source.announce(on, writes=False)
             self.announce(on, writes=True)
             ends, nbytes = (self.pointer, source.pointer), self.window.reach

@@ -17,6 +17,8 @@ from quadpy.runtime.field import Layout, field
 from quadpy.runtime.memory import ALIGNMENT
 from quadpy.runtime.ndarray import ndarray
 
+on_every_device = pytest.mark.usefixtures("arch")
+
 LAYOUTS = [
     {},
     {"order": "ji"},
@@ -59,6 +61,7 @@ def test_strides(options, strides):
     assert Vector.field(3, f32, (5, 4), **options).strides == strides
 
 
+@on_every_device
 def test_a_new_field_is_zero_and_says_what_it_is():
     f = field(i32, (2, 3), name="pressure")
     assert (f.shape, f.ndim, f.size, f.dtype, f.offset, f.element_shape, len(f)) == ((2, 3), 2, 6, i32, (0, 0), (), 2)
@@ -67,6 +70,7 @@ def test_a_new_field_is_zero_and_says_what_it_is():
     assert field(float, 3).dtype == f32
 
 
+@on_every_device
 def test_a_scalar_field_without_axes():
     f = field(i32, shape=())
     f[None] = 5
@@ -74,6 +78,7 @@ def test_a_scalar_field_without_axes():
     assert pickle.loads(pickle.dumps(f))[None] == 5
 
 
+@on_every_device
 def test_elements_are_read_and_written():
     f = Matrix.field(2, 2, f32, shape=(3, 4), layout=Layout.SOA)
     f[1, 2] = [[1, 2], [3, 4]]
@@ -96,6 +101,7 @@ def test_indices_start_at_the_offset():
     assert f.offset == (-2,)
 
 
+@on_every_device
 def test_indices_outside_of_a_field():
     f = field(f64, (4, 2), order="ji")
     for outside in ((4, 0), (0, 2), (-5, 0)):
@@ -138,6 +144,7 @@ def test_a_field_without_a_shape_says_what_to_do():
 
 
 @pytest.mark.parametrize("options", LAYOUTS)
+@on_every_device
 def test_zero_size_fields(options):
     f = Vector.field(2, f32, (0, 3), **options)
     f.fill(1)
@@ -145,6 +152,7 @@ def test_zero_size_fields(options):
     assert (f.nbytes, f.size, f.to_numpy().shape) == (0, 0, (0, 3, 2))
 
 
+@on_every_device
 def test_fields_and_ndarrays_copy_each_other():
     f = Vector.field(2, f32, 3, layout=Layout.SOA)
     a = ndarray(VectorType(2, i8), 3)
@@ -156,6 +164,7 @@ def test_fields_and_ndarrays_copy_each_other():
 
 
 @pytest.mark.parametrize("options", LAYOUTS)
+@on_every_device
 def test_fields_travel(options):
     f = Vector.field(2, f32, (2, 3), name="v", **options)
     f.from_numpy(np.arange(12).reshape(2, 3, 2))
@@ -185,6 +194,7 @@ def test_fields_are_placed_in_a_tree():
     assert read_by_strides(y, (2, 3), 1) == 6
 
 
+@on_every_device
 def test_members_of_a_cell_are_aligned():
     a, b, c = field(i8), field(f64), field(i32)
     tree.root.dense(tree.i, 5).place(a, b, c)
@@ -206,6 +216,7 @@ def test_trees_nest():
     assert (read_by_strides(grid, (3, 2), 0), per_row.to_numpy().any()) == (7, False)
 
 
+@on_every_device
 def test_an_element_at_the_root():
     f = field(i32)
     tree.root.place(f)
@@ -238,6 +249,7 @@ def test_trees_that_cannot_be():
         node.place(field(f32))
 
 
+@on_every_device
 def test_threads_agree_on_the_memory_of_a_tree():
     for _ in range(20):
         f = field(i32)

@@ -17,10 +17,13 @@ from quadpy.runtime.memory import ALIGNMENT
 from quadpy.runtime.ndarray import from_dlpack, ndarray
 from quadpy.runtime.storage import STORAGE, VALUES
 
+on_every_device = pytest.mark.usefixtures("arch")
+
 KINDS = [f32, VectorType(3, f32), MatrixType(2, 3, i32)]
 
 
 @pytest.mark.parametrize("scalar", SCALARS, ids=str)
+@on_every_device
 def test_a_new_array_is_zero_and_aligned(scalar):
     a = ndarray(scalar, (3, 5))
     assert (a.shape, a.ndim, a.size, a.dtype, a.element_shape, len(a)) == ((3, 5), 2, 15, scalar, (), 3)
@@ -34,6 +37,7 @@ def test_python_types_are_the_defaults():
     assert (ndarray(float, 1).dtype, ndarray(int, 1).dtype) == (f32, i32)
 
 
+@on_every_device
 def test_elements_are_read_and_written():
     a = ndarray(f32, (2, 3))
     a[1, 2] = 2.5
@@ -46,6 +50,7 @@ def test_elements_are_read_and_written():
     assert a.to_numpy().tolist() == [[0, 0, 3], [0, 0, 2.5]]
 
 
+@on_every_device
 def test_an_array_without_axes():
     a = ndarray(i32, ())
     a[None] = 7
@@ -54,6 +59,7 @@ def test_an_array_without_axes():
         len(a)
 
 
+@on_every_device
 def test_vectors_are_elements():
     a = ndarray(VectorType(3, f32), 4)
     a[1] = Vector([1.0, 2.0, 3.0])
@@ -67,6 +73,7 @@ def test_vectors_are_elements():
     assert before.entries == (1, 2, 3)
 
 
+@on_every_device
 def test_matrices_are_elements():
     a = Matrix.ndarray(2, 3, i32, shape=(1, 2))
     a[0, 1] = Matrix([[1, 2, 3], [4, 5, 6]])
@@ -75,24 +82,28 @@ def test_matrices_are_elements():
 
 
 @pytest.mark.parametrize("index", [3, -4, (3,)])
+@on_every_device
 def test_an_index_outside(index):
     with pytest.raises(BoundsError, match="outside"):
         ndarray(f32, 3)[index]
 
 
 @pytest.mark.parametrize("index", [(0, 0), None, slice(None), 1.5, "a", ...])
+@on_every_device
 def test_what_is_no_index(index):
     with pytest.raises(ArgumentError):
         ndarray(f32, 3)[index]
 
 
 @pytest.mark.parametrize("value", [[1, 2], "a", None, 1j, Vector([1])])
+@on_every_device
 def test_what_is_no_element(value):
     a = ndarray(f32, 3)
     with pytest.raises(ArgumentError):
         a[0] = value
 
 
+@on_every_device
 def test_integers_that_do_not_fit_are_refused():
     a = ndarray(u8, 2)
     for value in (256, -1, 2**70):
@@ -103,6 +114,7 @@ def test_integers_that_do_not_fit_are_refused():
     assert a.to_numpy().tolist() == [0, 0]
 
 
+@on_every_device
 def test_floats_that_do_not_fit_become_infinite():
     a = ndarray(f16, 1)
     a[0] = 1e6
@@ -132,6 +144,7 @@ def test_zero_size_arrays(kind, shape):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
+@on_every_device
 def test_numpy_round_trip(kind):
     a = ndarray(kind, (2, 4))
     given = np.arange(8 * math.prod(a.element_shape)).reshape(2, 4, *a.element_shape)
@@ -143,6 +156,7 @@ def test_numpy_round_trip(kind):
     np.testing.assert_array_equal(b.to_numpy(), given)
 
 
+@on_every_device
 def test_fill_with_a_vector():
     a = Vector.ndarray(2, f32, 3)
     a.fill(Vector([1.0, 2.0]))
@@ -153,6 +167,7 @@ def test_fill_with_a_vector():
         a.fill([1, 2, 3])
 
 
+@on_every_device
 def test_strided_sources_are_copied_in_order():
     a = ndarray(f32, (2, 3))
     source = np.arange(24.0).reshape(6, 4)[::-3, ::1][:, :3]
@@ -170,11 +185,13 @@ def test_strided_sources_are_copied_in_order():
         (np.array(["a"] * 3), "no number"),
     ],
 )
+@on_every_device
 def test_sources_that_do_not_fit(source, says):
     with pytest.raises(ArgumentError, match=says):
         ndarray(i32, 3).from_numpy(source)
 
 
+@on_every_device
 def test_copies_need_equal_shapes():
     with pytest.raises(ArgumentError, match="shape"):
         ndarray(f32, 3).copy_from(ndarray(f32, 4))
@@ -182,6 +199,7 @@ def test_copies_need_equal_shapes():
         ndarray(f32, 3).copy_from(np.zeros(3))
 
 
+@on_every_device
 def test_bf16_rounds_to_even_and_keeps_nan():
     a = ndarray(bf16, 5)
     a.from_numpy(np.array([1 + 2**-8, 1 + 3 * 2**-8, 3.4e38, math.nan, -0.0]))

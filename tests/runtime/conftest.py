@@ -1,0 +1,85 @@
+"""Arrays on every device that this machine has, and on one that is simulated."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+
+import pytest
+
+from quadpy.errors import NoDeviceError
+from quadpy.runtime import devices
+from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.drivers.recording import RecordingDriver
+
+GPUS = ("recording", "amdgpu")
+
+
+@functools.cache
+def why_missing(arch):
+    """Why this machine has no such device; None where it has one."""
+    try:
+        if arch not in ("cpu", "recording"):
+            devices.open_device(arch)
+    except NoDeviceError as error:
+        return f"{arch}: {error}"
+    return None
+
+
+def pytest_generate_tests(metafunc):
+    """A device that is missing here is skipped once, by ``test_the_device_is_here``."""
+    for name, archs in (("arch", ("cpu", *GPUS)), ("gpu", GPUS)):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, [a for a in archs if why_missing(a) is None], indirect=True)
+
+
+@contextlib.contextmanager
+def current(arch):
+    """New arrays live on ``arch`` inside the block."""
+    before = current_config()
+    set_config(Config(arch=arch))
+    try:
+        yield devices.current_device()
+    finally:
+        set_config(before)
+
+
+@contextlib.contextmanager
+def simulated(driver):
+    """New arrays live on a device of ``driver`` inside the block, which closes it."""
+    device = devices._open["recording", 0] = Device(driver)
+    try:
+        with current("recording"):
+            yield device
+    finally:
+        del devices._open["recording", 0]
+        device.close()
+
+
+@contextlib.contextmanager
+def checked(arch):
+    """As ``current``; on the simulated device nothing may race or stay allocated."""
+    if arch != "recording":
+        with current(arch) as device:
+            yield device
+        return
+    driver = RecordingDriver()
+    with simulated(driver) as device:
+        yield device
+    assert driver.races() == []
+    assert set(driver.left_open().values()) == {0}, driver.left_open()
+
+
+@pytest.fixture
+def arch(request):
+    """The backend on which new arrays live until the test ends."""
+    with checked(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def gpu(request):
+    """The device, other than the CPU, on which new arrays live until the test ends."""
+    with checked(request.param) as device:
+        yield device

@@ -1,0 +1,345 @@
+"""Arrays in the memory of a device: where their bytes are, and what their accesses are ordered after."""
+
+import copy
+import itertools
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+from quadpy.dtypes import bf16, f32, f64, i8, i32, u8
+from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory, StreamError
+from quadpy.hostmath import MatrixType, Vector, VectorType
+from quadpy.runtime import devices, tree
+from quadpy.runtime.device import Device
+from quadpy.runtime.device_interop import describe_device_array
+from quadpy.runtime.drivers.cpu import CpuDriver
+from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.field import Layout, field
+from quadpy.runtime.ndarray import ndarray
+from quadpy.runtime.stream import use_stream
+
+from .conftest import GPUS, current, simulated, why_missing
+
+LAYOUTS = [{}, {"order": "ji"}, {"layout": Layout.SOA}, {"layout": Layout.SOA, "order": "ji"}, {"offset": (-2, 7)}]
+
+
+def raw(device, array, nbytes):
+    """The bytes from an array's first number on, as a kernel finds them."""
+    data = np.empty(nbytes, np.uint8)
+    device.memory.follow_writers(array.block, device.default_stream.timeline)
+    device.staging.download(data.ctypes.data, array.pointer, nbytes, device.default_stream.handle)
+    return data
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_the_device_is_here(name):
+    if (missing := why_missing(name)) is not None:
+        pytest.skip(missing)
+
+
+# where they are
+
+
+def test_new_arrays_are_on_the_current_device(gpu):
+    a, f = ndarray(f32, (2, 3)), field(i32, 4)
+    assert a.device is f.device is gpu
+    assert (a.block.pointer, a.abi, a.block.nbytes >= a.nbytes) == (a.pointer, (a.pointer, 2, 3), True)
+    assert f.block.pointer == f.pointer
+    assert not raw(gpu, a, a.nbytes).any()
+
+
+def test_memory_that_was_used_before_is_zero_again(gpu):
+    for _ in range(3):
+        a = ndarray(u8, 4096)
+        assert not a.to_numpy().any()
+        a.fill(255)
+        del a
+
+
+def test_host_arrays_stay_on_the_host(gpu):
+    with current("cpu"):
+        host = ndarray(f32, 3)
+    there = ndarray(f32, 3)
+    host.from_numpy(np.arange(3.0))
+    there.copy_from(host)
+    host.fill(0)
+    host.copy_from(there)
+    assert (host.device, host.block, host.to_numpy().tolist()) == (None, None, [0, 1, 2])
+    assert not hasattr(host, "__cuda_array_interface__")
+
+
+@pytest.mark.parametrize("options", LAYOUTS, ids=str)
+@pytest.mark.parametrize("dtype", [f32, VectorType(3, f32), MatrixType(2, 3, f32)], ids=str)
+def test_strides_lead_to_the_elements(gpu, dtype, options):
+    f = field(dtype, (3, 4), **options)
+    values = np.arange(12 * np.prod(f.element_shape, dtype=int), dtype=np.float32).reshape(3, 4, *f.element_shape)
+    f.from_numpy(values)
+    f[f.offset] = -1
+    values[0, 0] = -1
+    numbers = raw(gpu, f, f.nbytes).view(np.float32)
+    for i, j, c in itertools.product(range(3), range(4), range(values[0, 0].size)):
+        assert numbers[np.dot((i, j, c), f.strides)] == values[i, j].ravel()[c]
+    np.testing.assert_array_equal(f.to_numpy(), values)
+
+
+def test_members_of_a_tree_keep_their_bytes(gpu):
+    x, v, n = field(f64), Vector.field(3, i8), field(i32)
+    tree.root.dense(tree.ij, (5, 7)).place(x, v, n)
+    assert x.block is v.block is n.block
+    assert (v.pointer - x.pointer, n.pointer - x.pointer) == (8, 12)
+    v.fill(Vector([1, 2, 3]))
+    x.from_numpy(np.arange(35.0).reshape(5, 7))
+    n.fill(-1)
+    v[4, 6] = [7, 8, 9]
+    x[0, 0] = 0.5
+    assert x.to_numpy().sum() == 34 * 35 / 2 + 0.5
+    assert (n.to_numpy() == -1).all()
+    assert v.to_numpy().reshape(35, 3).sum(axis=0).tolist() == [34 + 7, 68 + 8, 102 + 9]
+    cells = raw(gpu, x, 16 * 35).reshape(35, 16)
+    assert cells[34, 8:12].tolist() == [7, 8, 9, 0]
+
+
+def test_elements_move_their_own_bytes_alone():
+    driver = RecordingDriver()
+    with simulated(driver):
+        a, f = ndarray(f64, 1 << 12), Vector.field(3, f32, (40, 30), layout=Layout.SOA)
+        a[7] = 3
+        f[1, 2] = [1, 2, 3]
+        assert (a[7], f[1, 2].entries) == (3.0, (1, 2, 3))
+    sizes = [call.arguments[2] for call in driver.calls if call.verb in ("copy_in", "copy_out")]
+    assert sizes == [8, 4, 4, 4, 8, 4, 4, 4]
+    assert driver.races() == []
+
+
+@pytest.mark.parametrize("options", LAYOUTS, ids=str)
+def test_zero_size(gpu, options):
+    for a in (ndarray(f32, (0, 4)), Vector.field(2, f32, (3, 0), **options)):
+        a.fill(1)
+        a.from_numpy(a.to_numpy())
+        a.copy_from(pickle.loads(pickle.dumps(a)))
+        assert (a.size, a.nbytes, a.pointer, a.block, a.device) == (0, 0, 0, None, gpu)
+
+
+@pytest.mark.parametrize("value", [0, -1, 0x01010101, 7])
+def test_fill(gpu, value):
+    a = ndarray(VectorType(3, i32), 100)
+    a.fill(value)
+    assert (a.to_numpy() == value).all()
+
+
+def test_copies_within_the_device(gpu):
+    shapes = [{}, {"layout": Layout.SOA, "order": "ji"}]
+    for target, source in itertools.product(shapes, shapes):
+        f, g = (Vector.field(2, f32, (3, 4), **options) for options in (target, source))
+        g.from_numpy(np.arange(24.0).reshape(3, 4, 2))
+        f.copy_from(g)
+        g.fill(0)
+        np.testing.assert_array_equal(f.to_numpy(), np.arange(24.0).reshape(3, 4, 2))
+        f.copy_from(f)
+        assert f[2, 3].entries == (22, 23)
+
+
+def test_large_arrays(gpu):
+    a, values = ndarray(i32, 1_000_003), np.arange(1_000_003)
+    a.from_numpy(values)
+    a[-1] = 5
+    values[-1] = 5
+    np.testing.assert_array_equal(a.to_numpy(), values)
+
+
+def test_arrays_travel(gpu):
+    a = ndarray(VectorType(2, f64), 3)
+    a.from_numpy(np.arange(6.0).reshape(3, 2))
+    for other in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a)):
+        other[0] = 9
+        assert (other.device, a[0].entries, other[1].entries) == (gpu, (0, 1), (2, 3))
+
+
+# what others see
+
+
+def test_numpy_gets_a_copy(gpu):
+    a = ndarray(f32, 3)
+    shown = np.asarray(a)
+    shown[:] = 1
+    assert not a.to_numpy().any()
+    assert not hasattr(a, "__array_interface__")
+    for refused in (lambda: np.array(a, copy=False), lambda: a.to_numpy(copy=False)):
+        with pytest.raises(ValueError, match="without a copy"):
+            refused()
+    with pytest.raises(BufferError, match="__cuda_array_interface__"):
+        a.__dlpack__()
+    with pytest.raises(ArgumentError, match="lies on a device"):
+        ndarray(f32, 3).from_numpy(a)
+
+
+def test_cuda_array_interface(gpu):
+    a = ndarray(VectorType(3, f32), 5)
+    shown = a.__cuda_array_interface__
+    assert shown == {
+        "shape": (5, 3), "typestr": "<f4", "data": (a.pointer, False), "strides": None, "stream": 1, "version": 3
+    }  # fmt: skip
+    with gpu.create_stream() as stream, use_stream(stream):
+        assert a.__cuda_array_interface__["stream"] == stream.handle
+        assert stream.timeline in a.block.guests
+        assert not hasattr(ndarray(bf16, 1), "__cuda_array_interface__")
+
+
+def test_arrays_of_other_libraries(gpu):
+    a = ndarray(VectorType(3, f32), 5)
+    view = describe_device_array(a, gpu, (3,))
+    assert (view.type_key, view.abi, view.nbytes, view.wide, view.writable) == (a.type_key, a.abi, 60, False, True)
+    assert (view.owner, view.stream, view.device) == (a, 0, gpu)
+
+
+class Foreign:
+    def __init__(self, **shown):
+        self.__cuda_array_interface__ = {"version": 3, "typestr": "<i4", "shape": (4, 2), **shown}
+
+
+def test_a_view_reads_no_memory(gpu):
+    """The addresses are no memory: a read would be a crash."""
+    view = describe_device_array(Foreign(data=(4096, True), strides=(-16, 8), stream=2), gpu)
+    assert (view.type_key, view.abi) == (("strided", "i32", 2, ()), (4096, 4, 2, -4, 2))
+    assert (view.pointer, view.nbytes, view.writable, view.stream) == (4096 - 48, 48 + 8 + 4, False, 2)
+    empty = describe_device_array(Foreign(data=(0, False), shape=(0, 3)), gpu)
+    assert (empty.abi[1:], empty.nbytes, empty.stream) == ((0, 3), 0, None)
+
+
+@pytest.mark.parametrize(
+    ("shown", "says"),
+    [({"stream": 0}, "stream 0"), ({"mask": object()}, "masked"), ({"typestr": ">i4"}, "byte order")],
+)
+def test_arrays_that_cannot_be_shared(gpu, shown, says):
+    with pytest.raises(ArgumentError, match=says):
+        describe_device_array(Foreign(data=(4096, False), **shown), gpu)
+
+
+# order and lifetime
+
+
+def test_reads_come_after_writes_on_every_stream(gpu):
+    a = ndarray(i32, 1 << 18)
+    with gpu.create_stream() as first, gpu.create_stream() as second:
+        for value in range(1, 4):
+            a.fill(value, stream=first)
+            assert (a.to_numpy(stream=second) == value).all()
+            a.from_numpy(np.full(1 << 18, -value), stream=second)
+            assert a[-1] == -value
+        with use_stream(second):
+            assert a[0] == -3
+
+
+def test_a_new_array_may_be_used_on_another_stream_at_once(gpu):
+    with gpu.create_stream() as home, gpu.create_stream() as other:
+        a = ndarray(f32, 1 << 16, stream=home)
+        assert a.block.home is home.timeline
+        a.fill(2, stream=other)
+        b = ndarray(f32, 1 << 16, stream=other)
+        b.copy_from(a, stream=home)
+        assert (b.to_numpy() == 2).all()
+
+
+def test_work_outlives_its_array(gpu):
+    with gpu.create_stream() as stream:
+        for value in range(1, 20):
+            a, b = ndarray(i32, 1 << 16), ndarray(i32, 1 << 16, stream=stream)
+            a.fill(value, stream=stream)
+            b.copy_from(a, stream=stream)
+            del a
+            assert b[value] == value
+
+
+def test_without_the_order_the_simulation_shows_a_race():
+    """What ``follow_writers`` is for: the same accesses without it."""
+    driver = RecordingDriver()
+    with simulated(driver) as device:
+        a = ndarray(i32, 64)
+        device.memory.follow_writers = lambda block, stream: None
+        with device.create_stream() as first, device.create_stream() as second:
+            a.fill(-1, stream=first)  # equal bytes: no staging, for which the host would wait
+            a.to_numpy(stream=second)
+    assert driver.races()
+
+
+def test_threads_write_elements_that_lie_together(gpu):
+    x, y = field(i32), field(i32)
+    tree.root.dense(tree.i, 64).place(x, y)
+
+    def fill_x():
+        for value in range(20):
+            x.fill(value)
+
+    def count_y():
+        for n in range(64):
+            y[n] = n
+
+    threads = [threading.Thread(target=work) for work in (fill_x, count_y)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (x.to_numpy() == 19).all()
+    assert y.to_numpy().tolist() == list(range(64))
+
+
+# what cannot be
+
+
+def test_an_array_of_a_closed_device():
+    with simulated(RecordingDriver()):
+        a, f = ndarray(f32, 3), field(f32, ())
+    accesses = [
+        lambda: a[0], lambda: a.fill(1), a.to_numpy, lambda: a.from_numpy(np.zeros(3)), lambda: np.asarray(a),
+        lambda: pickle.dumps(a), lambda: f[None], lambda: a.copy_from(a), lambda: a.__cuda_array_interface__,
+    ]  # fmt: skip
+    for access in accesses:
+        with pytest.raises(DeviceError, match="the device was closed"):
+            access()
+    assert repr(a) == "ndarray(f32, shape=(3,))"
+
+
+@pytest.mark.usefixtures("arch")
+def test_streams_are_checked():
+    a = ndarray(f32, 3)
+    stream = devices.create_stream()
+    uses = [
+        lambda: a.fill(1, stream=stream), lambda: a.to_numpy(stream=stream), lambda: ndarray(f32, 1, stream=stream),
+        lambda: a.from_numpy(np.zeros(3), stream=stream), lambda: a.copy_from(ndarray(f32, 3), stream=stream),
+    ]  # fmt: skip
+    for use in uses:
+        use()
+    stream.destroy()
+    for use in uses:
+        with pytest.raises(StreamError, match="destroyed"):
+            use()
+    with pytest.raises(StreamError, match="no stream"):
+        a.fill(1, stream=object())
+
+
+def test_a_stream_of_another_device(gpu):
+    a = ndarray(f32, 3)
+    with Device(CpuDriver()) as other, other.create_stream() as stream, pytest.raises(StreamError):
+        a.fill(1, stream=stream)
+
+
+def test_out_of_memory():
+    with simulated(RecordingDriver(capacity=4 << 20)):
+        kept = ndarray(u8, 1 << 20)
+        with pytest.raises(OutOfDeviceMemory, match="MiB"):
+            ndarray(u8, 8 << 20)
+        kept.fill(3)
+        assert kept[5] == 3
+
+
+def test_a_failed_copy_leaves_the_array_usable():
+    driver = RecordingDriver()
+    with simulated(driver):
+        a = ndarray(u8, 100)
+        driver.failures["copy_in"] = DeviceError("no copy today")
+        with pytest.raises(DeviceError, match="today"):
+            a.from_numpy(np.ones(100, np.uint8))
+        a.from_numpy(np.ones(100, np.uint8))
+        assert a.to_numpy().all()
