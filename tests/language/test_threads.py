@@ -77,7 +77,7 @@ def draw(counter: A(qp.i64, 1), tickets: A(qp.i64, 1)):
 
 
 def test_threads_share_an_array_through_atomics():
-    counter = np.zeros(1, np.int64)
+    counter = qp.ndarray(qp.i64, shape=1)  # not NumPy's, of which each launch on a GPU has a copy
     drawn = [np.zeros(5000, np.int64) for _ in range(20)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda tickets: draw(counter, tickets), drawn))
