@@ -8,6 +8,7 @@ Both give the rest as an unevaluated sum of two floats.  Derivation and bounds: 
 
 from quadpy.dtypes import f32, f64
 from quadpy.mathlib.exponential import round_split
+from quadpy.mathlib.formats import BITS
 from quadpy.mathlib.halves import upper
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, i32, select, u32, u64
@@ -36,6 +37,18 @@ BITS_F64 = (
 )  # fmt: skip
 
 
+@library()
+def aligned(start: Int, w0: Word, w1: Word, w2: Word, w3: Word) -> tuple[Word, Word, Word]:
+    """Three words of the four, from bit ``start`` of the first on, counted modulo its length."""
+    shift = Word(start & (BITS - 1))
+    back = BITS - 1 - shift
+    return (
+        (w0 << shift) | (w1 >> 1 >> back),
+        (w1 << shift) | (w2 >> 1 >> back),
+        (w2 << shift) | (w3 >> 1 >> back),
+    )
+
+
 @library(width=f32)
 def window_f32(start: Int) -> tuple[Word, Word, Word]:
     """96 bits of ``BITS_F32`` from bit ``start`` (0 to 127) on: words by a tree of selects, then shifts."""
@@ -51,13 +64,7 @@ def window_f32(start: Int) -> tuple[Word, Word, Word]:
     w1 = select(take_1, a2, a1)
     w2 = select(take_1, a3, a2)
     w3 = select(take_1, a4, a3)
-    shift = Word(start & 31)
-    back = 31 - shift
-    return (
-        (w0 << shift) | (w1 >> 1 >> back),
-        (w1 << shift) | (w2 >> 1 >> back),
-        (w2 << shift) | (w3 >> 1 >> back),
-    )
+    return aligned(start, w0, w1, w2, w3)
 
 
 @library(width=f32)
@@ -129,13 +136,7 @@ def window_f64(start: Int) -> tuple[Word, Word, Word]:
     w1 = select(take_1, c2, c1)
     w2 = select(take_1, c3, c2)
     w3 = select(take_1, c4, c3)
-    shift = Word(start & 63)
-    back = 63 - shift
-    return (
-        (w0 << shift) | (w1 >> 1 >> back),
-        (w1 << shift) | (w2 >> 1 >> back),
-        (w2 << shift) | (w3 >> 1 >> back),
-    )
+    return aligned(start, w0, w1, w2, w3)
 
 
 @library(width=f64)
