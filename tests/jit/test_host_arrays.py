@@ -1,0 +1,87 @@
+"""Host arrays in a kernel of a GPU: the recording driver stands in for one."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from quadpy.jit.host_arrays import HostArrays
+from quadpy.runtime.device import Device
+from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.interop import describe_host_array
+
+
+@pytest.fixture
+def device():
+    with Device(RecordingDriver()) as found:
+        yield found
+
+
+def on_device(device: Device, address: int, like: np.ndarray) -> np.ndarray:
+    """What the device holds at ``address``."""
+    found = np.empty_like(like)
+    device.staging.download(found.ctypes.data, address, found.nbytes, device.default_stream.handle)
+    return found
+
+
+def change(device: Device, address: int, data: np.ndarray) -> None:
+    """What a kernel might do."""
+    device.staging.upload(address, data.ctypes.data, data.nbytes, device.default_stream.handle)
+
+
+def launch(device: Device, *arrays: np.ndarray, written: tuple[bool, ...]) -> HostArrays:
+    return HostArrays(device, device.default_stream, [describe_host_array(a) for a in arrays], written)
+
+
+def test_arrays_are_copied_in_and_what_is_written_comes_back(device):
+    x, y = np.arange(10.0), np.arange(10.0) + 100
+    arrays = launch(device, x, y, written=(False, True))
+    assert (on_device(device, arrays.addresses[0], x) == x).all()
+    assert (on_device(device, arrays.addresses[1], y) == y).all()
+    change(device, arrays.addresses[0], x * 0)
+    change(device, arrays.addresses[1], y + 1)
+    arrays.copy_back()
+    assert x[3] == 3.0
+    assert y[3] == 104.0
+
+
+def test_overlapping_arrays_share_their_memory_on_the_device_too(device):
+    whole = np.arange(20.0)
+    front, back = whole[:15], whole[10:]
+    arrays = launch(device, front, back, written=(True, False))
+    assert arrays.addresses[1] - arrays.addresses[0] == 10 * 8
+    change(device, arrays.addresses[0], front * 2)
+    assert on_device(device, arrays.addresses[1], back)[0] == 20.0
+    arrays.copy_back()
+    np.testing.assert_array_equal(whole, np.where(np.arange(20) < 15, 2.0, 1.0) * np.arange(20))
+
+
+def test_a_view_that_runs_backwards_starts_at_its_last_byte(device):
+    x = np.arange(6.0)
+    arrays = launch(device, x[::-1], written=(True,))
+    assert on_device(device, arrays.addresses[0], x[:1])[0] == 5.0
+
+
+def test_an_empty_array_needs_no_memory(device):
+    before = device.memory_stats().used
+    arrays = launch(device, np.zeros((0, 4)), written=(True,))
+    arrays.copy_back()
+    assert arrays.addresses == {}
+    assert device.memory_stats().used == before
+
+
+def test_the_memory_is_free_when_the_launch_is_forgotten(device):
+    arrays = launch(device, np.zeros(1000), written=(True,))
+    assert device.memory_stats().blocks == 1
+    del arrays
+    device.synchronize()
+    assert device.memory_stats().blocks == 0
+
+
+def test_the_host_may_change_its_array_at_once(device):
+    x = np.arange(4.0)
+    arrays = launch(device, x, written=(False,))
+    ctypes.memset(x.ctypes.data, 0, x.nbytes)
+    assert on_device(device, arrays.addresses[0], x)[3] == 3.0
