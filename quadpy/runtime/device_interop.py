@@ -20,9 +20,9 @@ _DEFAULT: Final = 1  # how the interface names the default stream, whose handle 
 
 
 class DeviceView(NamedTuple):
-    """What a launch needs to know of memory that another library has on a device; see ``interop.HostView``.
+    """What a launch needs to know of memory that another library has on ``device``; see ``interop.HostView``.
 
-    The launch on ``device`` comes after the work so far on ``stream``, a handle; None where there is nothing to wait for.
+    The home of ``block`` is the stream that the library names, so what uses the block comes after its work so far.
     """
 
     type_key: TypeKey
@@ -33,8 +33,7 @@ class DeviceView(NamedTuple):
     writable: bool
     owner: object
     device: Device
-    stream: int | None
-    block: None = None  # whoever allocated it frees it
+    block: Block | None
 
 
 def cuda_array_interface(
@@ -68,11 +67,13 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
         raise ArgumentError(
             f"the {type(obj).__name__} is masked, and kernels know no masks", hint="fill the gaps first"
         )
-    stream = shown.get("stream")
-    if stream is not None and stream < _DEFAULT:
-        raise ArgumentError(f"the {type(obj).__name__} names the stream {stream}, which the interface does not allow")
+    stream = shown.get("stream")  # None, or left out before version 3: then the library works on the default one
+    if stream == 0:
+        raise ArgumentError(f"the {type(obj).__name__} names the stream 0, which the interface does not allow")
     view = describe_host_array(np.asarray(_Layout(shown)), element)
-    return DeviceView(*view[:6], owner=obj, device=device, stream=0 if stream == _DEFAULT else stream)
+    home = device.borrow_stream(0 if stream in (None, _DEFAULT) else stream)
+    block = Block(view.pointer, view.nbytes, home.timeline) if view.nbytes else None
+    return DeviceView(*view[:6], owner=(obj, home), device=device, block=block)
 
 
 class _Layout:

@@ -1,4 +1,4 @@
-"""The memory of arrays on a device.  Owns: Region, DeviceStorage.  Imports: errors, devices, windows, NumPy.
+"""The memory of arrays on a device.  Owns: Region, zero_bytes, DeviceStorage.  Imports: errors, devices, windows, NumPy.
 
 Every access is a copy in the order of a stream, after all work that wrote the memory, on whatever stream that was.
 """
@@ -19,27 +19,32 @@ from quadpy.runtime.storage import Numbers
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.window import Window
 
-__all__ = ["DeviceStorage", "Region"]
+__all__ = ["DeviceStorage", "Region", "zero_bytes"]
 
 
 class Region:
-    """``nbytes`` zero bytes of ``device`` that one array has, or that several share; it lives as long as they do.
+    """Memory of ``device`` that one array has, or that several share; ``owner`` keeps it alive.
 
     ``lock`` is held by whoever writes: what lies between the numbers of one array, and is written back with them, may
     belong to another.
     """
 
-    __slots__ = ("block", "buffer", "device", "lock", "pointer")
+    __slots__ = ("block", "device", "lock", "owner", "pointer")
 
-    def __init__(self, device: Device, nbytes: int, stream: object = None) -> None:
-        home = stream_of(device, stream)
-        self.device, self.lock = device, threading.Lock()
-        self.buffer = device.allocate(nbytes, home)
-        self.block: Block | None = self.buffer.block
-        self.pointer: int = self.buffer.pointer
-        if self.block is not None:
-            device.memory.use([self.block], home.timeline)
-            home._call(lambda handle: device.driver.fill(self.pointer, 0, nbytes, handle))  # noqa: SLF001
+    def __init__(self, device: Device, block: Block | None, owner: object) -> None:
+        self.device, self.block, self.owner = device, block, owner
+        self.pointer = block.pointer if block else 0
+        self.lock = threading.Lock()
+
+
+def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
+    """``nbytes`` zero bytes whose home is ``stream``, or the calling thread's for None."""
+    home = stream_of(device, stream)
+    buffer = device.allocate(nbytes, home)
+    if buffer.block is not None:
+        device.memory.use([buffer.block], home.timeline)
+        home._call(lambda handle: device.driver.fill(buffer.pointer, 0, nbytes, handle))  # noqa: SLF001
+    return Region(device, buffer.block, buffer)
 
 
 class DeviceStorage:

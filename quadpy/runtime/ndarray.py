@@ -8,9 +8,12 @@ from quadpy.dtypes import BY_NAME, Scalar, bf16
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import DType, element_of, type_of
 from quadpy.runtime.allocators.block import Block
+from quadpy.runtime.current import current_config
 from quadpy.runtime.dense import DenseArray, product, shape_of
 from quadpy.runtime.device import Device
-from quadpy.runtime.device_interop import cuda_array_interface
+from quadpy.runtime.device_interop import DeviceView, cuda_array_interface, describe_device_array
+from quadpy.runtime.device_storage import Region
+from quadpy.runtime.devices import current_device
 from quadpy.runtime.host_storage import HostStorage, Storage
 from quadpy.runtime.interop import TypeKey, describe_host_array, is_wide, type_key
 from quadpy.runtime.placement import allocate, storage_in
@@ -92,25 +95,33 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], *, stream: object = None
     extents = shape_of(shape)
     full = extents + element
     memory = allocate(product(full) * scalar.nbytes, stream)
-    strides = tuple(product(full[axis + 1 :]) * scalar.nbytes for axis in range(len(full)))
-    return NDArray(scalar, extents, element, storage_in(memory, 0, STORAGE[scalar], full, strides))
+    return NDArray(scalar, extents, element, storage_in(memory, 0, STORAGE[scalar], *_in_order(scalar, full)))
 
 
 def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     """An NDArray over the memory of a writable, C-contiguous array of another library, without a copy.
 
-    The last axes, which must be those of ``element``, become a vector's or matrix's components.
+    The last axes, which must be those of ``element``, become a vector's or matrix's components.  An array of a GPU is
+    one of the current device, shown by ``__cuda_array_interface__``.
     """
-    view = describe_host_array(array, element)
+    there = current_config().arch != "cpu" and hasattr(array, "__cuda_array_interface__")
+    view = describe_device_array(array, current_device(), element) if there else describe_host_array(array, element)
     kind, scalar, _, _ = view.type_key
     if kind != "nd" or not view.writable:
         raise ArgumentError(
             "an NDArray needs memory that is C-contiguous and writable",
             hint="copy it: numpy.ascontiguousarray(a), or a.copy() of a read-only array",
         )
-    shape = view.abi[1:]
-    stored = view.owner.reshape(shape + element)
-    return NDArray(BY_NAME[scalar], shape, element, HostStorage(stored, view.pointer))
+    dtype, shape = BY_NAME[scalar], view.abi[1:]
+    if isinstance(view, DeviceView):
+        region = Region(view.device, view.block, view.owner)
+        return NDArray(dtype, shape, element, storage_in(region, 0, STORAGE[dtype], *_in_order(dtype, shape + element)))
+    return NDArray(dtype, shape, element, HostStorage(view.owner.reshape(shape + element), view.pointer))
+
+
+def _in_order(dtype: Scalar, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """``shape``, and the strides of numbers in C order."""
+    return shape, tuple(product(shape[axis + 1 :]) * dtype.nbytes for axis in range(len(shape)))
 
 
 def _restored(dtype: str, element: tuple[int, ...], stored: Numbers) -> NDArray:

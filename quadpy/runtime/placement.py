@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from quadpy.runtime.current import current_config
-from quadpy.runtime.device_storage import DeviceStorage, Region
+from quadpy.runtime.device_storage import DeviceStorage, Region, zero_bytes
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.host_storage import HostStorage, Storage, check_stream
 from quadpy.runtime.memory import HOST, Buffer
@@ -16,7 +16,7 @@ from quadpy.runtime.window import Window
 __all__ = ["Memory", "allocate", "storage_in"]
 
 Memory: TypeAlias = Buffer | Region
-"""Zero bytes for one array, or for several that share them."""
+"""Bytes for one array, or for several that share them."""
 
 
 def allocate(nbytes: int, stream: object = None) -> Memory:
@@ -27,7 +27,7 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
         StreamError: ``stream`` is none of this device.
     """
     if current_config().arch != "cpu":
-        return Region(current_device(), nbytes, stream)
+        return zero_bytes(current_device(), nbytes, stream)
     if stream is not None:
         check_stream(stream)
     return HOST.allocate(nbytes)

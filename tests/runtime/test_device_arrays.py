@@ -17,7 +17,7 @@ from quadpy.runtime.device_interop import describe_device_array
 from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.recording import RecordingDriver
 from quadpy.runtime.field import Layout, field
-from quadpy.runtime.ndarray import ndarray
+from quadpy.runtime.ndarray import from_dlpack, ndarray
 from quadpy.runtime.stream import use_stream
 
 from .conftest import GPUS, current, simulated, why_missing
@@ -191,7 +191,20 @@ def test_arrays_of_other_libraries(gpu):
     a = ndarray(VectorType(3, f32), 5)
     view = describe_device_array(a, gpu, (3,))
     assert (view.type_key, view.abi, view.nbytes, view.wide, view.writable) == (a.type_key, a.abi, 60, False, True)
-    assert (view.owner, view.stream, view.device) == (a, 0, gpu)
+    assert (view.owner[0], view.device, view.block.home) == (a, gpu, gpu.default_stream.timeline)
+    b = from_dlpack(a, (3,))
+    b[4] = [1, 2, 3]
+    b.copy_from(b)
+    gpu.synchronize()
+    assert (b.pointer, b.type_key, a[4].entries) == (a.pointer, a.type_key, (1, 2, 3))
+
+
+def test_the_stream_of_another_library_comes_first(gpu):
+    a = ndarray(i32, 1 << 16)
+    with gpu.create_stream() as theirs:
+        a.fill(-1, stream=theirs)
+        shown = a.__cuda_array_interface__ | {"stream": theirs.handle}
+        assert (from_dlpack(Foreign(**shown)).to_numpy() == -1).all()
 
 
 class Foreign:
@@ -201,11 +214,12 @@ class Foreign:
 
 def test_a_view_reads_no_memory(gpu):
     """The addresses are no memory: a read would be a crash."""
-    view = describe_device_array(Foreign(data=(4096, True), strides=(-16, 8), stream=2), gpu)
+    view = describe_device_array(Foreign(data=(4096, True), strides=(-16, 8)), gpu)
     assert (view.type_key, view.abi) == (("strided", "i32", 2, ()), (4096, 4, 2, -4, 2))
-    assert (view.pointer, view.nbytes, view.writable, view.stream) == (4096 - 48, 48 + 8 + 4, False, 2)
+    assert (view.pointer, view.nbytes, view.writable) == (4096 - 48, 48 + 8 + 4, False)
+    assert (view.block.pointer, view.block.nbytes) == (view.pointer, view.nbytes)
     empty = describe_device_array(Foreign(data=(0, False), shape=(0, 3)), gpu)
-    assert (empty.abi[1:], empty.nbytes, empty.stream) == ((0, 3), 0, None)
+    assert (empty.abi[1:], empty.nbytes, empty.block) == ((0, 3), 0, None)
 
 
 @pytest.mark.parametrize(
