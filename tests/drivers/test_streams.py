@@ -257,7 +257,7 @@ def test_many_threads_with_streams_of_their_own(device, read):
         except BaseException as error:  # noqa: BLE001 - shown by the assertion below
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(value,)) for value in range(6)]
+    threads = [threading.Thread(target=work, args=(value,)) for value in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
