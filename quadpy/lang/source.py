@@ -6,7 +6,6 @@ import ast
 import functools
 import inspect
 import linecache
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -41,9 +40,10 @@ class FunctionSource:
                 hint="define the function in a file or a notebook cell: a plain REPL and exec() keep no source",
             ) from exc  # fmt: skip
         text = "".join(lines)
-        self._first_line = first
-        self._indent = len(text) - len(text.lstrip())
-        body = ast.parse(textwrap.dedent(text)).body
+        wrapped = text[:1].isspace()  # a method, or a nested function: as the body of something, its columns stay true
+        self._lines, self._first_line = (["", *lines], first - 1) if wrapped else (lines, first)
+        module = ast.parse(f"if True:\n{text}" if wrapped else text)
+        body = module.body[0].body if isinstance(module.body[0], ast.If) else module.body
         if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
             raise KernelSourceError(
                 f"{self.name!r} is not a plain function", self.span,
@@ -59,10 +59,13 @@ class FunctionSource:
     def place(self, node: ast.AST) -> Span:
         """Where ``node`` stands in the user's file."""
         line = getattr(node, "lineno", 1)
-        col, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0) or 0
+        start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0) or 0
+        text = self._lines[line - 1] if line <= len(self._lines) else ""
         if getattr(node, "end_lineno", line) != line:
-            end = 10**6  # to the end of the line: the excerpt cuts it
-        return Span(self.span.file, self._first_line + line - 1, col + self._indent, end + self._indent)
+            end = len(text.encode())
+        if not text.isascii():  # Python counts bytes, people count characters
+            start, end = (len(text.encode()[:offset].decode(errors="ignore")) for offset in (start, end))
+        return Span(self.span.file, self._first_line + line - 1, start, end)
 
     def file_text(self) -> str:
         """The whole text of the file, for the key of the disk cache; empty where there is none."""
