@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from quadpy.errors import DriverError, StreamError
 from quadpy.runtime.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
-from quadpy.runtime.driver import AllocatorName, Driver, EventHandle, StreamHandle
+from quadpy.runtime.driver import DEFAULT_STREAM, AllocatorName, Driver, EventHandle, StreamHandle
 from quadpy.runtime.event import Event
 from quadpy.runtime.life import Life
 from quadpy.runtime.module import Modules
@@ -67,9 +67,7 @@ class Device:
         """A stream by its handle: the default one, one of this device's own, or another library's."""
         self.life.check()
         known = StreamHandle(handle)
-        if known == self.timelines.default.handle:
-            return self.default_stream
-        if self.timelines.owns(known):
+        if known == DEFAULT_STREAM or self.timelines.owns(known):
             return Stream(self, self.timelines.find(known), None)
         self._require_here(known)
         return Stream(self, self.timelines.borrow(known), self.timelines.give_back)
