@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Vector
 from quadpy.hostmath.values import wrap
 from quadpy.runtime.device import Device
+from quadpy.runtime.device_storage import DeviceStorage
+from quadpy.runtime.dlpack import DEVICE_KINDS, EXTENSION, export
 from quadpy.runtime.host_storage import Storage, Where
 from quadpy.runtime.interop import as_numpy
 from quadpy.runtime.storage import STORAGE, Numbers, admit, decode, encode
@@ -19,9 +21,6 @@ from quadpy.runtime.storage import STORAGE, Numbers, admit, decode, encode
 __all__ = ["DenseArray", "product", "shape_of"]
 
 Index = tuple[int, ...]
-
-_DLPACK_KINDS: Final = {"amdgpu": 10, "cuda": 2}  # dlpack.h: kDLROCM, kDLCUDA
-_EXTENSION: Final = 12  # kDLExtDev: a device that dlpack.h does not name
 
 
 class DenseArray:
@@ -161,17 +160,20 @@ class DenseArray:
         return self.to_numpy(dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._shared().__dlpack__(**options)
+        memory = self._memory()
+        if not isinstance(memory, DeviceStorage):
+            return self._shared().__dlpack__(**options)
+        if options.get("copy") or options.get("dl_device") not in (None, self.__dlpack_device__()):
+            raise BufferError(f"{self!r} is shared where it lies, without a copy: or use to_numpy")
+        return export(memory, self.dtype, options.get("stream"))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.device
-        return (1, 0) if device is None else (_DLPACK_KINDS.get(device.driver.name, _EXTENSION), device.driver.ordinal)
+        return (1, 0) if device is None else (DEVICE_KINDS.get(device.driver.name, EXTENSION), device.driver.ordinal)
 
     def _shared(self) -> Numbers:
         if self.dtype == bf16:
             raise BufferError("NumPy, which does the sharing, has no bf16: use to_numpy")
-        if self.device is not None:
-            raise BufferError(f"{self!r} is on a GPU, where it is shared by __cuda_array_interface__: or use to_numpy")
         return self._memory().read(...)
 
     def __len__(self) -> int:
