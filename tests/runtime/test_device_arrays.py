@@ -1,6 +1,7 @@
 """Arrays in the memory of a device: where their bytes are, and what their accesses are ordered after."""
 
 import copy
+import ctypes
 import itertools
 import pickle
 import threading
@@ -8,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from quadpy.dtypes import bf16, f32, f64, i8, i32, u8
+from quadpy.dtypes import bf16, f32, f64, i8, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory, StreamError
 from quadpy.hostmath import MatrixType, Vector, VectorType
 from quadpy.runtime import devices, tree
@@ -169,10 +170,78 @@ def test_numpy_gets_a_copy(gpu):
     for refused in (lambda: np.array(a, copy=False), lambda: a.to_numpy(copy=False)):
         with pytest.raises(ValueError, match="without a copy"):
             refused()
-    with pytest.raises(BufferError, match="__cuda_array_interface__"):
-        a.__dlpack__()
+    for options in ({"copy": True}, {"dl_device": (1, 0)}):
+        with pytest.raises(BufferError, match="without a copy"):
+            a.__dlpack__(**options)
     with pytest.raises(ArgumentError, match="lies on a device"):
         ndarray(f32, 3).from_numpy(a)
+
+
+class Tensor(ctypes.Structure):
+    """DLManagedTensor of dlpack.h, as a consumer reads it."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+    )  # fmt: skip
+
+
+def take(capsule):
+    """What a consumer does: it takes the tensor out, and renames the capsule so that nobody else does."""
+    api = ctypes.pythonapi
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    tensor = Tensor.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor"))
+    api.PyCapsule_SetName(capsule, b"used_dltensor")
+    return tensor
+
+
+def test_dlpack(gpu):
+    f = Vector.field(3, f32, (4, 5), layout=Layout.SOA)
+    f.fill(2)
+    device, pointer, tensor = f.__dlpack_device__(), f.pointer, take(f.__dlpack__())
+    assert (tensor.data, tuple(tensor.device), tensor.ndim, tensor.offset) == (pointer, device, 3, 0)
+    assert (tensor.code, tensor.bits, tensor.lanes) == (2, 32, 1)
+    assert (tensor.shape[:3], tensor.strides[:3]) == ([4, 5, 3], [5, 1, 20])
+    block = f.block
+    del f
+    assert gpu.memory_stats().used >= block.nbytes
+    again = ndarray(f32, 60)
+    assert again.pointer != pointer
+    tensor.deleter(ctypes.addressof(tensor))
+
+
+@pytest.mark.parametrize(
+    ("scalar", "kind"), [(i8, (0, 8)), (u8, (1, 8)), (f64, (2, 64)), (bf16, (4, 16)), (u1, (6, 8))]
+)
+def test_dlpack_types(gpu, scalar, kind):
+    tensor = take(ndarray(scalar, 3).__dlpack__(stream=-1))
+    assert (tensor.code, tensor.bits) == kind
+    tensor.deleter(ctypes.addressof(tensor))
+
+
+def test_a_capsule_that_nobody_takes_frees_the_memory(gpu):
+    gpu.synchronize()  # frees what died in other tests
+    used = gpu.memory_stats().used
+    for _ in range(100):
+        ndarray(f32, 1000).__dlpack__()
+    gpu.synchronize()
+    assert gpu.memory_stats().used == used
+
+
+def test_the_stream_of_a_consumer_waits_for_what_wrote(gpu):
+    a = ndarray(i32, 1 << 16)
+    with gpu.create_stream() as writer, gpu.create_stream() as consumer:
+        a.fill(-1, stream=writer)
+        tensor = take(a.__dlpack__(stream=consumer.handle))
+        data = np.empty(1 << 16, np.int32)
+        gpu.staging.download(data.ctypes.data, tensor.data, a.nbytes, consumer.handle)
+        assert (data == -1).all()
+        assert consumer.timeline in a.block.guests
+        tensor.deleter(ctypes.addressof(tensor))
 
 
 def test_cuda_array_interface(gpu):

@@ -207,11 +207,14 @@ def test_bf16_rounds_to_even_and_keeps_nan():
     assert math.isnan(a[3])
     assert math.copysign(1, a[4]) == -1
     assert np.asarray(a).dtype == np.float32
-    with pytest.raises(BufferError, match="bf16"):
-        a.__dlpack__()
     with pytest.raises(ValueError, match="copy"):
         a.to_numpy(copy=False)
     assert pickle.loads(pickle.dumps(a))[1] == 1.015625
+
+
+def test_numpy_cannot_share_bf16():
+    with pytest.raises(BufferError, match="bf16"):
+        ndarray(bf16, 5).__dlpack__()
 
 
 def test_numpy_sees_the_memory():
