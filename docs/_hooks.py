@@ -18,6 +18,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "commands": _tables.print_commands,
     "errors": _tables.print_errors,
     "glsl": _tables.print_glsl,
+    "members": _tables.print_members,
     "promotion": _tables.print_promotion,
     "settings": _tables.print_settings,
     "targets": _tables.print_targets,

@@ -13,7 +13,10 @@ from quadpy import cli, errors, settings
 from quadpy.dtypes import SCALARS, Scalar, promote
 from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.decorators import Func
+from quadpy.runtime.event import Event
 from quadpy.runtime.storage import STORAGE
+from quadpy.runtime.stream import Stream
+from quadpy.runtime.stream_manager import StreamManager
 from quadpy.target import AMD_ARCHS
 
 _GROUPS = {
@@ -27,6 +30,18 @@ _GROUPS = {
     "Loops and compile time": "ndrange",
 }
 """Each group begins with the builtin named here, and ends before the next."""
+
+
+_MEMBERS = {
+    Stream: ("handle", "synchronize", "query", "destroy", "from_handle", "__cuda_stream__"),
+    Event: ("handle", "record", "wait", "synchronize", "query", "elapsed_time", "destroy"),
+    StreamManager: (
+        "create_stream", "destroy_stream", "synchronize_stream", "query_stream", "set_current_stream",
+        "current_stream", "create_event", "destroy_event", "record_event", "synchronize_event", "query_event",
+        "stream_wait_event", "elapsed_time", "malloc_async", "free_async",
+    ),
+}  # fmt: skip
+"""What pages show of each class, in the order of use."""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -90,6 +105,24 @@ def print_glsl() -> str:
             parameters = ", ".join(inspect.signature(value.source.fn).parameters)
             rows.append((f"`qp.math.{name}({parameters})`", _code(inspect.getdoc(value) or "")))
     return _table(("name", "meaning"), rows)
+
+
+def print_members(name: str) -> str:
+    cls, shown = next((cls, shown) for cls, shown in _MEMBERS.items() if cls.__name__ == name)
+    rows = []
+    for member in shown:
+        meaning, _, raises = (inspect.getdoc(getattr(cls, member)) or "").partition("Raises:")
+        rows.append((f"`{member}{_signature(getattr(cls, member))}`", _code(meaning), _code(raises)))
+    return _table(("name", "meaning", "raises"), rows)
+
+
+def _signature(member: object) -> str:
+    """The parameters of a method, without ``self`` and types; nothing for an attribute."""
+    if not callable(member):
+        return ""
+    parameters = inspect.signature(member).parameters.values()
+    shown = (p.replace(annotation=inspect.Parameter.empty) for p in parameters if p.name != "self")
+    return f"({', '.join(map(str, shown))})"
 
 
 def print_scalars() -> str:

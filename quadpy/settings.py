@@ -91,7 +91,7 @@ class Settings:
     allocator: Allocator | None = _knob(
         None,
         _one_of("pool", "cache"),
-        "GPU memory from the driver's `pool` or from quadpy's own `cache`; without effect while nothing runs on GPUs.",
+        "GPU memory from the driver's `pool` or from quadpy's own `cache`, which is the default on AMD GPUs.",
     )
     cache: bool = _knob(True, _flag, "0 turns the kernel cache off.")
     cache_dir: Path | None = _knob(
