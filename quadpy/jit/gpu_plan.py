@@ -21,6 +21,7 @@ from quadpy.jit.results import result_of
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
+from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.driver import Driver, FunctionHandle
 from quadpy.runtime.module import Module
 from quadpy.runtime.stream import Stream
@@ -101,9 +102,10 @@ class GpuPlan:
 
         Raises:
             struct.error, OverflowError: a value does not fit its parameter.
-            DeviceError: an array of another device.
+            DeviceError: an array of another device, or this one was closed.
+            StreamError: a stream of another device, or one that was destroyed.
         """
-        on = self.device.stream_for(stream)
+        on = stream_of(self.device, stream)
         given = len(values)
         values += [field.pointer for field in self._fields]
         if self._seed is not None:

@@ -14,13 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, u1
-from quadpy.errors import ArgumentError, KernelTypeError
+from quadpy.errors import ArgumentError, DeviceError, KernelTypeError
 from quadpy.hostmath import Elements, NDArrayType, element_of
 from quadpy.ir.types import Array
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
 from quadpy.lang.decorators import Template, annotations_of
 from quadpy.lang.source import FunctionSource
-from quadpy.runtime.current import Config
+from quadpy.runtime.current import Config, current_config
+from quadpy.runtime.device_interop import DeviceView, describe_device_array
+from quadpy.runtime.devices import current_device
 from quadpy.runtime.interop import HostView, describe_host_array
 from quadpy.runtime.ndarray import NDArray
 
@@ -85,7 +87,7 @@ class ArrayParameter:
     element: tuple[int, ...]
     ndim: int | None
 
-    def view(self, given: Any) -> HostView | NDArray:
+    def view(self, given: Any) -> HostView | DeviceView | NDArray:
         """``given`` as a launch sees it.
 
         Raises:
@@ -96,6 +98,8 @@ class ArrayParameter:
         if isinstance(given, (int, float, str, bytes)) or given is None:
             raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}")
         try:
+            if hasattr(given, "__cuda_array_interface__") and current_config().arch != "cpu":
+                return describe_device_array(given, current_device(), self.element)
             return describe_host_array(given, self.element)
         except ArgumentError as error:
             raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error
@@ -105,8 +109,14 @@ class ArrayParameter:
 
         Raises:
             ArgumentError: the parameter is declared otherwise.
+            DeviceError: the array lies where this kernel cannot reach it.
         """
         kind, scalar, ndim, element = key
+        if kind == "device" and current_config().arch == "cpu":
+            raise DeviceError(
+                f"{self.name} lies in the memory of a GPU, and this kernel runs on the CPU",
+                hint="pass x.to_numpy(), or call qp.init with the arch that the array was made under",
+            )
         found = (BY_NAME[scalar], element)
         if self.type is not None and found != (self.type, self.element):
             raise ArgumentError(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from quadpy.dtypes import i64
+from quadpy.errors import DeviceError
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.plan import CpuPlan
 from quadpy.jit.specialise import Request, compile_request, kernel_cache
@@ -69,6 +70,12 @@ class Variants:
         target = parse_target(device.driver.info.arch if device else "cpu")
         compiled = compile_request(Request(self._source, self._args, options, target))
         fields = compiled.fields
+        for field in fields:
+            if field.device is not device:
+                raise DeviceError(
+                    f"{self._source.name} uses {field!r}, which lives on {field.device or 'the host'} and not on "
+                    f"{device or 'the host'}", self._source.span, hint="make fields after qp.init has chosen the device",
+                )  # fmt: skip
         self._fields = tuple((field.pointer, field.nbytes) for field in fields)
         seed = config.random_seed if compiled.uses_random else None
         if device:

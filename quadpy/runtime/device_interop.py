@@ -12,7 +12,7 @@ import numpy as np
 from quadpy.errors import ArgumentError
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.device import Device
-from quadpy.runtime.interop import TypeKey, describe_host_array
+from quadpy.runtime.interop import TypeKey, describe_host_array, type_key
 
 __all__ = ["DeviceView", "cuda_array_interface", "describe_device_array"]
 
@@ -73,7 +73,9 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
     view = describe_host_array(np.asarray(_Layout(shown)), element)
     home = device.borrow_stream(0 if stream in (None, _DEFAULT) else stream)
     block = Block(view.pointer, view.nbytes, home.timeline) if view.nbytes else None
-    return DeviceView(*view[:6], owner=(obj, home), device=device, block=block)
+    kind, *rest = view.type_key
+    key = type_key("device" if kind == "nd" else kind, *rest)
+    return DeviceView(key, *view[1:6], owner=(obj, home), device=device, block=block)
 
 
 class _Layout:

@@ -15,7 +15,10 @@ from quadpy.runtime.storage import SCALAR_OF, Numbers
 __all__ = ["HostView", "TypeKey", "as_numpy", "describe_host_array", "is_wide", "type_key"]
 
 TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
-"""``("nd" or "strided", scalar name, ndim, element shape)``; one object for each type, so ``is`` compares."""
+"""``(kind, scalar name, ndim, element shape)``; one object for each type, so ``is`` compares.
+
+The kind is ``nd``, ``strided``, or ``device`` for an ndarray in a GPU's memory.
+"""
 
 
 class HostView(NamedTuple):

@@ -46,7 +46,7 @@ class NDArray(DenseArray):
         self._describe(dtype, shape, element)
         self._storage, self.device, self.block, self.pointer = storage, storage.device, storage.block, storage.pointer
         self.nbytes = product(shape + element) * dtype.nbytes
-        self.type_key = type_key("nd", dtype.name, self.ndim, element)
+        self.type_key = type_key("nd" if self.device is None else "device", dtype.name, self.ndim, element)
         self.abi = (self.pointer, *shape)
         self.wide = is_wide(shape, self.nbytes)
 
@@ -107,7 +107,7 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     there = current_config().arch != "cpu" and hasattr(array, "__cuda_array_interface__")
     view = describe_device_array(array, current_device(), element) if there else describe_host_array(array, element)
     kind, scalar, _, _ = view.type_key
-    if kind != "nd" or not view.writable:
+    if kind == "strided" or not view.writable:
         raise ArgumentError(
             "an NDArray needs memory that is C-contiguous and writable",
             hint="copy it: numpy.ascontiguousarray(a), or a.copy() of a read-only array",
