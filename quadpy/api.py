@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
@@ -118,9 +118,3 @@ def sync() -> None:
     """Waits for all work on the device, on every stream; on the CPU a call returns when its work is done."""
     if current_config().arch != cpu:
         current_device().synchronize()
-
-
-def __getattr__(name: str) -> Any:
-    if name == "cfg":
-        return current_config()
-    raise AttributeError(name)

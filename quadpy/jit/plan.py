@@ -14,6 +14,7 @@ from quadpy.dtypes import BY_NAME
 from quadpy.jit.results import result_of
 from quadpy.runtime.cpu.jit import load_object
 from quadpy.runtime.current import next_launch
+from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.devices import current_device
 
 __all__ = ["CpuPlan"]
@@ -56,7 +57,7 @@ class CpuPlan:
             struct.error, OverflowError: a value does not fit its parameter.
         """
         if stream is not None:
-            current_device().stream_for(stream)  # a stream that cannot be used is the same error on every backend
+            stream_of(current_device(), stream)  # a stream that cannot be used is the same error on every backend
         if self._tail:
             values += self._tail
         if self._seed is not None:

@@ -28,7 +28,7 @@ class Life:
     def close(self) -> None:
         """The device is closed."""
         self.closed = True
-        self.end("the device was closed by qp.reset or a new qp.init", "create streams, events and arrays anew")
+        self.end("the device was closed", "open it again, and create streams, events and arrays anew")
 
     def end(self, message: str, hint: str) -> None:
         """Refuse all that comes; what is told first stays."""

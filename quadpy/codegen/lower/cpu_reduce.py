@@ -2,8 +2,8 @@
 
 Owns: ``reduce_piece`` (one chunk), ``call_chunks`` (all chunks and their merging).
 
-A chunk is done in blocks.  A first loop, which LLVM vectorises, writes what each iteration contributes into a small
-buffer on the stack; a second adds the buffer to the lanes, which never mix, so it vectorises under strict rules too.
+The lanes of a chunk never mix, so LLVM vectorises over them under strict rules too: a loop of one axis adds to them as
+it goes; one of several axes fills a small buffer first, which a second loop adds to the lanes.
 
 The chunks' results lie in a table on the entry function's stack, a row of 8-byte cells for each reduction.  The pool
 hands tasks one pointer besides the arguments: here it is the address of ``{ scratch, table, shift, row }``.
@@ -32,13 +32,46 @@ Iterations = Callable[[str, str, Callable[[str], None]], None]
 """``(begin, end, after)``: write iterations [begin, end) of the loop, each followed by ``after(its number)``."""
 
 
-def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Iterations) -> None:
+def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Iterations, *, one_axis: bool) -> None:
     """Write the body of a chunk: iterations [%begin, %end) into the cells at ``%cell``, ``%row`` bytes apart."""
     out = s.text
-    buffers = [out.alloca(f"[{_BLOCK} x {memory_type(r.var.type)}], align 64") for r in reductions]
     lanes = [out.alloca(f"[{LANES} x {memory_type(r.var.type)}], align 64") for r in reductions]
     for r, lane in zip(reductions, lanes, strict=True):
         _fill(s, lane, "0", str(LANES), r)
+    (_by_rows if one_axis else _by_blocks)(s, reductions, lanes, iterations)
+    for number, (r, lane) in enumerate(zip(reductions, lanes, strict=True)):
+        cell = out.op(f"getelementptr i8, ptr %cell, i64 {out.op(f'mul i64 %row, {number}')}")
+        _put(s, cell, "0", _merge_lanes(s, lane, r), r.var.type)
+
+
+def _by_rows(s: Scope, reductions: tuple[ir.Reduction, ...], lanes: list[str], iterations: Iterations) -> None:
+    """LANES iterations at a time, straight into the lanes, which LLVM keeps in registers; then the rest."""
+    out = s.text
+
+    def add(first: str) -> Callable[[str], None]:
+        def keep(number: str) -> None:
+            at = out.op(f"sub i64 {number}, {first}")
+            for r, lane in zip(reductions, lanes, strict=True):
+                value = out.op(f"load {llvm_type(r.var.type)}, ptr {s.cells[r.var.name]}")
+                merged = combine(s, merge_op(r.op), _get(s, lane, at, r.var.type), value, r.var.type)
+                _put(s, lane, at, merged, r.var.type)
+
+        return keep
+
+    def row(k: str, _following: str) -> None:
+        first = out.op(f"add i64 %begin, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
+        iterations(first, out.op(f"add i64 {first}, {LANES}"), add(first))
+
+    rows = out.op(f"lshr i64 {out.op('sub i64 %end, %begin')}, {LANES.bit_length() - 1}")
+    counted(out, "0", rows, row)
+    rest = out.op(f"add i64 %begin, {out.op(f'shl i64 {rows}, {LANES.bit_length() - 1}')}")
+    iterations(rest, "%end", add(rest))
+
+
+def _by_blocks(s: Scope, reductions: tuple[ir.Reduction, ...], lanes: list[str], iterations: Iterations) -> None:
+    """Iterations of several axes begin rows of their own: what they contribute goes through a buffer on the stack."""
+    out = s.text
+    buffers = [out.alloca(f"[{_BLOCK} x {memory_type(r.var.type)}], align 64") for r in reductions]
     length = out.op("sub i64 %end, %begin")
     padded = out.op(f"add i64 {length}, {_BLOCK - 1}")
     blocks = out.op(f"lshr i64 {padded}, {_BLOCK.bit_length() - 1}")
@@ -60,9 +93,6 @@ def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Ite
             _add_block(s, lane, buffer, r)
 
     counted(out, "0", blocks, block)
-    for number, (r, lane) in enumerate(zip(reductions, lanes, strict=True)):
-        cell = out.op(f"getelementptr i8, ptr %cell, i64 {out.op(f'mul i64 %row, {number}')}")
-        _put(s, cell, "0", _merge_lanes(s, lane, r), r.var.type)
 
 
 def _add_block(s: Scope, lanes: str, buffer: str, r: ir.Reduction) -> None:

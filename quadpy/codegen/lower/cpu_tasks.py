@@ -111,7 +111,7 @@ def _parallel_body(s: Scope, task: ir.ParallelTask) -> None:
         _pieces(s, axes, begin, end, iteration)
 
     if task.reductions:
-        reduce_piece(s, task.reductions, iterations)
+        reduce_piece(s, task.reductions, iterations, one_axis=len(axes) == 1)
     else:
         iterations("%begin", "%end", lambda _: None)
 
