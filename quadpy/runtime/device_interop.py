@@ -17,6 +17,7 @@ from quadpy.runtime.interop import TypeKey, describe_host_array, type_key
 __all__ = ["DeviceView", "cuda_array_interface", "describe_device_array"]
 
 _DEFAULT: Final = 1  # how the interface names the default stream, whose handle is 0
+_NOWHERE: Final = 1 << 12
 
 
 class DeviceView(NamedTuple):
@@ -70,6 +71,11 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
     stream = shown.get("stream")  # None, or left out before version 3: then the library works on the default one
     if stream == 0:
         raise ArgumentError(f"the {type(obj).__name__} names the stream 0, which the interface does not allow")
+    address, readonly = shown["data"]
+    shown = {
+        **shown,
+        "data": (address or _NOWHERE, readonly),
+    }  # an empty array may have no address, and NumPy wants one
     view = describe_host_array(np.asarray(_Layout(shown)), element)
     home = device.borrow_stream(0 if stream in (None, _DEFAULT) else stream)
     block = Block(view.pointer, view.nbytes, home.timeline) if view.nbytes else None

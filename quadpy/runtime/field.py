@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import threading
+import weakref
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -90,6 +92,11 @@ class Field(DenseArray):
         raise AttributeError(f"a field has no attribute {name!r}")
 
     @property
+    def placed(self) -> bool:
+        """Whether it has its memory."""
+        return self._place is not None
+
+    @property
     def place(self) -> Place:
         """Where the memory lies; asking for it closes the tree that the field is placed in."""
         if self._place is None:
@@ -169,7 +176,8 @@ def field(
 
     Raises:
         ArgumentError: an option that does not fit the shape.
-        OutOfDeviceMemory: the memory is not there.
+
+    The memory is taken when it is first needed, of the device that ``qp.init`` has chosen by then.
     """
     made = Field(*element_of(dtype), name)
     if shape is None:
@@ -179,10 +187,26 @@ def field(
             )
         return made
     extents = shape_of(shape)
-    made.span(extents, offset)
     strides = _strides(extents, _order_of(order, len(extents)), product(made.element_shape), layout)
-    made.put(Place(allocate(made.nbytes), 0, strides))
+    made.span(extents, offset, _Alone(made, strides))
     return made
+
+
+class _Alone:
+    """The tree of a field that has one to itself: it gets its memory when that is first needed.
+
+    So a field that a module makes before ``qp.init`` has chosen the device lies on that device all the same.
+    """
+
+    def __init__(self, owner: Field, strides: tuple[int, ...]) -> None:
+        self._owner, self._strides = weakref.ref(owner), strides
+        self._lock = threading.Lock()
+
+    def bind(self) -> None:
+        field = self._owner()
+        with self._lock:
+            if field is not None and not field.placed:
+                field.put(Place(allocate(field.nbytes), 0, self._strides))
 
 
 def _strides(shape: tuple[int, ...], order: list[int], components: int, layout: Layout) -> tuple[int, ...]:

@@ -374,6 +374,7 @@ def test_threads_write_elements_that_lie_together(gpu):
 def test_an_array_of_a_closed_device():
     with simulated(RecordingDriver()):
         a, f = ndarray(f32, 3), field(f32, ())
+        f.fill(0)  # a field has its memory from the first use on
     accesses = [
         lambda: a[0], lambda: a.fill(1), a.to_numpy, lambda: a.from_numpy(np.zeros(3)), lambda: np.asarray(a),
         lambda: pickle.dumps(a), lambda: f[None], lambda: a.copy_from(a), lambda: a.__cuda_array_interface__,

@@ -257,3 +257,17 @@ def test_threads_agree_on_the_memory_of_a_tree():
         with ThreadPoolExecutor(8) as threads:
             list(threads.map(lambda n, f=f: f.__setitem__(n, n + 1), range(8)))
         assert f.to_numpy().tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_memory_is_taken_at_the_first_use():
+    f = field(f32, (3, 4), name="f")
+    assert (f.shape, f.nbytes, f.placed) == ((3, 4), 48, False)
+    f[1, 2] = 5.0
+    assert f.placed
+    assert f.to_numpy().sum() == 5.0
+
+
+def test_threads_that_use_a_new_field_get_one_memory():
+    f = field(f32, 64)
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(lambda _: f.pointer, range(64)))) == 1
