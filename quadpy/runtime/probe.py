@@ -6,11 +6,12 @@ Imports: the standard library; a vendor's package only inside its probe.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-__all__ = ["Probe", "probe_cuda", "probe_hip"]
+__all__ = ["Probe", "library_trouble", "probe_cuda", "probe_hip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,9 @@ def probe_hip() -> Probe:
         count = _answer(hip.hipGetDeviceCount())
         devices = [_answer(hip.hipGetDeviceProperties(device)) for device in range(count)]
     except RuntimeError as error:  # also what hip-python raises where there is no library
-        return Probe("amdgpu", binding, reason=f"{error}; is ROCm installed, and ROCM_PATH set where it is?")
+        return Probe(
+            "amdgpu", binding, reason=f"{library_trouble(error)}; is ROCm installed, and ROCM_PATH set where it is?"
+        )
     lines = tuple(f"{device.name} ({device.gcnArchName})" for device in devices)
     return Probe("amdgpu", binding, lines, "" if lines else "HIP works and finds no device")
 
@@ -63,6 +66,12 @@ def probe_cuda() -> Probe:
     except RuntimeError as error:  # also what cuda-bindings raises where there is no library
         return Probe("cuda", binding, reason=f"{error}; is NVIDIA's driver installed?")
     return Probe("cuda", binding, lines, "" if lines else "CUDA works and finds no device")
+
+
+def library_trouble(error: RuntimeError) -> str:
+    """What the system said where a library could not be opened, out of hip-python's wrapping; any other text as it is."""
+    said = re.search(r"failed to dlopen .*: b'(.*)'", str(error))
+    return said[1] if said else str(error)
 
 
 def _missing(package: str, requirement: str, error: ImportError) -> str:

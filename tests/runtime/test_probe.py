@@ -77,3 +77,9 @@ def test_a_missing_library_is_the_reason(install):
     found = probe.probe_hip()
     assert "libamdhip64.so" in found.reason
     assert "ROCM_PATH" in found.reason
+
+
+def test_a_missing_library_is_told_in_the_systems_words():
+    wrapped = "failed to dlopen 'b'libamdhip64.so'': b'libamdhip64.so: cannot open shared object file'"
+    assert probe.library_trouble(RuntimeError(wrapped)) == "libamdhip64.so: cannot open shared object file"
+    assert probe.library_trouble(RuntimeError("hipErrorNoDevice")) == "hipErrorNoDevice"

@@ -15,6 +15,7 @@ from quadpy.errors import NoDeviceError
 from quadpy.runtime.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import GpuApi
+from quadpy.runtime.probe import library_trouble
 
 __all__ = ["hip_api", "open_hip_driver"]
 
@@ -68,7 +69,7 @@ def _require_device(hip: Any) -> None:
         found, count = hip.hipGetDeviceCount()
     except RuntimeError as error:
         hint = "install ROCm, and set ROCM_PATH where it is; `quadpy doctor` says what it finds"
-        raise NoDeviceError(f"the HIP library cannot be used: {error}", hint=hint) from error
+        raise NoDeviceError(f"the HIP library cannot be used: {library_trouble(error)}", hint=hint) from error
     if status == hip.hipError_t.hipSuccess and version < _OLDEST:
         raise NoDeviceError(f"HIP {version} is too old: quadpy needs 7.0 or newer", hint="install a newer ROCm")
     if found != hip.hipError_t.hipSuccess or not count:
