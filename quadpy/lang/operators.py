@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from quadpy.dtypes import Scalar, f32, promote, u1
 from quadpy.errors import KernelValueError
-from quadpy.ir.nodes import Binary, BinOp, BitCast, Cast, CmpOp, Compare, Const, Expr, Select, Unary, UnOp
+from quadpy.ir.nodes import Binary, BinOp, BitCast, Cast, CmpOp, Compare, Expr, Select, Unary, UnOp
 from quadpy.lang.promotion import literal
 from quadpy.lang.state import State
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
@@ -298,7 +298,3 @@ class Operators(State):
         if not -extent <= index < extent:
             raise KernelValueError(f"index {index} is out of range for {extent} components", span)
         return index % extent
-
-    @staticmethod
-    def is_const(expr: Expr) -> bool:
-        return isinstance(expr, Const)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.ir.nodes import Binary, BinOp, Expr
-from quadpy.lang.promotion import literal
 from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import Vectors
 from quadpy.source import Span
@@ -174,9 +173,3 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "all": _truths(BinOp.AND), "cast": cast, "frobenius_inner": frobenius_inner, "fill": filled,
     "get_shape": lambda t, v, span: v.shape, "to_list": lambda t, v, span: list(v.elems),
 }  # fmt: skip
-
-
-def zeros(t: Vectors, shape: tuple[int, ...], dtype: Scalar, span: Span, value: float = 0) -> Vec:
-    """A vector or matrix of one constant."""
-    count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-    return Vec(shape, (literal(value, dtype, span),) * count)

@@ -63,9 +63,8 @@ class _Splitter:
             task = self.parallel(segment) if isinstance(segment, ParallelFor) else self.serial(segment)
             if task is not None:
                 tasks.append(replace(task, name=f"{self.kernel.name}_t{len(tasks)}"))
-        functions = tuple(f for f in self.kernel.functions)
         body = Block((), span=self.kernel.span)
-        return replace(self.kernel, body=body, tasks=tuple(tasks), functions=functions,
+        return replace(self.kernel, body=body, tasks=tuple(tasks),
                        slots=self.shift + len(self.slots))  # fmt: skip
 
     def segments(self) -> Iterator[ParallelFor | list[Stmt]]:
