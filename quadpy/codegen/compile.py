@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
-from quadpy.codegen.emit import AMDGPU_LAYOUT, AMDGPU_TRIPLE, compile_amdgpu
+from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
 from quadpy.codegen.extent import extent_of
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
 from quadpy.codegen.lower.gpu_kernel import scratch_slots
 from quadpy.codegen.lower.gpu_tasks import launches_of
-from quadpy.codegen.lower.kernel import lower_for_amdgpu, lower_for_cpu
+from quadpy.codegen.lower.kernel import lower_for_cpu, lower_for_gpu
 from quadpy.codegen.lower.task import task_name
-from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.printer import print_effects, print_expr
@@ -28,10 +27,7 @@ def lower(kernel: ir.Kernel, spec: TargetSpec) -> str:
     verify(kernel)
     if spec.family == "cpu":
         return lower_for_cpu(kernel, host_header())
-    if spec.family == "amdgpu":
-        header = f'target datalayout = "{AMDGPU_LAYOUT}"\ntarget triple = "{AMDGPU_TRIPLE}"\n'
-        return lower_for_amdgpu(kernel, spec, header)
-    raise CodegenError(f"there is no code generation for {spec}", hint="there is for the CPU and for AMD GPUs")
+    return lower_for_gpu(kernel, spec, gpu_header(spec))
 
 
 def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = False) -> CodeObject:
@@ -40,10 +36,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
     CodegenError where the IR breaks a rule or LLVM refuses the module.
     """
     text = lower(kernel, spec)
-    if spec.family == "cpu":
-        image, asm = compile_host(text, spec.arch), compile_host_asm(text, spec.arch) if want_asm else ""
-    else:
-        image, asm = compile_amdgpu(text, spec, want_asm=want_asm)
+    image, asm = _machine_code(text, spec, want_asm=want_asm)
     return CodeObject(
         target=str(spec),
         image=image,
@@ -54,6 +47,18 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
         slots=kernel.slots if spec.family == "cpu" else scratch_slots(kernel),
         asm=asm,
     )
+
+
+def _machine_code(text: str, spec: TargetSpec, *, want_asm: bool) -> tuple[bytes, str]:
+    """What the target's driver loads, and its assembly where that is wanted."""
+    match spec.family:
+        case "cpu":
+            return compile_host(text, spec.arch), compile_host_asm(text, spec.arch) if want_asm else ""
+        case "amdgpu":
+            return compile_amdgpu(text, spec, want_asm=want_asm)
+        case "nvptx":
+            ptx = compile_nvptx(text, spec)
+            return ptx.encode(), ptx
 
 
 def _task_infos(kernel: ir.Kernel, number: int, spec: TargetSpec) -> Iterator[TaskInfo]:

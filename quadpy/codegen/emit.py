@@ -1,4 +1,4 @@
-"""LLVM IR text in, AMDGPU code object out.  Owns: the data layout, target machines, the pass pipeline.
+"""LLVM IR text in, code for a GPU out.  Owns: the data layouts, target machines, the pass pipeline.
 
 LLVM aborts the process on what it cannot select; only its parser and verifier report errors.  What reaches this module
 must therefore be text that the lowering made with the target's own capability table.
@@ -14,9 +14,9 @@ import llvmlite.binding as llvm
 
 from quadpy.codegen.link import link_amdgpu
 from quadpy.errors import CodegenError
-from quadpy.target import TargetSpec, amd_arch
+from quadpy.target import NVIDIA_ARCHS, TargetSpec, amd_arch
 
-__all__ = ["AMDGPU_LAYOUT", "AMDGPU_TRIPLE", "compile_amdgpu", "emit_amdgpu"]
+__all__ = ["AMDGPU_LAYOUT", "AMDGPU_TRIPLE", "compile_amdgpu", "compile_nvptx", "emit_amdgpu", "gpu_header"]
 
 AMDGPU_TRIPLE: Final = "amdgcn-amd-amdhsa"
 AMDGPU_LAYOUT: Final = (
@@ -24,14 +24,23 @@ AMDGPU_LAYOUT: Final = (
     "-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024"
     "-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9"
 )
+NVPTX_TRIPLE: Final = "nvptx64-nvidia-cuda"
+NVPTX_LAYOUT: Final = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+
+_NAMES: Final = {"amdgpu": (AMDGPU_TRIPLE, AMDGPU_LAYOUT), "nvptx": (NVPTX_TRIPLE, NVPTX_LAYOUT)}
+
+
+def gpu_header(spec: TargetSpec) -> str:
+    """The first lines of a module for ``spec``: text parsed without a data layout gets the wrong alignments."""
+    triple, layout = _NAMES[spec.family]
+    return f'target datalayout = "{layout}"\ntarget triple = "{triple}"\n'
 
 
 def compile_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool = False) -> tuple[bytes, str]:
     """The linked code object of ``ir_text`` and, where asked for, its assembly text (else an empty string).
 
-    ``ir_text`` names ``AMDGPU_LAYOUT`` and ``AMDGPU_TRIPLE`` itself: text parsed without a layout gets the wrong
-    alignments.  ``opt`` is LLVM's level, 0 to 3.  CodegenError where LLVM refuses the text, LinkError where it refers
-    to what it does not define.  Safe from any thread; llvmlite runs one call at a time.
+    ``ir_text`` begins with ``gpu_header(spec)``.  ``opt`` is LLVM's level, 0 to 3.  CodegenError where LLVM refuses the
+    text, LinkError where it refers to what it does not define.  Safe from any thread; llvmlite runs one call at a time.
     """
     obj, assembly = emit_amdgpu(ir_text, spec, opt=opt, want_asm=want_asm)
     return link_amdgpu(obj), assembly
@@ -43,13 +52,21 @@ def emit_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool 
         raise CodegenError(f"{spec} is no AMD target")
     amd_arch(spec.arch)  # LLVM takes an unknown name for another processor, and aborts later
     machine = _machine(spec, opt)
-    module = _optimized(ir_text, machine, opt)
+    module = _optimized(ir_text, spec, machine, opt)
     # Emitting rewrites a module in place, and emitting one twice aborts the process: assembly comes from a copy.
     bitcode = module.as_bitcode() if want_asm else b""
     obj = machine.emit_object(module)
     if not want_asm:
         return obj, ""
     return obj, machine.emit_assembly(llvm.parse_bitcode(bitcode, llvm.create_context()))
+
+
+def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3) -> str:
+    """The PTX of ``ir_text``, which NVIDIA's driver compiles; arguments and errors as for ``compile_amdgpu``."""
+    if spec.family != "nvptx" or spec.arch not in NVIDIA_ARCHS:
+        raise CodegenError(f"{spec} is no NVIDIA target")
+    machine = _machine(spec, opt)
+    return str(machine.emit_assembly(_optimized(ir_text, spec, machine, opt)))
 
 
 @functools.cache
@@ -62,19 +79,19 @@ def _initialize() -> None:
 @functools.cache
 def _machine(spec: TargetSpec, opt: int) -> llvm.TargetMachine:
     _initialize()
-    target = llvm.Target.from_triple(AMDGPU_TRIPLE)
+    target = llvm.Target.from_triple(_NAMES[spec.family][0])
     return target.create_target_machine(cpu=spec.arch, features=spec.features, opt=opt)
 
 
-def _optimized(ir_text: str, machine: llvm.TargetMachine, opt: int) -> llvm.ModuleRef:
+def _optimized(ir_text: str, spec: TargetSpec, machine: llvm.TargetMachine, opt: int) -> llvm.ModuleRef:
     try:
         # A context per module: LLVM's global one must not be used from several threads.
         module = llvm.parse_assembly(ir_text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise CodegenError(f"LLVM refused the module: {error}", hint="this is a defect of quadpy") from error
-    if module.data_layout != AMDGPU_LAYOUT or module.triple != AMDGPU_TRIPLE:
-        raise CodegenError("the module does not name the data layout and triple of AMDGPU")
+    if (module.triple, module.data_layout) != _NAMES[spec.family]:
+        raise CodegenError(f"the module does not name the data layout and triple of {spec.family.upper()}")
     options = llvm.create_pipeline_tuning_options(speed_level=opt)
     options.slp_vectorization = opt > 1  # off by default in llvmlite; it makes the packed f16 and f32 instructions
     builder = llvm.create_pass_builder(machine, options)

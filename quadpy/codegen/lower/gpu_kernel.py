@@ -1,6 +1,7 @@
 """What GPU kernels are made of: their head, their thread's number, their loop variables.
 
-Owns: ``finish_kernel``, ``thread_number``, ``grid_size``, ``bind_axes``, ``scratch_slots``, ``strided``.
+Owns: ``finish_kernel``, ``lane_number``, ``block_number``, ``thread_number``, ``barrier``, ``grid_size``, ``bind_axes``,
+``scratch_slots``, ``strided``.
 
 A kernel takes the values of the argument block as arguments in their order, and scratch memory last where it has any.
 """
@@ -14,12 +15,11 @@ from quadpy.codegen.lower.axes import AxisOperands, bind_axis
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, symbol
 from quadpy.codegen.reduction import MOST_CHUNKS
-from quadpy.codegen.targets.amdgpu import kernel_attributes
+from quadpy.codegen.targets.rules import GpuRules
 from quadpy.ir import nodes as ir
-from quadpy.target import TargetSpec
 
 __all__ = [
-    "bind_axes", "block_number", "finish_kernel", "grid_size", "lane_number", "scratch_slots", "strided",
+    "barrier", "bind_axes", "block_number", "finish_kernel", "grid_size", "lane_number", "scratch_slots", "strided",
     "thread_number",
 ]  # fmt: skip
 
@@ -30,7 +30,7 @@ def scratch_slots(kernel: ir.Kernel) -> int:
     return kernel.slots + max(rows, default=0) * MOST_CHUNKS
 
 
-def finish_kernel(s: Scope, kernel: ir.Kernel, name: str, block_dim: int, spec: TargetSpec) -> None:
+def finish_kernel(s: Scope, kernel: ir.Kernel, name: str, block_dim: int) -> None:
     """End the function that ``s`` writes as kernel ``name``, launched in blocks of ``block_dim`` threads."""
     if s.text.open:
         s.text.end("ret void")
@@ -38,33 +38,42 @@ def finish_kernel(s: Scope, kernel: ir.Kernel, name: str, block_dim: int, spec: 
     params = [f"{argument.llvm_type(pointer)} {argument.operand}" for argument in arguments_of(kernel)]
     if scratch_slots(kernel):
         params.append(f"{pointer} %scratch")
-    attributes = kernel_attributes(spec, block_dim)
-    s.text.finish(f"define protected amdgpu_kernel void {symbol(name)}({', '.join(params)}) {attributes} nounwind")
+    gpu = _gpu(s)
+    head = f"define {gpu.convention} void {symbol(name)}({', '.join(params)})"
+    s.text.finish(f"{head} {gpu.attributes(block_dim)} nounwind")
 
 
-def lane_number(out: FunctionText) -> str:
+def _gpu(s: Scope) -> GpuRules:
+    assert s.rules.gpu is not None
+    return s.rules.gpu
+
+
+def lane_number(s: Scope) -> str:
     """The number of this thread in its block, i32."""
-    return out.intrinsic("llvm.amdgcn.workitem.id.x", "i32")
+    return s.text.intrinsic(_gpu(s).lane, "i32")
 
 
-def block_number(out: FunctionText) -> str:
+def block_number(s: Scope) -> str:
     """The number of this block in the grid, i32."""
-    return out.intrinsic("llvm.amdgcn.workgroup.id.x", "i32")
+    return s.text.intrinsic(_gpu(s).block, "i32")
 
 
-def thread_number(out: FunctionText, block_dim: int, bits: int) -> str:
+def barrier(s: Scope) -> None:
+    """All threads of the block meet, and see what each of them wrote before."""
+    _gpu(s).barrier(s.text)
+
+
+def grid_size(s: Scope, block_dim: int) -> str:
+    """Threads of the launch in blocks of ``block_dim``, i64."""
+    return _gpu(s).grid_threads(s.text, block_dim)
+
+
+def thread_number(s: Scope, block_dim: int, bits: int) -> str:
     """The number of this thread in the grid."""
-    lane, group = lane_number(out), block_number(out)
+    out, lane, group = s.text, lane_number(s), block_number(s)
     if bits == 64:
         lane, group = (out.op(f"zext i32 {x} to i64") for x in (lane, group))
     return out.op(f"add nuw i{bits} {out.op(f'mul nuw i{bits} {group}, {block_dim}')}, {lane}")
-
-
-def grid_size(out: FunctionText) -> str:
-    """Threads of the launch, i64, from the dispatch packet: hidden arguments would cost 256 bytes."""
-    packet = out.intrinsic("llvm.amdgcn.dispatch.ptr", "ptr addrspace(4)")
-    where = out.op(f"getelementptr i8, ptr addrspace(4) {packet}, i64 12")
-    return out.op(f"zext i32 {out.op(f'load i32, ptr addrspace(4) {where}, align 4')} to i64")
 
 
 def strided(out: FunctionText, first: str, end: str, stride: str, body: Callable[[str, str], None]) -> None:

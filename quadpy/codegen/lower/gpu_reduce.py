@@ -12,7 +12,7 @@ from typing import Final
 from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.chunks import chunks_of
-from quadpy.codegen.lower.gpu_kernel import bind_axes, block_number, grid_size, lane_number, strided
+from quadpy.codegen.lower.gpu_kernel import barrier, bind_axes, block_number, grid_size, lane_number, strided
 from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
@@ -38,10 +38,10 @@ def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     axes = lower_axes(s, task.axes, 64)
     n = total_count(s, axes, "i64")
     shift, count = _chunks(s, n)
-    thread = out.op(f"zext i32 {lane_number(out)} to i64")
+    thread = out.op(f"zext i32 {lane_number(s)} to i64")
     lane, group = out.op(f"and i64 {thread}, {LANES - 1}"), out.op(f"lshr i64 {thread}, {LANES.bit_length() - 1}")
-    first = out.op(f"mul i64 {out.op(f'zext i32 {block_number(out)} to i64')}, {_GROUPS}")
-    stride = out.op(f"lshr i64 {grid_size(out)}, {LANES.bit_length() - 1}")
+    first = out.op(f"mul i64 {out.op(f'zext i32 {block_number(s)} to i64')}, {_GROUPS}")
+    stride = out.op(f"lshr i64 {grid_size(s, MERGE_BLOCK)}, {LANES.bit_length() - 1}")
 
     def chunks(base: str, _following: str) -> None:
         chunk = out.op(f"add i64 {base}, {group}")
@@ -61,7 +61,7 @@ def lower_merge(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     out = s.text
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
     _, count = _chunks(s, n)
-    thread = out.op(f"zext i32 {lane_number(out)} to i64")
+    thread = out.op(f"zext i32 {lane_number(s)} to i64")
     for row, r in enumerate(task.reductions):
         _halve(s, kernel, row, r, count, thread)
     update, done = out.label("update"), out.label("done")
@@ -126,7 +126,7 @@ def _merge_lanes(s: Scope, r: ir.Reduction, cell: str, thread: str, lane: str, w
     _store_shared(out, own, out.op(f"load {llvm_type(t)}, {s.rules.private} {cell}"), t)
     half = LANES // 2
     while half:
-        _barrier(out)
+        barrier(s)
         takes, done = out.label("takes"), out.label("taken")
         out.branch(out.op(f"icmp ult i64 {lane}, {half}"), takes, done)
         out.start(takes)
@@ -139,7 +139,7 @@ def _merge_lanes(s: Scope, r: ir.Reduction, cell: str, thread: str, lane: str, w
     out.start(leads)
     store_at(s, partial, _load_shared(out, own, t), t)
     out.start(done)
-    _barrier(out)
+    barrier(s)
 
 
 def _halve(s: Scope, kernel: ir.Kernel, row: int, r: ir.Reduction, count: str, thread: str) -> None:
@@ -159,17 +159,10 @@ def _halve(s: Scope, kernel: ir.Kernel, row: int, r: ir.Reduction, count: str, t
         store_at(s, here, combine(s, merge_op(r.op), load_at(s, here, t), load_at(s, there, t), t), t)
 
     strided(out, thread, moved, str(MERGE_BLOCK), step)
-    _barrier(out)
+    barrier(s)
     out.start(halved)
     out.jump(loop)
     out.start(done)
-
-
-def _barrier(out: FunctionText) -> None:
-    """The barrier alone would order no memory."""
-    out.do('fence syncscope("workgroup") release')
-    out.intrinsic("llvm.amdgcn.s.barrier", "void")
-    out.do('fence syncscope("workgroup") acquire')
 
 
 def _shared(out: FunctionText, k: str) -> str:

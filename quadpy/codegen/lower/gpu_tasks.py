@@ -22,12 +22,11 @@ from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
-from quadpy.target import TargetSpec
 
 __all__ = ["Launch", "launches_of", "lower_gpu_task"]
 
 DEFAULT_BLOCK: Final = 256
-MERGE: Final = ".merge"
+MERGE: Final = "_merge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def launches_of(kernel: ir.Kernel, number: int) -> tuple[Launch, ...]:
     return (Launch(name, task.block_dim or DEFAULT_BLOCK, parallel=True, grid_stride=_strides_grid(task, kernel)),)
 
 
-def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules, spec: TargetSpec) -> None:
+def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules) -> None:
     """Write task ``number`` of ``kernel``."""
     task, launches = kernel.tasks[number], launches_of(kernel, number)
     scopes = [task_scope(module, kernel, rules, arguments_of(kernel), "%scratch") for _ in launches]
@@ -61,7 +60,7 @@ def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: Ta
     else:
         _plain_task(scopes[0], kernel, task, launches[0])
     for s, launch in zip(scopes, launches, strict=True):
-        finish_kernel(s, kernel, launch.symbol, launch.block_dim, spec)
+        finish_kernel(s, kernel, launch.symbol, launch.block_dim)
 
 
 def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> None:
@@ -88,7 +87,7 @@ def _one_each(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callab
     out = s.text
     inside, done = out.label("inside"), out.label("done")
     axes = lower_axes(s, task.axes, 32)
-    at = thread_number(out, block_dim, 32)
+    at = thread_number(s, block_dim, 32)
     out.branch(_below_total(s, at, axes), inside, done)
     out.start(inside)
     bind_axes(s, axes, at, 32)
@@ -110,11 +109,11 @@ def _below_total(s: Scope, at: str, axes: list[AxisOperands]) -> str:
 def _grid_loop(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]) -> None:
     """In 64 bits, where adding the grid's size cannot wrap."""
     axes = lower_axes(s, task.axes, 64)
-    first, total = thread_number(s.text, block_dim, 64), total_count(s, axes, "i64")
+    first, total = thread_number(s, block_dim, 64), total_count(s, axes, "i64")
 
     def one(k: str, following: str) -> None:
         bind_axes(s, axes, k, 64)
         s.iteration = following
         iteration()
 
-    strided(s.text, first, total, grid_size(s.text), one)
+    strided(s.text, first, total, grid_size(s, block_dim), one)

@@ -1,4 +1,4 @@
-"""A kernel as the text of an LLVM module.  Owns: ``lower_for_cpu``, ``lower_for_amdgpu``."""
+"""A kernel as the text of an LLVM module.  Owns: ``lower_for_cpu``, ``lower_for_gpu``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from quadpy.codegen.lower.gpu_tasks import lower_gpu_task
 from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.targets.amdgpu import amdgpu_rules
 from quadpy.codegen.targets.cpu import CPU
+from quadpy.codegen.targets.nvptx import nvptx_rules
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.flatten import flatten_branches
 from quadpy.target import TargetSpec, amd_arch
 
-__all__ = ["lower_for_amdgpu", "lower_for_cpu"]
+__all__ = ["lower_for_cpu", "lower_for_gpu"]
 
 
 def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
@@ -29,11 +30,13 @@ def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
     return module.text(header)
 
 
-def lower_for_amdgpu(kernel: ir.Kernel, spec: TargetSpec, header: str) -> str:
-    """The module of ``kernel``: a GPU kernel for each task."""
-    module, rules = ModuleText(), amdgpu_rules(spec)
-    module.flag("amdhsa_code_object_version", amd_arch(spec.arch).code_object)
+def lower_for_gpu(kernel: ir.Kernel, spec: TargetSpec, header: str) -> str:
+    """The module of ``kernel``: a GPU kernel for each task; ``header`` holds data layout and triple."""
+    module = ModuleText()
+    rules = amdgpu_rules(spec) if spec.family == "amdgpu" else nvptx_rules()
+    if spec.family == "amdgpu":
+        module.flag("amdhsa_code_object_version", amd_arch(spec.arch).code_object)
     lower_functions(module, kernel, rules)
     for number in range(len(kernel.tasks)):
-        lower_gpu_task(module, kernel, number, rules, spec)
+        lower_gpu_task(module, kernel, number, rules)
     return module.text(header)

@@ -1,4 +1,4 @@
-"""AMD's rules.  Owns: ``amdgpu_rules``, kernel attributes, the table of native float atomics.
+"""AMD's rules.  Owns: ``amdgpu_rules``, the table of native float atomics.
 
 The table is LLVM 22's: the instructions that ``atomicrmw`` becomes at agent scope with the three memory tags, which say
 that arrays lie in the device's own coarse-grained memory.  What it lacks, LLVM or our own loop compares and swaps.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from quadpy.codegen.targets.rules import TargetRules
+from quadpy.codegen.targets.rules import GpuRules, TargetRules, Writer
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 from quadpy.target import AmdArch, TargetSpec, amd_arch
 
-__all__ = ["amdgpu_rules", "kernel_attributes"]
+__all__ = ["amdgpu_rules"]
 
 _FLOAT_EXTREMES: Final = {
     "gcn5": (), "cdna2": ("f64",), "cdna3": ("f64",), "cdna4": ("f64",),
@@ -37,18 +37,37 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         atomic_tags=("amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"),
         has_mxcsr=False,
         has_atomic=functools.partial(_has_atomic, amd_arch(spec.arch)),
+        gpu=GpuRules(
+            convention="protected amdgpu_kernel",
+            attributes=functools.partial(_kernel_attributes, spec),
+            lane="llvm.amdgcn.workitem.id.x",
+            block="llvm.amdgcn.workgroup.id.x",
+            grid_threads=_grid_threads,
+            barrier=_barrier,
+        ),
     )
 
 
-def kernel_attributes(spec: TargetSpec, block_dim: int) -> str:
-    """The attributes of a kernel that is always launched in blocks of ``block_dim`` threads.
-
-    Without the first LLVM assumes 1024 threads and halves the registers.
-    """
+def _kernel_attributes(spec: TargetSpec, block_dim: int) -> str:
+    """Without the first LLVM assumes 1024 threads and halves the registers."""
     attributes = {"amdgpu-flat-work-group-size": f"{block_dim},{block_dim}", "uniform-work-group-size": "true"}
     if amd_arch(spec.arch).series == "gfx12.5":
         attributes["amdgpu-cluster-dims"] = "0,0,0"  # else each block id costs a look at the cluster's
     return " ".join(f'"{name}"="{value}"' for name, value in attributes.items())
+
+
+def _grid_threads(out: Writer, _block_dim: int) -> str:
+    """From the dispatch packet: hidden arguments would cost 256 bytes."""
+    packet = out.intrinsic("llvm.amdgcn.dispatch.ptr", "ptr addrspace(4)")
+    where = out.op(f"getelementptr i8, ptr addrspace(4) {packet}, i64 12")
+    return out.op(f"zext i32 {out.op(f'load i32, ptr addrspace(4) {where}, align 4')} to i64")
+
+
+def _barrier(out: Writer) -> None:
+    """The barrier alone would order no memory."""
+    out.do('fence syncscope("workgroup") release')
+    out.intrinsic("llvm.amdgcn.s.barrier", "void")
+    out.do('fence syncscope("workgroup") acquire')
 
 
 def _has_atomic(arch: AmdArch, op: AtomicOp, t: Scalar) -> bool:

@@ -1,14 +1,47 @@
-"""What differs between targets, as values.  Owns: TargetRules.  Imports: ``ir`` and leaves only."""
+"""What differs between targets, as values.  Owns: TargetRules, GpuRules.  Imports: ``ir`` and leaves only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 
-__all__ = ["TargetRules"]
+__all__ = ["GpuRules", "TargetRules", "Writer"]
+
+
+class Writer(Protocol):
+    """What a rule writes instructions with: the function that is being lowered."""
+
+    def op(self, instruction: str) -> str:
+        """Write an instruction with a result; the result's name."""
+
+    def do(self, instruction: str) -> None:
+        """Write an instruction without a result."""
+
+    def intrinsic(self, name: str, result: str, *args: tuple[str, str], flags: str = "") -> str:
+        """Call an intrinsic; its result's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRules:
+    """How a GPU spells what a CPU lacks.
+
+    convention    what stands between ``define`` and the result type of a kernel
+    attributes    of a kernel that is always launched in blocks of so many threads
+    lane, block   the intrinsics that number a thread in its block, and a block in its grid (i32)
+    grid_threads  threads of the launch, as i64, for blocks of so many
+    barrier       all threads of the block meet, and see what each of them wrote before
+    """
+
+    convention: str
+    attributes: Callable[[int], str]
+    lane: str
+    block: str
+    grid_threads: Callable[[Writer, int], str]
+    barrier: Callable[[Writer], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +55,7 @@ class TargetRules:
     scope           scope and order of an atomic instruction
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
     has_mxcsr       whether x86's register of floating-point modes is there
+    gpu             what only a GPU has; None for a CPU
     has_atomic      whether a read-modify-write of a type may be left to LLVM; a compare-and-swap loop where not
     """
 
@@ -34,3 +68,4 @@ class TargetRules:
     atomic_tags: tuple[str, ...]
     has_mxcsr: bool
     has_atomic: Callable[[AtomicOp, Scalar], bool]
+    gpu: GpuRules | None = None

@@ -1,0 +1,56 @@
+"""NVIDIA's rules.  Owns: ``nvptx_rules``.
+
+LLVM writes PTX, and NVIDIA's driver compiles it for the device.  Arrays lie in global memory (1), what a block shares in
+shared memory (3), as on AMD GPUs; a thread's own variables need no address space.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from quadpy.codegen.targets.rules import GpuRules, TargetRules, Writer
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import AtomicOp
+
+__all__ = ["nvptx_rules"]
+
+
+@functools.cache
+def nvptx_rules() -> TargetRules:
+    """The rules of every NVIDIA processor from sm_70 on."""
+    return TargetRules(
+        family="nvptx",
+        pointer="ptr addrspace(1)",
+        private="ptr",
+        alloca="",
+        narrow_offsets=True,
+        scope='syncscope("device") monotonic',
+        atomic_tags=(),
+        has_mxcsr=False,
+        has_atomic=_has_atomic,
+        gpu=GpuRules(
+            convention="ptx_kernel",
+            attributes=lambda block_dim: f'"nvvm.reqntid"="{block_dim}"',
+            lane="llvm.nvvm.read.ptx.sreg.tid.x",
+            block="llvm.nvvm.read.ptx.sreg.ctaid.x",
+            grid_threads=_grid_threads,
+            barrier=_barrier,
+        ),
+    )
+
+
+def _grid_threads(out: Writer, block_dim: int) -> str:
+    blocks = out.intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", "i32")
+    return out.op(f"mul nuw i64 {out.op(f'zext i32 {blocks} to i64')}, {block_dim}")
+
+
+def _barrier(out: Writer) -> None:
+    """PTX's barrier orders the memory of the block as well."""
+    out.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", "void", ("i32", "0"))
+
+
+def _has_atomic(op: AtomicOp, t: Scalar) -> bool:
+    """Integers of 32 and 64 bits, and sums of floats; LLVM would lower the rest, or most of it, to loops as ours."""
+    if t.is_float:
+        return op in (AtomicOp.ADD, AtomicOp.SUB) and t.bits > 16
+    return op is not AtomicOp.MUL and t.bits >= 32
