@@ -25,6 +25,7 @@ NAME: Final = "compile"
 HELP: Final = "write code objects and a manifest"
 
 MANIFEST: Final = "manifest.json"
+_ENDINGS: Final = {"cpu": "o", "amdgpu": "hsaco", "nvptx": "ptx"}
 _SCHEMA: Final = 1
 _RESOURCES: Final = (
     "wave_size", "block_dim", "vgprs", "agprs", "sgprs", "vgpr_spills", "sgpr_spills", "scratch_bytes", "lds_bytes",
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
 
 
 def _file_name(kernel: str, target: TargetSpec) -> str:
-    return f"{kernel}-{str(target).replace(':', '-')}.{'o' if target.family == 'cpu' else 'hsaco'}"
+    return f"{kernel}-{str(target).replace(':', '-')}.{_ENDINGS[target.family]}"
 
 
 def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _argument(slot: AbiSlot) -> dict[str, Any]:
 
 
 def _resources(code: CodeObject, target: TargetSpec) -> dict[str, dict[str, object]]:
-    """By task; empty for the CPU, whose registers limit nothing."""
+    """By task; empty for the CPU, whose registers limit nothing, and for NVIDIA, whose driver allots them."""
     if target.family != "amdgpu":
         return {}
     reports = {report.task: report.to_dict() for report in report_tasks(code.image, "", target)}

@@ -17,12 +17,13 @@ from quadpy.codegen.compile import compile_kernel
 from quadpy.dtypes import BY_NAME, SCALARS, u1
 from quadpy.ir.nodes import AtomicOp, BinOp, CmpOp, UnOp, Var
 from quadpy.ir.verify import INTRINSICS, binary_takes, unary_takes
-from quadpy.target import AMD_ARCHS, parse_target
+from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 
 TARGETS = [
     "cpu",
     "cpu:x86-64",
     *(str(parse_target(f"{a.name}:w{w}")) for a in AMD_ARCHS.values() for w in a.wave_sizes),
+    *NVIDIA_ARCHS,
 ]
 
 
