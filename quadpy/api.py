@@ -44,7 +44,8 @@ def init(
     Kernels are specialised anew, and random numbers start again; arrays and fields stay what they are.
 
     Args:
-        arch: one name or several, of which the first that is there is taken; ``QUADPY_ARCH`` beats it.
+        arch: one name or several, of which the first that is there is taken; ``QUADPY_ARCH`` beats it.  A number
+            chooses among several GPUs: ``"cuda:1"``, ``"amdgpu:1"``; without one it is the first.
         default_fp: what a Python ``float`` is inside kernels, ``qp.f32`` or ``qp.f64``.
         default_ip: what a Python ``int`` is inside kernels, ``qp.i32`` or ``qp.i64``.
         fast_math: permits contraction, reassociation and approximations: results then hold to a tolerance only.
@@ -62,7 +63,7 @@ def init(
     _check(default_ip, (i32, i64), "default_ip")
     if cpu_max_num_threads is not None and cpu_max_num_threads < 1:
         raise ArgumentError(f"cpu_max_num_threads is 1 or more, not {cpu_max_num_threads}")
-    chosen = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
+    chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     threads = cpu_max_num_threads or env.num_threads
     checked = bool(env.debug) if debug is None else debug
     if checked:
@@ -71,6 +72,7 @@ def init(
         )
     config = Config(
         arch=chosen,
+        ordinal=ordinal,
         default_fp=default_fp or _FP[env.default_fp or 32],
         default_ip=default_ip or _IP[env.default_ip or 32],
         fast_math=bool(env.fast_math) if fast_math is None else fast_math,
@@ -87,26 +89,37 @@ def _check(given: Scalar | None, known: tuple[Scalar, Scalar], name: str) -> Non
         raise ArgumentError(f"{name} is qp.{known[0]} or qp.{known[1]}, not {given!r}")
 
 
-def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> str:
-    """The first of the backends asked for that is there."""
+def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, int]:
+    """The first of the backends asked for that is there, and the number of its device."""
     names = gpu if arch == "gpu" else (arch,) if isinstance(arch, str) else tuple(arch)
     reasons: list[str] = []
     for name in names:
-        if name in ("cpu", "x64", "x86_64", "arm64"):
-            return "cpu"
-        if name not in (amdgpu, cuda):
-            raise NoDeviceError(f"there is no backend {name!r}", hint="there are qp.cpu, qp.amdgpu, qp.cuda and qp.gpu")
+        backend, ordinal = _parse(name)
+        if backend == cpu:
+            return cpu, 0
         try:
-            open_device(name)
+            open_device(backend, ordinal)
         except NoDeviceError as error:
             reasons.append(f"{name}: {error.message}")
         else:
-            return name
+            return backend, ordinal
     message = "; ".join(reasons)
     if not enable_fallback:
         raise NoDeviceError(message, hint="quadpy doctor says what was looked for; arch=qp.cpu works everywhere")
     warnings.warn(f"no GPU, the CPU is taken ({message})", RuntimeWarning, stacklevel=3)
-    return "cpu"
+    return cpu, 0
+
+
+def _parse(name: str) -> tuple[str, int]:
+    """The backend and the device's number in ``name``, such as ``cuda:1``."""
+    backend, colon, number = name.partition(":")
+    if backend in ("cpu", "x64", "x86_64", "arm64") and not colon:
+        return cpu, 0
+    if backend not in (amdgpu, cuda):
+        raise NoDeviceError(f"there is no backend {name!r}", hint="there are qp.cpu, qp.amdgpu, qp.cuda and qp.gpu")
+    if colon and not (number.isascii() and number.isdecimal()):
+        raise NoDeviceError(f"{name!r} names no device", hint=f"write {backend!r}, or '{backend}:1' for its second one")
+    return backend, int(number or 0)
 
 
 def reset() -> None:

@@ -127,7 +127,17 @@ class OutOfDeviceMemory(DeviceError, MemoryError):
 
 
 class DriverError(DeviceError):
-    """A driver call failed; the message names the call, the error and the likely cause."""
+    """A driver call failed; the message names the call, the error and the likely cause.
+
+    For programs, ``call`` is the vendor's call, ``name`` and ``code`` are what it answered: empty and 0 where quadpy
+    refused before the driver was asked.
+    """
+
+    def __init__(
+        self, message: str, span: Span | None = None, *, hint: str = "", call: str = "", name: str = "", code: int = 0
+    ) -> None:
+        super().__init__(message, span, hint=hint)
+        self.call, self.name, self.code = call, name, code
 
 
 class StreamError(QuadpyError):

@@ -13,9 +13,13 @@ __all__ = ["Config", "current_config", "next_launch", "set_config"]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The options of ``qp.init``; what they are before it is called is what they are by default."""
+    """The options of ``qp.init``; what they are before it is called is what they are by default.
+
+    ``ordinal`` is the number of the device among those of ``arch``.
+    """
 
     arch: str = "cpu"
+    ordinal: int = 0
     default_fp: Scalar = f32
     default_ip: Scalar = i32
     fast_math: bool = False

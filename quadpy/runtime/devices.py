@@ -16,6 +16,7 @@ from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import MemoryStats
 from quadpy.runtime.driver import Driver
 from quadpy.runtime.drivers.cpu import CpuDriver
+from quadpy.runtime.drivers.cuda_api import open_cuda_driver
 from quadpy.runtime.drivers.hip_api import open_hip_driver
 from quadpy.runtime.event import Event
 from quadpy.runtime.stream import Stream
@@ -30,7 +31,9 @@ def _open_cpu(ordinal: int) -> Driver:
     return CpuDriver()
 
 
-_DRIVERS: Final[dict[str, Callable[[int], Driver]]] = {"cpu": _open_cpu, "amdgpu": open_hip_driver}
+_DRIVERS: Final[dict[str, Callable[[int], Driver]]] = {
+    "cpu": _open_cpu, "amdgpu": open_hip_driver, "cuda": open_cuda_driver,
+}  # fmt: skip
 
 _open: Final[dict[tuple[str, int], Device]] = {}
 _lock: Final = threading.Lock()
@@ -54,7 +57,8 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
 
 def current_device() -> Device:
     """The device that ``qp.init`` chose; it is opened at the first call."""
-    return open_device(current_config().arch)
+    config = current_config()
+    return open_device(config.arch, config.ordinal)
 
 
 def create_stream(priority: int = 0) -> Stream:

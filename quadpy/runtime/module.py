@@ -71,11 +71,25 @@ class Modules:
 
 def _require_target(target: str, driver: Driver) -> None:
     """Refuse code for another processor in words; the driver would only give a number."""
-    if (built := _processor(target)) != (there := _processor(driver.info.arch)):
+    built, there = _processor(target), _processor(driver.info.arch)
+    if built != there and not _compiles_for(built, there):
         raise DriverError(
             f"the code object is for {built}, and {driver.info.name} is a {there}",
             hint=f"compile the kernel for {there}",
         )
+
+
+@cache
+def _compiles_for(built: str, there: str) -> bool:
+    """Whether a driver makes code for ``there`` of what was built for ``built``: PTX serves each later device.
+
+    Not so for names with a letter, such as sm_90a: what they add is in one device alone.
+    """
+    versions = [name.removeprefix("sm_") for name in (built, there)]
+    if not all(version.isdecimal() for version in versions):
+        return False
+    oldest, newest = map(int, versions)
+    return oldest <= newest
 
 
 @cache

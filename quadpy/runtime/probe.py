@@ -20,6 +20,7 @@ class Probe:
 
     backend   ``amdgpu`` or ``cuda``
     binding   the Python package and its version; empty where it is not installed
+    runtime   the vendor's library and its version; empty where it does not say
     devices   one line for each device
     reason    why there are no devices, and what to do; empty where there are some
     """
@@ -28,6 +29,7 @@ class Probe:
     binding: str = ""
     devices: tuple[str, ...] = ()
     reason: str = ""
+    runtime: str = ""
 
     @property
     def available(self) -> bool:
@@ -42,6 +44,7 @@ def probe_hip() -> Probe:
         return Probe("amdgpu", reason=_missing("hip-python", "hip-python", error))
     binding = f"hip-python {version('hip-python')}"
     try:
+        runtime = f"HIP {_answer(hip.hipRuntimeGetVersion())}"
         count = _answer(hip.hipGetDeviceCount())
         devices = [_answer(hip.hipGetDeviceProperties(device)) for device in range(count)]
     except RuntimeError as error:  # also what hip-python raises where there is no library
@@ -49,7 +52,7 @@ def probe_hip() -> Probe:
             "amdgpu", binding, reason=f"{library_trouble(error)}; is ROCm installed, and ROCM_PATH set where it is?"
         )
     lines = tuple(f"{device.name} ({device.gcnArchName})" for device in devices)
-    return Probe("amdgpu", binding, lines, "" if lines else "HIP works and finds no device")
+    return Probe("amdgpu", binding, lines, "" if lines else "HIP works and finds no device", runtime)
 
 
 def probe_cuda() -> Probe:
@@ -60,12 +63,14 @@ def probe_cuda() -> Probe:
         return Probe("cuda", reason=_missing("cuda-bindings", "quadpy[cuda]", error))
     binding = f"cuda-bindings {version('cuda-bindings')}"
     try:
+        known = _answer(driver.cuDriverGetVersion())
         _answer(driver.cuInit(0))
         handles = [_answer(driver.cuDeviceGet(device)) for device in range(_answer(driver.cuDeviceGetCount()))]
         lines = tuple(_answer(driver.cuDeviceGetName(128, handle)).rstrip(b"\0").decode() for handle in handles)
     except RuntimeError as error:  # also what cuda-bindings raises where there is no library
         return Probe("cuda", binding, reason=f"{error}; is NVIDIA's driver installed?")
-    return Probe("cuda", binding, lines, "" if lines else "CUDA works and finds no device")
+    runtime = f"CUDA {known // 1000}.{known % 1000 // 10} driver"
+    return Probe("cuda", binding, lines, "" if lines else "CUDA works and finds no device", runtime)
 
 
 def library_trouble(error: RuntimeError) -> str:

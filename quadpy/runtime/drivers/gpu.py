@@ -9,7 +9,7 @@ import ctypes
 import threading
 from typing import Any, Final
 
-from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
+from quadpy.errors import DeviceError, DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.driver import (
     Address,
     EventHandle,
@@ -47,14 +47,18 @@ class GpuDriver:
         self._fault: DriverError | None = None
         (count,) = self._answer(api.device_count)
         if not 0 <= ordinal < count:
-            raise NoDeviceError(f"there is no {api.name} device {ordinal}", hint=f"devices here: {count}, from 0 on")
+            devices = "1 device, 0" if count == 1 else f"{count} devices, 0 to {count - 1}"
+            raise NoDeviceError(f"there is no {api.name} device {ordinal}: this process sees {devices}")
         # Another library may select a device between two calls of ours; where there is one device, it cannot.
         self._alone = count == 1
         self.info, self.features = api.describe(ordinal)
-        least, greatest = self._call(api.priority_range)
+        try:  # the first calls that the device itself must answer
+            least, greatest = self._call(api.priority_range)
+            if "pool" in self.features:
+                self._call(api.keep_pool, ordinal)
+        except DeviceError as error:
+            raise NoDeviceError(f"{self.info.name} cannot be used: {error.message}", hint=error.hint) from error
         self._priorities = range(min(least, greatest), max(least, greatest) + 1)
-        if "pool" in self.features:
-            self._call(api.keep_pool, ordinal)
 
     # calls
 
@@ -85,20 +89,40 @@ class GpuDriver:
         return bool(status == self._api.ok)
 
     def _ask(self, call: Call, *arguments: object) -> tuple[Any, tuple[Any, ...]]:
-        if self._fault is not None:
-            raise DriverError(f"device {self.ordinal} of {self.name} is lost since an earlier fault") from self._fault
+        self._check_fault()
+        status, values = self._reply(call, *arguments)
+        if status != self._api.ok and status in self._api.deselected:
+            self._reply(self._api.select, self.ordinal)
+            status, values = self._reply(call, *arguments)
+        return status, values
+
+    def _check_fault(self) -> None:
+        """DriverError where the device is lost, with the first fault as its cause."""
+        if (fault := self._fault) is not None:
+            raise DriverError(
+                f"device {self.ordinal} of {self.name} is lost since an earlier fault: {fault.message}",
+                hint="a GPU does not recover within a process: end this one, mend the kernel, start again",
+                call=fault.call, name=fault.name, code=fault.code,
+            ) from fault  # fmt: skip
+
+    def _reply(self, call: Call, *arguments: object) -> tuple[Any, tuple[Any, ...]]:
         try:
             status, *values = call(*arguments)
         except (RuntimeError, ValueError) as error:  # no such symbol, or a status that the binding has no name for
-            raise DriverError(f"{_name(call)} failed: {error}", hint="is the driver as new as the binding?") from error
+            raise DriverError(
+                f"{_name(call)} failed: {error}", hint="is the driver as new as the binding?", call=_name(call)
+            ) from error
         return status, tuple(values)
 
-    def _error(self, call: Call, status: Any) -> DriverError | OutOfDeviceMemory:
-        text = f"{_name(call)} failed: {status.name} ({int(status)})"
+    def _error(self, call: Call, status: Any, said: str = "") -> DriverError | OutOfDeviceMemory:
+        """What to raise for ``status``; ``said`` is the vendor's own explanation.  A fault loses the device."""
+        text = f"{_name(call)} failed: {status.name} ({int(status)})" + (f": {said}" if said else "")
         if status == self._api.out_of_memory:
             return OutOfDeviceMemory(text)
-        error = DriverError(text, hint=self._api.causes.get(status.name, ""))
-        if status in self._api.fatal and call is not self._api.launch:  # a launch that is refused harms nothing
+        hint = self._api.causes.get(status.name, "")
+        error = DriverError(text, hint=hint, call=_name(call), name=status.name, code=int(status))
+        refused = call is self._api.launch and status in self._api.refusals
+        if status in self._api.fatal and not refused:
             self._fault = error
         return error
 
@@ -195,7 +219,12 @@ class GpuDriver:
     # code
 
     def module_load(self, image: bytes) -> ModuleHandle:
-        return ModuleHandle(int(self._call(self._api.module_load, image)))
+        self._select()
+        load = self._api.module_load
+        status, (*handle, said) = self._ask(load, image)
+        if status != self._api.ok:
+            raise self._error(load, status, said)
+        return ModuleHandle(int(handle[0]))
 
     def module_function(self, module: ModuleHandle, name: str) -> FunctionHandle:
         return FunctionHandle(int(self._call(self._api.module_function, module, name.encode())))
@@ -205,12 +234,13 @@ class GpuDriver:
 
     def launch_arguments(self, address: int, nbytes: int) -> object:
         if not nbytes:
-            return None
+            return 0
         block, size, end = self._api.launch_markers
         extent = ctypes.c_size_t(nbytes)
         words = (ctypes.c_void_p * 5)(block, address, size, ctypes.addressof(extent), end)
-        words.extent = extent  # type: ignore[attr-defined]  # the words hold its address only
-        return words
+        found = _Words(ctypes.addressof(words))
+        found.memory = (words, extent)
+        return found
 
     def launch(
         self,
@@ -222,6 +252,12 @@ class GpuDriver:
         arguments: object,
     ) -> None:
         self._call(self._api.launch, function, *grid, *block, shared_bytes, stream, None, arguments)
+
+
+class _Words(int):
+    """The address of a launch's ``extra`` words, which live as long as it does."""
+
+    memory: tuple[object, ...]
 
 
 def _name(call: Call) -> str:

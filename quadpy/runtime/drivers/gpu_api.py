@@ -1,4 +1,4 @@
-"""The shape of a vendor's name table.  Owns: GpuApi.  Imports: the standard library and the driver protocol.
+"""The shape of a vendor's name table.  Owns: GpuApi, bound.  Imports: the standard library and the driver protocol.
 
 Both vendors' bindings answer ``(status, *values)``, and their calls pair off; the table holds one of each pair, in the
 order of arguments that HIP and CUDA share.  Calls that differ are small functions in the vendor's module.
@@ -6,34 +6,54 @@ order of arguments that HIP and CUDA share.  Calls that differ are small functio
 
 from __future__ import annotations
 
+import ctypes
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from quadpy.runtime.driver import AllocatorName, DeviceInfo, Feature
 
-__all__ = ["Call", "GpuApi"]
+__all__ = ["Call", "GpuApi", "bound"]
 
 Call: TypeAlias = Callable[..., tuple[Any, ...]]
+
+
+def bound(function: Callable[..., tuple[Any, ...]], binding: object, name: str) -> Call:
+    """``function`` over ``binding``; in messages it goes by ``name``, the vendor's call that can fail in it."""
+    call = functools.partial(function, binding)
+    call.__dict__["__name__"] = name
+    return call
 
 
 @dataclass(frozen=True, slots=True)
 class GpuApi:
     """One vendor's calls, by what they do.  Handles are ints both ways; ``None`` is a handle of 0.
 
-    ok, not_ready, out_of_memory, no_device    the statuses that mean these
+    status       the vendor's number -> the status that the binding answers with
+    ok, not_ready, out_of_memory    the statuses that mean these
     fatal        statuses after which the process can use the device no more
+    refusals     those of them by which a launch may also refuse its arguments, and harm nothing
+    deselected   statuses that say that the thread's device is not the one selected last: another library changed it
     causes       status name -> likely cause and what to do
+    library      opens the vendor's library, the same that the binding uses, whose ``launch_symbol`` is ``launch``
     describe     device ordinal -> its description and its features
+    module_load  image -> the module, and what the vendor's compiler said of the image: also where it is refused
     """
 
     name: str
     default_allocator: AllocatorName
+    status: Callable[[int], Any]
     ok: object
     not_ready: object
     out_of_memory: object
     fatal: frozenset[object]
+    refusals: frozenset[object]
+    deselected: frozenset[object]
     causes: Mapping[str, str]
+
+    library: Callable[[], ctypes.CDLL]
+    launch_symbol: str
 
     device_count: Call
     describe: Callable[[int], tuple[DeviceInfo, frozenset[Feature]]]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import warnings
 from typing import Any, Final
 
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
-from quadpy.runtime.drivers.gpu_api import GpuApi
+from quadpy.runtime.drivers.gpu_api import GpuApi, bound
 from quadpy.runtime.probe import library_trouble
 
 __all__ = ["hip_api", "open_hip_driver"]
@@ -89,19 +90,24 @@ def _table(hip: Any) -> GpuApi:
     return GpuApi(
         name="amdgpu",
         default_allocator="cache",  # HIP's pool has had defects that corrupt live memory
+        status=error,
         ok=error.hipSuccess,
         not_ready=error.hipErrorNotReady,
         out_of_memory=error.hipErrorOutOfMemory,
         fatal=frozenset({error.hipErrorIllegalAddress, error.hipErrorLaunchTimeOut, error.hipErrorLaunchFailure,
                          error.hipErrorAssert}),
+        refusals=frozenset({error.hipErrorLaunchFailure}),
+        deselected=frozenset(),  # a thread's device changes, and cannot be lost
         causes=_CAUSES,
+        library=_library,
+        launch_symbol="hipModuleLaunchKernel",
         device_count=hip.hipGetDeviceCount,
         describe=functools.partial(_describe, hip),
         select=hip.hipSetDevice,
         synchronize=hip.hipDeviceSynchronize,
         memory_info=hip.hipMemGetInfo,
-        keep_pool=functools.partial(_keep_pool, hip),
-        trim_pool=functools.partial(_trim_pool, hip),
+        keep_pool=bound(_keep_pool, hip, "hipMemPoolSetAttribute"),
+        trim_pool=bound(_trim_pool, hip, "hipMemPoolTrimTo"),
         priority_range=hip.hipDeviceGetStreamPriorityRange,
         stream_create=hip.hipStreamCreateWithPriority,
         stream_destroy=hip.hipStreamDestroy,
@@ -125,12 +131,19 @@ def _table(hip: Any) -> GpuApi:
         copy_out=hip.hipMemcpyDtoHAsync,
         copy_within=hip.hipMemcpyDtoDAsync,
         fill=hip.hipMemsetD8Async,
-        module_load=hip.hipModuleLoadData,
+        module_load=bound(_load, hip, "hipModuleLoadData"),
         module_function=hip.hipModuleGetFunction,
         module_unload=hip.hipModuleUnload,
         launch=hip.hipModuleLaunchKernel,
         launch_markers=(1, 2, 3),
     )  # fmt: skip
+
+
+def _library() -> ctypes.CDLL:
+    """The library that hip-python opens, found where it looks."""
+    from rocm.bindings.util.paths import get_library_path
+
+    return ctypes.CDLL(os.fsdecode(get_library_path("amdhip64")))
 
 
 def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
@@ -160,3 +173,8 @@ def _trim_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:
     """Return what the pool keeps and nobody uses to the system."""
     status, pool = hip.hipDeviceGetDefaultMemPool(ordinal)
     return tuple(hip.hipMemPoolTrimTo(pool, 0)) if status == hip.hipError_t.hipSuccess else (status,)
+
+
+def _load(hip: Any, image: bytes) -> tuple[Any, ...]:
+    """A code object is machine code already: no compiler has anything to say."""
+    return *hip.hipModuleLoadData(image), ""

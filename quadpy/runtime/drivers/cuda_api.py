@@ -1,0 +1,196 @@
+"""The name table of CUDA.  Owns: cuda_api, open_cuda_driver; the version gate.
+
+cuda-bindings is imported here, when a CUDA device is first asked for, and nowhere else but in the probe.  It opens
+``libcuda.so.1``, which comes with NVIDIA's driver, at its first call: a library that is missing is a RuntimeError then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, Final
+
+from quadpy.errors import NoDeviceError
+from quadpy.runtime.driver import DeviceInfo, Feature
+from quadpy.runtime.drivers.cuda_causes import CAUSES, FATAL, unusable
+from quadpy.runtime.drivers.cuda_contexts import Contexts
+from quadpy.runtime.drivers.gpu import GpuDriver
+from quadpy.runtime.drivers.gpu_api import GpuApi, bound
+from quadpy.target import NVIDIA_ARCHS
+
+__all__ = ["cuda_api", "open_cuda_driver"]
+
+_OLDEST: Final = 12_000
+"""CUDA 12.0, the first whose driver loads modules lazily and knows the PTX of every target from sm_70 to sm_90."""
+
+_LIBRARY: Final = "libcuda.so.1"
+_LOG_BYTES: Final = 8192
+_NAME_BYTES: Final = 256
+
+
+def open_cuda_driver(ordinal: int = 0) -> GpuDriver:
+    """The driver of CUDA device ``ordinal``.
+
+    Raises:
+        NoDeviceError: cuda-bindings, NVIDIA's driver or the device is missing, or too old; the message says which.
+    """
+    return GpuDriver(cuda_api(), ordinal)
+
+
+@functools.cache
+def cuda_api() -> GpuApi:
+    """CUDA's calls; NoDeviceError where they cannot be made.  Only success is remembered."""
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise NoDeviceError(f"no NVIDIA GPU: {error}", hint="pip install 'quadpy[cuda]'") from error
+    _require_device(driver)
+    return _table(driver)
+
+
+def _require_device(cuda: Any) -> None:
+    """Refuse a library that is missing or too old, and a machine without a device."""
+    success = cuda.CUresult.CUDA_SUCCESS
+    try:
+        status, version = cuda.cuDriverGetVersion()
+        if status == success and version < _OLDEST:
+            raise NoDeviceError(
+                f"NVIDIA's driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, "
+                "and quadpy needs 12.0 or newer", hint="install driver 525 or newer",
+            )  # fmt: skip
+        (status,) = cuda.cuInit(0)
+        found, count = cuda.cuDeviceGetCount() if status == success else (status, 0)
+    except RuntimeError as error:
+        hint = f"install NVIDIA's driver, which brings {_LIBRARY}; `quadpy doctor` says what it finds"
+        raise NoDeviceError(f"the CUDA library cannot be used: {error}", hint=hint) from error
+    if found != success or not count:
+        name = found.name if found != success else "CUDA_ERROR_NO_DEVICE"
+        raise NoDeviceError(f"CUDA finds no device: {name}", hint=unusable(name))
+
+
+def _table(cuda: Any) -> GpuApi:
+    result = cuda.CUresult
+    contexts = Contexts(cuda)
+    return GpuApi(
+        name="cuda",
+        default_allocator="pool",
+        status=result,
+        ok=result.CUDA_SUCCESS,
+        not_ready=result.CUDA_ERROR_NOT_READY,
+        out_of_memory=result.CUDA_ERROR_OUT_OF_MEMORY,
+        fatal=frozenset(getattr(result, name) for name in FATAL if hasattr(result, name)),
+        refusals=frozenset(),
+        deselected=frozenset({result.CUDA_ERROR_INVALID_CONTEXT, result.CUDA_ERROR_CONTEXT_IS_DESTROYED}),
+        causes=CAUSES,
+        library=functools.partial(ctypes.CDLL, _LIBRARY),
+        launch_symbol="cuLaunchKernel",
+        device_count=cuda.cuDeviceGetCount,
+        describe=functools.partial(_describe, cuda),
+        select=contexts.select,
+        synchronize=cuda.cuCtxSynchronize,
+        memory_info=cuda.cuMemGetInfo,
+        keep_pool=bound(_keep_pool, cuda, "cuMemPoolSetAttribute"),
+        trim_pool=bound(_trim_pool, cuda, "cuMemPoolTrimTo"),
+        priority_range=cuda.cuCtxGetStreamPriorityRange,
+        stream_create=cuda.cuStreamCreateWithPriority,
+        stream_destroy=cuda.cuStreamDestroy,
+        stream_synchronize=cuda.cuStreamSynchronize,
+        stream_query=cuda.cuStreamQuery,
+        stream_wait=cuda.cuStreamWaitEvent,
+        stream_device=contexts.stream_device,
+        event_create=cuda.cuEventCreate,
+        event_destroy=cuda.cuEventDestroy,
+        event_record=cuda.cuEventRecord,
+        event_synchronize=cuda.cuEventSynchronize,
+        event_query=cuda.cuEventQuery,
+        event_elapsed=cuda.cuEventElapsedTime,
+        alloc=cuda.cuMemAlloc,
+        free=cuda.cuMemFree,
+        alloc_async=cuda.cuMemAllocAsync,
+        free_async=cuda.cuMemFreeAsync,
+        alloc_pinned=cuda.cuMemHostAlloc,
+        free_pinned=cuda.cuMemFreeHost,
+        copy_in=cuda.cuMemcpyHtoDAsync,
+        copy_out=cuda.cuMemcpyDtoHAsync,
+        copy_within=cuda.cuMemcpyDtoDAsync,
+        fill=cuda.cuMemsetD8Async,
+        module_load=bound(_load, cuda, "cuModuleLoadDataEx"),
+        module_function=bound(_function, cuda, "cuModuleGetFunction"),
+        module_unload=cuda.cuModuleUnload,
+        launch=cuda.cuLaunchKernel,
+        launch_markers=(1, 2, 0),
+    )
+
+
+def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
+    """The device and its features; NoDeviceError for one that is older than every target of quadpy."""
+    of = cuda.CUdevice_attribute
+
+    def value(call: Any, *arguments: object) -> Any:
+        status, found = call(*arguments)
+        if status != cuda.CUresult.CUDA_SUCCESS:
+            raise NoDeviceError(f"CUDA cannot describe its device {ordinal}: {status.name}")
+        return found
+
+    device = value(cuda.cuDeviceGet, ordinal)
+    name = value(cuda.cuDeviceGetName, _NAME_BYTES, device).partition(b"\0")[0].decode()
+    major = value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device)
+    minor = value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device)
+    features: set[Feature] = {"handles", "timing", "modules", "stream-device"}
+    if value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device):
+        features.add("pool")
+    total = value(cuda.cuDeviceTotalMem, device)
+    return DeviceInfo(name, _target(name, 10 * major + minor), total), frozenset(features)
+
+
+def _target(name: str, capability: int) -> str:
+    """The target whose code ``name`` runs: its own, or for one that quadpy does not know the newest before it.
+
+    The driver compiles PTX for each later device; that of targets with a letter (``sm_90a``) runs on one alone.
+    """
+    known = [int(arch[3:]) for arch in NVIDIA_ARCHS if arch[3:].isdecimal()]
+    if capability < min(known):
+        raise NoDeviceError(f"{name} is a sm_{capability}: quadpy needs sm_{min(known)} or newer")
+    return f"sm_{max(arch for arch in known if arch <= capability)}"
+
+
+def _keep_pool(cuda: Any, ordinal: int) -> tuple[Any, ...]:
+    """Let the device's pool keep what is freed: by default each synchronize returns it to the system."""
+    status, pool = cuda.cuDeviceGetDefaultMemPool(ordinal)
+    if status != cuda.CUresult.CUDA_SUCCESS:
+        return (status,)
+    attribute = cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+    return tuple(cuda.cuMemPoolSetAttribute(pool, attribute, cuda.cuuint64_t(2**64 - 1)))
+
+
+def _trim_pool(cuda: Any, ordinal: int) -> tuple[Any, ...]:
+    """Return what the pool keeps and nobody uses to the system."""
+    status, pool = cuda.cuDeviceGetDefaultMemPool(ordinal)
+    return tuple(cuda.cuMemPoolTrimTo(pool, 0)) if status == cuda.CUresult.CUDA_SUCCESS else (status,)
+
+
+def _load(cuda: Any, image: bytes) -> tuple[Any, ...]:
+    """Load PTX, which ends with a zero byte for the driver, or machine code, which does not mind one."""
+    log = bytearray(_LOG_BYTES)
+    options = [cuda.CUjit_option.CU_JIT_ERROR_LOG_BUFFER, cuda.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+    status, module = cuda.cuModuleLoadDataEx(image + b"\0", len(options), options, [log, len(log)])
+    said = bytes(log).partition(b"\0")[0].decode(errors="replace")
+    return status, module, "; ".join(" ".join(line.split()) for line in said.splitlines() if line.strip())
+
+
+def _function(cuda: Any, module: int, name: bytes) -> tuple[Any, ...]:
+    """A function that may be launched with all the shared memory that a block can have, not only 48 KiB."""
+    status, function = cuda.cuModuleGetFunction(module, name)
+    if status == cuda.CUresult.CUDA_SUCCESS:
+        _permit_shared(cuda, function)  # where it fails, a launch that needs it is refused and says so
+    return status, function
+
+
+def _permit_shared(cuda: Any, function: Any) -> None:
+    success, of = cuda.CUresult.CUDA_SUCCESS, cuda.CUfunction_attribute
+    most = cuda.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    status, device = cuda.cuCtxGetDevice()
+    status, limit = cuda.cuDeviceGetAttribute(most, device) if status == success else (status, 0)
+    taken, static = cuda.cuFuncGetAttribute(of.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function)
+    if status == taken == success:
+        cuda.cuFuncSetAttribute(function, of.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, limit - static)

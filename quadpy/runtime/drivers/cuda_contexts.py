@@ -1,0 +1,63 @@
+"""CUDA's contexts, which HIP does not have.  Owns: Contexts.  Imports: the tables' shape.
+
+A thread has no device but a context of one.  quadpy uses each device's primary context, as torch, CuPy and the CUDA
+runtime do, so that memory and streams pass between them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quadpy.runtime.drivers.gpu_api import Call, bound
+
+__all__ = ["Contexts"]
+
+_SPIN: Final = 1  # CU_CTX_SCHED_SPIN: who waits polls the device; the other ways cost tens of microseconds a wait
+
+
+class Contexts:
+    """The primary context of each device, from its first selection on for as long as the process lives.
+
+    select         ordinal -> nothing: that device's context is the calling thread's
+    stream_device  stream -> the ordinal of its device, whoever made the stream
+    """
+
+    select: Call
+    stream_device: Call
+
+    def __init__(self, cuda: Any) -> None:
+        self._cuda, self._ok = cuda, cuda.CUresult.CUDA_SUCCESS
+        self._retained: dict[int, Any] = {}
+        self.select = bound(Contexts._select, self, "cuCtxSetCurrent")
+        self.stream_device = bound(Contexts._stream_device, self, "cuStreamGetCtx")
+
+    def _select(self, ordinal: int) -> tuple[Any, ...]:
+        context = self._retained.get(ordinal)
+        if context is None:  # two threads may both retain it: they get the same, and it is never released
+            status, context = self._retain(ordinal)
+            if status != self._ok:
+                return (status,)
+            self._retained[ordinal] = context
+        return tuple(self._cuda.cuCtxSetCurrent(context))
+
+    def _retain(self, ordinal: int) -> tuple[Any, ...]:
+        cuda = self._cuda
+        status, device = cuda.cuDeviceGet(ordinal)
+        if status != self._ok:
+            return status, None
+        status, _, active = cuda.cuDevicePrimaryCtxGetState(device)
+        if status == self._ok and not active:  # else another library has chosen how to wait
+            cuda.cuDevicePrimaryCtxSetFlags(device, _SPIN)
+        return tuple(cuda.cuDevicePrimaryCtxRetain(device))
+
+    def _stream_device(self, stream: int) -> tuple[Any, ...]:
+        cuda = self._cuda
+        status, context = cuda.cuStreamGetCtx(stream)
+        if status != self._ok:
+            return (status,)
+        (status,) = cuda.cuCtxPushCurrent(context)
+        if status != self._ok:
+            return (status,)
+        status, device = cuda.cuCtxGetDevice()
+        cuda.cuCtxPopCurrent()
+        return (status, int(device)) if status == self._ok else (status,)
