@@ -7,69 +7,32 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from quadpy.artifact import CodeObject, TaskInfo
+from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
-from quadpy.errors import DeviceError
-from quadpy.jit.formula import Evaluator, compile_formula
+from quadpy.errors import ArgumentError, DeviceError
+from quadpy.jit.gpu_launch import Submission, task_launches
 from quadpy.jit.host_arrays import HostArrays
+from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.device_storage import stream_of
-from quadpy.runtime.driver import Driver, FunctionHandle
-from quadpy.runtime.module import Module
+from quadpy.runtime.launch import KernelLaunch, MemoryRange, Prepared
 from quadpy.runtime.stream import Stream
+from quadpy.source import Span
 
 __all__ = ["GpuPlan"]
-
-_MOST_THREADS: Final = 1 << 32
-"""HIP's limit for the threads of a grid; a loop over more runs in strides."""
-_STRIDING_BLOCKS: Final = 4096
-_UNKNOWN_BLOCKS: Final = 256
-"""Blocks of a loop whose iterations only the device can count."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Launch:
-    """One kernel of the code object; ``extent`` counts its iterations, None where it is one block or unknown."""
-
-    function: FunctionHandle
-    block_dim: int
-    parallel: bool
-    strides: bool
-    extent: Evaluator | None
-
-    def blocks(self, values: list[Any]) -> int | None:
-        """How many blocks to launch; None where the grid cannot be that large."""
-        if not self.parallel:
-            return 1
-        if self.extent is None:
-            return _UNKNOWN_BLOCKS
-        blocks = -(-self.extent(values) // self.block_dim)
-        if self.strides:
-            return min(blocks, _STRIDING_BLOCKS)
-        return blocks if blocks * self.block_dim < _MOST_THREADS else None
-
-
-class _Block(threading.local):
-    """The argument block of the calling thread; a launch copies it, so the next one may overwrite it."""
-
-    def __init__(self, driver: Driver, nbytes: int) -> None:
-        self.buffer = ctypes.create_string_buffer(max(nbytes, 1))
-        self.arguments = driver.launch_arguments(ctypes.addressof(self.buffer), nbytes)
 
 
 class GpuPlan:
     """One kernel, specialised, on one device.
 
     ``fields`` are the kernel's own, behind the caller's arguments; ``wider`` gives the plan with 64-bit loops, for
-    more iterations than a grid has threads.
+    more iterations than a grid has threads.  ``name`` and ``spans``, a place for each task, are for messages.
     """
 
     def __init__(
@@ -81,19 +44,18 @@ class GpuPlan:
         seed: int | None = None,
         outline: Any = None,
         wider: Callable[[], GpuPlan],
+        name: str = "",
+        spans: Sequence[Span | None] = (),
     ) -> None:
         self.code, self.device = code, device
         self._fields, self._seed, self._outline, self._wider = fields, seed, outline, wider
         self._format = struct.Struct(code.layout.format)
-        end = code.layout.size if code.slots else self._format.size
-        self._block = _Block(device.driver, end + 8 if code.slots else end)
+        self._module = device.modules.load(code)
+        self._launches = tuple(task_launches(code, self._module, name, spans))
+        self._flow = code.flow or tuple(range(len(code.tasks)))
+        self._places = Places(code)
         self._results = tuple(BY_NAME[name] for name in code.results)
-        module = device.modules.load(code)
-        self._launches = tuple(_launch(task, module) for task in code.tasks)
-        pointers = [(slot.param, k) for k, slot in enumerate(code.layout.slots) if slot.part == "pointer"]
-        written = {name for task in code.tasks for name, access in task.effects if access != "r"}
-        self._places = [place for _, place in pointers]
-        self._written = [name in written for name, _ in pointers]
+        self._blocks: list[_Block] = []
 
     def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
         """Puts the kernel on ``stream``, or the calling thread's.
@@ -107,20 +69,72 @@ class GpuPlan:
         """
         on = stream_of(self.device, stream)
         given = len(values)
+        grids = self._complete(values)
+        if grids is None:
+            return self._wider().run(values[:given], views, stream)
+        return on._call(lambda _: self._run(values, grids, [*views, *self._fields], on))  # noqa: SLF001
+
+    def prepare(self, values: list[Any], views: list[Any]) -> Prepared:
+        """What ``run`` would launch, without launching it; scratch memory is the calling thread's stream's.
+
+        Raises:
+            ArgumentError: an array of the host, whose copies are no launches.
+            struct.error, OverflowError, DeviceError: as ``run``.
+        """
+        given = len(values)
+        grids = self._complete(values)
+        if grids is None:
+            return self._wider().prepare(values[:given], views)
+        arrays = [*views, *self._fields]
+        if any(getattr(array, "block", None) is None and array.nbytes for array in arrays):
+            raise ArgumentError("a launch that is not run at once takes arrays on the device", hint="copy it there")
+        scratch = self._scratch(self.device.current_stream())
+        for array in arrays:
+            self._require_here(array)
+        block = self._format.pack(*values)
+        if scratch:
+            block = block.ljust(self.code.layout.size, b"\0") + struct.pack("Q", scratch.pointer)
+        keep = (self._module, *arrays, scratch)
+        launches = tuple(
+            KernelLaunch(
+                task.name, task.function, (max(blocks, 1), 1, 1), task.block, 0, block,
+                self._places.ranges(number, "ra", arrays), self._places.ranges(number, "wa", arrays), keep, task.span,
+            )
+            for number, (task, blocks) in enumerate(zip(self._launches, grids, strict=True))
+        )  # fmt: skip
+        result = None
+        if scratch and self._results:
+
+            def result(on: Stream) -> Any:
+                return self._result(scratch, on)
+
+        return Prepared(launches, self.code.flow, self._conditions(values, arrays), result)
+
+    def _complete(self, values: list[Any]) -> list[int] | None:
+        """Adds what the caller does not pass, and counts the blocks; None where a grid cannot be that large.
+
+        What does not fit is found before any work begins.
+        """
         values += [field.pointer for field in self._fields]
         if self._seed is not None:
             values += (self._seed, next_launch())
-        self._format.pack_into(self._block.buffer, 0, *values)  # what does not fit is found before any work begins
+        self._format.pack(*values)
         grids = [launch.blocks(values) for launch in self._launches]
-        if None in grids:
-            return self._wider().run(values[:given], views, stream)
-        arrays = [*views, *self._fields]
-        host = HostArrays(self.device, on, arrays, self._written)
+        return None if None in grids else grids  # type: ignore[return-value]  # no None is left
+
+    def _run(self, values: list[Any], grids: list[int], arrays: list[Any], on: Stream) -> Any:
+        host = HostArrays(self.device, on, arrays, self._places.written)
         for member, address in host.addresses.items():
-            values[self._places[member]] = address
+            values[self._places.pointers[member]] = address
         self._announce(arrays, on)
-        scratch = self.device.allocate(8 * self.code.slots, on) if self.code.slots else None
-        self._launch(values, grids, scratch, on)
+        scratch = self._scratch(on)
+        block = self._blocks.pop() if self._blocks else _Block(self)
+        self._format.pack_into(block.buffer, 0, *values)
+        if scratch:
+            struct.pack_into("Q", block.buffer, self.code.layout.size, scratch.pointer)
+        conditions = self._conditions(values, arrays)
+        Submission(self.device, self._launches, grids, block.arguments, conditions).run(self._flow, on.timeline)
+        self._blocks.append(block)
         host.copy_back()
         return self._result(scratch, on) if scratch and self._results else None
 
@@ -128,32 +142,54 @@ class GpuPlan:
         """Says which memory the launch reads and writes, so that it lives and is ordered."""
         for written in (True, False):
             blocks = []
-            for array, writes in zip(arrays, self._written, strict=True):
+            for array, writes in zip(arrays, self._places.written, strict=True):
                 block = getattr(array, "block", None)
-                if block is None or writes is not written:
-                    continue
-                if array.device is not self.device:
-                    raise DeviceError(f"an array of {array.device} in a kernel on {self.device}", hint="copy it there")
-                blocks.append(block)
+                if block is not None and writes is written:
+                    self._require_here(array)
+                    blocks.append(block)
             if blocks:
                 self.device.memory.use(blocks, on.timeline, writes=written)
 
-    def _launch(self, values: list[Any], grids: list[int | None], scratch: DeviceBuffer | None, on: Stream) -> None:
-        own = self._block
-        self._format.pack_into(own.buffer, 0, *values)
-        if scratch:
-            struct.pack_into("Q", own.buffer, self.code.layout.size, scratch.pointer)
-        for launch, blocks in zip(self._launches, grids, strict=True):
-            if blocks:
-                threads = (launch.block_dim, 1, 1)
-                self.device.driver.launch(launch.function, (blocks, 1, 1), threads, 0, on.handle, own.arguments)
+    def _require_here(self, array: Any) -> None:
+        if getattr(array, "block", None) is not None and array.device is not self.device:
+            raise DeviceError(f"an array of {array.device} in a kernel on {self.device}", hint="copy it there")
+
+    def _scratch(self, on: Stream) -> DeviceBuffer | None:
+        return self.device.allocate(8 * self.code.slots, on) if self.code.slots else None
+
+    def _conditions(self, values: list[Any], arrays: list[Any]) -> dict[str, MemoryRange]:
+        """Where element 0 of each condition of a loop lies."""
+        found = {}
+        for name, (member, place) in self._places.conditions.items():
+            array = arrays[member]
+            if not array.nbytes:
+                raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
+            found[name] = (values[place], _item_bytes(array))
+        return found
 
     def _result(self, scratch: DeviceBuffer, on: Stream) -> Any:
         found = (ctypes.c_uint64 * len(self._results))()
         self.device.staging.download(ctypes.addressof(found), scratch.pointer, ctypes.sizeof(found), on.handle)
         return result_of(found, self._results, self._outline)
 
+    def block_bytes(self) -> int:
+        """Bytes of the argument block."""
+        return self.code.layout.size + 8 if self.code.slots else self._format.size
 
-def _launch(task: TaskInfo, module: Module) -> _Launch:
-    extent = None if task.extent is None else compile_formula(task.extent)
-    return _Launch(module.function(task.symbol), task.block_dim, task.parallel, task.grid_stride, extent)
+
+class _Block:
+    """An argument block, and what the driver takes for it.
+
+    One launch at a time has it, though a finalizer may launch the same kernel between any two of Python's steps.
+    """
+
+    def __init__(self, plan: GpuPlan) -> None:
+        nbytes = plan.block_bytes()
+        self.buffer = ctypes.create_string_buffer(max(nbytes, 1))
+        self.arguments = plan.device.driver.launch_arguments(ctypes.addressof(self.buffer), nbytes)
+
+
+def _item_bytes(array: Any) -> int:
+    if hasattr(array, "dtype"):
+        return int(array.dtype.nbytes)
+    return BY_NAME[array.type_key[1]].nbytes

@@ -1,21 +1,25 @@
 """What a signature decides is decided once: a plan packs the arguments and calls the code.
 
-Owns: CpuPlan.  Imports: leaves, ``artifact`` and the CPU's loader.
+Owns: CpuPlan.  Imports: leaves, ``artifact``, ``runtime`` and the CPU's loader.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Sequence
 from typing import Any, Final
 
 from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
+from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
 from quadpy.runtime.cpu.jit import load_object
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.devices import current_device
+from quadpy.runtime.launch import HostLaunch
+from quadpy.source import Span
 
 __all__ = ["CpuPlan"]
 
@@ -29,7 +33,10 @@ class CpuPlan:
     draws no random numbers.  The code stays mapped as long as the plan, or a call of it, lives.
     """
 
-    __slots__ = ("_entry", "_keep", "_loaded", "_outline", "_pack", "_results", "_seed", "_slots", "_tail", "code")
+    __slots__ = (
+        "_entry", "_keep", "_loaded", "_name", "_outline", "_pack", "_results", "_seed", "_slots", "_spans", "_tail",
+        "code",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -38,7 +45,9 @@ class CpuPlan:
         tail: tuple[int, ...] = (),
         seed: int | None = None,
         outline: Any = None,
-        keep: Any = (),
+        keep: tuple[Any, ...] = (),
+        name: str = "",
+        spans: Sequence[Span | None] = (),
     ) -> None:
         self.code = code
         self._loaded = load_object(code.image)
@@ -46,7 +55,7 @@ class CpuPlan:
         self._pack = struct.Struct(code.layout.format).pack
         self._slots, self._tail, self._seed, self._keep = code.slots, tail, seed, keep
         self._results = tuple(BY_NAME[name] for name in code.results)
-        self._outline = outline
+        self._outline, self._name, self._spans = outline, name, spans
 
     def run(self, values: list[Any], _views: list[Any], stream: Any) -> Any:
         """Runs the kernel; returns when it is done, with its result.
@@ -58,11 +67,7 @@ class CpuPlan:
         """
         if stream is not None:
             stream_of(current_device(), stream)  # a stream that cannot be used is the same error on every backend
-        if self._tail:
-            values += self._tail
-        if self._seed is not None:
-            values += (self._seed, next_launch())
-        block = self._pack(*values)
+        block = self._block(values)
         if not self._slots:
             task = self._entry(block, None, 0)
             while task >= 0:
@@ -73,3 +78,29 @@ class CpuPlan:
         while task >= 0:
             task = self._entry(block, scratch, task)
         return result_of(scratch, self._results, self._outline) if self._results else None
+
+    def prepare(self, values: list[Any], views: list[Any]) -> HostLaunch:
+        """What ``run`` would do, without doing it; arrays of the host are used where they lie.
+
+        Raises:
+            struct.error, OverflowError: as ``run``.
+        """
+        block, scratch = self._block(values), (ctypes.c_uint64 * self._slots)() if self._slots else None
+        arrays, places = (*views, *self._keep), Places(self.code)
+
+        def run() -> None:
+            task = self._entry(block, scratch, 0)
+            while task >= 0:
+                task = self._entry(block, scratch, task)
+
+        reads, writes = places.ranges(None, "ra", arrays), places.ranges(None, "wa", arrays)
+        span = self._spans[0] if self._spans else None
+        result = (lambda: result_of(scratch, self._results, self._outline)) if self._results else None
+        return HostLaunch(self._name, run, reads, writes, (self, *arrays), span, result)
+
+    def _block(self, values: list[Any]) -> bytes:
+        if self._tail:
+            values += self._tail
+        if self._seed is not None:
+            values += (self._seed, next_launch())
+        return self._pack(*values)

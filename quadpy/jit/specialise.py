@@ -20,12 +20,15 @@ from quadpy.artifact import CodeObject
 from quadpy.codegen.cache import Cache, CacheKey, IndexKey, IndexRecord, open_cache, pack_parts, unpack_parts
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.host import host_spec_string
+from quadpy.codegen.lower.gpu_tasks import launches_of
+from quadpy.codegen.lower.task import task_name
 from quadpy.ir.printer import print_ir
 from quadpy.lang.arguments import ArgType, Options, StaticArg
 from quadpy.lang.dependencies import fingerprint, follow, still_holds, text_digest
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.settings import settings
+from quadpy.source import Span
 from quadpy.target import TargetSpec
 
 __all__ = ["Compiled", "Request", "compile_request", "kernel_cache"]
@@ -55,12 +58,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Machine code, and the Python objects that a launch of it needs."""
+    """Machine code, and the Python objects that a launch of it needs; ``spans`` are the places of the code's tasks."""
 
     code: CodeObject
     fields: tuple[Any, ...]
     outline: Any
     uses_random: bool
+    spans: tuple[Span, ...] = ()
 
 
 @functools.cache
@@ -85,9 +89,10 @@ def compile_request(request: Request) -> Compiled:
     if code is None:
         code = compile_kernel(traced.kernel, request.target)
         kernel_cache().store(digest, pack_parts({"manifest": code.manifest().encode(), "image": code.image}))
-    if index is not None and (record := _record(digest, traced, request)):
+    spans = _spans(traced, code, request)
+    if index is not None and (record := _record(digest, traced, spans, request)):
         kernel_cache().remember(index, record)
-    return Compiled(code, traced.fields, traced.outline, traced.uses_random)
+    return Compiled(code, traced.fields, traced.outline, traced.uses_random, spans)
 
 
 @functools.cache
@@ -120,13 +125,28 @@ def _argument_mark(arg: ArgType) -> str | None:
     return fingerprint(arg.value) if isinstance(arg, StaticArg) else repr(arg)
 
 
-def _record(digest: str, traced: Traced, request: Request) -> IndexRecord | None:
+def _spans(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, ...]:
+    """Where each task begins, by lines of the kernel's file: equal code may stand elsewhere in another file.
+
+    A task that begins in a function of another file has the kernel's own place.
+    """
+    kernel, own = traced.kernel, request.source.span
+    by_symbol: dict[str, Span] = {}
+    for number, task in enumerate(kernel.tasks):
+        span = task.span if task.span.file == own.file else own
+        by_symbol[task_name(kernel, number)] = span
+        by_symbol |= {launch.symbol: span for launch in launches_of(kernel, number)}
+    return tuple(Span(own.file, by_symbol[task.symbol].line) for task in code.tasks)
+
+
+def _record(digest: str, traced: Traced, spans: tuple[Span, ...], request: Request) -> IndexRecord | None:
     """What must still hold, and where the launch finds its fields; None where that cannot be written down."""
     rows = traced.dependencies.rows()
     routes = [_field_route(field, rows, request) for field in traced.fields]
     if not traced.dependencies.complete or any(route is None for route in routes):
         return None
-    facts = {"rows": rows, "fields": routes, "outline": traced.outline, "random": traced.uses_random}
+    facts = {"rows": rows, "fields": routes, "outline": traced.outline, "random": traced.uses_random,
+             "lines": [span.line for span in spans]}  # fmt: skip
     return IndexRecord(digest, (("facts", json.dumps(facts)),))
 
 
@@ -160,7 +180,8 @@ def _from_index(index: IndexKey, request: Request) -> Compiled | None:
     if code is None:
         return None
     fields = tuple(_field_at(route, request) for route in facts["fields"])
-    return Compiled(code, fields, _outline(facts["outline"]), facts["random"])
+    spans = tuple(Span(request.source.span.file, line) for line in facts["lines"])
+    return Compiled(code, fields, _outline(facts["outline"]), facts["random"], spans)
 
 
 def _field_at(route: list[Any], request: Request) -> Any:

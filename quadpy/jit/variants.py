@@ -82,10 +82,11 @@ class Variants:
             return GpuPlan(
                 compiled.code, device, fields=fields, seed=seed, outline=compiled.outline,
                 wider=functools.cache(lambda: self._compile(replace(options, index=i64))),
+                name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
         return CpuPlan(
             compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
-            outline=compiled.outline, keep=fields,
+            outline=compiled.outline, keep=fields, name=self._source.name, spans=compiled.spans,
         )  # fmt: skip
 
     def _pairs_to_check(self) -> tuple[tuple[int, int], ...]:

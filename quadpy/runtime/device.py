@@ -1,6 +1,6 @@
 """One device and all that has a lifetime on it.  Owns: Device, which opens, drains and closes it in order.
 
-Imports: errors, drivers' protocol, everything below: streams, events, memory, staging, modules.
+Imports: errors, drivers' protocol, everything below: streams, events, branches, memory, staging, modules.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from quadpy.errors import DriverError, StreamError
+from quadpy.runtime.branches import Branches
 from quadpy.runtime.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.driver import DEFAULT_STREAM, AllocatorName, Driver, EventHandle, StreamHandle
 from quadpy.runtime.event import Event
@@ -47,6 +48,7 @@ class Device:
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
         self.streams = StreamManager(driver, self.timelines, self.memory, self.life)
         self.staging, self.modules = Staging(driver), Modules(driver)
+        self.branches = Branches(driver, self.timelines)
         self.default_stream = Stream(self, self.timelines.default, None)
         self._objects: weakref.WeakValueDictionary[Timeline, Stream] = weakref.WeakValueDictionary()
         self._local = _Local()

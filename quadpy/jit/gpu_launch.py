@@ -1,0 +1,143 @@
+"""The launches of a kernel on a GPU, and how a call puts them on streams.
+
+Owns: TaskLaunch, task_launches, Submission.  Imports: leaves, ``artifact`` and ``runtime``.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from quadpy.artifact import CodeObject, TaskInfo
+from quadpy.errors import DeviceError
+from quadpy.jit.formula import Evaluator, compile_formula
+from quadpy.runtime.device import Device
+from quadpy.runtime.driver import FunctionHandle
+from quadpy.runtime.launch import MemoryRange
+from quadpy.runtime.module import Module
+from quadpy.runtime.timeline import Timeline
+from quadpy.source import Span
+
+__all__ = ["Submission", "TaskLaunch", "task_launches"]
+
+_MOST_BLOCKS: Final = (1 << 31) - 1
+"""CUDA's and HIP's limit for the blocks of a grid."""
+_MOST_THREADS: Final = (1 << 32) - 1
+"""HIP's limit for its threads; and code with a thread for each iteration numbers them in 32 bits on every GPU."""
+_STRIDING_BLOCKS: Final = 4096
+_UNKNOWN_BLOCKS: Final = 256
+"""Blocks of a loop whose iterations only the device can count."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLaunch:
+    """One kernel of the code object; ``extent`` counts its iterations, None where it is one block or unknown."""
+
+    name: str
+    function: FunctionHandle
+    block: tuple[int, int, int]
+    parallel: bool
+    strides: bool
+    extent: Evaluator | None
+    span: Span | None
+
+    def blocks(self, values: list[Any]) -> int | None:
+        """How many blocks to launch; None where the grid cannot be that large."""
+        if not self.parallel:
+            return 1
+        if self.extent is None:
+            return _UNKNOWN_BLOCKS
+        threads = self.block[0]
+        blocks = -(-self.extent(values) // threads)
+        if self.strides:
+            return min(blocks, _STRIDING_BLOCKS)
+        return blocks if blocks <= _MOST_BLOCKS and blocks * threads <= _MOST_THREADS else None
+
+    def named(self, error: DeviceError) -> DeviceError:
+        """``error`` of a driver that refused this launch, with the kernel's name and place."""
+        place = f" ({self.span.file}:{self.span.line})" if self.span else ""
+        found = copy.copy(error)
+        found.message = f"kernel `{self.name}`{place}: {error.message}"
+        found.args = (found.message,)
+        return found
+
+
+def task_launches(code: CodeObject, module: Module, name: str, spans: Sequence[Span | None]) -> Iterator[TaskLaunch]:
+    """What each task of ``code`` asks of the driver; ``spans`` are their places, none for none known."""
+    known = spans or [None] * len(code.tasks)
+    for task, span in zip(code.tasks, known, strict=True):
+        extent = None if task.extent is None else compile_formula(task.extent)
+        block = (task.block_dim, 1, 1)
+        yield TaskLaunch(
+            _title(name, task), module.function(task.symbol), block, task.parallel, task.grid_stride, extent, span
+        )
+
+
+def _title(kernel: str, task: TaskInfo) -> str:
+    return f"{kernel}, {task.symbol}" if kernel else task.symbol
+
+
+@dataclass(slots=True)
+class Submission:
+    """The launches of one call on their way to the driver, each with the same ``arguments``.
+
+    ``conditions`` are where the conditions of the flow's loops lie on the device.
+    """
+
+    device: Device
+    launches: tuple[TaskLaunch, ...]
+    grids: Sequence[int]
+    arguments: object
+    conditions: dict[str, MemoryRange]
+
+    def run(self, flow: Sequence[Any], on: Timeline) -> None:
+        """The steps of ``flow``, in order, on ``on``: whatever comes on it next comes after all of them."""
+        for step in flow:
+            if isinstance(step, int):
+                self.launch(step, on)
+            elif "fork" in step:
+                self._fork(step["fork"], on)
+            else:
+                self._loop(step["loop"], step["body"], on)
+
+    def launch(self, number: int, on: Timeline) -> None:
+        blocks, task = self.grids[number], self.launches[number]
+        if not blocks:
+            return
+        try:
+            self.device.driver.launch(task.function, (blocks, 1, 1), task.block, 0, on.handle, self.arguments)
+        except DeviceError as error:
+            raise task.named(error) from error
+
+    def _fork(self, branches: Sequence[Sequence[Any]], on: Timeline) -> None:
+        """One branch stays on the stream: the last, and one in which the host waits where there is one.
+
+        Memory need not know the streams of the others: it belongs to this call until that returns, and by then they
+        are joined, so that what comes after the launch's stream comes after them, too; a free as well as a read.
+        """
+        if not branches:
+            return
+        *others, last = sorted(branches, key=_waits)
+        with self.device.branches.fork(on, len(others)) as streams:
+            for branch, stream in zip(others, streams, strict=True):
+                self.run(branch, stream)
+            self.run(last, on)
+
+    def _loop(self, condition: str, body: Sequence[Any], on: Timeline) -> None:
+        """The host reads the condition behind each iteration."""
+        address, nbytes = self.conditions[condition]
+        found = (ctypes.c_char * nbytes)()
+        while True:
+            self.run(body, on)
+            self.device.staging.download(ctypes.addressof(found), address, nbytes, on.handle)
+            if not any(found.raw):
+                return
+
+
+def _waits(flow: Sequence[Any]) -> bool:
+    """Whether the host waits in ``flow``."""
+    steps = [step for step in flow if not isinstance(step, int)]
+    return any("loop" in step or any(map(_waits, step["fork"])) for step in steps)

@@ -1,0 +1,93 @@
+"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Prepared, HostLaunch, memory_range.
+
+A plan makes these where it must not submit: for the nodes of a graph.  Imports: the driver protocol, streams, fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from quadpy.runtime.driver import FunctionHandle
+from quadpy.runtime.field import Field
+from quadpy.runtime.stream import Stream
+from quadpy.source import Span
+
+__all__ = ["HostLaunch", "KernelLaunch", "MemoryRange", "Prepared", "memory_range"]
+
+MemoryRange: TypeAlias = tuple[int, int]
+"""An address, and how many bytes are touched from there on."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunch:
+    """One launch, ready for a driver, an explicit graph node or an update of one.
+
+    name          for people: kernel and task
+    grid, block   blocks of the grid, threads of a block; a launch without iterations is one block that finds none, so
+                  that the launches of a kernel are as many whatever its arguments
+    shared_bytes  shared memory beyond what the code declares
+    arguments     the argument block, all of it
+    reads, writes the arrays' memory that the task touches; atomics count as both.  Scratch memory is not among it: only
+                  the launches of one ``Prepared`` share it, and ``Prepared.flow`` orders them
+    keep          what must stay alive as long as this can run: module, arrays, scratch memory; what has a ``block``
+                  must be announced to ``DeviceMemory.use`` for each stream that it runs on
+    span          where in the user's file the task begins
+    """
+
+    name: str
+    function: FunctionHandle
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    arguments: bytes = field(repr=False)
+    reads: tuple[MemoryRange, ...]
+    writes: tuple[MemoryRange, ...]
+    keep: tuple[object, ...] = field(repr=False)
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All launches of one call, and ``flow`` over them: as ``CodeObject.flow``, where ``()`` is all in order.
+
+    conditions  parameter -> the address and the bytes of what decides whether a loop of ``flow`` goes on
+    result      what the kernel returned, read behind the work on a stream; None for a kernel that returns nothing
+    """
+
+    launches: tuple[KernelLaunch, ...]
+    flow: tuple[Any, ...] = ()
+    conditions: dict[str, MemoryRange] = field(default_factory=dict)
+    result: Callable[[Stream], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostLaunch:
+    """A call on the CPU: ``run`` does all of it, as often as wished; the rest as in ``KernelLaunch``.
+
+    result  what the last ``run`` returned; None for a kernel that returns nothing
+    """
+
+    name: str
+    run: Callable[[], None]
+    reads: tuple[MemoryRange, ...]
+    writes: tuple[MemoryRange, ...]
+    keep: tuple[object, ...] = field(repr=False)
+    span: Span | None
+    result: Callable[[], Any] | None = None
+
+
+def memory_range(array: Any) -> MemoryRange:
+    """What a kernel may touch of ``array``: an NDArray, a view of another library's array, or a field.
+
+    The numbers of a field may lie apart, between those of others.
+    """
+    if not isinstance(array, Field):
+        return array.pointer, array.nbytes
+    if not array.size:
+        return array.pointer, 0
+    *axes, component = array.strides
+    components = array.nbytes // (array.size * array.dtype.nbytes)
+    last = sum((extent - 1) * stride for extent, stride in zip(array.shape, axes, strict=True))
+    return array.pointer, (last + (components - 1) * component + 1) * array.dtype.nbytes
