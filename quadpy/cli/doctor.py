@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import platform
+import warnings
 from typing import Final, NamedTuple, TextIO
 
 from quadpy._version import __version__
 from quadpy.codegen.cache import open_cache
-from quadpy.errors import CacheError
+from quadpy.errors import CacheError, DeviceError
+from quadpy.runtime.devices import open_device
 from quadpy.runtime.probe import Probe, probe_cuda, probe_hip
 from quadpy.settings import Settings, settings
 
@@ -19,6 +21,8 @@ HELP: Final = "say what works on this machine, and why the rest does not"
 
 _NOTABLE: Final = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "avx512fp16", "neon", "sve")
 """CPU features that decide how wide, and how fast, loops are; there are dozens more."""
+
+_ALLOCATORS: Final = {"pool": "the driver's pool", "cache": "quadpy's cache"}
 
 
 class Finding(NamedTuple):
@@ -61,8 +65,19 @@ def _cpu() -> Finding:
 
 
 def _gpu(probe: Probe) -> Finding:
-    found = "; ".join(filter(None, [*probe.devices, probe.reason, probe.binding]))
-    return Finding(probe.available, probe.backend, found)
+    """What is there; then whether quadpy can use it, and where its memory comes from."""
+    found = [*probe.devices, probe.reason, probe.binding, probe.runtime]
+    works = probe.available
+    if works:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                found.append(f"memory from {_ALLOCATORS[open_device(probe.backend).memory.allocator]}")
+            except DeviceError as error:
+                works = False
+                found = [error.message, error.hint, *found]
+        found += [str(warning.message) for warning in warned]
+    return Finding(works, probe.backend, "; ".join(filter(None, found)))
 
 
 def _cache(knobs: Settings) -> Finding:

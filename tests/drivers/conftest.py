@@ -12,10 +12,11 @@ from quadpy.errors import NoDeviceError
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import DEFAULT_STREAM, Driver
 from quadpy.runtime.drivers.cpu import CpuDriver
+from quadpy.runtime.drivers.cuda_api import open_cuda_driver
 from quadpy.runtime.drivers.hip_api import open_hip_driver
 from quadpy.runtime.drivers.recording import RecordingDriver
 
-OPENERS = {"cpu": CpuDriver, "recording": RecordingDriver, "amdgpu": open_hip_driver}
+OPENERS = {"cpu": CpuDriver, "recording": RecordingDriver, "amdgpu": open_hip_driver, "cuda": open_cuda_driver}
 
 
 def pytest_configure(config):

@@ -14,6 +14,7 @@ from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.errors import DriverError
 from quadpy.runtime.device import Device
 from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.module import Modules
 
 N = 1000
 
@@ -82,9 +83,10 @@ def test_a_function_that_is_missing_is_an_error(device, code):
 
 @pytest.mark.needs("modules")
 def test_code_for_another_processor_is_refused_before_the_driver_is_asked(device):
+    here = device.driver.info.arch.partition(":")[0]
     other = "gfx1030"  # which no driver of these tests is
     foreign = CodeObject(other, b"\x7fELF", "", AbiLayout((), 0), ())
-    with pytest.raises(DriverError, match=f"the code object is for {other}, and .* is a gfx"):
+    with pytest.raises(DriverError, match=f"the code object is for {other}, and .* is a {here}"):
         device.modules.load(foreign)
     assert len(device.modules) == 0
 
@@ -98,3 +100,27 @@ def test_modules_are_unloaded_after_all_work():
     verbs = [call.verb for call in driver.calls]
     assert verbs.index("synchronize") < verbs.index("module_unload")
     assert driver.left_open()["modules"] == 0
+
+
+@pytest.mark.parametrize(
+    ("built", "there", "runs"),
+    [
+        ("sm_90", "sm_90", True),
+        ("sm_80", "sm_90", True),
+        ("sm_90", "sm_100", True),
+        ("sm_100", "sm_90", False),
+        ("sm_90a", "sm_90", False),
+        ("sm_90a", "sm_100", False),
+        ("gfx942", "sm_90", False),
+        ("sm_90", "gfx942", False),
+    ],
+)
+def test_ptx_serves_later_devices_and_machine_code_one(built, there, runs):
+    driver = RecordingDriver()
+    driver.info = dataclasses.replace(driver.info, arch=there)
+    code = CodeObject(built, b"\x7fELF", "", AbiLayout((), 0), ())
+    if runs:
+        assert Modules(driver).load(code).code is code
+        return
+    with pytest.raises(DriverError, match=f"the code object is for {built}, and .* is a {there}"):
+        Modules(driver).load(code)

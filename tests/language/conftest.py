@@ -17,12 +17,15 @@ _numbers = itertools.count()
 
 
 def _backends() -> list[str]:
-    """``cpu``, and ``amdgpu`` where HIP finds a device, real or emulated: every test runs on each."""
-    try:
-        open_device("amdgpu")
-    except NoDeviceError:
-        return ["cpu"]
-    return ["cpu", "amdgpu"]
+    """``cpu``, and each kind of GPU of which there is one, real or emulated: every test runs on each."""
+    found = ["cpu"]
+    for gpu in qp.gpu:
+        try:
+            open_device(gpu)
+        except NoDeviceError:
+            continue
+        found.append(gpu)
+    return found
 
 
 @pytest.fixture(scope="session", autouse=True, params=_backends())

@@ -13,7 +13,7 @@ from quadpy.runtime.current import Config, current_config, set_config
 from quadpy.runtime.device import Device
 from quadpy.runtime.drivers.recording import RecordingDriver
 
-GPUS = ("recording", "amdgpu")
+GPUS = ("recording", "amdgpu", "cuda")
 
 
 @functools.cache

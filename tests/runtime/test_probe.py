@@ -18,6 +18,7 @@ class Status(enum.IntEnum):
 
 def fake_hip(status=Status.SUCCESS, names=("AMD Instinct MI300X",)):
     return SimpleNamespace(
+        hipRuntimeGetVersion=lambda: (Status.SUCCESS, 70_253_211),
         hipGetDeviceCount=lambda: (status, len(names)),
         hipGetDeviceProperties=lambda device: (status, SimpleNamespace(name=names[device], gcnArchName="gfx942")),
     )
@@ -25,6 +26,7 @@ def fake_hip(status=Status.SUCCESS, names=("AMD Instinct MI300X",)):
 
 def fake_cuda(status=Status.SUCCESS, names=("NVIDIA H200",)):
     return SimpleNamespace(
+        cuDriverGetVersion=lambda: (Status.SUCCESS, 13_010),
         cuInit=lambda _flags: (status,),
         cuDeviceGetCount=lambda: (status, len(names)),
         cuDeviceGet=lambda device: (status, device),
@@ -47,12 +49,14 @@ def install(monkeypatch):
 
 def test_hip_devices_are_named_with_their_target(install):
     install("hip", "hip", fake_hip())
-    assert probe.probe_hip() == probe.Probe("amdgpu", "hip-python 1.2.3", ("AMD Instinct MI300X (gfx942)",))
+    assert probe.probe_hip() == probe.Probe(
+        "amdgpu", "hip-python 1.2.3", ("AMD Instinct MI300X (gfx942)",), "", "HIP 70253211"
+    )
 
 
 def test_cuda_devices_are_named(install):
     install("cuda.bindings", "driver", fake_cuda())
-    assert probe.probe_cuda() == probe.Probe("cuda", "cuda-bindings 1.2.3", ("NVIDIA H200",))
+    assert probe.probe_cuda() == probe.Probe("cuda", "cuda-bindings 1.2.3", ("NVIDIA H200",), "", "CUDA 13.1 driver")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +77,7 @@ def test_a_missing_library_is_the_reason(install):
     def no_library():
         raise RuntimeError("failed to dlopen 'libamdhip64.so'")
 
-    install("hip", "hip", SimpleNamespace(hipGetDeviceCount=no_library))
+    install("hip", "hip", SimpleNamespace(hipRuntimeGetVersion=no_library))
     found = probe.probe_hip()
     assert "libamdhip64.so" in found.reason
     assert "ROCM_PATH" in found.reason

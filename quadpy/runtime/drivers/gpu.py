@@ -12,6 +12,7 @@ from typing import Any, Final
 from quadpy.errors import DeviceError, DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.driver import (
     Address,
+    AllocatorName,
     EventHandle,
     FunctionHandle,
     ModuleHandle,
@@ -43,7 +44,6 @@ class GpuDriver:
 
     def __init__(self, api: GpuApi, ordinal: int = 0) -> None:
         self.name, self.ordinal, self._api = api.name, ordinal, api
-        self.default_allocator = api.default_allocator
         self._fault: DriverError | None = None
         (count,) = self._answer(api.device_count)
         if not 0 <= ordinal < count:
@@ -52,6 +52,7 @@ class GpuDriver:
         # Another library may select a device between two calls of ours; where there is one device, it cannot.
         self._alone = count == 1
         self.info, self.features = api.describe(ordinal)
+        self.default_allocator: AllocatorName = api.default_allocator if "pool" in self.features else "cache"
         try:  # the first calls that the device itself must answer
             least, greatest = self._call(api.priority_range)
             if "pool" in self.features:
