@@ -1,14 +1,24 @@
-"""Whether a device can still be used.  Owns: Life; what a fork does to devices.  Imports: errors only."""
+"""Whether a device can be used, now and by this thread.  Owns: Life; what forks and host functions do.  Imports: errors."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 import weakref
+from collections.abc import Iterator
 from typing import Final
 
 from quadpy.errors import DeviceError
 
-__all__ = ["Life"]
+__all__ = ["Life", "inside_host_function", "refuse_in_host_function"]
+
+
+class _Thread(threading.local):
+    in_host_function = False
+
+
+_thread: Final = _Thread()
 
 
 class Life:
@@ -21,7 +31,9 @@ class Life:
             _mortal.add(self)
 
     def check(self) -> None:
-        """DeviceError where the device was closed, or belongs to the parent of this process."""
+        """DeviceError where the device was closed, belongs to the parent of this process, or is the caller here."""
+        if _thread.in_host_function:
+            refuse_in_host_function()
         if self.ended is not None:
             raise DeviceError(self.ended.message, hint=self.ended.hint)
 
@@ -33,6 +45,25 @@ class Life:
     def end(self, message: str, hint: str) -> None:
         """Refuse all that comes; what is told first stays."""
         self.ended = self.ended or DeviceError(message, hint=hint)
+
+
+def refuse_in_host_function() -> None:
+    """DeviceError on a thread that runs a host function of a graph: the device waits for it, and would wait for ever."""
+    if _thread.in_host_function:
+        raise DeviceError(
+            "a host function of a graph called quadpy, and the device waits for the function",
+            hint="let it leave what it found in a variable or a queue, and call quadpy elsewhere",
+        )
+
+
+@contextlib.contextmanager
+def inside_host_function() -> Iterator[None]:
+    """Refuse quadpy's calls on this thread until the block ends."""
+    before, _thread.in_host_function = _thread.in_host_function, True
+    try:
+        yield
+    finally:
+        _thread.in_host_function = before
 
 
 _mortal: Final[weakref.WeakSet[Life]] = weakref.WeakSet()

@@ -15,6 +15,7 @@ from quadpy.runtime.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.cuda_causes import CAUSES, FATAL, unusable
 from quadpy.runtime.drivers.cuda_contexts import Contexts
 from quadpy.runtime.drivers.gpu import GpuDriver
+from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
 from quadpy.runtime.drivers.gpu_api import GpuApi, bound
 from quadpy.target import NVIDIA_ARCHS
 
@@ -119,6 +120,7 @@ def _table(cuda: Any) -> GpuApi:
         module_unload=cuda.cuModuleUnload,
         launch=cuda.cuLaunchKernel,
         launch_markers=(1, 2, 0),
+        graphs=functools.partial(cuda_graph_api, cuda),
     )
 
 

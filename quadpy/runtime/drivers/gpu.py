@@ -6,6 +6,7 @@ There is no branch on the vendor here: what differs between HIP and CUDA is in t
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ from quadpy.runtime.driver import (
     StreamHandle,
 )
 from quadpy.runtime.drivers.gpu_api import Call, GpuApi
+from quadpy.runtime.drivers.gpu_graphs import GpuGraphs
+from quadpy.runtime.graph_driver import GraphDriver
 
 __all__ = ["GpuDriver"]
 
@@ -68,6 +71,22 @@ class GpuDriver:
         self._select()
         values = self._answer(call, *arguments)
         return values[0] if len(values) == 1 else values
+
+    call = _call
+    """For the parts of this driver that stand in other modules."""
+
+    def attempt(self, refused: frozenset[object], call: Call, *arguments: object) -> bool:
+        """Whether ``call`` was done; False for a status of ``refused``."""
+        self._select()
+        status, _ = self._ask(call, *arguments)
+        if status != self._api.ok and status not in refused:
+            raise self._error(call, status)
+        return bool(status == self._api.ok)
+
+    @functools.cached_property
+    def graphs(self) -> GraphDriver:
+        """Graphs on this device."""
+        return GpuGraphs(self, self._api.graphs())
 
     def _select(self) -> None:
         if not (self._alone and _selected.device.get(self.name) == self.ordinal):

@@ -10,9 +10,12 @@ import ctypes
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quadpy.runtime.driver import AllocatorName, DeviceInfo, Feature
+
+if TYPE_CHECKING:
+    from quadpy.runtime.drivers.graph_api import GraphApi
 
 __all__ = ["Call", "GpuApi", "bound"]
 
@@ -95,3 +98,5 @@ class GpuApi:
     launch: Call
     launch_markers: tuple[int, int, int]
     """What stands before the argument block, before its size, and at the end of a launch's ``extra`` words."""
+    graphs: Callable[[], GraphApi]
+    """The table of graph calls, made when the first graph is."""

@@ -16,6 +16,7 @@ from quadpy.errors import NoDeviceError
 from quadpy.runtime.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import GpuApi, bound
+from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
 from quadpy.runtime.probe import library_trouble
 
 __all__ = ["hip_api", "open_hip_driver"]
@@ -136,6 +137,7 @@ def _table(hip: Any) -> GpuApi:
         module_unload=hip.hipModuleUnload,
         launch=hip.hipModuleLaunchKernel,
         launch_markers=(1, 2, 3),
+        graphs=functools.partial(hip_graph_api, hip),
     )  # fmt: skip
 
 

@@ -6,11 +6,12 @@ used again at once, memory is freed where its stream gets to the free.  ``races`
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -29,6 +30,7 @@ from quadpy.runtime.driver import (
     PoolPointer,
     StreamHandle,
 )
+from quadpy.runtime.drivers.recording_graphs import RecordingGraphs
 from quadpy.runtime.drivers.simulated_memory import SimulatedMemory
 from quadpy.runtime.drivers.simulation import Clock, Lane, Op, Range, Simulation, merge
 
@@ -100,6 +102,8 @@ class RecordingDriver:
         self._freed: Clock = {}  # the frees that have run: only then is their memory given out again
         self._functions: list[RecordedKernel] = []
 
+        self.graphs = RecordingGraphs(self)
+
     # what a test asks
 
     def races(self) -> list[tuple[Op, Op]]:
@@ -109,7 +113,7 @@ class RecordingDriver:
     def left_open(self) -> dict[str, int]:
         """How many things of each kind nobody has given back."""
         counts = {"streams": len(self._streams) - 1, "events": len(self._events), "memory": len(self.memory)}
-        return counts | {"modules": len(self._modules)}
+        return counts | {"modules": len(self._modules)} | self.graphs.left_open()
 
     def foreign_stream(self, device: int | None = None) -> StreamHandle:
         """A stream that another library made, on device ``device``."""
@@ -117,6 +121,32 @@ class RecordingDriver:
         self._streams[handle] = self.simulation.lane()
         self._foreign[handle] = self.ordinal if device is None else device
         return handle
+
+    # what the graphs of this driver use
+
+    @contextlib.contextmanager
+    def recorded(self, verb: str, *arguments: object) -> Iterator[None]:
+        """As ``_recorded``, for a verb that stands elsewhere."""
+        with self.lock:
+            if self.history:
+                self.calls.append(Call(verb, arguments))
+            if (error := self.failures.pop(verb, None)) is not None:
+                raise error
+            yield
+
+    def kernel_action(
+        self, function: FunctionHandle, arguments: bytes
+    ) -> tuple[Callable[[], None], list[Range], list[Range]]:
+        """What a launch does, what it reads, and what it writes."""
+        kernel = self._functions[function - 1]
+        reads, writes = map(list, kernel.touches(arguments))
+
+        def run() -> None:
+            for touched in (*reads, *writes):
+                self.memory.require(*touched)
+            kernel.run(arguments)
+
+        return run, reads, writes
 
     # streams
 
@@ -128,31 +158,31 @@ class RecordingDriver:
 
     @_recorded
     def stream_destroy(self, stream: StreamHandle) -> None:
-        self._lane(stream)
+        self.lane_of(stream)
         if stream == DEFAULT_STREAM:
             raise DriverError("stream_destroy failed: the default stream cannot be destroyed")
         del self._streams[stream]  # its work stays pending and runs with the rest
 
     @_recorded
     def stream_synchronize(self, stream: StreamHandle) -> None:
-        self.simulation.finish_lane(self._lane(stream))
+        self.simulation.finish_lane(self.lane_of(stream))
 
     @_recorded
     def stream_query(self, stream: StreamHandle) -> bool:
-        lane = self._lane(stream)
+        lane = self.lane_of(stream)
         if not lane.pending:
             self.simulation.observe(lane.clock)
         return not lane.pending
 
     @_recorded
     def stream_wait(self, stream: StreamHandle, event: EventHandle) -> None:
-        lane, last = self._lane(stream), self._event(event).last
+        lane, last = self.lane_of(stream), self.event_of(event).last
         if last is not None:
             self.simulation.submit("wait", lane, awaits=last)
 
     @_recorded
     def stream_device(self, stream: StreamHandle) -> int:
-        self._lane(stream)
+        self.lane_of(stream)
         return self._foreign.get(stream, self.ordinal)
 
     @_recorded
@@ -169,30 +199,30 @@ class RecordingDriver:
 
     @_recorded
     def event_destroy(self, event: EventHandle) -> None:
-        self._event(event)
+        self.event_of(event)
         del self._events[event]
 
     @_recorded
     def event_record(self, event: EventHandle, stream: StreamHandle) -> None:
-        self._event(event).last = self.simulation.submit("record", self._lane(stream))
+        self.event_of(event).last = self.simulation.submit("record", self.lane_of(stream))
 
     @_recorded
     def event_synchronize(self, event: EventHandle) -> None:
-        last = self._event(event).last
+        last = self.event_of(event).last
         if last is not None:
             self.simulation.finish(last)
             self.simulation.observe(last.clock)
 
     @_recorded
     def event_query(self, event: EventHandle) -> bool:
-        last = self._event(event).last
+        last = self.event_of(event).last
         if last is not None and last.moment:
             self.simulation.observe(last.clock)
         return last is None or last.moment > 0
 
     @_recorded
     def event_elapsed(self, start: EventHandle, end: EventHandle) -> float:
-        first, second = self._event(start), self._event(end)
+        first, second = self.event_of(start), self.event_of(end)
         if not (first.timing and second.timing and first.last and second.last):
             raise DriverError("event_elapsed failed: an event without timing, or never recorded")
         if not (first.last.moment and second.last.moment):
@@ -212,19 +242,20 @@ class RecordingDriver:
 
     @_recorded
     def alloc_async(self, nbytes: int, stream: StreamHandle) -> PoolPointer:
-        lane, pointer = self._lane(stream), self.memory.allocate(nbytes)
+        lane, pointer = self.lane_of(stream), self.memory.allocate(nbytes)
         self.simulation.submit("alloc", lane, writes=[(pointer, nbytes)], after=self._freed)
         return PoolPointer(pointer)
 
     @_recorded
     def free_async(self, pointer: PoolPointer, stream: StreamHandle) -> None:
         if pointer:
-            whole = (pointer, self.memory.size(pointer))
-            lane = self._lane(stream)
+            whole, of_graph = (pointer, self.memory.size(pointer)), self.graphs.free_held(pointer)
+            lane = self.lane_of(stream)
 
             def run() -> None:
-                self.memory.release(pointer)
-                merge(self._freed, op.clock)
+                if not of_graph:  # which keeps it for its next launch
+                    self.memory.release(pointer)
+                    merge(self._freed, op.clock)
 
             op = self.simulation.submit("free", lane, writes=[whole], action=run)
 
@@ -263,7 +294,7 @@ class RecordingDriver:
             self.memory.require(target, nbytes)
             ctypes.memset(target, value, nbytes)
 
-        self.simulation.submit("fill", self._lane(stream), writes=[(target, nbytes)], action=run)
+        self.simulation.submit("fill", self.lane_of(stream), writes=[(target, nbytes)], action=run)
 
     # code
 
@@ -301,24 +332,17 @@ class RecordingDriver:
         stream: StreamHandle,
         arguments: tuple[int, int],
     ) -> None:
-        kernel, copied = self._functions[function - 1], ctypes.string_at(*arguments)
-        reads, writes = map(tuple, kernel.touches(copied))
-
-        def run() -> None:
-            for touched in (*reads, *writes):
-                self.memory.require(*touched)
-            kernel.run(copied)
-
-        self.simulation.submit("launch", self._lane(stream), reads=reads, writes=writes, action=run)
+        run, reads, writes = self.kernel_action(function, ctypes.string_at(*arguments))
+        self.simulation.submit("launch", self.lane_of(stream), reads=reads, writes=writes, action=run)
 
     # what is there
 
-    def _lane(self, stream: StreamHandle) -> Lane:
+    def lane_of(self, stream: StreamHandle) -> Lane:
         if (lane := self._streams.get(stream)) is None:
             raise DriverError(f"there is no stream {stream:#x}: destroyed, or never made")
         return lane
 
-    def _event(self, event: EventHandle) -> _Event:
+    def event_of(self, event: EventHandle) -> _Event:
         if (found := self._events.get(event)) is None:
             raise DriverError(f"there is no event {event:#x}: destroyed, or never made")
         return found
@@ -334,7 +358,7 @@ class RecordingDriver:
                 self.memory.require(*end)
             ctypes.memmove(target, source, nbytes)
 
-        lane = self._lane(stream)
+        lane = self.lane_of(stream)
         self.simulation.submit("copy", lane, reads=[(source, nbytes)], writes=[(target, nbytes)], action=run)
 
 

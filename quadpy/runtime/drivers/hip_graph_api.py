@@ -1,0 +1,273 @@
+"""HIP's table of graph calls.  Owns: hip_graph_api.  Imports: the graphs' protocol, the table's shape, the C thunk.
+
+hip-python makes the calls, except those that it gets wrong: what counts nodes and edges in place goes straight to the
+library that it opened.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from quadpy.runtime.callbacks import THUNK
+from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, named
+from quadpy.runtime.graph_driver import (
+    AllocWork,
+    ChildWork,
+    CopyWork,
+    EmptyWork,
+    EventRecordWork,
+    EventWaitWork,
+    FillWork,
+    FreeWork,
+    HostWork,
+    KernelWork,
+    NodeHandle,
+    SemaphoreHandle,
+    SemaphoreSignalWork,
+    SemaphoreWaitWork,
+)
+
+__all__ = ["hip_graph_api"]
+
+_MARKERS: Final = (1, 2, 3)
+_AUTO_FREE: Final = 1
+_PRIORITIES: Final = 8
+_SEMAPHORE_RECORD: Final = 144
+"""Bytes of hipExternalSemaphoreSignalParams and of the record for waits; the value comes first in both."""
+
+Answer = tuple[Any, ...]
+
+
+def hip_graph_api(hip: Any) -> GraphApi:
+    """The calls of ``hip``, the binding's module."""
+    calls, error = _Calls(hip), hip.hipError_t
+    return GraphApi(
+        powers=frozenset({"memory", "semaphores", "priorities"}),
+        refused=frozenset({error.hipErrorInvalidValue, error.hipErrorNotSupported, error.hipErrorGraphExecUpdateFailure,
+                           error.hipErrorUnknown}),
+        create=hip.hipGraphCreate,
+        destroy=hip.hipGraphDestroy,
+        clone=hip.hipGraphClone,
+        add={
+            KernelWork: named(hip.hipGraphAddKernelNode, calls.add_kernel),
+            CopyWork: named(hip.hipGraphAddMemcpyNode1D, calls.add_copy),
+            FillWork: named(hip.hipGraphAddMemsetNode, calls.add_fill),
+            HostWork: named(hip.hipGraphAddHostNode, calls.add_host),
+            EmptyWork: named(hip.hipGraphAddEmptyNode, lambda g, d, _: hip.hipGraphAddEmptyNode(g, *_list(d))),
+            ChildWork: named(
+                hip.hipGraphAddChildGraphNode, lambda g, d, w: hip.hipGraphAddChildGraphNode(g, *_list(d), w.graph)
+            ),
+            EventRecordWork: named(
+                hip.hipGraphAddEventRecordNode, lambda g, d, w: hip.hipGraphAddEventRecordNode(g, *_list(d), w.event)
+            ),
+            EventWaitWork: named(
+                hip.hipGraphAddEventWaitNode, lambda g, d, w: hip.hipGraphAddEventWaitNode(g, *_list(d), w.event)
+            ),
+            SemaphoreSignalWork: named(hip.hipGraphAddExternalSemaphoresSignalNode, calls.add_signal),
+            SemaphoreWaitWork: named(hip.hipGraphAddExternalSemaphoresWaitNode, calls.add_wait),
+            FreeWork: named(
+                hip.hipGraphAddMemFreeNode, lambda g, d, w: hip.hipGraphAddMemFreeNode(g, *_list(d), w.pointer)
+            ),
+        },
+        add_alloc=named(hip.hipGraphAddMemAllocNode, calls.add_alloc),
+        nodes=named(hip.hipGraphGetNodes, calls.nodes),
+        edges=named(hip.hipGraphGetEdges, calls.edges),
+        instantiate=named(hip.hipGraphInstantiateWithFlags, calls.instantiate),
+        exec_destroy=hip.hipGraphExecDestroy,
+        upload=hip.hipGraphUpload,
+        launch=hip.hipGraphLaunch,
+        change={
+            KernelWork: named(hip.hipGraphExecKernelNodeSetParams, calls.set_kernel),
+            CopyWork: named(hip.hipGraphExecMemcpyNodeSetParams1D, calls.set_copy),
+            FillWork: named(hip.hipGraphExecMemsetNodeSetParams, calls.set_fill),
+            HostWork: named(hip.hipGraphExecHostNodeSetParams, calls.set_host),
+            ChildWork: named(
+                hip.hipGraphExecChildGraphNodeSetParams,
+                lambda x, n, w: hip.hipGraphExecChildGraphNodeSetParams(x, n, w.graph),
+            ),
+            EventRecordWork: named(
+                hip.hipGraphExecEventRecordNodeSetEvent,
+                lambda x, n, w: hip.hipGraphExecEventRecordNodeSetEvent(x, n, w.event),
+            ),
+            EventWaitWork: named(
+                hip.hipGraphExecEventWaitNodeSetEvent,
+                lambda x, n, w: hip.hipGraphExecEventWaitNodeSetEvent(x, n, w.event),
+            ),
+        },
+        enable=hip.hipGraphNodeSetEnabled,
+        memory=named(hip.hipDeviceGetGraphMemAttribute, calls.memory),
+        trim=hip.hipDeviceGraphMemTrim,
+        semaphore_import=named(hip.hipImportExternalSemaphore, calls.semaphore_import),
+        semaphore_destroy=hip.hipDestroyExternalSemaphore,
+    )  # fmt: skip
+
+
+class _Calls:
+    """What takes more than its arguments in order."""
+
+    def __init__(self, hip: Any) -> None:
+        self._hip = hip
+        kinds = hip.hipMemcpyKind
+        self._kinds = {
+            "in": kinds.hipMemcpyHostToDevice,
+            "out": kinds.hipMemcpyDeviceToHost,
+            "within": kinds.hipMemcpyDeviceToDevice,
+        }
+
+    # kernels
+
+    def add_kernel(self, graph: int, dependencies: Sequence[NodeHandle], work: KernelWork) -> Answer:
+        words = ArgumentWords(_MARKERS, work.arguments)
+        answer = self._hip.hipGraphAddKernelNode(graph, *_list(dependencies), self._kernel(work, words))
+        if work.priority is None or answer[0] != self._hip.hipError_t.hipSuccess:
+            return tuple(answer)
+        value = self._hip.hipLaunchAttributeValue()
+        value.priority = work.priority
+        attribute = self._hip.hipLaunchAttributeID.hipLaunchAttributePriority
+        (status,) = self._hip.hipGraphKernelNodeSetAttribute(answer[1], attribute, value)
+        return status, answer[1]
+
+    def set_kernel(self, exec_: int, node: int, work: KernelWork) -> Answer:
+        words = ArgumentWords(_MARKERS, work.arguments)
+        return tuple(self._hip.hipGraphExecKernelNodeSetParams(exec_, node, self._kernel(work, words)))
+
+    def _kernel(self, work: KernelWork, words: ArgumentWords) -> Any:
+        """The arguments go by ``extra``: their sizes are then quadpy's word, and no metadata's."""
+        params = self._hip.hipKernelNodeParams()
+        params.func, params.sharedMemBytes = work.function, work.shared_bytes
+        params.gridDim.x, params.gridDim.y, params.gridDim.z = work.grid
+        params.blockDim.x, params.blockDim.y, params.blockDim.z = work.block
+        params.extra = words.address or None
+        return params
+
+    # copies and fills
+
+    def add_copy(self, graph: int, dependencies: Sequence[NodeHandle], work: CopyWork) -> Answer:
+        ends = work.target, work.source, work.nbytes, self._kinds[work.kind]
+        return tuple(self._hip.hipGraphAddMemcpyNode1D(graph, *_list(dependencies), *ends))
+
+    def set_copy(self, exec_: int, node: int, work: CopyWork) -> Answer:
+        ends = work.target, work.source, work.nbytes, self._kinds[work.kind]
+        return tuple(self._hip.hipGraphExecMemcpyNodeSetParams1D(exec_, node, *ends))
+
+    def add_fill(self, graph: int, dependencies: Sequence[NodeHandle], work: FillWork) -> Answer:
+        return tuple(self._hip.hipGraphAddMemsetNode(graph, *_list(dependencies), self._fill(work)))
+
+    def set_fill(self, exec_: int, node: int, work: FillWork) -> Answer:
+        return tuple(self._hip.hipGraphExecMemsetNodeSetParams(exec_, node, self._fill(work)))
+
+    def _fill(self, work: FillWork) -> Any:
+        params = self._hip.hipMemsetParams()
+        params.dst, params.value, params.elementSize = work.target, work.value, work.element
+        params.width, params.height, params.pitch = work.width, work.height, work.pitch
+        return params
+
+    # host functions
+
+    def add_host(self, graph: int, dependencies: Sequence[NodeHandle], work: HostWork) -> Answer:
+        return tuple(self._hip.hipGraphAddHostNode(graph, *_list(dependencies), self._host(work)))
+
+    def set_host(self, exec_: int, node: int, work: HostWork) -> Answer:
+        return tuple(self._hip.hipGraphExecHostNodeSetParams(exec_, node, self._host(work)))
+
+    def _host(self, work: HostWork) -> Any:
+        params = self._hip.hipHostNodeParams()
+        params.fn, params.userData = THUNK, work.ticket
+        return params
+
+    # memory
+
+    def add_alloc(self, ordinal: int, graph: int, dependencies: Sequence[NodeHandle], work: AllocWork) -> Answer:
+        params = self._hip.hipMemAllocNodeParams()
+        params.poolProps.allocType = self._hip.hipMemAllocationType.hipMemAllocationTypePinned
+        params.poolProps.location.type = self._hip.hipMemLocationType.hipMemLocationTypeDevice
+        params.poolProps.location.id = ordinal
+        params.bytesize = work.nbytes
+        status, node = self._hip.hipGraphAddMemAllocNode(graph, *_list(dependencies), params)
+        return status, node, params.dptr
+
+    def memory(self, ordinal: int) -> Answer:
+        kinds, found = self._hip.hipGraphMemAttributeType, []
+        for kind in (kinds.hipGraphMemAttrUsedMemCurrent, kinds.hipGraphMemAttrUsedMemHigh,
+                     kinds.hipGraphMemAttrReservedMemCurrent, kinds.hipGraphMemAttrReservedMemHigh):  # fmt: skip
+            value = ctypes.c_uint64()
+            (status,) = self._hip.hipDeviceGetGraphMemAttribute(ordinal, kind, ctypes.addressof(value))
+            if status != self._hip.hipError_t.hipSuccess:
+                return (status,)
+            found.append(value.value)
+        return self._hip.hipError_t.hipSuccess, *found
+
+    # semaphores of other libraries
+
+    def add_signal(self, graph: int, dependencies: Sequence[NodeHandle], work: SemaphoreSignalWork) -> Answer:
+        params = self._hip.hipExternalSemaphoreSignalNodeParams()
+        records = _Semaphores(params, work.semaphores)
+        return tuple(self._hip.hipGraphAddExternalSemaphoresSignalNode(graph, *_list(dependencies), records.params))
+
+    def add_wait(self, graph: int, dependencies: Sequence[NodeHandle], work: SemaphoreWaitWork) -> Answer:
+        params = self._hip.hipExternalSemaphoreWaitNodeParams()
+        records = _Semaphores(params, work.semaphores)
+        return tuple(self._hip.hipGraphAddExternalSemaphoresWaitNode(graph, *_list(dependencies), records.params))
+
+    def semaphore_import(self, descriptor: int, kind: int) -> Answer:
+        wanted = self._hip.hipExternalSemaphoreHandleDesc()
+        wanted.type = self._hip.hipExternalSemaphoreHandleType(kind)
+        wanted.handle.fd = descriptor
+        return tuple(self._hip.hipImportExternalSemaphore(wanted))
+
+    # the graph as a whole
+
+    def instantiate(self, graph: int, auto_free: bool, priorities: bool) -> Answer:
+        flags = _AUTO_FREE * auto_free | _PRIORITIES * priorities
+        if auto_free and priorities:  # which the call with flags refuses together
+            params = self._hip.hipGraphInstantiateParams()
+            params.flags = flags
+            return tuple(self._hip.hipGraphInstantiateWithParams(graph, params))
+        return tuple(self._hip.hipGraphInstantiateWithFlags(graph, flags))
+
+    def nodes(self, graph: int) -> Answer:
+        library, count = _library(), ctypes.c_size_t()
+        status = library.hipGraphGetNodes(ctypes.c_void_p(graph), None, ctypes.byref(count))
+        found = (ctypes.c_void_p * max(1, count.value))()
+        if not status and count.value:
+            status = library.hipGraphGetNodes(ctypes.c_void_p(graph), found, ctypes.byref(count))
+        return self._hip.hipError_t(status), found[: count.value]
+
+    def edges(self, graph: int) -> Answer:
+        library, count = _library(), ctypes.c_size_t()
+        status = library.hipGraphGetEdges(ctypes.c_void_p(graph), None, None, ctypes.byref(count))
+        before, after = ((ctypes.c_void_p * max(1, count.value))() for _ in range(2))
+        if not status and count.value:
+            status = library.hipGraphGetEdges(ctypes.c_void_p(graph), before, after, ctypes.byref(count))
+        return self._hip.hipError_t(status), list(zip(before[: count.value], after[: count.value], strict=True))
+
+
+class _Semaphores:
+    """The arrays that a semaphore node's parameters point to, for as long as this object lives."""
+
+    def __init__(self, params: Any, semaphores: Sequence[tuple[SemaphoreHandle, int]]) -> None:
+        self._handles = (ctypes.c_void_p * len(semaphores))(*[handle for handle, _ in semaphores])
+        self._records = ctypes.create_string_buffer(_SEMAPHORE_RECORD * len(semaphores))
+        for number, (_, value) in enumerate(semaphores):
+            ctypes.c_uint64.from_buffer(self._records, _SEMAPHORE_RECORD * number).value = value
+        params.extSemArray, params.paramsArray = ctypes.addressof(self._handles), ctypes.addressof(self._records)
+        params.numExtSems = len(semaphores)
+        self.params = params
+
+
+def _list(dependencies: Sequence[NodeHandle]) -> tuple[Any, int]:
+    """Dependencies as C takes them: an array, or NULL for none, and how many."""
+    count = len(dependencies)
+    return ((ctypes.c_void_p * count)(*dependencies) if count else None), count
+
+
+def _library() -> ctypes.CDLL:
+    """The HIP library that hip-python opened, by its path in this process."""
+    with Path("/proc/self/maps").open(encoding="utf-8", errors="surrogateescape") as maps:
+        for line in maps:
+            if "libamdhip64.so" in line:
+                return ctypes.CDLL(line[line.index("/") :].rstrip("\n"))
+    return ctypes.CDLL("libamdhip64.so")

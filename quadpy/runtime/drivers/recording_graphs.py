@@ -1,0 +1,391 @@
+"""Graphs of the recording driver.  Owns: RecordingGraphs, which simulates what HIP does with them, refusals and all.
+
+A launch puts each node on a lane of its own, or behind the one it depends on; so what no edge orders runs in any order,
+and ``races`` sees it.  Imports: errors, the graphs' protocol, the simulation.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from quadpy.errors import DriverError
+from quadpy.runtime.callbacks import run_ticket
+from quadpy.runtime.driver import Address, StreamHandle
+from quadpy.runtime.drivers.simulation import Lane, Op, Range
+from quadpy.runtime.graph_driver import (
+    AllocWork,
+    ChildWork,
+    CopyWork,
+    EmptyWork,
+    EventRecordWork,
+    EventWaitWork,
+    ExecHandle,
+    FillWork,
+    FreeWork,
+    GraphHandle,
+    GraphMemory,
+    GraphPower,
+    HostWork,
+    KernelWork,
+    NodeHandle,
+    SemaphoreHandle,
+    SemaphoreSignalWork,
+    SemaphoreWaitWork,
+    Work,
+)
+
+if TYPE_CHECKING:
+    from quadpy.runtime.drivers.recording import RecordingDriver
+
+__all__ = ["RecordingGraphs"]
+
+_POWERS: Final[frozenset[GraphPower]] = frozenset(("memory", "semaphores", "priorities"))
+_SWITCHABLE: Final = (KernelWork, CopyWork, FillWork)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A node; of a child graph, which is a copy, its nodes stand in ``child``."""
+
+    work: Work
+    after: tuple[NodeHandle, ...]
+    pointer: Address = 0
+    child: _Graph | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Graph:
+    steps: dict[NodeHandle, _Step] = field(default_factory=dict)
+    instances: int = 0
+
+    @property
+    def has_memory(self) -> bool:
+        return any(isinstance(step.work, (AllocWork, FreeWork)) for step in self.steps.values())
+
+
+@dataclass(slots=True, eq=False)
+class _Exec:
+    source: GraphHandle
+    steps: dict[NodeHandle, _Step]
+    auto_free: bool
+    off: set[NodeHandle] = field(default_factory=set)
+
+
+class RecordingGraphs:
+    """A ``GraphDriver`` on the simulated device of ``driver``; each call is logged there."""
+
+    def __init__(self, driver: RecordingDriver) -> None:
+        self.powers = _POWERS
+        self._driver = driver
+        self._graphs: dict[GraphHandle, _Graph] = {}
+        self._execs: dict[ExecHandle, _Exec] = {}
+        self._semaphores: dict[SemaphoreHandle, int] = {}
+        self._blocks: dict[Address, int] = {}  # what alloc nodes own, and how many of their graphs are there
+        self._held: set[Address] = set()
+        self._peak = 0
+        self._handles = itertools.count(0xC000, 16)
+
+    def left_open(self) -> dict[str, int]:
+        """How many things of each kind nobody has given back; no kind of which there is nothing."""
+        counts = {"graphs": len(self._graphs), "graph execs": len(self._execs)}
+        counts |= {"semaphores": len(self._semaphores), "graph memory": len(self._held)}
+        return {kind: count for kind, count in counts.items() if count}
+
+    # graphs
+
+    def graph_create(self) -> GraphHandle:
+        with self._driver.recorded("graph_create"):
+            handle = GraphHandle(next(self._handles))
+            self._graphs[handle] = _Graph()
+            return handle
+
+    def graph_destroy(self, graph: GraphHandle) -> None:
+        with self._driver.recorded("graph_destroy", graph):
+            self._forget(self._graph(graph))
+            del self._graphs[graph]
+
+    def graph_clone(self, graph: GraphHandle) -> GraphHandle:
+        with self._driver.recorded("graph_clone", graph):
+            source = self._graph(graph)
+            if source.has_memory:
+                raise DriverError("graph_clone failed: not supported for a graph with memory nodes")
+            handle = GraphHandle(next(self._handles))
+            self._graphs[handle] = _Graph(dict(source.steps))
+            return handle
+
+    def add(self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: Work) -> NodeHandle:
+        with self._driver.recorded("graph_add", graph, tuple(dependencies), work):
+            child = None
+            if isinstance(work, ChildWork):
+                if (nested := self._graph(work.graph)).has_memory:
+                    raise DriverError("graph_add failed: a child graph has memory nodes")
+                child = _Graph(dict(nested.steps))
+            if isinstance(work, CopyWork) and not work.nbytes:
+                raise DriverError("graph_add failed: a copy of 0 bytes")
+            if isinstance(work, (EventRecordWork, EventWaitWork)):
+                self._driver.event_of(work.event)
+            return self._add(graph, _Step(work, tuple(dependencies), child=child))
+
+    def add_alloc(
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: AllocWork
+    ) -> tuple[NodeHandle, Address]:
+        with self._driver.recorded("graph_add_alloc", graph, tuple(dependencies), work):
+            pointer = self._driver.memory.allocate(work.nbytes)
+            self._blocks[pointer] = 1
+            return self._add(graph, _Step(work, tuple(dependencies), pointer)), pointer
+
+    def _add(self, graph: GraphHandle, step: _Step) -> NodeHandle:
+        found = self._graph(graph)
+        if len(set(step.after)) < len(step.after) or not set(step.after) <= found.steps.keys():
+            raise DriverError("graph_add failed: a dependency twice, or of another graph")
+        node = NodeHandle(next(self._handles))
+        found.steps[node] = step
+        return node
+
+    def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
+        return list(self._graph(graph).steps)
+
+    def edges(self, graph: GraphHandle) -> list[tuple[NodeHandle, NodeHandle]]:
+        return [(before, node) for node, step in self._graph(graph).steps.items() for before in step.after]
+
+    # executable graphs
+
+    def instantiate(self, graph: GraphHandle, *, auto_free: bool = False, priorities: bool = False) -> ExecHandle:
+        with self._driver.recorded("instantiate", graph, auto_free, priorities):
+            source = self._graph(graph)
+            if source.has_memory and source.instances:
+                raise DriverError("instantiate failed: a graph with memory nodes has one instance")
+            source.instances += 1
+            handle = ExecHandle(next(self._handles))
+            self._execs[handle] = _Exec(graph, dict(source.steps), auto_free)
+            self._count(source.steps, 1)
+            return handle
+
+    def exec_destroy(self, exec_: ExecHandle) -> None:
+        with self._driver.recorded("exec_destroy", exec_):
+            found = self._exec(exec_)
+            del self._execs[exec_]
+            if source := self._graphs.get(found.source):
+                source.instances -= 1
+            self._count(found.steps, -1)
+
+    def upload(self, exec_: ExecHandle, stream: StreamHandle) -> None:
+        with self._driver.recorded("upload", exec_, stream):
+            self._exec(exec_)
+            self._driver.lane_of(stream)
+
+    def launch(self, exec_: ExecHandle, stream: StreamHandle) -> None:
+        with self._driver.recorded("graph_launch", exec_, stream):
+            found, lane = self._exec(exec_), self._driver.lane_of(stream)
+            self._hold_memory(found)
+            start = self._driver.simulation.submit("graph", lane)
+            for last in self._submit(found.steps, found.off, start):
+                self._driver.simulation.submit("wait", lane, awaits=last)
+
+    def update(self, exec_: ExecHandle, node: NodeHandle, work: Work) -> bool:
+        with self._driver.recorded("update", exec_, node, work):
+            found = self._exec(exec_)
+            before = found.steps[self._node(found, node)]
+            if not self._can_become(before, work):
+                return False
+            child = _Graph(dict(self._graph(work.graph).steps)) if isinstance(work, ChildWork) else None
+            found.steps[node] = replace(before, work=work, child=child)
+            return True
+
+    def enable(self, exec_: ExecHandle, node: NodeHandle, *, enabled: bool) -> None:
+        with self._driver.recorded("enable", exec_, node, enabled):
+            found = self._exec(exec_)
+            if not isinstance(found.steps[self._node(found, node)].work, _SWITCHABLE):
+                raise DriverError("enable failed: only kernels, copies and fills can be switched off")
+            (found.off.discard if enabled else found.off.add)(node)
+
+    def _can_become(self, before: _Step, work: Work) -> bool:
+        """HIP's table: what of a node can be changed in an executable graph."""
+        if type(work) is not type(before.work) or isinstance(work, (EmptyWork, AllocWork, FreeWork)):
+            return False
+        if isinstance(work, CopyWork):
+            assert isinstance(before.work, CopyWork)
+            return work.kind == before.work.kind
+        if isinstance(work, ChildWork):
+            assert before.child is not None
+            return _shape(self._graph(work.graph)) == _shape(before.child)
+        if isinstance(work, FillWork):
+            return self._driver.memory.holds(work.target, work.width * work.element)
+        return True
+
+    # memory and semaphores
+
+    def memory(self) -> GraphMemory:
+        used = sum(self._driver.memory.size(pointer) for pointer in self._held)
+        reserved = sum(self._driver.memory.size(pointer) for pointer in self._blocks)
+        return GraphMemory(used, self._peak, reserved, reserved)
+
+    def trim_memory(self) -> None:
+        with self._driver.recorded("trim_memory"):
+            self._release_unowned()
+
+    def semaphore_import(self, descriptor: int, kind: int) -> SemaphoreHandle:
+        with self._driver.recorded("semaphore_import", descriptor, kind):
+            handle = SemaphoreHandle(next(self._handles))
+            self._semaphores[handle] = 0
+            return handle
+
+    def semaphore_destroy(self, semaphore: SemaphoreHandle) -> None:
+        with self._driver.recorded("semaphore_destroy", semaphore):
+            del self._semaphores[semaphore]
+
+    def _hold_memory(self, found: _Exec) -> None:
+        """What alloc and free nodes do to the account of a launch; HIP looks at it when the launch is submitted."""
+        allocated = {step.pointer for step in found.steps.values() if isinstance(step.work, AllocWork)}
+        freed = {step.work.pointer for step in found.steps.values() if isinstance(step.work, FreeWork)}
+        if allocated & self._held and not found.auto_free:
+            raise DriverError("graph_launch failed: invalid value: memory of the last launch is not freed")
+        if freed - allocated - self._held:
+            raise DriverError("graph_launch failed: invalid value: a free node of memory that is not there")
+        self._held |= allocated
+        self._peak = max(self._peak, self.memory().used)
+        self._held -= freed
+
+    def free_held(self, pointer: Address) -> bool:
+        """Whether ``pointer`` is memory that a launch left, which ``free_async`` of the driver then ends."""
+        held = pointer in self._held
+        self._held.discard(pointer)
+        return held
+
+    def _count(self, steps: dict[NodeHandle, _Step], by: int) -> None:
+        for step in steps.values():
+            if isinstance(step.work, AllocWork):
+                self._blocks[step.pointer] += by
+        self._release_unowned()
+
+    def _forget(self, graph: _Graph) -> None:
+        self._count(graph.steps, -1)
+
+    def _release_unowned(self) -> None:
+        """Memory goes when no graph owns it and no launch left it behind, after all work."""
+        unowned = [pointer for pointer, owners in self._blocks.items() if not owners and pointer not in self._held]
+        if unowned:
+            self._driver.simulation.finish_all()
+        for pointer in unowned:
+            del self._blocks[pointer]
+            self._driver.memory.release(pointer)
+
+    # a launch
+
+    def _submit(self, steps: dict[NodeHandle, _Step], off: set[NodeHandle], start: Op) -> list[Op]:
+        """One run of ``steps`` behind ``start``; the ops that nothing comes after."""
+        done: dict[NodeHandle, Op] = {}
+        for node, step in steps.items():
+            awaited = [done[before] for before in step.after] or [start]
+            lane = self._lane_behind(awaited, start)
+            for op in awaited:
+                if op.lane is not lane:
+                    self._driver.simulation.submit("wait", lane, awaits=op)
+            if step.child is not None:
+                done[node] = self._submit_child(step.child, lane)
+            else:
+                done[node] = self._submit_one(step, lane, enabled=node not in off)
+        followed = {before for step in steps.values() for before in step.after}
+        return [op for node, op in done.items() if node not in followed] or [start]
+
+    def _lane_behind(self, awaited: Sequence[Op], start: Op) -> Lane:
+        """The lane of a node that nothing else came behind yet, or a new one."""
+        for op in awaited:
+            if op is not start and op.number == op.lane.clock[op.lane.serial]:
+                return op.lane
+        return self._driver.simulation.lane()
+
+    def _submit_child(self, child: _Graph, lane: Lane) -> Op:
+        start = self._driver.simulation.submit("child", lane)
+        for last in self._submit(child.steps, set(), start):
+            self._driver.simulation.submit("wait", lane, awaits=last)
+        return self._driver.simulation.submit("joined", lane)
+
+    def _submit_one(self, step: _Step, lane: Lane, *, enabled: bool) -> Op:
+        submit, work = self._driver.simulation.submit, step.work
+        if not enabled:
+            return submit("disabled", lane)
+        if isinstance(work, EventRecordWork):
+            op = submit("record", lane)
+            self._driver.event_of(work.event).last = op
+            return op
+        if isinstance(work, EventWaitWork):
+            return submit("wait", lane, awaits=self._driver.event_of(work.event).last)
+        action, reads, writes = self._action(step)
+        return submit(_KINDS[type(work)], lane, reads=reads, writes=writes, action=action)
+
+    def _action(self, step: _Step) -> tuple[Callable[[], None] | None, list[Range], list[Range]]:
+        """What a node does, what it reads, and what it writes."""
+        work, memory = step.work, self._driver.memory
+        if isinstance(work, KernelWork):
+            return self._driver.kernel_action(work.function, work.arguments)
+        if isinstance(work, CopyWork):
+            target, source, nbytes = work.target, work.source, work.nbytes
+            ends = {"in": [target], "out": [source], "within": [target, source]}[work.kind]
+
+            def copy() -> None:
+                for end in ends:
+                    memory.require(end, nbytes)
+                ctypes.memmove(target, source, nbytes)
+
+            return copy, [(source, nbytes)], [(target, nbytes)]
+        if isinstance(work, FillWork):
+            rows = [(work.target + row * work.pitch, work.width * work.element) for row in range(work.height)]
+            pattern = work.value.to_bytes(work.element, "little") * work.width
+
+            def fill() -> None:
+                for start, nbytes in rows:
+                    memory.require(start, nbytes)
+                    ctypes.memmove(start, pattern, nbytes)
+
+            return fill, [], rows
+        if isinstance(work, HostWork):
+            return (lambda: run_ticket(work.ticket)), [], []
+        if isinstance(work, SemaphoreSignalWork):
+            return (lambda: self._semaphores.update(work.semaphores)), [], []
+        if isinstance(work, AllocWork):
+            return None, [], [(step.pointer, work.nbytes)]
+        if isinstance(work, FreeWork):
+            return None, [], [(work.pointer, memory.size(work.pointer))]
+        return None, [], []
+
+    # what is there
+
+    def _graph(self, graph: GraphHandle) -> _Graph:
+        if (found := self._graphs.get(graph)) is None:
+            raise DriverError(f"there is no graph {graph:#x}: destroyed, or never made")
+        return found
+
+    def _exec(self, exec_: ExecHandle) -> _Exec:
+        if (found := self._execs.get(exec_)) is None:
+            raise DriverError(f"there is no executable graph {exec_:#x}: destroyed, or never made")
+        return found
+
+    def _node(self, found: _Exec, node: NodeHandle) -> NodeHandle:
+        """``node``, which dies with the graph that it was added to."""
+        if found.source not in self._graphs or node not in found.steps:
+            raise DriverError(f"invalid value: there is no node {node:#x}")
+        return node
+
+
+_KINDS: Final[dict[type[Work], str]] = {
+    KernelWork: "launch",
+    CopyWork: "copy",
+    FillWork: "fill",
+    HostWork: "host",
+    EmptyWork: "empty",
+    SemaphoreSignalWork: "signal",
+    SemaphoreWaitWork: "wait",
+    AllocWork: "alloc",
+    FreeWork: "free",
+}
+
+
+def _shape(graph: _Graph) -> list[tuple[type[Work], tuple[int, ...]]]:
+    """The kinds of nodes and their edges, whatever the nodes are called."""
+    places = {node: place for place, node in enumerate(graph.steps)}
+    return [(type(s.work), tuple(places[before] for before in s.after)) for s in graph.steps.values()]
