@@ -1,0 +1,1 @@
+"""What `gpu.py` and `instructions.py` run: workloads, kernels, peers, processes, report."""

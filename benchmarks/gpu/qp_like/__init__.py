@@ -1,0 +1,1 @@
+"""The kernels in the language that quadpy and Quadrants share: one source for both."""

@@ -1,0 +1,33 @@
+"""A histogram with the bins of each block in shared memory."""
+
+from gpu.bench import Arrays, Bench
+from gpu.qp_like.language import array_of, pure_kernel, qp
+from gpu.workloads import BINS, numpy
+
+ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
+
+WORKERS = 132 * 8 * BINS
+
+
+@pure_kernel
+def histogram_shared(keys: ints, counts: ints):
+    qp.loop_config(block_dim=BINS)
+    for t in range(WORKERS):
+        bins = qp.simt.block.SharedArray((BINS,), qp.i32)
+        lane = t % BINS
+        bins[lane] = 0
+        qp.simt.block.sync()
+        for i in range((keys.shape[0] - t + WORKERS - 1) // WORKERS):
+            qp.atomic_add(bins[keys[t + i * WORKERS]], 1)
+        qp.simt.block.sync()
+        qp.atomic_add(counts[lane], bins[lane])
+
+
+def build_histogram(data: Arrays) -> Bench:
+    keys, counts = array_of(data["keys"]), array_of(numpy.zeros(BINS, numpy.int32))
+    return Bench(
+        lambda: histogram_shared(keys, counts), lambda: {"counts": counts.to_numpy()}, reset=lambda: counts.fill(0)
+    )
+
+
+BUILDERS = {"histogram_shared": build_histogram}

@@ -1,0 +1,37 @@
+"""A kernel of one block that only takes time: a chain of integer operations, each waiting for the one before."""
+
+from gpu.bench import Arrays, OverlapBench
+from gpu.qp_like.language import NAME, array_of, pure_kernel, qp
+from gpu.workloads import SPIN_THREADS, numpy
+
+ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
+
+
+@pure_kernel
+def spin(steps: qp.i32, states: ints):
+    qp.loop_config(block_dim=SPIN_THREADS)
+    for i in range(states.shape[0]):
+        state = qp.u32(i)
+        for _ in range(steps):
+            state = state * qp.u32(1664525) + qp.u32(1013904223)
+        states[i] = qp.i32(state)
+
+
+def build_overlap(data: Arrays) -> OverlapBench:
+    steps = int(data["spins"][0])
+    first, second = (array_of(numpy.zeros(SPIN_THREADS, numpy.int32)) for _ in range(2))
+    here, there = qp.create_stream(), qp.create_stream()
+    keyword = "stream" if NAME == "quadpy" else "qd_stream"
+
+    def both(on) -> None:
+        spin(steps, first, **{keyword: here})
+        spin(steps, second, **{keyword: on})
+        here.synchronize()
+        there.synchronize()
+
+    return OverlapBench(
+        lambda: both(here), lambda: both(there), lambda: {"first": first.to_numpy(), "second": second.to_numpy()}
+    )
+
+
+BUILDERS = {"overlap": build_overlap}

@@ -1,0 +1,157 @@
+"""What the kernels of `gpu.py` are on AMD GPUs: registers, spills, occupancy, instructions; no GPU is needed.
+
+`python benchmarks/instructions.py --json now.json --baseline before.json` shows what a change to quadpy did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import quadpy as qp
+from quadpy.codegen.instructions import classify
+from quadpy.codegen.report import report_tasks
+from quadpy.jit.offline import compile_with_asm
+from quadpy.target import parse_target
+
+TARGETS = ("gfx942", "gfx1100")
+KERNELS = {
+    "loops": ("copy", "saxpy", "total_array", "histogram", "transcendental"),
+    "grids": ("sweep",),
+    "nbody": ("nbody", "nbody_tiled"),
+    "matmul": ("matmul_16", "matmul_32", "matmul_registers"),
+    "histogram": ("histogram_shared",),
+    "mpm88": ("substep",),
+    "launches": ("launch0", "launch2", "launch8", "add"),
+    "overlap": ("spin",),
+}
+SHOWN = ("instructions", "loop", "valu", "salu", "memory", "vgprs", "sgprs", "spills", "waves")
+
+_LABEL = re.compile(r"(\.LBB\w+):")
+_JUMP = re.compile(r"s_c?branch\w*\s+(\.LBB\w+)")
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One task of a kernel for one target; `before` is the record of the same task in the baseline."""
+
+    key: str
+    record: Record
+    before: Record | None = None
+
+
+def main() -> int:
+    """Writes what the command line asks for; the exit status is 1 where a kernel could not be compiled."""
+    options = _options()
+    baseline: dict[str, Record] = json.loads(options.baseline.read_text()) if options.baseline else {}
+    records = {key: record for mode in (False, True) for key, record in _records(options.targets, fast_math=mode)}
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=1) + "\n")
+    rows = [Row(key, record, baseline.get(key)) for key, record in records.items()]
+    text = markdown(rows)
+    if options.markdown:
+        options.markdown.write_text(text)
+    print(text)
+    return 1 if any("problem" in record for record in records.values()) else 0
+
+
+def markdown(rows: list[Row]) -> str:
+    """A table; where there is a baseline, each number is `before → now` if it changed."""
+    lines = ["| task | target | mode | " + " | ".join(SHOWN) + " |", "|---|---|---|" + "--:|" * len(SHOWN)]
+    for row in rows:
+        if "problem" in row.record:
+            lines.append("| " + " | ".join(row.key.split()) + f" | {row.record['problem']} |" + " |" * (len(SHOWN) - 1))
+            continue
+        lines.append("| " + " | ".join((*row.key.split(), *(_change(row, name) for name in SHOWN))) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _change(row: Row, name: str) -> str:
+    now, before = row.record[name], (row.before or {}).get(name)
+    return str(now) if before in (None, now) else f"{before} → {now}"
+
+
+def _records(targets: list[str], *, fast_math: bool) -> Iterator[tuple[str, Record]]:
+    qp.init(arch=qp.cpu, fast_math=fast_math)
+    mode = "fast" if fast_math else "strict"
+    for module, names in KERNELS.items():
+        kernels = importlib.import_module(f"gpu.qp_like.{module}")
+        for name in names:
+            for target in targets:
+                try:
+                    yield from _of_kernel(getattr(kernels, name), name, target, mode)
+                except Exception as problem:  # noqa: BLE001 - the other kernels are reported all the same
+                    text = getattr(problem, "message", "") or str(problem)
+                    yield f"{name} {target} {mode}", {"problem": f"{type(problem).__name__}: {text.splitlines()[0]}"}
+
+
+def _of_kernel(kernel: Any, name: str, target: str, mode: str) -> Iterator[tuple[str, Record]]:
+    spec = parse_target(target)
+    code = compile_with_asm(kernel, spec, {})
+    reports = report_tasks(code.image, code.asm, spec)
+    for index, report in enumerate(reports):
+        counts = report.instructions
+        label = name if len(reports) == 1 else f"{name}/{index}"
+        yield (
+            f"{label} {target} {mode}",
+            {
+                "instructions": report.instruction_count,
+                "loop": _innermost(code.asm, report.task),
+                "valu": counts["valu"],
+                "salu": counts["salu"],
+                "memory": sum(counts[each] for each in ("vmem load", "vmem store", "smem", "lds", "atomics", "flat")),
+                "vgprs": report.vgprs,
+                "sgprs": report.sgprs,
+                "spills": report.vgpr_spills + report.sgpr_spills,
+                "lds": report.lds_bytes,
+                "waves": report.occupancy.waves_per_simd,
+                "limit": report.occupancy.limited_by,
+                "classes": counts,
+            },
+        )
+
+
+def _innermost(assembly: str, task: str) -> int:
+    """How many instructions the longest innermost loop of a task has: what a loop with many rounds costs a round.
+
+    A loop is a jump back to a label; it is innermost if no other lies within it.
+    """
+    at: dict[str, int] = {}
+    loops: list[tuple[int, int]] = []
+    count, inside = 0, False
+    for line in assembly.splitlines():
+        text = line.strip()
+        if line and not line[0].isspace() and ":" in line:
+            label = _LABEL.match(line)
+            inside = line.split(":")[0].strip('"') == task or (inside and label is not None)
+            if label:
+                at[label[1]] = count
+        elif inside and text and text[0] not in ".;":
+            if classify(text.split(maxsplit=1)[0]) != "wait":
+                count += 1
+            if (jump := _JUMP.match(text)) and jump[1] in at:
+                loops.append((at[jump[1]], count))
+    inner = [a for a in loops if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
+    return max((end - start for start, end in inner), default=0)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--targets", nargs="+", default=TARGETS)
+    parser.add_argument("--baseline", type=Path, help="JSON of an earlier run: show what changed")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
