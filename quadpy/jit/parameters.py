@@ -21,7 +21,7 @@ from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecAr
 from quadpy.lang.decorators import Template, annotations_of
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.current import Config, current_config
-from quadpy.runtime.device_interop import DeviceView, describe_device_array
+from quadpy.runtime.device_interop import DeviceView, describe_device_array, lies_on_gpu
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.interop import HostView, describe_host_array
 from quadpy.runtime.ndarray import NDArray
@@ -98,7 +98,7 @@ class ArrayParameter:
         if isinstance(given, (int, float, str, bytes)) or given is None:
             raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}")
         try:
-            if hasattr(given, "__cuda_array_interface__") and current_config().arch != "cpu":
+            if current_config().arch != "cpu" and lies_on_gpu(given):
                 return describe_device_array(given, current_device(), self.element)
             return describe_host_array(given, self.element)
         except ArgumentError as error:

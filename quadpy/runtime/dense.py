@@ -12,8 +12,9 @@ from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Vector
 from quadpy.hostmath.values import wrap
 from quadpy.runtime.device import Device
+from quadpy.runtime.device_interop import place_of, share
 from quadpy.runtime.device_storage import DeviceStorage
-from quadpy.runtime.dlpack import DEVICE_KINDS, EXTENSION, export
+from quadpy.runtime.dlpack import HOST, export
 from quadpy.runtime.host_storage import Storage, Where
 from quadpy.runtime.interop import as_numpy
 from quadpy.runtime.storage import STORAGE, Numbers, admit, decode, encode
@@ -143,15 +144,17 @@ class DenseArray:
         return values.copy() if copy and shared else values
 
     def to_torch(self, device: Any = None, *, stream: object = None) -> Any:
-        """A copy as a tensor, on ``device`` where one is given."""
+        """A copy as a tensor of the host, or of ``device`` where one is given; ``torch.from_dlpack(a)`` shares memory."""
         import torch  # type: ignore[import-not-found, unused-ignore]  # it is there where a user has it
 
         tensor = torch.from_numpy(self.to_numpy(stream=stream))
+        if self.dtype == bf16:
+            tensor = tensor.bfloat16()  # exact: it came as float32, which has all bf16 numbers
         return tensor if device is None else tensor.to(device)
 
     def from_torch(self, tensor: Any, *, stream: object = None) -> None:
         """Copy a tensor in, from any device, as ``from_numpy`` does."""
-        self.from_numpy(tensor.detach().cpu().numpy(), stream=stream)
+        self.from_numpy(tensor.detach().cpu(), stream=stream)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
         if copy is None:
@@ -161,20 +164,20 @@ class DenseArray:
 
     def __dlpack__(self, **options: Any) -> Any:
         memory = self._memory()
-        if not isinstance(memory, DeviceStorage):
-            return self._shared().__dlpack__(**options)
+        on_host = not isinstance(memory, DeviceStorage)
+        if on_host and self.dtype != bf16:
+            return memory.read(...).__dlpack__(**options)
         if options.get("copy") or options.get("dl_device") not in (None, self.__dlpack_device__()):
             raise BufferError(f"{self!r} is shared where it lies, without a copy: or use to_numpy")
-        return export(memory, self.dtype, options.get("stream"))
+        version = options.get("max_version")
+        if isinstance(memory, DeviceStorage):
+            return share(memory, self.dtype, options.get("stream"), version)
+        bits = memory.read(...)
+        return export(memory.pointer, self.dtype, (bits.shape, bits.strides), (HOST, 0), bits, version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.device
-        return (1, 0) if device is None else (DEVICE_KINDS.get(device.driver.name, EXTENSION), device.driver.ordinal)
-
-    def _shared(self) -> Numbers:
-        if self.dtype == bf16:
-            raise BufferError("NumPy, which does the sharing, has no bf16: use to_numpy")
-        return self._memory().read(...)
+        return (HOST, 0) if device is None else place_of(device)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -1,12 +1,13 @@
 """One device and all that has a lifetime on it.  Owns: Device, which opens, drains and closes it in order.
 
-Imports: errors, drivers' protocol, everything below: streams, events, branches, memory, staging, modules.
+Imports: errors, drivers' protocol, everything below: streams, events, branches, memory, lending, staging, modules.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from quadpy.runtime.branches import Branches
 from quadpy.runtime.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.driver import DEFAULT_STREAM, AllocatorName, Driver, EventHandle, StreamHandle
 from quadpy.runtime.event import Event
+from quadpy.runtime.lending import Lending
 from quadpy.runtime.life import Life
 from quadpy.runtime.module import Modules
 from quadpy.runtime.reaper import Reaper
@@ -48,6 +50,7 @@ class Device:
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
         self.streams = StreamManager(driver, self.timelines, self.memory, self.life)
         self.staging, self.modules = Staging(driver), Modules(driver)
+        self.lending = Lending(self.timelines, self.reaper)
         self.branches = Branches(driver, self.timelines)
         self.default_stream = Stream(self, self.timelines.default, None)
         self._objects: weakref.WeakValueDictionary[Timeline, Stream] = weakref.WeakValueDictionary()
@@ -65,14 +68,34 @@ class Device:
         self._objects[stream.timeline] = stream
         return stream
 
-    def borrow_stream(self, handle: int) -> Stream:
-        """A stream by its handle: the default one, one of this device's own, or another library's."""
+    def borrow_stream(self, handle: int, lender: object = None) -> Stream:
+        """A stream by its handle: the default one, one of this device's own, or another library's.
+
+        ``lender`` is what keeps the handle alive, where there is such an object: it lives as long as it must.
+        """
         self.life.check()
         known = StreamHandle(handle)
         if known == DEFAULT_STREAM or self.timelines.owns(known):
             return Stream(self, self.timelines.find(known), None)
         self._require_here(known)
-        return Stream(self, self.timelines.borrow(known), self.timelines.give_back)
+        return Stream(self, self.timelines.borrow(known), self.timelines.give_back, self._when_dropped(lender))
+
+    def _when_dropped(self, lender: object) -> Callable[[StreamHandle], None]:
+        if lender is None:
+            return self.timelines.give_up
+
+        def give_back(handle: StreamHandle, _alive: object = lender) -> None:
+            self.timelines.give_back(handle)
+
+        return give_back
+
+    def follow(self, handle: int, stream: Stream) -> None:
+        """Let ``stream``'s later work wait for the work so far of a stream of another library."""
+        foreign = StreamHandle(handle)
+        if foreign != DEFAULT_STREAM and not self.timelines.owns(foreign):
+            self._require_here(foreign)
+        if foreign != stream.handle:
+            self.timelines.follow(foreign, stream.timeline)
 
     def create_event(self, *, timing: bool = False) -> Event:
         """A new event; ``elapsed_time`` needs two with ``timing``, which costs the device something."""
@@ -95,7 +118,7 @@ class Device:
                 f"{stream!r} is no stream", hint="qp.create_stream makes one, qp.Stream.from_handle borrows one"
             )
         _, handle = protocol()
-        return self.borrow_stream(int(handle))
+        return self.borrow_stream(int(handle), stream)
 
     def current_stream(self) -> Stream:
         """The calling thread's stream."""
@@ -144,6 +167,9 @@ class Device:
         self.life.check()
         self.driver.synchronize()
         self.reaper.drain()
+        if len(self.lending):
+            self.driver.synchronize()  # for the marks that the drain has just made
+            self.lending.settle()
 
     def close(self) -> None:
         """Wait for all work, free everything and refuse what comes; doing it again does nothing."""
@@ -151,6 +177,7 @@ class Device:
             return
         with suppress(DriverError):  # a device that is lost frees nothing
             self.synchronize()
+            self.lending.close()
             self.memory.close()
             self.staging.close()
             self.streams.close()

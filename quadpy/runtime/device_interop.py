@@ -1,6 +1,7 @@
-"""Arrays of GPUs that libraries show each other by ``__cuda_array_interface__``, which AMD's libraries speak as well.
+"""Arrays of GPUs that libraries show each other: by DLPack, and by ``__cuda_array_interface__``, which AMD's speak as well.
 
-Owns: DeviceView, describe_device_array, cuda_array_interface.  Imports: errors, interop, devices, NumPy.
+Owns: DeviceView, lies_on_gpu, describe_device_array, cuda_array_interface, share.  Imports: errors, interop, devices,
+DLPack, NumPy.
 """
 
 from __future__ import annotations
@@ -9,21 +10,31 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from quadpy.errors import ArgumentError
+from quadpy.dtypes import Scalar
+from quadpy.errors import ArgumentError, DeviceError
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.device import Device
-from quadpy.runtime.interop import TypeKey, describe_host_array, type_key
+from quadpy.runtime.device_storage import DeviceStorage
+from quadpy.runtime.dlpack import DEVICE_KINDS, EXTENSION, export
+from quadpy.runtime.dlpack_import import Taken, take
+from quadpy.runtime.driver import DEFAULT_STREAM
+from quadpy.runtime.interop import HOST_KINDS, TypeKey, describe_host_array, layout_of, renamed, type_key
+from quadpy.runtime.storage import Numbers
 
-__all__ = ["DeviceView", "cuda_array_interface", "describe_device_array"]
+__all__ = ["DeviceView", "cuda_array_interface", "describe_device_array", "lies_on_gpu", "place_of", "share"]
 
-_DEFAULT: Final = 1  # how the interface names the default stream, whose handle is 0
+_DEFAULT: Final = 1  # how the interface, and DLPack of CUDA, name the default stream, whose handle is 0
+_PER_THREAD: Final = 2  # a thread's own default stream waits for the default one, and that one for it
+_UNORDERED: Final = -1
+_MANAGED: Final = 13  # kDLCUDAManaged: CUDA's, on the host and every device
 _NOWHERE: Final = 1 << 12
 
 
 class DeviceView(NamedTuple):
     """What a launch needs to know of memory that another library has on ``device``; see ``interop.HostView``.
 
-    The home of ``block`` is the stream that the library names, so what uses the block comes after its work so far.
+    The home of ``block`` is the calling thread's stream, which waits for the library's work so far; ``owner`` keeps the
+    memory until all work that uses the block is done.
     """
 
     type_key: TypeKey
@@ -37,13 +48,94 @@ class DeviceView(NamedTuple):
     block: Block | None
 
 
+def place_of(device: Device) -> tuple[int, int]:
+    """``device`` as DLPack counts devices: its kind, and its number."""
+    return DEVICE_KINDS.get(device.driver.name, EXTENSION), device.driver.ordinal
+
+
+# theirs
+
+
+def lies_on_gpu(obj: Any) -> bool:
+    """Whether ``obj`` shows memory of a GPU."""
+    if (place := getattr(obj, "__dlpack_device__", None)) is None or not hasattr(obj, "__dlpack__"):
+        return hasattr(obj, "__cuda_array_interface__")
+    try:
+        kind, _ = place()
+    except (BufferError, RuntimeError, TypeError, ValueError):  # it lies where DLPack knows no device
+        return False
+    return kind not in HOST_KINDS
+
+
+def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = ()) -> DeviceView:
+    """A view of the memory of ``device`` that ``obj`` shows by DLPack or ``__cuda_array_interface__``, without a copy.
+
+    The calling thread's stream waits for what the library did with it so far.  ``element`` is the shape of one element
+    as the kernel declares it: the last axes of ``obj`` must match it.
+
+    Raises:
+        DeviceError: the memory lies on another device.
+        ArgumentError: a masked array, an invalid stream, or what ``describe_host_array`` refuses.
+    """
+    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
+        taken = _take(obj, device)
+        return _describe(device, layout_of(taken), taken.scalar, taken, element)
+    shown = obj.__cuda_array_interface__
+    if shown.get("mask") is not None:
+        raise ArgumentError(
+            f"the {type(obj).__name__} is masked, and kernels know no masks", hint="fill the gaps first"
+        )
+    stream = shown.get("stream")  # None, or left out before version 3: then the library works on the default one
+    if stream == 0:
+        raise ArgumentError(f"the {type(obj).__name__} names the stream 0, which the interface does not allow")
+    device.follow(0 if stream in (None, _DEFAULT, _PER_THREAD) else stream, device.current_stream())
+    return _describe(device, np.asarray(_Layout(shown)), None, obj, element)
+
+
+def _take(obj: Any, device: Device) -> Taken:
+    place, here = tuple(map(int, obj.__dlpack_device__())), place_of(device)
+    if place != here and not (place[0] == _MANAGED and device.driver.name == "cuda"):
+        raise DeviceError(
+            f"the {type(obj).__name__} lies on device {place[1]} of DLPack's kind {place[0]}, and {device} is device "
+            f"{here[1]} of kind {here[0]}",
+            hint="copy it there, or to the host",
+        )
+    handle = int(device.current_stream().handle)
+    return take(obj, handle or (_DEFAULT if device.driver.name == "cuda" else 0))
+
+
+def _describe(
+    device: Device, layout: Numbers, scalar: Scalar | None, owner: object, element: tuple[int, ...]
+) -> DeviceView:
+    view = describe_host_array(layout, element)
+    block = Block(view.pointer, view.nbytes, device.current_stream().timeline) if view.nbytes else None
+    kind, *rest = view.type_key if scalar is None else renamed(view.type_key, scalar)
+    key = type_key("device" if kind == "nd" else kind, *rest)
+    keep = owner if block is None else device.lending.borrow(block, owner)
+    return DeviceView(key, *view[1:6], owner=keep, device=device, block=block)
+
+
+class _Layout:
+    """Shape, strides and address for NumPy, which computes with them and never reads the memory."""
+
+    def __init__(self, shown: dict[str, Any]) -> None:
+        address, readonly = shown["data"]  # an empty array may have no address, and NumPy wants one
+        self.__array_interface__ = {
+            **{key: shown.get(key) for key in ("shape", "typestr", "strides", "version")},
+            "data": (address or _NOWHERE, readonly),
+        }
+
+
+# quadpy's
+
+
 def cuda_array_interface(
     device: Device, block: Block | None, pointer: int, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> dict[str, Any]:
     """Version 3 of the interface, of numbers in C order; the calling thread's stream is the one to wait for."""
     stream = device.current_stream()
     if block is not None:
-        device.memory.follow_writers(block, stream.timeline)
+        device.memory.follow_users(block, stream.timeline)
         device.memory.use([block], stream.timeline)
     return {
         "shape": shape,
@@ -55,37 +147,18 @@ def cuda_array_interface(
     }
 
 
-def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = ()) -> DeviceView:
-    """A view of the memory of ``device`` that ``obj`` shows by ``__cuda_array_interface__``, without a copy.
+def share(storage: DeviceStorage, dtype: Scalar, stream: int | None, max_version: tuple[int, int] | None) -> Any:
+    """A capsule of DLPack's, of the numbers of ``storage``.
 
-    ``element`` is the shape of one element as the kernel declares it: the last axes of ``obj`` must match it.
-
-    Raises:
-        ArgumentError: a masked array, an invalid stream, or what ``describe_host_array`` refuses.
+    ``stream`` is the handle of the stream that the consumer works on, which waits for all work on the numbers so far,
+    as it may write them: None for the default one, -1 for no order at all.
     """
-    shown = obj.__cuda_array_interface__
-    if shown.get("mask") is not None:
-        raise ArgumentError(
-            f"the {type(obj).__name__} is masked, and kernels know no masks", hint="fill the gaps first"
-        )
-    stream = shown.get("stream")  # None, or left out before version 3: then the library works on the default one
-    if stream == 0:
-        raise ArgumentError(f"the {type(obj).__name__} names the stream 0, which the interface does not allow")
-    address, readonly = shown["data"]
-    shown = {
-        **shown,
-        "data": (address or _NOWHERE, readonly),
-    }  # an empty array may have no address, and NumPy wants one
-    view = describe_host_array(np.asarray(_Layout(shown)), element)
-    home = device.borrow_stream(0 if stream in (None, _DEFAULT) else stream)
-    block = Block(view.pointer, view.nbytes, home.timeline) if view.nbytes else None
-    kind, *rest = view.type_key
-    key = type_key("device" if kind == "nd" else kind, *rest)
-    return DeviceView(key, *view[1:6], owner=(obj, home), device=device, block=block)
-
-
-class _Layout:
-    """Shape, strides and address for NumPy, which computes with them and never reads the memory."""
-
-    def __init__(self, shown: dict[str, Any]) -> None:
-        self.__array_interface__ = {key: shown.get(key) for key in ("shape", "typestr", "data", "strides", "version")}
+    device = storage.device
+    device.life.check()
+    consumer = None
+    if stream != _UNORDERED:
+        handle = DEFAULT_STREAM if stream in (None, _DEFAULT, _PER_THREAD) else int(stream)
+        consumer = device.borrow_stream(handle)
+        storage.announce(consumer, writes=True)
+    layout = (storage.window.shape, storage.window.strides)
+    return export(storage.pointer, dtype, layout, place_of(device), (storage, consumer), max_version)

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory
 from quadpy.runtime.allocators.block import Allocator, Block
@@ -20,6 +21,9 @@ from quadpy.runtime.reaper import Reaper
 from quadpy.runtime.timeline import Timeline, Timelines
 
 __all__ = ["DeviceBuffer", "DeviceMemory", "MemoryStats"]
+
+_MANY: Final = 8
+"""Streams that a block may know before it looks which of them are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ class DeviceMemory:
         homes = set()
         for block in blocks:
             if stream is not block.home and stream not in block.guests:
+                self._forget(block)
                 homes.add(block.home)
                 block.guests.add(stream)
             if writes:
@@ -116,6 +121,20 @@ class DeviceMemory:
         for writer in list(block.writers):
             if writer is not stream:
                 self._timelines.order(writer, stream)
+
+    def follow_users(self, block: Block, stream: Timeline) -> None:
+        """Let ``stream``'s later work, which writes ``block``, wait for all that read or wrote it, wherever it was."""
+        for user in block.users():
+            if user is not stream:
+                self._timelines.order(user, stream)
+
+    def _forget(self, block: Block) -> None:
+        """Forget the streams that are gone, and through: so that memory need not know every stream there ever was."""
+        if len(block.guests) < _MANY or self._reaper.holding:
+            return
+        for guest in [guest for guest in tuple(block.guests) if guest.ended and self._timelines.idle(guest)]:
+            block.guests.discard(guest)
+            block.writers.discard(guest)
 
     # what is there
 

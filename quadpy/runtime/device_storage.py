@@ -1,6 +1,7 @@
 """The memory of arrays on a device.  Owns: Region, zero_bytes, DeviceStorage.  Imports: errors, devices, windows, NumPy.
 
-Every access is a copy in the order of a stream, after all work that wrote the memory, on whatever stream that was.
+Every access is a copy in the order of a stream, after all work that wrote the memory, on whatever stream that was; one
+that writes comes after all that read it, too.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class DeviceStorage:
 
     def copy_from(self, source: Storage, stream: object = None) -> None:
         if not (isinstance(source, DeviceStorage) and source.device is self.device and self._is_like(source)):
-            self.write(..., source.read(...), stream)
+            there = stream if source.device is self.device else None
+            self.write(..., source.read(..., there), stream)
             return
         on = stream_of(self.device, stream)
         if source.pointer != self.pointer and self.window.size:
@@ -106,9 +108,13 @@ class DeviceStorage:
         return self.window.dense and self.window[1:] == other.window[1:]
 
     def announce(self, stream: Stream, *, writes: bool) -> None:
-        """Order ``stream``'s next work after all that wrote the memory, and keep the memory until it is done."""
+        """Order ``stream``'s next work after all that wrote the memory, and keep the memory until it is done.
+
+        Work that writes comes after all that read it, too.
+        """
         if self.block is not None:
-            self.device.memory.follow_writers(self.block, stream.timeline)
+            follow = self.device.memory.follow_users if writes else self.device.memory.follow_writers
+            follow(self.block, stream.timeline)
             self.device.memory.use([self.block], stream.timeline, writes=writes)
 
     def _download(self, window: Window, stream: Stream) -> Numbers:

@@ -1,6 +1,6 @@
-"""Device memory for other libraries.  Owns: export, which makes DLPack's capsules.  Imports: dtypes, devices.
+"""Memory for other libraries.  Owns: export, which makes DLPack's capsules; the structs of dlpack.h.
 
-The structs are those of dlpack.h, version 0; NumPy does the same for arrays of the host.
+Of version 0, and of version 1 where the consumer knows it.  Imports: dtypes, the standard library.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ import ctypes
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, bf16
-from quadpy.runtime.device_storage import DeviceStorage
 
-__all__ = ["DEVICE_KINDS", "EXTENSION", "export"]
+__all__ = ["CODES", "DEVICE_KINDS", "EXTENSION", "HOST", "NAMES", "READ_ONLY", "Managed", "Versioned", "export"]
 
+HOST: Final = 1  # kDLCPU
 DEVICE_KINDS: Final = {"amdgpu": 10, "cuda": 2}  # kDLROCM, kDLCUDA
 EXTENSION: Final = 12  # kDLExtDev: a device that dlpack.h does not name
+CODES: Final = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
+READ_ONLY: Final = 1  # a flag of version 1
+NAMES: Final = (b"dltensor", b"dltensor_versioned")  # what a consumer renames, when it has taken the tensor over
 
-_CODES: Final = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
-_NAME: Final = b"dltensor"  # what a consumer renames, when it has taken the tensor over
+_VERSION: Final = (1, 0)
 
 
 class _Tensor(ctypes.Structure):
@@ -35,8 +37,23 @@ class _Tensor(ctypes.Structure):
     )
 
 
-class _Managed(ctypes.Structure):
+class Managed(ctypes.Structure):
+    """DLManagedTensor, of version 0."""
+
     _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned, from version 1 on."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
 
 
 _lent: Final[dict[int, tuple[object, ...]]] = {}
@@ -61,8 +78,9 @@ def _delete(address: int) -> None:
 
 def _end_capsule(capsule: int) -> None:
     """A capsule that nobody took gives its tensor back.  It is dying, so it comes as an address, not as an object."""
-    if _is_valid(capsule, _NAME):
-        _delete(_pointer_of(capsule, _NAME))
+    for name in NAMES:
+        if _is_valid(capsule, name):
+            _delete(_pointer_of(capsule, name))
 
 
 _callbacks: Final = (_CALLBACK(_delete), _CALLBACK(_end_capsule))
@@ -71,25 +89,27 @@ for _callback in _callbacks:  # a consumer may be done after this module is gone
 _deleter, _destructor = (ctypes.cast(callback, ctypes.c_void_p) for callback in _callbacks)
 
 
-def export(storage: DeviceStorage, dtype: Scalar, stream: int | None = None) -> Any:
-    """A capsule of the numbers of ``storage``, without a copy; its consumer keeps the memory alive.
+def export(
+    pointer: int,
+    dtype: Scalar,
+    layout: tuple[tuple[int, ...], tuple[int, ...]],
+    place: tuple[int, int],
+    keep: object,
+    max_version: tuple[int, int] | None = None,
+) -> Any:
+    """A capsule of the numbers at ``pointer``, without a copy; its consumer keeps ``keep`` alive.
 
-    ``stream`` is the handle of the stream that the consumer works on, which waits for what wrote the numbers: None for
-    the default one, -1 for no order at all.
+    ``layout`` is the shape and the strides in bytes, ``place`` DLPack's kind and number of the device.  The struct is
+    that of version 1 where ``max_version``, which the consumer can read, says so.
     """
-    device, window = storage.device, storage.window
-    device.life.check()
-    consumer = None if stream == -1 else device.borrow_stream(0 if stream in (None, 1) else int(stream))
-    if consumer is not None:
-        storage.announce(consumer, writes=True)
-    steps = (step // dtype.nbytes for step in window.strides)
-    extents, strides = ((ctypes.c_int64 * len(window.shape))(*numbers) for numbers in (window.shape, steps))
-    code = _CODES["bfloat" if dtype == bf16 else dtype.kind]
-    kind = DEVICE_KINDS.get(device.driver.name, EXTENSION)
-    tensor = _Tensor(
-        storage.pointer, kind, device.driver.ordinal, len(extents), code, 8 * dtype.nbytes, 1, extents, strides, 0
+    shape, steps = layout
+    extents, strides = (
+        (ctypes.c_int64 * len(shape))(*numbers) for numbers in (shape, [step // dtype.nbytes for step in steps])
     )
-    managed = _Managed(tensor, None, _deleter)
+    code = CODES["bfloat" if dtype == bf16 else dtype.kind]
+    tensor = _Tensor(pointer, *place, len(shape), code, 8 * dtype.nbytes, 1, extents, strides, 0)
+    versioned = max_version is not None and max_version[0] >= _VERSION[0]
+    managed = Versioned(*_VERSION, None, _deleter, 0, tensor) if versioned else Managed(tensor, None, _deleter)
     address = ctypes.addressof(managed)
-    _lent[address] = (managed, extents, strides, storage, consumer)
-    return _new(address, _NAME, _destructor)
+    _lent[address] = (managed, extents, strides, keep)
+    return _new(address, NAMES[versioned], _destructor)

@@ -1,4 +1,4 @@
-"""Arrays of other libraries as a launch sees them.  Owns: HostView and its keys.  Imports: leaves, storage, NumPy."""
+"""Arrays of other libraries as a launch sees them.  Owns: HostView and its keys.  Imports: leaves, storage, DLPack, NumPy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
-from quadpy.runtime.storage import SCALAR_OF, Numbers
+from quadpy.runtime.dlpack_import import Taken, take
+from quadpy.runtime.storage import SCALAR_OF, STORAGE, Numbers, decode
 
-__all__ = ["HostView", "TypeKey", "as_numpy", "describe_host_array", "is_wide", "type_key"]
+__all__ = [
+    "HOST_KINDS", "HostView", "TypeKey", "as_numpy", "describe_host_array",
+    "is_wide", "layout_of", "renamed", "type_key",
+]  # fmt: skip
 
 TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
 """``(kind, scalar name, ndim, element shape)``; one object for each type, so ``is`` compares.
@@ -57,7 +62,11 @@ def describe_host_array(obj: object, element: tuple[int, ...] = ()) -> HostView:
         ArgumentError: no array of the host, an unsupported dtype or byte order, strides that split a number,
             or last axes that are not ``element``.
     """
-    array = obj if type(obj) is np.ndarray else as_numpy(obj)
+    if type(obj) is not np.ndarray:
+        stored, scalar = _stored(obj)
+        view = describe_host_array(stored, element)
+        return view if scalar is None else view._replace(type_key=renamed(view.type_key, scalar))
+    array: Numbers = obj
     shape, flags, nbytes = array.shape, array.flags, array.nbytes
     if element:
         axes = len(shape) - len(element)
@@ -114,19 +123,32 @@ def _strided(array: Numbers, key: TypeKey, shape: tuple[int, ...]) -> HostView:
     return HostView(type_key("strided", scalar, ndim, element), abi, low, nbytes, wide, array.flags.writeable, array)
 
 
-_HOST_DEVICES: Final = (1, 3, 11)  # dlpack.h: kDLCPU, and the pinned memory kDLCUDAHost and kDLROCMHost
+HOST_KINDS: Final = (1, 3, 11, 13)
+"""dlpack.h: kDLCPU, the pinned memory kDLCUDAHost and kDLROCMHost, and kDLCUDAManaged."""
+
+
+def renamed(key: TypeKey, scalar: Scalar) -> TypeKey:
+    """``key`` for numbers that are stored as NumPy knows them, and are ``scalar``."""
+    kind, _, ndim, element = key
+    return type_key(kind, scalar.name, ndim, element)
 
 
 def as_numpy(obj: object) -> Numbers:
-    """``obj`` as a NumPy array over the same memory; ArgumentError where that is impossible."""
+    """``obj`` as a NumPy array over the same memory, of bf16 a copy; ArgumentError where that is impossible."""
+    array, scalar = _stored(obj)
+    return array if scalar is None else decode(array, scalar)
+
+
+def _stored(obj: Any) -> tuple[Numbers, Scalar | None]:
+    """``obj`` as NumPy sees its memory, and its type where NumPy has none for it."""
     if isinstance(obj, np.ndarray):
-        return obj.view(np.ndarray)
+        return obj.view(np.ndarray), None
     if type(obj).__module__.partition(".")[0] == "torch":
         return _from_torch(obj)
     if hasattr(obj, "__array_interface__"):
-        return np.asarray(obj)
+        return np.asarray(obj), None
     try:
-        return np.asarray(memoryview(obj))  # type: ignore[arg-type]  # that is what is being asked
+        return np.asarray(memoryview(obj)), None
     except (TypeError, ValueError):
         pass  # no buffer, or one of a format that NumPy does not have
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
@@ -137,25 +159,48 @@ def as_numpy(obj: object) -> Numbers:
     )
 
 
-def _from_dlpack(obj: Any) -> Numbers:
+def _from_dlpack(obj: Any) -> tuple[Numbers, Scalar | None]:
     kind, _ = obj.__dlpack_device__()
-    if kind not in _HOST_DEVICES:
+    if kind not in HOST_KINDS:
         raise ArgumentError(
             f"the {type(obj).__name__} lies on a device (DLPack's kind {int(kind)}), not on the host",
             hint="copy it to the host first",
         )
-    try:
-        return np.from_dlpack(obj)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise ArgumentError(f"the {type(obj).__name__} cannot be shared through DLPack: {error}") from error
+    taken = take(obj)
+    return layout_of(taken), (bf16 if taken.scalar == bf16 else None)
 
 
-def _from_torch(tensor: Any) -> Numbers:
+def _from_torch(tensor: Any) -> tuple[Numbers, Scalar | None]:
     """A CPU tensor's memory; torch itself refuses those of a device and those that record gradients."""
+    if str(tensor.dtype) == "torch.bfloat16":
+        return _from_dlpack(tensor)
     try:
-        array: Numbers = tensor.numpy()
+        return tensor.numpy(), None
     except (RuntimeError, TypeError) as error:
         raise ArgumentError(
             f"this tensor cannot be shared with the CPU: {error}", hint="pass tensor.detach().cpu()"
         ) from error
-    return array
+
+
+_NOWHERE: Final = 1 << 12
+"""NumPy wants an address of an empty array, too."""
+
+
+class _Layout:
+    """Type, shape, strides and address for NumPy, which keeps this object alive and so the memory."""
+
+    def __init__(self, taken: Taken) -> None:
+        dtype = STORAGE[taken.scalar]
+        self.taken = taken
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": dtype.str,
+            "shape": taken.shape,
+            "strides": tuple(step * dtype.itemsize for step in taken.strides),
+            "data": (taken.pointer or _NOWHERE, not taken.writable),
+        }
+
+
+def layout_of(taken: Taken) -> Numbers:
+    """The memory of ``taken`` as NumPy would see it; of a device, only shape, strides and address may be asked."""
+    return np.asarray(_Layout(taken))

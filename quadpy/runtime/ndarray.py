@@ -11,7 +11,7 @@ from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.current import current_config
 from quadpy.runtime.dense import DenseArray, product, shape_of
 from quadpy.runtime.device import Device
-from quadpy.runtime.device_interop import DeviceView, cuda_array_interface, describe_device_array
+from quadpy.runtime.device_interop import DeviceView, cuda_array_interface, describe_device_array, lies_on_gpu
 from quadpy.runtime.device_storage import Region
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.host_storage import HostStorage, Storage
@@ -102,9 +102,14 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     """An NDArray over the memory of a writable, C-contiguous array of another library, without a copy.
 
     The last axes, which must be those of ``element``, become a vector's or matrix's components.  An array of a GPU is
-    one of the current device, shown by ``__cuda_array_interface__``.
+    one of the current device, shown by DLPack or ``__cuda_array_interface__``: the calling thread's stream waits for
+    what was done with it so far, and its owner keeps the memory until all that quadpy does with it is done.
+
+    Raises:
+        ArgumentError: the memory cannot be shared, or is not C-contiguous and writable.
+        DeviceError: it lies on another GPU.
     """
-    there = current_config().arch != "cpu" and hasattr(array, "__cuda_array_interface__")
+    there = current_config().arch != "cpu" and lies_on_gpu(array)
     view = describe_device_array(array, current_device(), element) if there else describe_host_array(array, element)
     kind, scalar, _, _ = view.type_key
     if kind == "strided" or not view.writable:

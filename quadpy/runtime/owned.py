@@ -26,15 +26,22 @@ T = TypeVar("T")
 class Owned(Generic[H]):
     """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later."""
 
-    __slots__ = ("__weakref__", "_alive", "_calls", "_finalizer", "_handle", "_lock", "device")
+    __slots__ = ("__weakref__", "_alive", "_calls", "_finalizer", "_free", "_handle", "_lock", "device")
 
     kind: ClassVar[str]
     error: ClassVar[type[StreamError | EventError]]
 
-    def __init__(self, device: Device, handle: H, free: Callable[[H], None] | None) -> None:
-        self.device, self._handle = device, handle
+    def __init__(
+        self,
+        device: Device,
+        handle: H,
+        free: Callable[[H], None] | None,
+        dropped: Callable[[H], None] | None = None,
+    ) -> None:
+        """``free`` gives the handle back; so does ``dropped``, where it is another thing to do it later."""
+        self.device, self._handle, self._free = device, handle, free
         self._alive, self._calls, self._lock = True, 0, threading.Lock()
-        self._finalizer = device.reaper.adopt(self, free, handle) if free else None
+        self._finalizer = device.reaper.adopt(self, dropped or free, handle) if free else None
 
     @property
     def destroyed(self) -> bool:
@@ -87,5 +94,6 @@ class Owned(Generic[H]):
                 self._give_back()
 
     def _give_back(self) -> None:
-        if self._finalizer is not None and (queued := self._finalizer.detach()) and self.device.life.ended is None:
-            queued[2][0]()  # the free that would have been queued
+        if self._finalizer is not None and self._finalizer.detach() and self.device.life.ended is None:
+            assert self._free is not None
+            self._free(self._handle)

@@ -30,6 +30,11 @@ class Reaper:
     def __len__(self) -> int:
         return len(self._dead)
 
+    @property
+    def holding(self) -> bool:
+        """Whether nothing may be freed at present."""
+        return self._holds > 0
+
     def adopt(self, owner: object, free: Callable[[H], None], thing: H) -> weakref.finalize[Any, Any]:
         """Queue ``free(thing)`` when ``owner`` dies; neither argument may refer to ``owner``."""
         finalizer = weakref.finalize(owner, self._dead.append, partial(free, thing))

@@ -28,15 +28,22 @@ class Stream(Owned[StreamHandle]):
     kind: ClassVar[str] = "stream"
     error: ClassVar[type[StreamError]] = StreamError
 
-    def __init__(self, device: Device, timeline: Timeline, free: Callable[[StreamHandle], None] | None) -> None:
-        super().__init__(device, timeline.handle, free)
+    def __init__(
+        self,
+        device: Device,
+        timeline: Timeline,
+        free: Callable[[StreamHandle], None] | None,
+        dropped: Callable[[StreamHandle], None] | None = None,
+    ) -> None:
+        super().__init__(device, timeline.handle, free, dropped)
         self.timeline = timeline
 
     @staticmethod
     def from_handle(handle: int, device: Device | None = None) -> Stream:
         """A stream of another library (torch's ``stream.cuda_stream``, CuPy's ``stream.ptr``), borrowed.
 
-        Its owner keeps it alive until this object is destroyed or dropped; destroying it leaves the stream as it is.
+        Its owner keeps it alive until this object is destroyed; destroying it leaves the stream as it is.  One that is
+        dropped without is given up at the next drain, which then waits for the whole device.
 
         Raises:
             StreamError: no stream of ``device``; on the CPU, any handle but 0.

@@ -83,11 +83,15 @@ class Timelines:
         with self._lock:
             return list(self._own)
 
-    def end(self, handle: StreamHandle) -> None:
-        """Leave a last event on the timeline of a stream that is about to go, and forget its handle."""
+    def end(self, handle: StreamHandle, *, alive: bool = True) -> None:
+        """Leave a last event on the timeline of a stream that is about to go, and forget its handle.
+
+        Of one that is not ``alive`` any more, whose work is complete, the event is never recorded.
+        """
         timeline = self.find(handle)
         last = self._driver.event_create(timing=False)
-        self._driver.event_record(last, handle)
+        if alive:
+            self._driver.event_record(last, handle)
         with self._lock:
             timeline.last = last
             self._lasts.add(last)
@@ -111,13 +115,28 @@ class Timelines:
 
     def give_back(self, handle: StreamHandle) -> None:
         """The end of one borrowing; the last one leaves the timeline's last event."""
+        self._end_borrowing(handle, alive=True)
+
+    def _end_borrowing(self, handle: StreamHandle, *, alive: bool) -> None:
         with self._lock:
             self._borrowed[handle] -= 1
             more = self._borrowed[handle] > 0
             if not more:
                 del self._borrowed[handle]
         if not more:
-            self.end(handle)
+            self.end(handle, alive=alive)
+
+    def give_up(self, handle: StreamHandle) -> None:
+        """The end of a borrowing that was dropped: the stream may be gone, so nothing is asked of it."""
+        with self._lock:
+            last = self._borrowed[handle] == 1
+        if last:
+            self._driver.synchronize()  # all that it was given is complete, and an event never recorded says so
+        self._end_borrowing(handle, alive=False)
+
+    def follow(self, foreign: StreamHandle, after: Timeline) -> None:
+        """Let ``after``'s later work wait for all work so far of a stream of another library, which is not kept."""
+        self.order(self._live.get(foreign) or Timeline(foreign), after)
 
     # order
 

@@ -260,7 +260,7 @@ def test_arrays_of_other_libraries(gpu):
     a = ndarray(VectorType(3, f32), 5)
     view = describe_device_array(a, gpu, (3,))
     assert (view.type_key, view.abi, view.nbytes, view.wide, view.writable) == (a.type_key, a.abi, 60, False, True)
-    assert (view.owner[0], view.device, view.block.home) == (a, gpu, gpu.default_stream.timeline)
+    assert (view.device, view.block.home) == (gpu, gpu.default_stream.timeline)
     b = from_dlpack(a, (3,))
     b[4] = [1, 2, 3]
     b.copy_from(b)
@@ -345,6 +345,52 @@ def test_without_the_order_the_simulation_shows_a_race():
             a.fill(-1, stream=first)  # equal bytes: no staging, for which the host would wait
             a.to_numpy(stream=second)
     assert driver.races()
+
+
+def test_writes_come_after_reads_on_every_stream(gpu):
+    """A copy that reads the array is pending on one stream, while Python writes it on another."""
+    a = ndarray(i32, 1 << 16)
+    a.fill(1)
+    with gpu.create_stream() as reader, gpu.create_stream() as other:
+        writes = [
+            lambda: a.fill(-2), lambda: a.from_numpy(np.full(1 << 16, -2)), lambda: a.copy_from(negative),
+            lambda: a.__setitem__(5, -2), lambda: a.fill(-2, stream=other),
+        ]  # fmt: skip
+        negative = ndarray(i32, 1 << 16)
+        negative.fill(-2)
+        for write in writes:
+            a.fill(1)
+            seen = ndarray(i32, 1 << 16, stream=reader)
+            seen.copy_from(a, stream=reader)
+            write()
+            assert a[5] == -2
+            assert (seen.to_numpy() == 1).all()
+
+
+def test_a_consumer_that_may_write_comes_after_reads_too(gpu):
+    a = ndarray(i32, 1 << 16)
+    with gpu.create_stream() as reader, gpu.create_stream() as consumer:
+        seen = ndarray(i32, 1 << 16, stream=reader)
+        seen.copy_from(a, stream=reader)
+        tensor = take(a.__dlpack__(stream=consumer.handle))
+        gpu.driver.fill(tensor.data, 9, a.nbytes, consumer.handle)
+        assert not seen.to_numpy().any()
+        with use_stream(consumer):
+            shown = a.__cuda_array_interface__
+            gpu.driver.fill(shown["data"][0], 3, a.nbytes, shown["stream"])
+        assert a[7] == 0x03030303
+        tensor.deleter(ctypes.addressof(tensor))
+
+
+def test_an_array_forgets_the_streams_that_are_gone(gpu):
+    a = ndarray(i32, 64)
+    for turn in range(50):
+        with gpu.create_stream() as stream:
+            a.fill(turn, stream=stream)
+            stream.synchronize()
+    assert len(a.block.guests) <= 10
+    assert len(a.block.writers) <= 11
+    assert a[3] == 49
 
 
 def test_threads_write_elements_that_lie_together(gpu):

@@ -212,9 +212,17 @@ def test_bf16_rounds_to_even_and_keeps_nan():
     assert pickle.loads(pickle.dumps(a))[1] == 1.015625
 
 
-def test_numpy_cannot_share_bf16():
-    with pytest.raises(BufferError, match="bf16"):
-        ndarray(bf16, 5).__dlpack__()
+def test_bf16_is_shared_through_dlpack():
+    a = ndarray(bf16, 5)
+    b = from_dlpack(a)
+    b[3] = 1.5
+    assert (a[3], b.pointer, b.type_key) == (1.5, a.pointer, a.type_key)
+    a.fill(2)
+    c = ndarray(f32, 5)
+    c.from_numpy(a)
+    assert c.to_numpy().tolist() == [2] * 5
+    with pytest.raises(BufferError, match="without a copy"):
+        a.__dlpack__(copy=True)
 
 
 def test_numpy_sees_the_memory():

@@ -110,6 +110,49 @@ def test_a_foreign_stream_is_borrowed_and_outlives_the_borrowing():
         device.synchronize()
 
 
+def test_a_borrowed_stream_that_is_dropped_is_never_asked_again():
+    """Its owner may have destroyed it by the time that the device drains; its memory still waits for its work."""
+    driver = RecordingDriver()
+    with Device(driver) as device:
+        handle = driver.foreign_stream()
+        stream = Stream.from_handle(handle, device)
+        buffer = device.allocate(64, stream)
+        driver.fill(buffer.pointer, 1, 64, handle)
+        del stream
+        gc.collect()
+        driver.stream_destroy(handle)
+        del buffer
+        again = device.allocate(64, device.default_stream)
+        driver.fill(again.pointer, 2, 64, 0)
+        device.synchronize()
+    assert driver.races() == []
+
+
+def test_an_object_that_lends_its_stream_lives_as_long_as_it_is_needed():
+    driver = RecordingDriver()
+    with Device(driver) as device:
+
+        class Theirs:
+            def __init__(self):
+                self.handle = driver.foreign_stream()
+
+            def __cuda_stream__(self):
+                return 0, self.handle
+
+            def __del__(self):
+                driver.stream_destroy(self.handle)
+
+        for _ in range(10):
+            stream = device.stream_for(Theirs())
+            buffer = device.allocate(64, stream)
+            driver.fill(buffer.pointer, 1, 64, stream.handle)
+            del stream, buffer
+            device.reaper.drain()
+        device.synchronize()
+        assert "synchronize" not in [call.verb for call in driver.calls[:-1]]
+    assert driver.races() == []
+
+
 def test_a_foreign_stream_of_another_device_is_refused():
     driver = RecordingDriver()
     with Device(driver) as device:

@@ -24,6 +24,10 @@ class Block:
     guests: set[Timeline] = field(default_factory=set)
     writers: set[Timeline] = field(default_factory=set)
 
+    def users(self) -> set[Timeline]:
+        """All streams that may have used the memory."""
+        return {self.home, *self.guests, *self.writers}
+
 
 class Allocator(Protocol):
     """Blocks for streams.  Safe from any thread; an allocator frees what it allocated, and nothing else does."""
