@@ -101,7 +101,7 @@ class StandIn:
         }
         self.compiler_says = b""
 
-    def cuuint64_t(self, value):  # noqa: N802 - the binding's name
+    def cuuint64_t(self, value):
         return value
 
     def names(self):
@@ -240,7 +240,7 @@ def test_a_number_out_of_range_says_how_many_there_are(count, there):
 
 @pytest.mark.parametrize("call", ["cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuCtxGetStreamPriorityRange"])
 def test_a_device_that_another_process_has_for_itself_is_no_device(call):
-    with pytest.raises(NoDeviceError, match="stand-in cannot be used: .*CUDA_ERROR_DEVICE_UNAVAILABLE") as caught:
+    with pytest.raises(NoDeviceError, match=r"stand-in cannot be used: .*CUDA_ERROR_DEVICE_UNAVAILABLE") as caught:
         open_over(StandIn(**{call: Status.CUDA_ERROR_DEVICE_UNAVAILABLE}))
     assert "another process" in caught.value.hint
 
