@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from quadpy import math, types
+from quadpy import graph, math, simt, types
 from quadpy._version import __version__
 from quadpy.api import amdgpu, cpu, cuda, gpu, init, reset, sync
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
@@ -20,6 +20,8 @@ from quadpy.errors import (
     DeviceError,
     DriverError,
     EventError,
+    GraphError,
+    GraphUpdateError,
     HazardError,
     KernelAssertionError,
     KernelNameError,
@@ -106,6 +108,7 @@ from quadpy.lang.builtins import (
     zero,
 )
 from quadpy.lang.decorators import func, template
+from quadpy.lang.graph_blocks import stream_parallel
 from quadpy.runtime.devices import create_event, create_stream, memory_stats
 from quadpy.runtime.event import Event
 from quadpy.runtime.field import Field, Layout, field
@@ -125,6 +128,8 @@ __all__ = [
     "Event",
     "EventError",
     "Field",
+    "GraphError",
+    "GraphUpdateError",
     "HazardError",
     "Kernel",
     "KernelAssertionError",
@@ -196,6 +201,7 @@ __all__ = [
     "from_dlpack",
     "func",
     "gpu",
+    "graph",
     "grouped",
     "hypot",
     "i",
@@ -242,12 +248,14 @@ __all__ = [
     "round",
     "rsqrt",
     "select",
+    "simt",
     "sin",
     "sinh",
     "sqrt",
     "static",
     "static_assert",
     "static_print",
+    "stream_parallel",
     "sync",
     "tan",
     "tanh",

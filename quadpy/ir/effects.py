@@ -11,7 +11,7 @@ __all__ = ["effects_of"]
 def effects_of(node: Node) -> tuple[tuple[str, Access], ...]:
     """The arrays that ``node`` (a task, or its body) touches, by name, in the order of their names.
 
-    The place of a reduction is read and written: partial results are merged into it once, after the loop.
+    Shared arrays are not among them.  The place of a reduction is read and written: partial results are merged into it once, after the loop.
     """
     found: dict[str, Access] = {}
     for child in walk(node):
@@ -30,4 +30,6 @@ def effects_of(node: Node) -> tuple[tuple[str, Access], ...]:
     if isinstance(node, ParallelTask):
         for name, _ in node.privates:
             found[name] = found.get(name, Access(0)) | Access.ATOMIC
+        for shared in node.shared:
+            found.pop(shared.name, None)
     return tuple(sorted(found.items()))

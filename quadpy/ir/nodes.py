@@ -14,16 +14,18 @@ import enum
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, i32
+from quadpy.ir.flow import Flow, Fork, Loop
 from quadpy.ir.types import Array
 from quadpy.source import Span
 
 __all__ = [
-    "Access", "ArrayParam", "Assign", "Atomic", "AtomicOp", "Axis", "BinOp", "Binary", "BitCast", "Block", "Break",
-    "Call", "CallMany", "Cast", "CmpOp", "Compare", "Const", "Continue", "Element", "Expr", "For", "Function", "If",
-    "Intrinsic", "Kernel", "Leave", "Let", "Load", "Node", "Param", "ParamRead", "ParallelFor", "ParallelTask",
-    "Place", "Region", "Reduction", "Return", "ScalarParam", "Select", "SerialTask", "ShapeOf", "Slot", "SlotRead", "Stmt",
-    "Store", "Task", "UnOp", "Unary", "Var", "VarRead", "While",
+    "Access", "ArrayParam", "Assign", "Atomic", "AtomicOp", "Axis", "Barrier", "BinOp", "Binary", "BitCast", "Block",
+    "BlockIndex", "Break", "Call", "CallMany", "Cast", "CmpOp", "Compare", "Const", "Continue", "DoWhile", "Element", "Expr", "Fence", "Flow", "For", "Fork", "Function",
+    "If",
+    "Intrinsic", "Kernel", "Leave", "Let", "Load", "Loop", "Node", "Param", "ParamRead", "ParallelFor", "ParallelTask",
+    "Place", "Region", "Reduction", "Return", "ScalarParam", "Sections", "Select", "SerialTask", "ShapeOf", "SharedArray",
+    "Slot", "SlotRead", "Stmt", "Store", "Task", "ThreadIndex", "UnOp", "Unary", "Var", "VarRead", "While",
 ]  # fmt: skip
 
 
@@ -235,6 +237,20 @@ class SlotRead(Node):
     type: Scalar
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadIndex(Node):
+    """The number of this iteration in its block: of the iterations in order, modulo ``block_dim``."""
+
+    type: Scalar = i32
+
+
+@dataclass(frozen=True, slots=True)
+class BlockIndex(Node):
+    """The number of this iteration's block: of the iterations in order, ``block_dim`` a block."""
+
+    type: Scalar = i32
+
+
 Expr: TypeAlias = (
     Const
     | ParamRead
@@ -249,6 +265,8 @@ Expr: TypeAlias = (
     | BitCast
     | Intrinsic
     | Call
+    | ThreadIndex
+    | BlockIndex
 )
 
 # --------------------------------------------------------------------- places
@@ -256,7 +274,7 @@ Expr: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Element(Node):
-    """One scalar of an array: an index an axis, and the component of the element (row-major)."""
+    """One scalar of an array, shared ones too: an index an axis, and the component of the element (row-major)."""
 
     CHILDREN = ("index",)
     array: str
@@ -403,6 +421,27 @@ class Return(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Barrier(Node):
+    """All iterations of a block come here before one goes on; what they wrote before is seen after.
+
+    In control flow that is uniform in a block: see ``ir.uniform``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Fence(Node):
+    """What this iteration wrote before is seen by its block before what it writes after."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray(Node):
+    """An array of which each block of a parallel loop has its own; what nobody wrote is some value of the type."""
+
+    name: str
+    type: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Axis(Node):
     """One axis of a parallel loop: ``var`` takes ``start``, ``start + step``, … below (or above) ``stop``.
 
@@ -420,16 +459,34 @@ class Axis(Node):
 class ParallelFor(Node):
     """A top-level loop before tasks are split: iterations in any order, the last axis fastest."""
 
-    CHILDREN = ("axes", "body")
+    CHILDREN = ("axes", "body", "shared")
     axes: tuple[Axis, ...]
     body: Block
     block_dim: int | None = None
     name: str | None = None
+    shared: tuple[SharedArray, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sections(Node):
+    """Blocks of a kernel's top level that run at once; left over from before tasks are split, as is ``DoWhile``."""
+
+    CHILDREN = ("branches",)
+    branches: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DoWhile(Node):
+    """``body``, and again while element 0 of the array parameter ``condition`` is not 0."""
+
+    CHILDREN = ("body",)
+    condition: str
+    body: Block
 
 
 Stmt: TypeAlias = (
     Let | Assign | Load | Store | Atomic | CallMany | If | For | While | Break | Continue | Region | Leave | Return
-    | ParallelFor
+    | ParallelFor | Barrier | Fence | Sections | DoWhile
 )  # fmt: skip
 
 
@@ -471,10 +528,11 @@ class ParallelTask(Node):
     """A parallel loop: one launch.
 
     ``privates`` names small arrays that the loop only accumulates into, each with its operation: the target
-    may give groups of iterations copies of their own and merge them in order.
+    may give groups of iterations copies of their own and merge them in order.  ``shared`` are the arrays of which
+    each block of ``block_dim`` iterations has its own.
     """
 
-    CHILDREN = ("axes", "body", "reductions")
+    CHILDREN = ("axes", "body", "reductions", "shared")
     name: str
     axes: tuple[Axis, ...]
     body: Block
@@ -482,6 +540,7 @@ class ParallelTask(Node):
     reductions: tuple[Reduction, ...] = ()
     privates: tuple[tuple[str, AtomicOp], ...] = ()
     block_dim: int | None = None
+    shared: tuple[SharedArray, ...] = ()
 
 
 Task: TypeAlias = SerialTask | ParallelTask
@@ -521,7 +580,8 @@ class Kernel(Node):
     """What code generation gets.
 
     ``index`` is i32, or i64 where an array of the launch needs it: the type of extents and loop variables.
-    ``body`` holds the statements before tasks are split and is empty after.  ``noalias`` says that no written
+    ``body`` holds the statements before tasks are split and is empty after.  ``flow`` is the order of the tasks,
+    which ``()`` says is theirs.  ``noalias`` says that no written
     array overlaps another.  A kernel that draws random numbers has the scalar parameters ``$seed`` (u64) and
     ``$launch`` (u64).
     """
@@ -537,3 +597,4 @@ class Kernel(Node):
     index: Scalar = Scalar("i32", "int", 32)
     noalias: bool = True
     fast_math: bool = False
+    flow: tuple[Flow, ...] = ()

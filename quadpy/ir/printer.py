@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.flow import print_flow
 from quadpy.ir.walk import unhandled
 
 __all__ = ["print_effects", "print_expr", "print_ir"]
@@ -34,6 +35,8 @@ def print_ir(kernel: ir.Kernel) -> str:
         lines += _block(kernel.body, "    ")
     for task in kernel.tasks:
         lines += _task(task)
+    if kernel.flow:
+        lines.append(f"  flow {print_flow(kernel.flow)}")
     return "\n".join(lines) + "\n"
 
 
@@ -72,6 +75,10 @@ def print_expr(e: ir.Expr) -> str:
             return f"shape({array}, {axis})"
         case ir.SlotRead(number=number, type=t):
             return f"${number}:{t.name}"
+        case ir.ThreadIndex():
+            return "thread_index"
+        case ir.BlockIndex():
+            return "block_index"
         case _:
             raise unhandled(e)
 
@@ -120,6 +127,8 @@ def _task(task: ir.Task) -> Iterator[str]:
             yield f"    reduce {r.op.value} {_place(r.place)} by {_binding(r.var)}"
         for name, op in task.privates:
             yield f"    private {op.value} {name}"
+        for array in task.shared:
+            yield f"    shared {array.name}: {array.type!r}"
     yield from _block(task.body, "    ")
 
 
@@ -162,6 +171,13 @@ def _stmt(stmt: ir.Stmt, indent: str) -> Iterator[str]:
         case ir.Region(label=label, body=body):
             yield f"{indent}region {label}"
             yield from _block(body, inner)
+        case ir.Sections(branches=branches):
+            for branch in branches:
+                yield f"{indent}section"
+                yield from _block(branch, inner)
+        case ir.DoWhile(condition=condition, body=body):
+            yield f"{indent}do while {condition}"
+            yield from _block(body, inner)
         case ir.ParallelFor(axes=axes, body=body, block_dim=block_dim, name=name):
             options = (f" block_dim={block_dim}" if block_dim else "") + (f" name={name!r}" if name else "")
             yield f"{indent}parallel {', '.join(map(_axis, axes))}{options}"
@@ -180,7 +196,9 @@ def _line(
     | ir.Break
     | ir.Continue
     | ir.Leave
-    | ir.Return,
+    | ir.Return
+    | ir.Barrier
+    | ir.Fence,
 ) -> str:
     match stmt:
         case ir.Let(var=var, value=value):
@@ -205,5 +223,9 @@ def _line(
             return f"leave {label}"
         case ir.Return(values=values):
             return f"return {_exprs(values)}".rstrip()
+        case ir.Barrier():
+            return "barrier"
+        case ir.Fence():
+            return "fence"
         case _:
             raise unhandled(stmt)

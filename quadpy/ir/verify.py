@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.dtypes import Scalar, i32, u1
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
+from quadpy.ir.flow import Flow, conditions_of, tasks_of
 from quadpy.ir.walk import unhandled, walk
 
 __all__ = ["INTRINSICS", "binary_takes", "unary_takes", "verify"]
@@ -35,10 +36,33 @@ def verify(kernel: ir.Kernel) -> None:
         raise CodegenError(f"IR of {kernel.name}: two parameters have one name: {names}", kernel.span)
     if kernel.slots < len(kernel.results):
         raise CodegenError(f"IR of {kernel.name}: {kernel.slots} slots for {len(kernel.results)} results", kernel.span)
+    if kernel.flow:
+        _verify_flow(kernel)
     for function in kernel.functions:
         _Verifier(kernel, function).function(function)
     for task in kernel.tasks:
         _Verifier(kernel, None).task(task)
+
+
+def _verify_flow(kernel: ir.Kernel) -> None:
+    """Each task once, in its place; no part without a task; loops that ask an integer array of one element."""
+    if list(tasks_of(kernel.flow)) != list(range(len(kernel.tasks))) or _has_empty_part(kernel.flow):
+        raise CodegenError(f"IR of {kernel.name}: flow names other tasks than there are: {kernel.flow}", kernel.span)
+    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    for name in conditions_of(kernel.flow):
+        t = arrays.get(name)
+        if t is None or t.elem.kind not in ("int", "uint") or t.components != 1 or t.ndim > 1:
+            raise CodegenError(f"IR of {kernel.name}: {name!r} cannot be the condition of a loop", kernel.span)
+
+
+def _has_empty_part(flow: tuple[Flow, ...]) -> bool:
+    for part in flow:
+        if isinstance(part, int):
+            continue
+        inner = part.branches if isinstance(part, ir.Fork) else (part.body,)
+        if not inner or not all(inner) or any(map(_has_empty_part, inner)):
+            return True
+    return False
 
 
 class _Verifier:
@@ -97,6 +121,9 @@ class _Verifier:
                 self.place(reduction.place) == reduction.var.type, reduction, "place and variable differ in type"
             )
             self.mutable[reduction.var.name] = reduction.var.type
+        for array in task.shared:
+            self.check(array.name not in self.arrays and array.type.shape is not None, array, f"{array.name!r}")
+            self.arrays[array.name] = array.type
         for name, _ in task.privates:
             self.check(name in self.arrays, task, f"there is no array {name!r} to privatise")
         self.block(task.body)
@@ -153,7 +180,9 @@ class _Verifier:
                 self.check(label in self.labels, stmt, f"outside of region {label!r}")
             case ir.Return(values=values):
                 self.returns(stmt, values)
-            case ir.ParallelFor():
+            case ir.Barrier() | ir.Fence():
+                self.check(self.parallel, stmt, "outside of a parallel task")
+            case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
                 self.fail(stmt, "left over: tasks have not been split")
             case _:
                 raise unhandled(stmt)
@@ -231,6 +260,8 @@ class _Verifier:
                     array in self.arrays and 0 <= axis < self.arrays[array].ndim, e, f"no axis {axis} of {array}"
                 )
                 self.check(t == self.kernel.index, e, "not of the index type")
+            case ir.ThreadIndex(type=t) | ir.BlockIndex(type=t):
+                self.check(self.parallel and not self.in_axes and t == i32, e, "outside of a parallel task")
             case ir.SlotRead(number=number):
                 self.check(self.in_axes and 0 <= number < self.kernel.slots, e, "outside of axes, or no such slot")
             case ir.Unary(op=op, operand=x, type=t):

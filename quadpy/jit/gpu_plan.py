@@ -17,10 +17,12 @@ from quadpy.jit.gpu_launch import Submission, task_launches
 from quadpy.jit.host_arrays import HostArrays
 from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
+from quadpy.jit.whole_blocks import whole_blocks
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.device_storage import stream_of
+from quadpy.runtime.driver import Driver
 from quadpy.runtime.launch import KernelLaunch, MemoryRange, Prepared
 from quadpy.runtime.stream import Stream
 from quadpy.source import Span
@@ -48,14 +50,15 @@ class GpuPlan:
         spans: Sequence[Span | None] = (),
     ) -> None:
         self.code, self.device = code, device
-        self._fields, self._seed, self._outline, self._wider = fields, seed, outline, wider
-        self._format = struct.Struct(code.layout.format)
+        self.fields, self._seed, self._outline, self._wider = fields, seed, outline, wider
+        self.format = struct.Struct(code.layout.format)
         self._module = device.modules.load(code)
-        self._launches = tuple(task_launches(code, self._module, name, spans))
+        self.launches = tuple(task_launches(code, self._module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
-        self._places = Places(code)
+        self._whole = tuple(whole_blocks(code, spans))
+        self.places = Places(code)
         self._results = tuple(BY_NAME[name] for name in code.results)
-        self._blocks: list[_Block] = []
+        self.spare: list[_Block] = []
 
     def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
         """Puts the kernel on ``stream``, or the calling thread's.
@@ -72,7 +75,7 @@ class GpuPlan:
         grids = self._complete(values)
         if grids is None:
             return self._wider().run(values[:given], views, stream)
-        return on._call(lambda _: self._run(values, grids, [*views, *self._fields], on))  # noqa: SLF001
+        return on._call(lambda _: self._run(values, grids, [*views, *self.fields], on))  # noqa: SLF001
 
     def prepare(self, values: list[Any], views: list[Any]) -> Prepared:
         """What ``run`` would launch, without launching it; scratch memory is the calling thread's stream's.
@@ -85,22 +88,22 @@ class GpuPlan:
         grids = self._complete(values)
         if grids is None:
             return self._wider().prepare(values[:given], views)
-        arrays = [*views, *self._fields]
+        arrays = [*views, *self.fields]
         if any(getattr(array, "block", None) is None and array.nbytes for array in arrays):
             raise ArgumentError("a launch that is not run at once takes arrays on the device", hint="copy it there")
         scratch = self._scratch(self.device.current_stream())
         for array in arrays:
             self._require_here(array)
-        block = self._format.pack(*values)
+        block = self.format.pack(*values)
         if scratch:
             block = block.ljust(self.code.layout.size, b"\0") + struct.pack("Q", scratch.pointer)
         keep = (self._module, *arrays, scratch)
         launches = tuple(
             KernelLaunch(
                 task.name, task.function, (max(blocks, 1), 1, 1), task.block, 0, block,
-                self._places.ranges(number, "ra", arrays), self._places.ranges(number, "wa", arrays), keep, task.span,
+                self.places.ranges(number, "ra", arrays), self.places.ranges(number, "wa", arrays), keep, task.span,
             )
-            for number, (task, blocks) in enumerate(zip(self._launches, grids, strict=True))
+            for number, (task, blocks) in enumerate(zip(self.launches, grids, strict=True))
         )  # fmt: skip
         result = None
         if scratch and self._results:
@@ -115,26 +118,28 @@ class GpuPlan:
 
         What does not fit is found before any work begins.
         """
-        values += [field.pointer for field in self._fields]
+        values += [field.pointer for field in self.fields]
         if self._seed is not None:
             values += (self._seed, next_launch())
-        self._format.pack(*values)
-        grids = [launch.blocks(values) for launch in self._launches]
+        self.format.pack(*values)
+        for blocks in self._whole:
+            blocks.require_whole(values)
+        grids = [launch.blocks(values) for launch in self.launches]
         return None if None in grids else grids  # type: ignore[return-value]  # no None is left
 
     def _run(self, values: list[Any], grids: list[int], arrays: list[Any], on: Stream) -> Any:
-        host = HostArrays(self.device, on, arrays, self._places.written)
+        host = HostArrays(self.device, on, arrays, self.places.written)
         for member, address in host.addresses.items():
-            values[self._places.pointers[member]] = address
+            values[self.places.pointers[member]] = address
         self._announce(arrays, on)
         scratch = self._scratch(on)
-        block = self._blocks.pop() if self._blocks else _Block(self)
-        self._format.pack_into(block.buffer, 0, *values)
+        block = self.take_block()
+        self.format.pack_into(block.buffer, 0, *values)
         if scratch:
             struct.pack_into("Q", block.buffer, self.code.layout.size, scratch.pointer)
         conditions = self._conditions(values, arrays)
-        Submission(self.device, self._launches, grids, block.arguments, conditions).run(self._flow, on.timeline)
-        self._blocks.append(block)
+        Submission(self.device, self.launches, grids, block.arguments, conditions).run(self._flow, on.timeline)
+        self.spare.append(block)
         host.copy_back()
         return self._result(scratch, on) if scratch and self._results else None
 
@@ -142,7 +147,7 @@ class GpuPlan:
         """Says which memory the launch reads and writes, so that it lives and is ordered."""
         for written in (True, False):
             blocks = []
-            for array, writes in zip(arrays, self._places.written, strict=True):
+            for array, writes in zip(arrays, self.places.written, strict=True):
                 block = getattr(array, "block", None)
                 if block is not None and writes is written:
                     self._require_here(array)
@@ -160,7 +165,7 @@ class GpuPlan:
     def _conditions(self, values: list[Any], arrays: list[Any]) -> dict[str, MemoryRange]:
         """Where element 0 of each condition of a loop lies."""
         found = {}
-        for name, (member, place) in self._places.conditions.items():
+        for name, (member, place) in self.places.conditions.items():
             array = arrays[member]
             if not array.nbytes:
                 raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
@@ -172,9 +177,18 @@ class GpuPlan:
         self.device.staging.download(ctypes.addressof(found), scratch.pointer, ctypes.sizeof(found), on.handle)
         return result_of(found, self._results, self._outline)
 
-    def block_bytes(self) -> int:
-        """Bytes of the argument block."""
-        return self.code.layout.size + 8 if self.code.slots else self._format.size
+    @property
+    def plain(self) -> bool:
+        """Whether a call is nothing but launches one after the other, of arrays that are there."""
+        return not (self.code.flow or self.code.slots or self._seed is not None)
+
+    def take_block(self) -> _Block:
+        """An argument block; it goes back to ``spare`` when the launches are done, and is lost with an exception."""
+        try:
+            return self.spare.pop()
+        except IndexError:
+            nbytes = self.code.layout.size + 8 if self.code.slots else self.format.size
+            return _Block(self.device.driver, nbytes)
 
 
 class _Block:
@@ -183,10 +197,9 @@ class _Block:
     One launch at a time has it, though a finalizer may launch the same kernel between any two of Python's steps.
     """
 
-    def __init__(self, plan: GpuPlan) -> None:
-        nbytes = plan.block_bytes()
+    def __init__(self, driver: Driver, nbytes: int) -> None:
         self.buffer = ctypes.create_string_buffer(max(nbytes, 1))
-        self.arguments = plan.device.driver.launch_arguments(ctypes.addressof(self.buffer), nbytes)
+        self.arguments = driver.launch_arguments(ctypes.addressof(self.buffer), nbytes)
 
 
 def _item_bytes(array: Any) -> int:

@@ -14,6 +14,7 @@ from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
 from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
+from quadpy.jit.whole_blocks import whole_blocks
 from quadpy.runtime.cpu.jit import load_object
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device_storage import stream_of
@@ -34,8 +35,8 @@ class CpuPlan:
     """
 
     __slots__ = (
-        "_entry", "_keep", "_loaded", "_name", "_outline", "_pack", "_results", "_seed", "_slots", "_spans", "_tail",
-        "code",
+        "_blocks", "_entry", "_keep", "_loaded", "_name", "_outline", "_pack", "_results", "_seed", "_slots", "_spans",
+        "_tail", "code",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +57,7 @@ class CpuPlan:
         self._slots, self._tail, self._seed, self._keep = code.slots, tail, seed, keep
         self._results = tuple(BY_NAME[name] for name in code.results)
         self._outline, self._name, self._spans = outline, name, spans
+        self._blocks = tuple(whole_blocks(code, spans))
 
     def run(self, values: list[Any], _views: list[Any], stream: Any) -> Any:
         """Runs the kernel; returns when it is done, with its result.
@@ -103,4 +105,7 @@ class CpuPlan:
             values += self._tail
         if self._seed is not None:
             values += (self._seed, next_launch())
-        return self._pack(*values)
+        block = self._pack(*values)
+        for blocks in self._blocks:
+            blocks.require_whole(values)
+        return block

@@ -15,6 +15,7 @@ from quadpy.ir.nodes import Binary, BinOp, Intrinsic, Unary, UnOp
 from quadpy.lang.builtins import UNARY_MATH
 from quadpy.lang.functions import Functions
 from quadpy.lang.promotion import literal
+from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
@@ -191,6 +192,7 @@ def _filled(number: int) -> Callable[..., Value]:
 
 
 RULES: Final[dict[str, Callable[..., Any]]] = {
+    **SIMT_RULES,
     **{name: _library(name) for name in UNARY_MATH},
     **{name: _rounding(name) for name in _ROUNDING},
     **{name: _library(name) for name in ("atan2", "hypot", "fmod")},

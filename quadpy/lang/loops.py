@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quadpy.dtypes import Scalar, u64
+from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.ir.nodes import Axis, Binary, BinOp, Block, Expr, For, ParallelFor, Var, VarRead, While
 from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.names import single_assignment, stored_names
@@ -164,6 +165,8 @@ class Loops(Statements):
         frame.singles, self.draws = single_assignment(node.body), None
         frame.loops.append("parallel")
         self.in_parallel, self.loop_position = True, self.position(axes, span)
+        self.streams += 1
+        self.block_dim, self.uses_block, self.shared = config.get("block_dim") or DEFAULT_BLOCK, False, []
         try:
             with self.build.block() as stmts:
                 self.bind_axes(node, [axis.var for axis in axes], grouped)
@@ -173,7 +176,9 @@ class Loops(Statements):
             frame.loops.pop()
             frame.env, frame.singles, self.draws = env, singles, draws
         body = Block(tuple(stmts), span=span)
-        self.build.emit(ParallelFor(tuple(axes), body, config.get("block_dim"), config.get("name"), span=span))
+        block_dim = self.block_dim if self.uses_block else config.get("block_dim")
+        shared = tuple(self.shared)
+        self.build.emit(ParallelFor(tuple(axes), body, block_dim, config.get("name"), shared, span=span))
 
     def position(self, axes: list[Axis], span: Span) -> Expr:
         """The number of an iteration, for random numbers: the indices, row-major."""

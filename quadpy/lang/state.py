@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from quadpy.dtypes import Scalar, i32, u1
 from quadpy.errors import KernelNameError, KernelSyntaxError, KernelTypeError
-from quadpy.ir.nodes import Const, Expr, Function, Param, Slot, Var, VarRead
+from quadpy.ir.blocks import DEFAULT_BLOCK
+from quadpy.ir.nodes import Const, Expr, Function, Param, SharedArray, Slot, Var, VarRead
 from quadpy.lang.builder import Builder
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.promotion import Defaults
@@ -64,7 +65,16 @@ class State:
         self.is_library = False
         self.uses_random = False
         self.draws: Var | None = None
+        self.streams = 0  # of random numbers: one for each parallel loop and section, and 0 for what is outside
+        self.serial_stream = 0
+        self.passes: Var | None = None  # counts iterations of do-while loops, where parallel loops draw in them
+        self.drew_in_loop = False
+        self.repeats = 0  # do-while loops around what is traced
         self.loop_position: Expr | None = None
+        self.block_dim = DEFAULT_BLOCK
+        self.uses_block = False
+        self.shared: list[SharedArray] = []
+        self.shared_count = 0
 
     # The rules call each other across modules; the last class of the chain has them all.
     def expr(self, node: ast.expr) -> Value:

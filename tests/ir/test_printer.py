@@ -17,7 +17,7 @@ from quadpy.source import NOWHERE, Span
 def test_every_node(golden, every):
     found = {type(node) for node in walk(every)}
     concrete = {cls for cls in vars(ir).values() if isinstance(cls, type) and issubclass(cls, ir.Node)} - {ir.Node}
-    assert concrete - found == {ir.ParallelFor}, "left over before tasks are split"
+    assert concrete - found == {ir.ParallelFor, ir.Sections, ir.DoWhile}, "there before tasks are split"
     golden.check("every.qir", print_ir(every))
 
 
@@ -34,7 +34,7 @@ def test_places_in_the_source_leave_no_trace(every):
 
 @pytest.mark.parametrize("change", [
     {"name": "other"}, {"slots": 3}, {"index": i64}, {"noalias": False}, {"fast_math": True}, {"results": ()}, {"functions": ()},
-    {"tasks": ()}, {"params": ()},
+    {"tasks": ()}, {"params": ()}, {"flow": (ir.Fork(((0,), (1,))),)},
 ], ids=lambda change: next(iter(change)))  # fmt: skip
 def test_every_field_of_a_kernel_shows(every, change):
     assert print_ir(replace(every, **change)) != print_ir(every)
@@ -53,6 +53,7 @@ def test_the_kernel_test_covers_all_fields():
         "functions",
         "tasks",
         "params",
+        "flow",
     }
     assert {f.name for f in fields(Kernel)} == known
 
@@ -61,8 +62,13 @@ def test_the_kernel_test_covers_all_fields():
     "change", [{"block_dim": None}, {"privates": ()}, {"reductions": ()}, {"effects": ()}, {"axes": ()}, {"name": "x"}]
 )
 def test_every_field_of_a_loop_shows(every, change):
-    loop, last = every.tasks
-    assert print_ir(replace(every, tasks=(replace(loop, **change), last))) != print_ir(every)
+    loop, *rest = every.tasks
+    assert print_ir(replace(every, tasks=(replace(loop, **change), *rest))) != print_ir(every)
+
+
+def test_shared_arrays_show(every):
+    loop, blocks, last = every.tasks
+    assert print_ir(replace(every, tasks=(loop, replace(blocks, shared=()), last))) != print_ir(every)
 
 
 def test_constants_are_exact():
@@ -77,3 +83,16 @@ def test_constants_are_exact():
 def test_effects_are_letters():
     access = ir.Access.READ | ir.Access.ATOMIC
     assert print_effects((("x", access), ("y", ir.Access.WRITE))) == (("x", "ra"), ("y", "w"))
+
+
+def test_flow_shows_forks_and_loops(every):
+    flow = (ir.Fork(((0, ir.Loop("m", (1,))), (2,))), 3, ir.Loop("p", (4, 5)))
+    assert print_ir(replace(every, flow=flow)).endswith("\n  flow fork(0 loop m (1) | 2) 3 loop p (4 5)\n")
+
+
+def test_the_top_level_shows_before_tasks_are_split(every):
+    stores = [ir.Block((ir.Leave(name, span=NOWHERE),), span=NOWHERE) for name in ("one", "two", "three")]
+    body = ir.Block((ir.Sections((stores[0], stores[1]), span=NOWHERE), ir.DoWhile("p", stores[2], span=NOWHERE)), span=NOWHERE)
+    text = print_ir(replace(every, body=body))
+    shown = ["body:", "section", "  leave one", "section", "  leave two", "do while p", "  leave three"]
+    assert "\n    ".join(shown) in text

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quadpy.dtypes import f32, i32, u1
+from quadpy.dtypes import f32, i32, u1, u8
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array
@@ -91,3 +91,35 @@ def test_the_return_of_a_parallel_loop_is_refused():
     loop = ir.ParallelTask("t", (axis,), block(ir.Return((), **AT)), **AT)
     with pytest.raises(CodegenError, match="inside a parallel loop"):
         verify(replace(serial(), tasks=(loop,)))
+
+
+def flowing(flow):
+    """Three tasks in an order, and arrays that could be conditions, or could not."""
+    params = (
+        ir.ArrayParam("go", Array(i32, 0), **AT), ir.ArrayParam("one", Array(u8, 1), **AT),
+        ir.ArrayParam("f", Array(f32, 0), **AT), ir.ArrayParam("v", Array(i32, 0, (2,)), **AT),
+        ir.ArrayParam("m", Array(i32, 2), **AT), ir.ArrayParam("b", Array(u1, 0), **AT), ir.ScalarParam("n", i32, **AT),
+    )  # fmt: skip
+    tasks = tuple(ir.SerialTask(f"t{k}", block(), **AT) for k in range(3))
+    return ir.Kernel("k", params, (), (), block(), tasks, flow=flow, **AT)
+
+
+@pytest.mark.parametrize(
+    "flow", [(), (0, 1, 2), (ir.Fork(((0,), (1, 2))),), (0, ir.Loop("go", (ir.Fork(((1,), (2,))),))), (ir.Loop("one", (0, 1)), 2)]
+)
+def test_flows_that_are_sound(flow):
+    verify(flowing(flow))
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        (0, 1), (0, 1, 2, 3), (0, 2, 1), (0, 1, 1, 2), (ir.Fork(((1,), (0, 2))),), (0, ir.Loop("go", ()), 1, 2),
+        (ir.Fork(((0, 1, 2), ())),), (ir.Fork(()), 0, 1, 2),
+        *((ir.Loop(name, (0, 1, 2)),) for name in ("f", "v", "m", "b", "n", "nobody")),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_flows_that_are_not(flow):
+    with pytest.raises(CodegenError, match="IR of k"):
+        verify(flowing(flow))

@@ -27,7 +27,7 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "api", "math", "types"}
+PUBLIC = {"", "api", "graph", "math", "simt", "types"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -40,7 +40,9 @@ LAYERS = {
     "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
     "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
     "jit": Layer(INSIDE, {"llvmlite", "numpy"}),
+    "graph": Layer({"lang"}),
     "math": Layer({"lang"}),
+    "simt": Layer({"lang"}),
     "types": Layer({"hostmath"}),
     "api": Layer(INSIDE),
     "": Layer(INSIDE | PUBLIC),

@@ -10,7 +10,7 @@ from typing import Final
 from quadpy.codegen.lower.arithmetic import binary
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_expr
-from quadpy.codegen.lower.memory import address, load, load_at, store, store_at
+from quadpy.codegen.lower.memory import Memory, address, load, load_at, memory_of, store, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, u8
@@ -71,30 +71,36 @@ def merge_total(s: Scope, r: ir.Reduction, total: str) -> None:
 def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
     """Write the update; the old value is bound where the statement wants it.
 
-    A private array has one thread: its updates are plain.
+    An array that one thread works on, a private one or on a CPU a shared one, is updated plainly.
     """
-    t = stmt.place.type
+    t, memory = stmt.place.type, memory_of(s, stmt.place)
     where, value = address(s, stmt.place), lower_expr(s, stmt.value)
+    expected = None if stmt.expected is None else lower_expr(s, stmt.expected)
     if isinstance(stmt.place, ir.Element) and stmt.place.array in s.privates:
-        store_at(s, where, combine(s, stmt.op, load_at(s, where, t), value, t), t)
-        return
-    if stmt.expected is not None:
-        old = _swap_if(s, where, lower_expr(s, stmt.expected), value, t)
+        old = load_at(s, where, t, memory=memory)
+        if expected is not None:
+            same = s.text.op(f"icmp eq i{t.bits} {_bits(s, old, t)}, {_bits(s, expected, t)}")
+            new = s.text.op(f"select i1 {same}, {llvm_type(t)} {value}, {llvm_type(t)} {old}")
+        else:
+            new = combine(s, stmt.op, old, value, t)
+        store_at(s, where, new, t, memory=memory)
+    elif expected is not None:
+        old = _swap_if(s, where, expected, value, t, memory)
     else:
-        old = atomic_update(s, stmt.op, where, value, t)
+        old = atomic_update(s, stmt.op, where, value, t, memory)
     if stmt.result is not None:
         s.values[stmt.result.name] = old
 
 
-def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar) -> str:
+def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory) -> str:
     """``*where op= value`` in one step; the old value."""
     if t.bits == 1:
         byte = s.text.op(f"zext i1 {value} to i8")
-        return s.text.op(f"icmp ne i8 {atomic_update(s, op, where, byte, u8)}, 0")
+        return s.text.op(f"icmp ne i8 {atomic_update(s, op, where, byte, u8, memory)}, 0")
     if op is AtomicOp.EXCHANGE:
-        return _from_bits(s, _modify(s, "xchg", where, f"i{t.bits} {_bits(s, value, t)}", t), t)
+        return _from_bits(s, _modify(s, "xchg", where, f"i{t.bits} {_bits(s, value, t)}", t, memory), t)
     if not s.rules.has_atomic(op, t):
-        return _loop(s, op, where, value, t)
+        return _loop(s, op, where, value, t, memory)
     if t.is_float:
         if op is AtomicOp.SUB:
             value = s.text.op(f"fneg {llvm_type(t)} {value}")
@@ -102,46 +108,45 @@ def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar) -> 
     else:
         unsigned = op in (AtomicOp.MIN, AtomicOp.MAX) and t.kind != "int"
         name = ("u" if unsigned else "") + op.value
-    return _modify(s, name, where, f"{llvm_type(t)} {value}", t)
+    return _modify(s, name, where, f"{llvm_type(t)} {value}", t, memory)
 
 
-def _modify(s: Scope, name: str, where: str, value: str, t: Scalar) -> str:
-    tags = s.text.module.tags(s.rules.atomic_tags)
-    return s.text.op(f"atomicrmw {name} {s.rules.pointer} {where}, {value} {s.rules.scope}, align {t.nbytes}{tags}")
+def _modify(s: Scope, name: str, where: str, value: str, t: Scalar, memory: Memory) -> str:
+    tags = s.text.module.tags(memory.atomic_tags)
+    return s.text.op(f"atomicrmw {name} {memory.pointer} {where}, {value} {memory.scope}, align {t.nbytes}{tags}")
 
 
-def _loop(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar) -> str:
+def _loop(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory) -> str:
     """Compare and swap until no one else came between; on bits, so that a NaN equals itself."""
     out, ty = s.text, f"i{t.bits}"
     again, done = out.label("cas"), out.label("cas.done")
-    scope = s.rules.scope
-    first = out.op(f"load atomic {ty}, {s.rules.pointer} {where} {scope}, align {t.nbytes}")
+    first = out.op(f"load atomic {ty}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")
     before = out.here
     out.start(again)
     seen, next_seen = out.reserve(), out.reserve()
     out.define(seen, f"phi {ty} [ {first}, %{before} ], [ {next_seen}, %{again} ]")
     old = _from_bits(s, seen, t)
     new = _bits(s, combine(s, op, old, value, t), t)
-    pair = _exchange(s, where, seen, new, t)
+    pair = _exchange(s, where, seen, new, t, memory)
     out.define(next_seen, f"extractvalue {{ {ty}, i1 }} {pair}, 0")
     out.branch(out.op(f"extractvalue {{ {ty}, i1 }} {pair}, 1"), done, again)
     out.start(done)
     return old
 
 
-def _swap_if(s: Scope, where: str, expected: str, value: str, t: Scalar) -> str:
+def _swap_if(s: Scope, where: str, expected: str, value: str, t: Scalar, memory: Memory) -> str:
     """Compare and swap once; floats are compared by their bits."""
     if t.bits == 1:
         expected, value = (s.text.op(f"zext i1 {x} to i8") for x in (expected, value))
-        return s.text.op(f"icmp ne i8 {_swap_if(s, where, expected, value, u8)}, 0")
-    pair = _exchange(s, where, _bits(s, expected, t), _bits(s, value, t), t)
+        return s.text.op(f"icmp ne i8 {_swap_if(s, where, expected, value, u8, memory)}, 0")
+    pair = _exchange(s, where, _bits(s, expected, t), _bits(s, value, t), t, memory)
     return _from_bits(s, s.text.op(f"extractvalue {{ i{t.bits}, i1 }} {pair}, 0"), t)
 
 
-def _exchange(s: Scope, where: str, expected: str, new: str, t: Scalar) -> str:
-    ty, scope = f"i{t.bits}", s.rules.scope
-    order = f"{scope} monotonic"  # on success, and on failure
-    return s.text.op(f"cmpxchg {s.rules.pointer} {where}, {ty} {expected}, {ty} {new} {order}, align {t.nbytes}")
+def _exchange(s: Scope, where: str, expected: str, new: str, t: Scalar, memory: Memory) -> str:
+    ty = f"i{t.bits}"
+    order = f"{memory.scope} monotonic"  # on success, and on failure
+    return s.text.op(f"cmpxchg {memory.pointer} {where}, {ty} {expected}, {ty} {new} {order}, align {t.nbytes}")
 
 
 def _bits(s: Scope, x: str, t: Scalar) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 from quadpy.codegen.lower.arguments import Argument, arguments_of, names_used
 from quadpy.codegen.lower.atomics import identity, merge_op
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
+from quadpy.codegen.lower.cpu_blocks import lower_cpu_blocks
 from quadpy.codegen.lower.cpu_private import PRIVATE, lower_merges, private_pointers
 from quadpy.codegen.lower.cpu_reduce import chunk_cell, reduce_piece
 from quadpy.codegen.lower.loops import counted
@@ -23,6 +24,7 @@ from quadpy.codegen.lower.task import task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText, symbol
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 
 __all__ = ["lower_cpu_task"]
 
@@ -54,7 +56,9 @@ def _task(
     s = task_scope(module, kernel, rules, arguments, "%scratch")
     if plan is not None:
         s.privates = frozenset(param.name for param, _ in plan.arrays)
-    if isinstance(task, ir.ParallelTask):
+    if isinstance(task, ir.ParallelTask) and uses_block(task):
+        lower_cpu_blocks(s, task, task.block_dim or DEFAULT_BLOCK)
+    elif isinstance(task, ir.ParallelTask):
         _parallel_body(s, task)
     else:
         zero_variables(s, declare_variables(s, task.body))

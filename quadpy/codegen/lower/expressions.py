@@ -50,6 +50,10 @@ def lower_expr(s: Scope, e: ir.Expr) -> str:
             return s.arrays[array].extents[axis]
         case ir.SlotRead(number=number, type=t):
             return load_slot(s, number, t)
+        case ir.ThreadIndex():
+            return s.thread
+        case ir.BlockIndex():
+            return s.block
         case _:
             raise unhandled(e)
 

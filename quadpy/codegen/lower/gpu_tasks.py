@@ -13,6 +13,7 @@ from typing import Final
 
 from quadpy.codegen.lower.arguments import arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
+from quadpy.codegen.lower.gpu_blocks import lower_blocks
 from quadpy.codegen.lower.gpu_kernel import bind_axes, finish_kernel, grid_size, strided, thread_number
 from quadpy.codegen.lower.gpu_reduce import MERGE_BLOCK, lower_chunks, lower_merge
 from quadpy.codegen.lower.scope import Scope
@@ -21,11 +22,11 @@ from quadpy.codegen.lower.task import task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 from quadpy.ir.walk import walk
 
 __all__ = ["Launch", "launches_of", "lower_gpu_task"]
 
-DEFAULT_BLOCK: Final = 256
 MERGE: Final = "_merge"
 
 
@@ -72,6 +73,8 @@ def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> N
 
     if isinstance(task, ir.SerialTask):
         iteration()
+    elif uses_block(task):
+        lower_blocks(s, task, launch.block_dim, iteration, grid_stride=launch.grid_stride)
     elif launch.grid_stride:
         _grid_loop(s, task, launch.block_dim, iteration)
     else:

@@ -1,14 +1,38 @@
-"""Elements and slots: addresses, loads, stores.  Owns: ``address``, ``load``, ``store``, ``load_at``, ``store_at``."""
+"""Elements and slots: addresses, loads, stores.  Owns: Memory, ``memory_of``, ``address``, ``load``, ``store``, …."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from quadpy.codegen.lower.expressions import lower_offset, slot_address
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
-from quadpy.codegen.lower.text import memory_type
+from quadpy.codegen.lower.text import llvm_type, memory_type
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.ir.types import Space
 
-__all__ = ["address", "load", "load_at", "store", "store_at"]
+__all__ = ["Memory", "address", "load", "load_at", "memory_of", "store", "store_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How one kind of memory is accessed: LLVM's pointer type, and scope and metadata of atomic instructions."""
+
+    pointer: str
+    scope: str
+    atomic_tags: tuple[str, ...] = ()
+
+
+def memory_of(s: Scope, place: ir.Place) -> Memory:
+    """The memory that ``place`` lies in."""
+    rules = s.rules
+    if is_shared(s, place) and rules.gpu is not None:
+        return Memory("ptr addrspace(3)", f"{rules.gpu.block_scope} monotonic")
+    return Memory(rules.pointer, rules.scope, rules.atomic_tags)
+
+
+def is_shared(s: Scope, place: ir.Place) -> bool:
+    return isinstance(place, ir.Element) and s.arrays[place.array].type.space is Space.SHARED
 
 
 def address(s: Scope, place: ir.Place) -> str:
@@ -16,6 +40,10 @@ def address(s: Scope, place: ir.Place) -> str:
     if isinstance(place, ir.Slot):
         return slot_address(s, place.number)
     array = s.arrays[place.array]
+    if array.type.space is Space.SHARED:
+        pointer, ty = memory_of(s, place).pointer, s.address_type
+        offset = _offset(s, array, place, ty)
+        return s.text.op(f"getelementptr inbounds {memory_type(place.type)}, {pointer} {array.pointer}, {ty} {offset}")
     if s.narrow and not array.type.strided:
         offset = _offset(s, array, place, "i32")
         size = array.type.elem.nbytes
@@ -28,24 +56,29 @@ def address(s: Scope, place: ir.Place) -> str:
 
 
 def load(s: Scope, place: ir.Place) -> str:
-    """What ``place`` holds now."""
-    return load_at(s, address(s, place), place.type, s.access)
+    """What ``place`` holds now; of shared memory that nobody wrote, one value like any other."""
+    if not is_shared(s, place):
+        return load_at(s, address(s, place), place.type, s.access)
+    held = load_at(s, address(s, place), place.type, s.access, memory_of(s, place))
+    return s.text.op(f"freeze {llvm_type(place.type)} {held}")
 
 
 def store(s: Scope, place: ir.Place, value: str) -> None:
-    store_at(s, address(s, place), value, place.type, s.access)
+    store_at(s, address(s, place), value, place.type, s.access, memory_of(s, place))
 
 
-def load_at(s: Scope, where: str, t: Scalar, tags: str = "") -> str:
-    """The ``t`` at the address ``where``; ``tags`` are metadata, with a comma before."""
-    held = s.text.op(f"load {memory_type(t)}, {s.rules.pointer} {where}, align {t.nbytes}{tags}")
+def load_at(s: Scope, where: str, t: Scalar, tags: str = "", memory: Memory | None = None) -> str:
+    """The ``t`` at the address ``where``, in global memory if not another; ``tags`` are metadata after a comma."""
+    pointer = memory.pointer if memory else s.rules.pointer
+    held = s.text.op(f"load {memory_type(t)}, {pointer} {where}, align {t.nbytes}{tags}")
     return held if t.bits > 1 else s.text.op(f"icmp ne i8 {held}, 0")
 
 
-def store_at(s: Scope, where: str, value: str, t: Scalar, tags: str = "") -> None:
+def store_at(s: Scope, where: str, value: str, t: Scalar, tags: str = "", memory: Memory | None = None) -> None:
+    pointer = memory.pointer if memory else s.rules.pointer
     if t.bits == 1:
         value = s.text.op(f"zext i1 {value} to i8")
-    s.text.do(f"store {memory_type(t)} {value}, {s.rules.pointer} {where}, align {t.nbytes}{tags}")
+    s.text.do(f"store {memory_type(t)} {value}, {pointer} {where}, align {t.nbytes}{tags}")
 
 
 def _offset(s: Scope, array: ArrayOperands, place: ir.Element, ty: str) -> str:

@@ -40,6 +40,8 @@ class Scope:
     cells     addresses of mutable variables
     flags     fast-math flags, with a space before
     loops     innermost last: where ``break`` and ``continue`` go
+    thread    number of this iteration in its block, and
+    block     of the block, where the task asks for them: i32
     iteration where ``continue`` goes outside of all loops: the end of the parallel loop's iteration
     privates  arrays of which this thread has a copy of its own
     access    metadata of loads and stores, with a comma before
@@ -61,6 +63,8 @@ class Scope:
     cells: dict[str, str] = field(default_factory=dict)
     loops: list[tuple[str, str]] = field(default_factory=list)
     regions: dict[str, str] = field(default_factory=dict)
+    thread: str = ""
+    block: str = ""
     iteration: str = ""
     privates: frozenset[str] = frozenset()
     access: str = ""

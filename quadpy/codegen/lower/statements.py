@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quadpy.codegen.lower.atomics import lower_atomic
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, result_type, wide_twin
+from quadpy.codegen.lower.gpu_kernel import barrier
 from quadpy.codegen.lower.loops import lower_for, lower_while
 from quadpy.codegen.lower.memory import load, store
 from quadpy.codegen.lower.scope import Scope
@@ -79,10 +80,20 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             s.text.jump(s.regions[label])
         case ir.Return():
             _return(s, stmt)
+        case ir.Barrier():
+            barrier(s)
+        case ir.Fence():
+            _fence(s)
         case ir.ParallelFor():
             raise AssertionError("the verifier admits no unsplit loop")
         case _:
             raise unhandled(stmt)
+
+
+def _fence(s: Scope) -> None:
+    """On a CPU a block is one thread, which sees its own writes in order."""
+    if s.rules.gpu is not None:
+        s.text.do(f"fence {s.rules.gpu.block_scope} acq_rel")
 
 
 def _if(s: Scope, stmt: ir.If) -> None:

@@ -44,6 +44,8 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
             block="llvm.amdgcn.workgroup.id.x",
             grid_threads=_grid_threads,
             barrier=_barrier,
+            block_scope='syncscope("workgroup")',
+            shared_bytes=amd_arch(spec.arch).lds_bytes,
         ),
     )
 

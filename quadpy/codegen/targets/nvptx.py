@@ -35,6 +35,8 @@ def nvptx_rules() -> TargetRules:
             block="llvm.nvvm.read.ptx.sreg.ctaid.x",
             grid_threads=_grid_threads,
             barrier=_barrier,
+            block_scope='syncscope("block")',
+            shared_bytes=48 << 10,  # what needs no leave of the driver's
         ),
     )
 

@@ -34,6 +34,8 @@ class GpuRules:
     lane, block   the intrinsics that number a thread in its block, and a block in its grid (i32)
     grid_threads  threads of the launch, as i64, for blocks of so many
     barrier       all threads of the block meet, and see what each of them wrote before
+    block_scope   LLVM's name for the threads of a block
+    shared_bytes  of shared memory, as much as a block can have
     """
 
     convention: str
@@ -42,6 +44,8 @@ class GpuRules:
     block: str
     grid_threads: Callable[[Writer, int], str]
     barrier: Callable[[Writer], None]
+    block_scope: str
+    shared_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,157 @@
+"""Which variables of a loop with barriers outlive a section of its body.  Owns: LanePlan, ``plan_lanes``, ``split``.
+
+On a CPU one thread runs a block of iterations, its *lanes*.  The body is cut at its barriers, and at all that is done
+together, into sections; each is a loop over the lanes.  What one section binds and another reads is kept for each lane,
+or computed again where that is cheap.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import done_together
+from quadpy.ir.walk import walk
+
+__all__ = ["LanePlan", "bound_by", "plan_lanes", "reads_of", "split"]
+
+
+@dataclass(slots=True)
+class LanePlan:
+    """``again`` holds bindings that each section repeats, in their order; ``kept`` what is stored for each lane.
+
+    ``mutable`` are the variables among ``kept`` that statements assign, ``local`` those that live in one section.
+    """
+
+    together: frozenset[int]
+    again: dict[ir.Var, ir.Let] = field(default_factory=dict)
+    kept: dict[ir.Var, None] = field(default_factory=dict)
+    mutable: set[ir.Var] = field(default_factory=set)
+    local: set[ir.Var] = field(default_factory=set)
+
+
+def split(block: ir.Block, together: frozenset[int]) -> Iterator[ir.Stmt | list[ir.Stmt]]:
+    """The statements of ``block`` that are done together, and the runs of others between them."""
+    run: list[ir.Stmt] = []
+    for stmt in block.stmts:
+        if id(stmt) not in together:
+            run.append(stmt)
+            continue
+        if run:
+            yield run
+        run = []
+        yield stmt
+    if run:
+        yield run
+
+
+def reads_of(*nodes: ir.Node) -> set[ir.Var]:
+    """The variables that ``nodes`` read."""
+    return {n.var for node in nodes for n in walk(node) if isinstance(n, ir.VarRead)}
+
+
+def bound_by(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
+    """What ``stmt`` itself binds once."""
+    match stmt:
+        case ir.Let(var=var) | ir.Load(var=var) | ir.Atomic(result=ir.Var() as var):
+            return (var,)
+        case ir.CallMany(results=results):
+            return results
+        case _:
+            return ()
+
+
+def plan_lanes(task: ir.ParallelTask) -> LanePlan:
+    """The plan of a task whose iterations know their block."""
+    finder = _Finder(task)
+    finder.block(task.body, in_loop=False)
+    return finder.plan()
+
+
+class _Finder:
+    """``touched`` has the sections in which each variable occurs; an expression of a block is one of its own."""
+
+    def __init__(self, task: ir.ParallelTask) -> None:
+        self.task, self.together = task, done_together(task.body)
+        self.touched: dict[ir.Var, set[int]] = defaultdict(set)
+        self.lets: dict[ir.Var, ir.Let] = {}
+        self.bound: dict[ir.Var, None] = {}
+        self.counters: set[ir.Var] = set()
+        self.restarts: dict[ir.Var, bool] = {}
+        self.sections = 0
+
+    def block(self, block: ir.Block, *, in_loop: bool) -> None:
+        for part in split(block, self.together):
+            if isinstance(part, list):
+                self.section(part, in_loop=in_loop)
+            else:
+                self.step(part, in_loop=in_loop)
+
+    def section(self, stmts: list[ir.Stmt], *, in_loop: bool) -> None:
+        self.sections += 1
+        for stmt in stmts:
+            for var in bound_by(stmt):
+                self.bound[var] = None
+            if isinstance(stmt, ir.Let):
+                self.lets[stmt.var] = stmt
+            self.touch(stmt)
+            for var in {n.var for n in walk(stmt) if isinstance(n, (ir.Assign, ir.VarRead))}:
+                starts = isinstance(stmt, ir.Assign) and stmt.var == var and var not in reads_of(stmt.value)
+                self.restarts.setdefault(var, starts or not in_loop)
+
+    def step(self, stmt: ir.Stmt, *, in_loop: bool) -> None:
+        """What is done together: its own expressions are read for the first lane."""
+        self.sections += 1
+        match stmt:
+            case ir.If(cond=cond, then=then, orelse=orelse):
+                self.touch(cond)
+                self.block(then, in_loop=in_loop)
+                self.block(orelse, in_loop=in_loop)
+            case ir.For(start=start, stop=stop, step=step, body=body):
+                for bound in (start, stop, step):
+                    self.touch(bound)
+                self.counters.add(stmt.var)
+                self.block(body, in_loop=True)
+            case ir.While(head=head, cond=cond, body=body):
+                self.block(head, in_loop=True)
+                self.sections += 1
+                self.touch(cond)
+                self.block(body, in_loop=True)
+            case ir.Region(body=body):
+                self.block(body, in_loop=in_loop)
+            case _:
+                pass
+
+    def touch(self, node: ir.Node) -> None:
+        for n in walk(node):
+            if isinstance(n, (ir.VarRead, ir.Assign)):
+                self.touched[n.var].add(self.sections)
+        if isinstance(node, (ir.Let, ir.Load, ir.Atomic, ir.CallMany)):
+            for var in bound_by(node):
+                self.touched[var].add(self.sections)
+
+    def plan(self) -> LanePlan:
+        plan = LanePlan(self.together)
+        free = {axis.var for axis in self.task.axes} | self.counters
+        assigned = {n.var for n in walk(self.task.body) if isinstance(n, ir.Assign)}
+        for var in self.bound:
+            if len(self.touched[var]) < 2:
+                continue
+            let = self.lets.get(var)
+            if let is not None and _is_cheap(let.value) and reads_of(let.value) <= free | plan.again.keys():
+                plan.again[var] = let
+            else:
+                plan.kept[var] = None
+        for var in sorted(assigned, key=lambda v: v.name):
+            if len(self.touched[var]) == 1 and self.restarts[var]:
+                plan.local.add(var)
+            else:
+                plan.kept[var] = None
+                plan.mutable.add(var)
+        return plan
+
+
+def _is_cheap(value: ir.Expr) -> bool:
+    return not any(isinstance(n, ir.Call) for n in walk(value))

@@ -1,0 +1,103 @@
+"""What a task does by blocks of iterations.  Owns: DEFAULT_BLOCK, uses_block, has_barrier, done_together.
+
+Imports: ``ir`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from quadpy.ir.nodes import (
+    Barrier,
+    Block,
+    BlockIndex,
+    Break,
+    Continue,
+    Fence,
+    For,
+    If,
+    Leave,
+    Node,
+    ParallelTask,
+    Region,
+    Stmt,
+    ThreadIndex,
+    While,
+)  # fmt: skip
+from quadpy.ir.walk import walk
+
+__all__ = ["DEFAULT_BLOCK", "done_together", "has_barrier", "uses_block"]
+
+
+def uses_block(task: ParallelTask) -> bool:
+    """True where iterations know their block: its iterations stay together, in the loop's order."""
+    return bool(task.shared) or any(isinstance(n, (Barrier, Fence, ThreadIndex, BlockIndex)) for n in walk(task.body))
+
+
+def has_barrier(node: Node) -> bool:
+    """True where the iterations of a block meet in ``node``: then only whole blocks can run."""
+    return any(isinstance(n, Barrier) for n in walk(node))
+
+
+def done_together(body: Block) -> frozenset[int]:
+    """The ``id`` of each statement that the iterations of a block do in one step.
+
+    Barriers, all around a barrier, and jumps from there: else some iterations would stay behind.
+    """
+    finder = _Finder()
+    finder.block(body, (), {}, follows=False)
+    return frozenset(finder.found)
+
+
+DEFAULT_BLOCK: Final = 256
+"""Iterations of a block where the kernel does not say."""
+
+_Inside: TypeAlias = Callable[[bool], tuple[tuple[bool, ...], dict[str, bool]]]
+
+
+class _Finder:
+    """``loops`` and ``regions`` say of each construct around a statement whether it is done together."""
+
+    def __init__(self) -> None:
+        self.found: set[int] = set()
+
+    def block(self, block: Block, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
+        """Whether anything in ``block`` is done together; ``follows``: a barrier may come after it."""
+        some = False
+        for stmt in reversed(block.stmts):
+            if self.stmt(stmt, loops, regions, follows=follows):
+                self.found.add(id(stmt))
+                some = True
+            follows = follows or has_barrier(stmt)
+        return some
+
+    def stmt(self, stmt: Stmt, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
+        match stmt:
+            case Barrier():
+                return True
+            case Break():
+                return loops[-1]
+            case Continue():
+                return loops[-1] if loops else follows
+            case Leave(label=label):
+                return regions[label]
+            case If(then=then, orelse=orelse):
+                sides = [self.block(side, loops, regions, follows=follows) for side in (then, orelse)]
+                return any(sides)
+            case For() | While():
+                return self.around(stmt, lambda it: ((*loops, it), regions), follows=follows)
+            case Region(label=label):
+                return self.around(stmt, lambda it: (loops, {**regions, label: it}), follows=follows)
+            case _:
+                return False
+
+    def around(self, stmt: For | While | Region, inside: _Inside, *, follows: bool) -> bool:
+        """A construct that jumps lead to: once one of its statements is done together, all its jumps are."""
+        together = has_barrier(stmt)
+        follows = follows or (together and not isinstance(stmt, Region))
+        blocks = (stmt.head, stmt.body) if isinstance(stmt, While) else (stmt.body,)
+        for _ in range(2):
+            loops, regions = inside(together)
+            together = sum(self.block(block, loops, regions, follows=follows) for block in blocks) > 0 or together
+        return together

@@ -1,0 +1,89 @@
+"""What ``qp.simt`` does in a trace.  Owns: SIMT_RULES, from a builtin's name to a function of the trace and the place.
+
+Imports: ``ir``, ``lang`` and leaves only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from quadpy.dtypes import Scalar, i32
+from quadpy.ir.nodes import Barrier, Binary, BinOp, BlockIndex, Const, Fence, SharedArray, ThreadIndex
+from quadpy.ir.types import Array, Space
+from quadpy.lang.state import State
+from quadpy.lang.values import ArrayRef, Value, shape_text
+from quadpy.source import Span
+
+__all__ = ["SIMT_RULES"]
+
+
+def _in_loop(t: State, name: str, span: Span) -> None:
+    """The loop around this has blocks; it remembers that it needs them."""
+    if not t.in_parallel:
+        t.fail_syntax(
+            f"{name} belongs to the iterations of a parallel loop, and there is none here", span,
+            "put it into a top-level for that is not serialized",
+        )  # fmt: skip
+    t.uses_block = True
+
+
+def _shared_array(t: State, span: Span, shape: Value, dtype: Value) -> ArrayRef:
+    _in_loop(t, "a SharedArray", span)
+    extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not extents or not all(type(n) is int and n > 0 for n in extents):
+        given = ", ".join(str(n) if isinstance(n, (int, float)) else shape_text(n) for n in extents)
+        t.fail_type(f"the shape of a SharedArray is one or more numbers above 0 known at compile time, not ({given})",
+                    span, "constants, block_dim(), template parameters and shapes of fields are")  # fmt: skip
+    elem, element = _element_type(t, dtype, span)
+    type_ = Array(elem, len(extents), element, extents, space=Space.SHARED)
+    name = f"shared${t.shared_count}"
+    t.shared_count += 1
+    t.shared.append(SharedArray(name, type_, span=span))
+    return ArrayRef(name, type_)
+
+
+def _element_type(t: State, dtype: Value, span: Span) -> tuple[Scalar, tuple[int, ...]]:
+    if getattr(dtype, "__quadpy_constructor__", None) == "type" and not isinstance(dtype, type):
+        return t.scalar_type(dtype.dtype), tuple(dtype.element_shape)
+    scalar = t.scalar_type(dtype)
+    if not isinstance(scalar, Scalar):
+        t.fail_type(f"the dtype of a SharedArray is a scalar or vector type, not {shape_text(dtype)}", span)
+    return scalar, ()
+
+
+def _sync(t: State, span: Span) -> None:
+    _in_loop(t, "block.sync()", span)
+    t.build.emit(Barrier(span=span))
+
+
+def _mem_fence(t: State, span: Span) -> None:
+    _in_loop(t, "block.mem_fence()", span)
+    t.build.emit(Fence(span=span))
+
+
+def _thread_idx(t: State, span: Span) -> Value:
+    _in_loop(t, "block.thread_idx()", span)
+    return ThreadIndex(span=span)
+
+
+def _block_idx(t: State, span: Span) -> Value:
+    _in_loop(t, "block.block_idx()", span)
+    return BlockIndex(span=span)
+
+
+def _block_dim(t: State, span: Span) -> int:
+    _in_loop(t, "block.block_dim()", span)
+    return t.block_dim
+
+
+def _global_thread_idx(t: State, span: Span) -> Value:
+    first = Binary(BinOp.MUL, _block_idx(t, span), Const(t.block_dim, i32, span=span), i32, span=span)
+    return Binary(BinOp.ADD, first, ThreadIndex(span=span), i32, span=span)
+
+
+SIMT_RULES: Final[dict[str, Callable[..., Any]]] = {
+    "block.SharedArray": _shared_array, "block.sync": _sync, "block.mem_fence": _mem_fence,
+    "block.thread_idx": _thread_idx, "block.block_idx": _block_idx, "block.block_dim": _block_dim,
+    "block.global_thread_idx": _global_thread_idx,
+}  # fmt: skip

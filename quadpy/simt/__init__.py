@@ -1,0 +1,7 @@
+"""``qp.simt``: what the iterations of a loop do together, by blocks.  Imports: ``lang`` only."""
+
+from __future__ import annotations
+
+from quadpy.simt import block
+
+__all__ = ["block"]
