@@ -36,7 +36,7 @@ LAYERS = {
     "mathlib": Layer({"ir"}),
     "lang": Layer({"ir", "mathlib"}),
     "codegen": Layer({"ir"}, {"llvmlite"}),
-    "runtime": Layer({"hostmath"}, {"numpy", "hip", "cuda", "torch"}),
+    "runtime": Layer({"hostmath"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
     "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
     "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
     "jit": Layer(INSIDE, {"llvmlite", "numpy"}),
