@@ -52,11 +52,11 @@ def test_a_kernel_runs_on_its_stream_with_a_raw_argument_block(device, code, rea
         function = device.modules.load(code).function(task.symbol)
         buffer = device.allocate(4 * N, stream)
         packed = struct.pack(code.layout.format, buffer.pointer, N)
-        block = ctypes.create_string_buffer(packed, code.layout.size)
-        arguments = device.driver.launch_arguments(ctypes.addressof(block), code.layout.size)
+        block = ctypes.create_string_buffer(packed, len(packed))  # no padding: CUDA refuses a block that is too long
+        arguments = device.driver.launch_arguments(ctypes.addressof(block), len(packed))
         grid = (-(-N // task.block_dim), 1, 1)
         device.driver.launch(function, grid, (task.block_dim, 1, 1), 0, stream.handle, arguments)
-        ctypes.memset(block, 0, code.layout.size)  # the arguments were copied
+        ctypes.memset(block, 0, len(packed))  # the arguments were copied
         assert struct.unpack(f"{N}i", read(buffer.pointer, 4 * N, stream)) == tuple(range(0, 3 * N, 3))
         del buffer
 
