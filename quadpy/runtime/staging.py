@@ -1,4 +1,4 @@
-"""Host copies in stream order.  Owns: Staging, the ring of pinned buffers.  Imports: the driver protocol.
+"""Host copies in stream order.  Owns: Staging, the ring of pinned buffers.  Imports: errors, the driver protocol.
 
 Only pinned memory is copied asynchronously, and in its stream's order whatever its size; so what a user passes goes
 through buffers of quadpy's own.  The user's memory is free again when the call returns.
@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from quadpy.errors import DeviceError
 from quadpy.runtime.driver import Driver, EventHandle, PinnedPointer, StreamHandle
 
 __all__ = ["Staging"]
@@ -27,8 +28,12 @@ class _Half:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self.pointer: PinnedPointer = driver.alloc_pinned(CHUNK)
         self.event: EventHandle = driver.event_create(timing=False)
+        try:
+            self.pointer: PinnedPointer = driver.alloc_pinned(CHUNK)
+        except DeviceError:
+            driver.event_destroy(self.event)
+            raise
 
     def wait(self) -> None:
         self._driver.event_synchronize(self.event)
@@ -44,7 +49,12 @@ class _Lane:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self.halves = (_Half(driver), _Half(driver))
+        first = _Half(driver)
+        try:
+            self.halves = (first, _Half(driver))
+        except DeviceError:
+            first.close()
+            raise
 
     def upload(self, target: int, source: int, nbytes: int, stream: StreamHandle) -> None:
         for number, start in enumerate(range(0, nbytes, CHUNK)):

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from typing import NamedTuple
 
-from quadpy.errors import StreamError
+from quadpy.errors import DeviceError, StreamError
 from quadpy.runtime.driver import DEFAULT_STREAM, Driver, EventHandle, StreamHandle
 from quadpy.runtime.life import Life
 from quadpy.runtime.reaper import Reaper
@@ -89,9 +89,7 @@ class Timelines:
         Of one that is not ``alive`` any more, whose work is complete, the event is never recorded.
         """
         timeline = self.find(handle)
-        last = self._driver.event_create(timing=False)
-        if alive:
-            self._driver.event_record(last, handle)
+        last = self._new_event(handle if alive else None)
         with self._lock:
             timeline.last = last
             self._lasts.add(last)
@@ -147,9 +145,25 @@ class Timelines:
         with self._lock:
             event = self._spare.pop() if self._spare else None
         if event is None:
-            event = self._driver.event_create(timing=False)
-        self._driver.event_record(event, timeline.handle)
+            return Mark(self._new_event(timeline.handle), timeline)
+        try:
+            self._driver.event_record(event, timeline.handle)
+        except DeviceError:
+            with self._lock:
+                self._spare.append(event)
+            raise
         return Mark(event, timeline)
+
+    def _new_event(self, stream: StreamHandle | None) -> EventHandle:
+        """An event behind the work so far on ``stream``; for None, one that is complete."""
+        event = self._driver.event_create(timing=False)
+        if stream is not None:
+            try:
+                self._driver.event_record(event, stream)
+            except DeviceError:
+                self._driver.event_destroy(event)
+                raise
+        return event
 
     def unmark(self, mark: Mark) -> None:
         if mark.event != mark.timeline.last:
@@ -163,8 +177,10 @@ class Timelines:
     def order(self, before: Timeline, after: Timeline) -> None:
         """Let ``after``'s later work wait on the device for all work of ``before`` so far."""
         mark = self.mark(before)
-        self._driver.stream_wait(after.handle, mark.event)
-        self.unmark(mark)  # a wait keeps the place it saw, so the event may be recorded again
+        try:
+            self._driver.stream_wait(after.handle, mark.event)
+        finally:
+            self.unmark(mark)  # a wait keeps the place it saw, so the event may be recorded again
 
     def idle(self, timeline: Timeline) -> bool:
         """Whether all work of ``timeline`` is complete."""

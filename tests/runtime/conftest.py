@@ -46,9 +46,9 @@ def current(arch):
 
 
 @contextlib.contextmanager
-def simulated(driver):
+def simulated(driver, allocator=None):
     """New arrays live on a device of ``driver`` inside the block, which closes it."""
-    device = devices._open["recording", 0] = Device(driver)
+    device = devices._open["recording", 0] = Device(driver, allocator)
     try:
         with current("recording"):
             yield device
