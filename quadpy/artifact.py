@@ -48,7 +48,8 @@ class TaskInfo:
     ``count`` is the iteration count as text of the IR, for a reader, and ``extent`` the same for the host, None where
     it depends on memory; ``effects`` maps an array to
     letters out of ``r``, ``w`` and ``a`` (atomic).  On a GPU, ``grid_stride`` says that any number of blocks runs
-    all iterations; without it a launch has a thread for each.
+    all iterations; without it a launch has a thread for each.  ``whole_blocks`` says that iterations wait for each
+    other: their number is a multiple of ``block_dim``.
     """
 
     symbol: str
@@ -58,6 +59,7 @@ class TaskInfo:
     effects: tuple[tuple[str, str], ...] = ()
     grid_stride: bool = False
     extent: Formula | None = None
+    whole_blocks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,9 @@ class CodeObject:
 
     ``entry`` is the CPU's entry point: ``i32 entry(ptr args, ptr scratch, i32 first_task)`` runs the tasks
     from ``first_task`` on and returns the next one to run, or -1.  GPU targets have a symbol a task instead.
+    ``flow`` is the order of ``tasks``, as JSON has it: numbers of tasks, ``{"fork": [branch, ...]}`` for branches that
+    may run at once, ``{"loop": parameter, "body": [...]}`` for what runs again while element 0 of that array is not 0;
+    ``()`` is all tasks in order.
     """
 
     target: str
@@ -75,11 +80,12 @@ class CodeObject:
     tasks: tuple[TaskInfo, ...]
     results: tuple[str, ...] = ()
     slots: int = 0
+    flow: tuple[Any, ...] = ()
     asm: str = field(default="", repr=False, compare=False)
 
     def manifest(self) -> str:
         """All but the image, as JSON: what ``from_parts`` reads back."""
-        facts = {f: getattr(self, f) for f in ("target", "entry", "results", "slots")}
+        facts = {f: getattr(self, f) for f in ("target", "entry", "results", "slots", "flow")}
         facts |= {"layout": asdict(self.layout), "tasks": [asdict(task) for task in self.tasks]}
         return json.dumps(facts, sort_keys=True)
 
@@ -93,4 +99,5 @@ class CodeObject:
         return CodeObject(
             target=facts["target"], image=image, entry=facts["entry"], layout=layout, tasks=tasks,
             results=tuple(facts["results"]), slots=facts["slots"],
+            flow=tuple(facts["flow"]),
         )  # fmt: skip

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
 from quadpy.codegen.extent import extent_of
+from quadpy.codegen.flow import flow_data
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
 from quadpy.codegen.lower.gpu_kernel import scratch_slots
 from quadpy.codegen.lower.gpu_tasks import launches_of
 from quadpy.codegen.lower.kernel import lower_for_cpu, lower_for_gpu
 from quadpy.codegen.lower.task import task_name
+from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import has_barrier
 from quadpy.ir.effects import effects_of
 from quadpy.ir.printer import print_effects, print_expr
 from quadpy.ir.verify import verify
@@ -25,6 +29,7 @@ __all__ = ["compile_kernel", "lower"]
 def lower(kernel: ir.Kernel, spec: TargetSpec) -> str:
     """``kernel`` as LLVM IR for ``spec``; CodegenError where the IR breaks a rule."""
     verify(kernel)
+    _require_counts(kernel)
     if spec.family == "cpu":
         return lower_for_cpu(kernel, host_header())
     return lower_for_gpu(kernel, spec, gpu_header(spec))
@@ -37,14 +42,17 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
     """
     text = lower(kernel, spec)
     image, asm = _machine_code(text, spec, want_asm=want_asm)
+    infos = [tuple(_task_infos(kernel, number, spec)) for number in range(len(kernel.tasks))]
+    ends = list(accumulate(map(len, infos), initial=0))
     return CodeObject(
         target=str(spec),
         image=image,
         entry=kernel.name if spec.family == "cpu" else "",
         layout=layout_of(kernel),
-        tasks=tuple(info for number in range(len(kernel.tasks)) for info in _task_infos(kernel, number, spec)),
+        tasks=tuple(info for task in infos for info in task),
         results=tuple(t.name for t in kernel.results),
         slots=kernel.slots if spec.family == "cpu" else scratch_slots(kernel),
+        flow=flow_data(kernel.flow, [range(a, b) for a, b in pairwise(ends)]),
         asm=asm,
     )
 
@@ -65,13 +73,29 @@ def _task_infos(kernel: ir.Kernel, number: int, spec: TargetSpec) -> Iterator[Ta
     task = kernel.tasks[number]
     axes = task.axes if isinstance(task, ir.ParallelTask) else ()
     count, effects = " * ".join(map(_count, axes)), print_effects(effects_of(task))
+    loop = task if isinstance(task, ir.ParallelTask) else None
+    whole = has_barrier(task.body)
     if spec.family == "cpu":
-        yield TaskInfo(task_name(kernel, number), bool(axes), 0, count, effects)
+        dim, extent = (loop.block_dim or 0, extent_of(loop, layout_of(kernel))) if loop and whole else (0, None)
+        yield TaskInfo(task_name(kernel, number), bool(axes), dim, count, effects, extent=extent, whole_blocks=whole)
         return
     for launch in launches_of(kernel, number):
         counted = count if launch.parallel else ""
-        extent = extent_of(task, layout_of(kernel)) if launch.parallel and isinstance(task, ir.ParallelTask) else None
-        yield TaskInfo(launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride, extent)
+        extent = extent_of(loop, layout_of(kernel)) if launch.parallel and loop else None
+        yield TaskInfo(
+            launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride, extent, whole
+        )
+
+
+def _require_counts(kernel: ir.Kernel) -> None:
+    """A launch must know how many blocks a loop has in which iterations wait for each other."""
+    for task in kernel.tasks:
+        if isinstance(task, ir.ParallelTask) and has_barrier(task.body) and extent_of(task, layout_of(kernel)) is None:
+            raise KernelTypeError(
+                "how many iterations this loop has must follow from arguments and shapes: with block.sync() in it, it "
+                "runs in whole blocks", task.axes[0].span,
+                hint="pass the number as an argument, built with + - * // % and min and max only",
+            )  # fmt: skip
 
 
 def _count(axis: ir.Axis) -> str:

@@ -42,8 +42,9 @@ class Kernel:
 
     __quadpy_kernel__ = True
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], *, graph: bool = False) -> None:
         functools.update_wrapper(self, fn)
+        self.graph = graph
         self.source = FunctionSource(fn)
         self._config: Config | None = None
         self._parameters: tuple[Parameter, ...] = ()
@@ -171,7 +172,7 @@ class Kernel:
 
     def _options(self, index: Any) -> Options:
         config = self._config or current_config()
-        return Options(config.default_ip, config.default_fp, index, fast_math=config.fast_math)
+        return Options(config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=self.graph)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -195,19 +196,21 @@ def _signature(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 
 @overload
-def kernel(fn: Callable[..., Any], /) -> Kernel: ...
+def kernel(fn: Callable[..., Any], /, *, fastcache: bool = False, graph: bool = False) -> Kernel: ...
 @overload
-def kernel(*, fastcache: bool = False) -> Callable[[Callable[..., Any]], Kernel]: ...
-def kernel(fn: Callable[..., Any] | None = None, /, *, fastcache: bool = False) -> Any:
+def kernel(*, fastcache: bool = False, graph: bool = False) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(fn: Callable[..., Any] | None = None, /, *, fastcache: bool = False, graph: bool = False) -> Any:
     """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
 
+    ``graph=True`` makes a graph kernel of it: its tasks become one graph, with loops over tasks (``qp.graph.do_while``)
+    and sections that run at once (``qp.graph.parallel``); it returns nothing.
     ``fastcache`` is accepted for programs written for Quadrants: quadpy caches every kernel that way.
 
     Raises:
         KernelSourceError: ``fn`` is no Python function.
     """
     if fn is None:
-        return kernel
+        return functools.partial(kernel, graph=graph)
     if not hasattr(fn, "__code__"):
         raise KernelSourceError(f"{fn!r} is no Python function")
-    return Kernel(fn)
+    return Kernel(fn, graph=graph)

@@ -34,7 +34,7 @@ def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Any]) ->
         ArgumentError: ``given`` leaves a type open, or names what is no parameter.
         CompilationError: the kernel is at fault, with its line.
     """
-    return compile_request(Request(kernel.source, arg_types_of(kernel, given), _options(), target)).code
+    return compile_request(Request(kernel.source, arg_types_of(kernel, given), _options(kernel), target)).code
 
 
 def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Any]) -> CodeObject:
@@ -44,7 +44,7 @@ def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Any
 
 def trace_for(kernel: Kernel, given: Mapping[str, Any]) -> Traced:
     """The IR of ``kernel``, of which code for every target is made; ``given`` as in ``arg_types_of``."""
-    return trace_kernel(kernel.source, arg_types_of(kernel, given), _options())
+    return trace_kernel(kernel.source, arg_types_of(kernel, given), _options(kernel))
 
 
 def arg_types_of(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, ArgType]:
@@ -62,9 +62,9 @@ def arg_types_of(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, ArgType]
         raise ArgumentError(f"{kernel.source.name}: {error.message}", kernel.source.span, hint=error.hint) from None
 
 
-def _options() -> Options:
+def _options(kernel: Kernel) -> Options:
     config = current_config()
-    return Options(config.default_ip, config.default_fp, fast_math=config.fast_math)
+    return Options(config.default_ip, config.default_fp, fast_math=config.fast_math, graph=kernel.graph)
 
 
 def _arg_types(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, ArgType]:

@@ -46,10 +46,11 @@ ArgType: TypeAlias = ScalarArg | VecArg | ArrayArg | StaticArg
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What else a specialisation depends on."""
+    """What else a specialisation depends on; ``graph`` is that of the decorator."""
 
     default_ip: Scalar = i32
     default_fp: Scalar = f32
     index: Scalar = i32
     noalias: bool = True
     fast_math: bool = False
+    graph: bool = False

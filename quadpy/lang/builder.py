@@ -72,6 +72,10 @@ class Builder:
     def assign(self, var: Var, value: Expr, span: Span) -> None:
         self.emit(Assign(var, value, span=span))
 
-    def position(self) -> int:
-        """How many statements the outermost traced block has: a number for the top-level loop being traced."""
-        return len(self._open[1])
+    def retract(self, stmt: Stmt) -> bool:
+        """Takes ``stmt`` back if it is the last one of the open block."""
+        stmts = self._open[-1]
+        is_last = bool(stmts) and stmts[-1] is stmt
+        if is_last:
+            stmts.pop()
+        return is_last

@@ -119,7 +119,7 @@ class Functions(Returns):
         return tuple(VarRead(var, span=span) for var in results)
 
     def random(self, kind: str, type: Scalar, span: Span) -> Value:
-        """The next number of this iteration: Philox over (iteration, draw, task) keyed by seed and launch."""
+        """The next number of this iteration: Philox over (iteration, draw, stream) keyed by seed and launch."""
         self.uses_random = True
         if self.draws is None:
             self.draws = self.build.var("draws", u32, mutable=True)
@@ -128,9 +128,9 @@ class Functions(Returns):
         self.build.assign(self.draws, Binary(BinOp.ADD, draw, literal(1, u32, span), u32, span=span), span)
         position = self.build.let(self.loop_position or literal(0, u64, span))
         seed, launch = (ParamRead(name, u64, span=span) for name in ("$seed", "$launch"))
-        task = literal(self.build.position() if self.in_parallel else 0, u32, span)
+        task = literal(self.streams if self.in_parallel else self.serial_stream, u32, span)
         counter = (self.cast(position, u32, span), self.high(position, span), draw, task)
-        key = (self.mixed(seed, launch, span), self.cast(launch, u32, span))
+        key = (self.passed(self.mixed(seed, launch, span), span), self.cast(launch, u32, span))
         words = self.library("philox", (*counter, *key), span)
         return self.random_value(kind, type, words, span)
 
@@ -146,6 +146,17 @@ class Functions(Returns):
         """The low word of the seed, with the high words of seed and launch folded in."""
         high = Binary(BinOp.XOR, self.high(seed, span), self.high(launch, span), u32, span=span)
         return self.build.let(Binary(BinOp.XOR, self.cast(seed, u32, span), high, u32, span=span))
+
+    def passed(self, key: Expr, span: Span) -> Expr:
+        """``key``, another one in each iteration of a do-while loop, where the draws of parallel loops start anew."""
+        if not (self.in_parallel and self.repeats):
+            return key
+        self.passes = self.passes or self.build.var("passes", u32, mutable=True)
+        self.drew_in_loop = True
+        count = self.read(MutableVar((self.passes,), None, shared=True, span=span), span)
+        assert is_runtime(count)
+        spread = Binary(BinOp.MUL, count, literal(0x9E3779B9, u32, span), u32, span=span)
+        return self.build.let(Binary(BinOp.XOR, key, spread, u32, span=span))
 
     def random_value(self, kind: str, type: Scalar, words: Sequence[Expr], span: Span) -> Value:
         if kind == "normal":

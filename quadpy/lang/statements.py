@@ -126,7 +126,7 @@ class Statements(Calls):
             value = self.vector(value, span)
         numeric = is_runtime(value) or is_number(value) or isinstance(value, Vec)
         if not numeric:
-            if isinstance(bound, MutableVar) or (bound is not None and self.frame.runtime_depth and bound is not value):
+            if isinstance(bound, MutableVar) or (bound is not None and self.may_run_again() and bound is not value):
                 self.fail_type(f"{name!r} cannot become a {shape_text(value)} here", span,
                                "compile-time values are bound outside run-time branches and loops")  # fmt: skip
             env[name] = self.freeze_all(value) if isinstance(value, (tuple, list)) else value
@@ -139,11 +139,15 @@ class Statements(Calls):
                 env[name] = Vec(value.shape, tuple(self.build.let(e, name) for e in value.elems))
             else:
                 env[name] = self.build.let(self.scalar(value, span), name)
-        elif bound is not None and self.frame.runtime_depth:
+        elif bound is not None and self.may_run_again():
             self.fail_type(f"{name!r} is {shape_text(bound)} of compile time and cannot change here", span,
                            "outside of the branch or loop, assign it to a variable; change that")  # fmt: skip
         else:
             self.declare(name, value, span)
+
+    def may_run_again(self) -> bool:
+        """True where a statement may run more than once, or not at all."""
+        return self.frame.runtime_depth > 0
 
     def set_variable(self, name: str, bound: MutableVar, value: Value, span: Span) -> None:
         if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:

@@ -16,8 +16,8 @@ from quadpy.ir.passes import run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
 from quadpy.lang.decorators import annotations_of
 from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.flows import Flows
 from quadpy.lang.library import set_tracer
-from quadpy.lang.loops import Loops
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
@@ -44,11 +44,12 @@ class Traced:
     dependencies: Dependencies
 
 
-class Tracer(Loops):
+class Tracer(Flows):
     """All rules of the language together."""
 
     def __init__(self, source: FunctionSource, options: Options, *, width: Scalar | None = None) -> None:
-        super().__init__(Defaults(options.default_ip, options.default_fp), options.index, fast_math=options.fast_math)
+        defaults = Defaults(options.default_ip, options.default_fp)
+        super().__init__(defaults, options.index, fast_math=options.fast_math, graph=options.graph)
         self.config = {}
         self.width = width  # of the library function that is traced
         self.is_library = width is not None
@@ -69,8 +70,13 @@ class Tracer(Loops):
         if self.frame.runtime_depth:
             self.fail_syntax("a kernel returns at its end, not inside a branch or loop", span,
                              "assign to a variable and return it last")  # fmt: skip
+        if self.section is not None or self.repeats:
+            where = "a section" if self.section is not None else "a do_while loop"
+            self.fail_syntax(f"{where} cannot return", span, "a kernel returns at its end")
         if value is None:
             return
+        if self.graph:
+            self.fail_syntax("a graph kernel returns nothing", span, "store the result in an array")
         annotation = annotations_of(self.frame.source.fn).get("return")
         types = self.result_types(annotation, span)
         flat = self.flatten(value, span)

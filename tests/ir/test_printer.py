@@ -92,7 +92,9 @@ def test_flow_shows_forks_and_loops(every):
 
 def test_the_top_level_shows_before_tasks_are_split(every):
     stores = [ir.Block((ir.Leave(name, span=NOWHERE),), span=NOWHERE) for name in ("one", "two", "three")]
-    body = ir.Block((ir.Sections((stores[0], stores[1]), span=NOWHERE), ir.DoWhile("p", stores[2], span=NOWHERE)), span=NOWHERE)
+    body = ir.Block(
+        (ir.Sections((stores[0], stores[1]), span=NOWHERE), ir.DoWhile("p", stores[2], span=NOWHERE)), span=NOWHERE
+    )
     text = print_ir(replace(every, body=body))
     shown = ["body:", "section", "  leave one", "section", "  leave two", "do while p", "  leave three"]
     assert "\n    ".join(shown) in text

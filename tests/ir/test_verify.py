@@ -105,7 +105,14 @@ def flowing(flow):
 
 
 @pytest.mark.parametrize(
-    "flow", [(), (0, 1, 2), (ir.Fork(((0,), (1, 2))),), (0, ir.Loop("go", (ir.Fork(((1,), (2,))),))), (ir.Loop("one", (0, 1)), 2)]
+    "flow",
+    [
+        (),
+        (0, 1, 2),
+        (ir.Fork(((0,), (1, 2))),),
+        (0, ir.Loop("go", (ir.Fork(((1,), (2,))),))),
+        (ir.Loop("one", (0, 1)), 2),
+    ],
 )
 def test_flows_that_are_sound(flow):
     verify(flowing(flow))

@@ -1,7 +1,8 @@
 """The CPU's entry point: ``i32 <kernel>(args, scratch, first)``.  Owns: ``lower_cpu_entry``.
 
 It runs the tasks from ``first`` on, each to its end, and returns -1; or, some milliseconds after it was called, the
-number of the task to go on with, so that a Ctrl-C is seen between tasks.
+number of the task to go on with, so that a Ctrl-C is seen between tasks.  Branches run one after the other; at the end
+of a loop's last task the condition decides which task is next.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from quadpy.codegen.lower.cpu_reduce import call_chunks
 from quadpy.codegen.lower.private_plan import plan_privates
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.task import task_name, task_scope
-from quadpy.codegen.lower.text import ModuleText, symbol
+from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
+from quadpy.ir.flow import conditions_of, loop_ends
 
 __all__ = ["lower_cpu_entry"]
 
@@ -36,22 +39,41 @@ def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -
     out = s.text
     labels = [out.label("task") for _ in kernel.tasks]
     done = out.label("done")
-    began = _clock(s) if len(kernel.tasks) > 1 else ""
+    ends = loop_ends(kernel.flow)
+    began = _clock(s) if ends or len(kernel.tasks) > 1 else ""
     modes = _set_modes(s)
     cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(labels))
     out.end(f"switch i32 %first, label %{done} [ {cases} ]")
     for number, task in enumerate(kernel.tasks):
         out.start(labels[number])
         _run(s, kernel, number, task)
+        for condition, first in ends.get(number, ()):
+            again, onward = out.label("again"), out.label("onward")
+            out.branch(_holds(s, condition), again, onward)
+            out.start(again)
+            _go(s, labels, first, began, modes)
+            out.start(onward)
         if number + 1 < len(labels):
-            rest = out.label("rest")
-            passed = out.op(f"sub i64 {_clock(s)}, {began}")
-            out.branch(out.op(f"icmp ugt i64 {passed}, {_PATIENCE}"), rest, labels[number + 1])
-            out.start(rest)
-            _leave(s, modes, number + 1)
+            _go(s, labels, number + 1, began, modes)
     out.start(done)
     _leave(s, modes, -1)
     out.finish(f"define i32 {symbol(kernel.name)}(ptr %args, ptr %scratch, i32 %first) nounwind")
+
+
+def _holds(s: Scope, condition: str) -> str:
+    """Whether element 0 of the array ``condition`` is not 0 now: the tasks before have changed it, or another thread."""
+    array = s.arrays[condition]
+    ty = llvm_type(array.type.elem)
+    return s.text.op(f"icmp ne {ty} {s.text.op(f'load volatile {ty}, ptr {array.pointer}')}, 0")
+
+
+def _go(s: Scope, labels: list[str], following: int, began: str, modes: str) -> None:
+    """On with task ``following``; or out, where the caller has waited for long."""
+    rest = s.text.label("rest")
+    passed = s.text.op(f"sub i64 {_clock(s)}, {began}")
+    s.text.branch(s.text.op(f"icmp ugt i64 {passed}, {_PATIENCE}"), rest, labels[following])
+    s.text.start(rest)
+    _leave(s, modes, following)
 
 
 def _set_modes(s: Scope) -> str:
@@ -72,8 +94,8 @@ def _leave(s: Scope, modes: str, following: int) -> None:
 
 
 def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> Scope:
-    """Only what axes, places of reductions and sizes of private copies need is loaded from the block."""
-    used: set[str] = set()
+    """Only what axes, places of reductions, sizes of private copies and conditions need is loaded from the block."""
+    used = set(conditions_of(kernel.flow))
     for task in kernel.tasks:
         if isinstance(task, ir.ParallelTask):
             used.update(*(names_used(node) for node in (*task.axes, *task.reductions)))
@@ -95,6 +117,10 @@ def _run(s: Scope, kernel: ir.Kernel, number: int, task: ir.Task) -> None:
         return
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
     grain, after = grain_of(task, s.functions), s.text.label("after")
+    if uses_block(task):  # pieces are of whole blocks
+        dim = task.block_dim or DEFAULT_BLOCK
+        n = s.text.op(f"udiv i64 {s.text.op(f'add nuw i64 {n}, {dim - 1}')}, {dim}")
+        grain = max(1, grain // dim)
     plan = plan_privates(kernel, task)
     if task.reductions:
         some = s.text.label("some")

@@ -44,8 +44,8 @@ _STEP: Final = {
 }  # fmt: skip
 
 
-def accumulate(task: ParallelTask, kernel: Kernel) -> ParallelTask:
-    """``task`` with its reductions and private arrays found."""
+def accumulate(task: ParallelTask, kernel: Kernel, kept: frozenset[str] = frozenset()) -> ParallelTask:
+    """``task`` with its reductions and private arrays found, none of them of the arrays ``kept``."""
     uniform = {
         stmt.var: stmt.value
         for stmt in task.body.stmts
@@ -55,7 +55,7 @@ def accumulate(task: ParallelTask, kernel: Kernel) -> ParallelTask:
     privates: list[tuple[str, AtomicOp]] = []
     for key, accesses in _accesses(task).items():
         op = _only_accumulates(accesses)
-        if op is None or (isinstance(key, str) and not kernel.noalias):
+        if op is None or (isinstance(key, str) and (key in kept or not kernel.noalias)):
             continue
         places = [_fixed(a.place, uniform) for a in accesses if isinstance(a, Atomic)]
         if all(place is not None for place in places):

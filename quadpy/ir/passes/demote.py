@@ -42,14 +42,15 @@ _BINARY: Final = {
 }  # fmt: skip
 
 
-def demote_atomics(task: Task, *, noalias: bool) -> Task:
-    """``task`` with plain operations where each element belongs to one iteration."""
+def demote_atomics(task: Task, *, noalias: bool, kept: frozenset[str] = frozenset()) -> Task:
+    """``task`` with plain operations where each element belongs to one iteration; those on ``kept`` stay."""
     if isinstance(task, SerialTask):
         arrays = {place.array for place in _places(task)} | {""}
     elif noalias:
         arrays = {name for name in {p.array for p in _places(task)} if _is_private(task, name)}
     else:
         arrays = set()
+    arrays -= kept
     if not arrays:
         return task
     names = _Names()

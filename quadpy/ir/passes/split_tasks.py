@@ -2,30 +2,34 @@
 
 Each top-level loop is a task; statements between loops make serial ones.  Values that follow from the
 arguments alone (``n = x.shape[0] // 2``) are computed again in each task that uses them, so they cost no
-task of their own; all else that crosses from task to task goes through slots of scratch memory.
+task of their own; all else that crosses from task to task, or from one iteration of a do-while loop to the
+next, goes through slots of scratch memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from quadpy.ir.nodes import (
     Assign,
-    Atomic,
     Axis,
     Block,
-    CallMany,
     Const,
+    DoWhile,
     Expr,
+    Flow,
+    Fork,
     Kernel,
     Let,
     Load,
+    Loop,
     Node,
     ParallelFor,
     ParallelTask,
     ParamRead,
     Return,
+    Sections,
     SerialTask,
     ShapeOf,
     Slot,
@@ -36,7 +40,9 @@ from quadpy.ir.nodes import (
     Var,
     VarRead,
 )  # fmt: skip
+from quadpy.ir.passes.segments import Forked, Item, Repeated, Segment, carried, defined_in, leaves, read_in
 from quadpy.ir.walk import map_children, walk
+from quadpy.source import Span
 
 __all__ = ["split_tasks"]
 
@@ -52,36 +58,67 @@ class _Splitter:
         self.uniform: dict[Var, Let] = {}
         first = len(kernel.results)
         self.slots = {var: first + number for var, number in slots.items()}
+        self.behind = {number: var for var, number in slots.items()}
         self.shift = first
         self.stored: set[Var] = set()
+        self.tasks: list[Task] = []
 
     def run(self) -> Kernel:
-        segments = list(self.segments())
-        self.find_crossing(segments)
-        tasks: list[Task] = []
-        for segment in segments:
-            task = self.parallel(segment) if isinstance(segment, ParallelFor) else self.serial(segment)
-            if task is not None:
-                tasks.append(replace(task, name=f"{self.kernel.name}_t{len(tasks)}"))
+        items = self.cut(self.kernel.body.stmts)
+        self.find_crossing(list(leaves(items)))
+        self.find_carried(items)
+        flow = self.build(items)
         body = Block((), span=self.kernel.span)
-        return replace(self.kernel, body=body, tasks=tuple(tasks),
-                       slots=self.shift + len(self.slots))  # fmt: skip
+        return replace(self.kernel, body=body, tasks=tuple(self.tasks), slots=self.shift + len(self.slots),
+                       flow=() if all(isinstance(part, int) for part in flow) else flow)  # fmt: skip
 
-    def segments(self) -> Iterator[ParallelFor | list[Stmt]]:
-        """Top-level loops, and runs of other statements; uniform values are set aside."""
+    def cut(self, stmts: Iterable[Stmt]) -> tuple[Item, ...]:
+        """Loops, runs of other statements, and what holds them; uniform values are set aside."""
+        items: list[Item] = []
         run: list[Stmt] = []
-        for stmt in self.kernel.body.stmts:
-            if isinstance(stmt, ParallelFor):
-                if run:
-                    yield run
-                run = []
-                yield stmt
-            elif isinstance(stmt, Let) and self.is_uniform(stmt.value):
+        for stmt in stmts:
+            if isinstance(stmt, Let) and self.is_uniform(stmt.value):
                 self.uniform[stmt.var] = stmt
+            elif isinstance(stmt, (ParallelFor, Sections, DoWhile)):
+                items += [run] if run else []
+                items.append(self.part(stmt))
+                run = []
             else:
                 run.append(stmt)
-        if run:
-            yield run
+        return (*items, run) if run else tuple(items)
+
+    def part(self, stmt: ParallelFor | Sections | DoWhile) -> Item:
+        match stmt:
+            case Sections(branches=branches):
+                return Forked(tuple(self.cut(branch.stmts) for branch in branches))
+            case DoWhile(body=body):
+                return Repeated(stmt, self.cut(body.stmts))
+            case ParallelFor():
+                return stmt
+
+    def build(self, items: Iterable[Item]) -> tuple[Flow, ...]:
+        """Makes the tasks of ``items``; the order of these."""
+        flow: list[Flow] = []
+        for item in items:
+            match item:
+                case Forked(branches=branches):
+                    built = [branch for branch in map(self.build, branches) if branch]
+                    flow += [Fork(tuple(built))] if len(built) > 1 else (part for branch in built for part in branch)
+                case Repeated(node=node, body=body):
+                    flow += self.add(self.begin(item))
+                    flow.append(Loop(node.condition, self.build(body)))
+                case ParallelFor():
+                    flow += self.add(self.parallel(item))
+                case _:
+                    flow += self.add(self.serial(item))
+        return tuple(flow)
+
+    def add(self, task: Task | None) -> tuple[int, ...]:
+        """Gives ``task``, where there is one, its number."""
+        if task is None:
+            return ()
+        self.tasks.append(replace(task, name=f"{self.kernel.name}_t{len(self.tasks)}"))
+        return (len(self.tasks) - 1,)
 
     def is_uniform(self, value: Expr) -> bool:
         leaves = (node for node in walk(value) if not node.CHILDREN)
@@ -90,25 +127,46 @@ class _Splitter:
             for leaf in leaves
         )
 
-    def find_crossing(self, segments: list[ParallelFor | list[Stmt]]) -> None:
+    def find_crossing(self, segments: list[Segment]) -> None:
         """Gives a slot to each variable that one task sets and another reads."""
         sets: list[set[Var]] = []
         reads: list[set[Var]] = []
         for segment in segments:
             nodes = [segment] if isinstance(segment, ParallelFor) else segment
-            sets.append({var for node in nodes for var in _defined(node)})
-            reads.append({sub.var for node in nodes for sub in walk(node) if isinstance(sub, VarRead)})
+            sets.append({var for node in nodes for var in defined_in(node)})
+            reads.append(read_in(nodes))
         for i, names in enumerate(sets):
             for j, used in enumerate(reads):
                 if i != j:
                     for var in sorted(names & used, key=lambda v: v.name):
                         self.slots.setdefault(var, self.shift + len(self.slots))
 
+    def find_carried(self, items: Iterable[Item]) -> None:
+        """Gives a slot to each variable that passes from one iteration of a loop to the next."""
+        for item in items:
+            if isinstance(item, Forked):
+                for branch in item.branches:
+                    self.find_carried(branch)
+            elif isinstance(item, Repeated):
+                for var in carried(item, self.behind):
+                    self.slots.setdefault(var, self.shift + len(self.slots))
+                self.find_carried(item.body)
+
+    def begin(self, loop: Repeated) -> SerialTask | None:
+        """Variables that nothing has set before the loop are 0 in its first iteration."""
+        unset = [var for var in carried(loop, self.behind) if var not in self.stored]
+        if not unset:
+            return None
+        self.stored.update(unset)
+        span = loop.node.span
+        zeros = (Store(Slot(self.slots[v], v.type, span=span), _zero(v, span), span=span) for v in unset)
+        return SerialTask("", Block(tuple(zeros), span=span), span=span)
+
     def serial(self, run: list[Stmt]) -> SerialTask | None:
         stmts = self.renumber(Block(tuple(run), span=run[0].span)).stmts
-        defined = {var for stmt in run for var in _defined(stmt)}
+        defined = {var for stmt in run for var in defined_in(stmt)}
         assigned = {node.var for stmt in run for node in walk(stmt) if isinstance(node, Assign)}
-        used = _read(run) | assigned
+        used = read_in(run) | assigned
         span = run[0].span
         head: list[Stmt] = []
         for var, number in self.slots.items():
@@ -123,21 +181,23 @@ class _Splitter:
         return SerialTask("", Block(tuple(body), span=span), span=span) if body else None
 
     def parallel(self, loop: ParallelFor) -> ParallelTask:
-        used = _read([loop.body])
+        used = read_in([loop.body])
         head: list[Stmt] = [
             Load(var, Slot(n, var.type, span=loop.span), span=loop.span) for var, n in self.slots.items() if var in used
         ]
         body = self.renumber(loop.body)
         stmts = (*self.recomputed([loop.body]), *head, *body.stmts)
         axes = tuple(self.substitute(axis) for axis in loop.axes)
-        return ParallelTask("", axes, Block(stmts, span=loop.body.span), block_dim=loop.block_dim, span=loop.span)
+        return ParallelTask(
+            "", axes, Block(stmts, span=loop.body.span), block_dim=loop.block_dim, shared=loop.shared, span=loop.span
+        )
 
     def recomputed(self, nodes: Iterable[Node]) -> list[Stmt]:
         """The uniform values that ``nodes`` need, in the order in which they were written."""
-        needed, pending = set(), _read(nodes) & self.uniform.keys()
+        needed, pending = set(), read_in(nodes) & self.uniform.keys()
         while pending:
             needed |= pending
-            pending = (_read(self.uniform[var] for var in pending) & self.uniform.keys()) - needed
+            pending = (read_in(self.uniform[var] for var in pending) & self.uniform.keys()) - needed
         return [let for var, let in self.uniform.items() if var in needed]
 
     def substitute(self, axis: Axis) -> Axis:
@@ -175,21 +235,8 @@ def _enter(var: Var, number: int, *, mutable: bool, run: list[Stmt]) -> list[Stm
     return [Load(incoming, place, span=span), Assign(var, VarRead(incoming, span=span), span=span)]
 
 
-def _read(nodes: Iterable[Node]) -> set[Var]:
-    return {sub.var for node in nodes for sub in walk(node) if isinstance(sub, VarRead)}
-
-
-def _defined(node: Node) -> Iterator[Var]:
-    """The variables that ``node`` sets at any depth; a parallel loop keeps its own."""
-    if isinstance(node, ParallelFor):
-        return
-    for sub in walk(node):
-        if isinstance(sub, (Let, Load, Assign)):
-            yield sub.var
-        elif isinstance(sub, Atomic) and sub.result is not None:
-            yield sub.result
-        elif isinstance(sub, CallMany):
-            yield from sub.results
+def _zero(var: Var, span: Span) -> Const:
+    return Const(0.0 if var.type.is_float else False if var.type.bits == 1 else 0, var.type, span=span)
 
 
 def _live(stmts: list[Stmt]) -> list[Stmt]:
@@ -199,6 +246,6 @@ def _live(stmts: list[Stmt]) -> list[Stmt]:
     for stmt in reversed(stmts):
         if isinstance(stmt, (Let, Load)) and stmt.var not in used:
             continue
-        used |= _read([stmt])
+        used |= read_in([stmt])
         kept.append(stmt)
     return kept[::-1]
