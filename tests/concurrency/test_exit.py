@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-
 PROGRAM = """
 import sys, threading
 import quadpy as qp
