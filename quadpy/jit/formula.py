@@ -1,4 +1,7 @@
-"""Formulas of ``codegen.extent``, evaluated at a launch.  Owns: ``compile_formula``.  Imports: ``artifact`` only."""
+"""Formulas of ``codegen.extent``, evaluated at a launch.  Owns: ``compile_formula``, ``formula_source``, HELPERS.
+
+Imports: ``artifact`` only.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from quadpy.artifact import Formula
 
-__all__ = ["compile_formula"]
+__all__ = ["HELPERS", "compile_formula", "formula_source"]
 
 Values: TypeAlias = Sequence[Any]
 Evaluator: TypeAlias = Callable[[Values], int]
@@ -55,7 +58,31 @@ def compile_formula(formula: Formula) -> Evaluator:
     return lambda values: _wrapped(operation(parts[0](values), parts[1](values)), bits, signed=signed)
 
 
+def formula_source(formula: Formula, values: Sequence[str]) -> str:
+    """``formula`` as an expression of Python's, over HELPERS and the sources of the ``values``."""
+    if isinstance(formula, int):
+        return str(formula)
+    name, *rest = formula
+    if name == "value":
+        return values[rest[0]]
+    if name == "product":
+        return f"({' * '.join(formula_source(f, values) for f in rest)})"
+    if name == "count":
+        start, stop, step = (formula_source(f, values) for f in rest)
+        return f"max({stop}, 0)" if (start, step) == ("0", "1") else f"count({start}, {stop}, {step})"
+    bits, signed, *operands = rest
+    parts = [formula_source(f, values) for f in operands]
+    inner = parts[0] if name == "wrap" else f"{name}_({', '.join(parts)})"
+    return f"wrapped({inner}, {bits}, signed={signed})"
+
+
 def _wrapped(number: int, bits: int, *, signed: bool) -> int:
     """``number`` as an integer of ``bits`` bits."""
     number &= (1 << bits) - 1
     return number - (1 << bits) if signed and number >> (bits - 1) else number
+
+
+HELPERS: Final[dict[str, Callable[..., int]]] = {
+    "count": _count, "wrapped": _wrapped, **{f"{name}_": operation for name, operation in _OPERATIONS.items()},
+}  # fmt: skip
+"""What the sources of formulas call."""

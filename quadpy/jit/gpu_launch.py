@@ -1,6 +1,6 @@
 """The launches of a kernel on a GPU, and how a call puts them on streams.
 
-Owns: TaskLaunch, task_launches, Submission.  Imports: leaves, ``artifact`` and ``runtime``.
+Owns: TaskLaunch, task_launches, Submission, the limits of grids.  Imports: leaves, ``artifact`` and ``runtime``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from quadpy.artifact import CodeObject, TaskInfo
+from quadpy.artifact import CodeObject, Formula, TaskInfo
 from quadpy.errors import DeviceError
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.runtime.device import Device
@@ -21,11 +21,11 @@ from quadpy.runtime.module import Module
 from quadpy.runtime.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["Submission", "TaskLaunch", "task_launches"]
+__all__ = ["MOST_BLOCKS", "MOST_THREADS", "Submission", "TaskLaunch", "task_launches"]
 
-_MOST_BLOCKS: Final = (1 << 31) - 1
+MOST_BLOCKS: Final = (1 << 31) - 1
 """CUDA's and HIP's limit for the blocks of a grid."""
-_MOST_THREADS: Final = (1 << 32) - 1
+MOST_THREADS: Final = (1 << 32) - 1
 """HIP's limit for its threads; and code with a thread for each iteration numbers them in 32 bits on every GPU."""
 _STRIDING_BLOCKS: Final = 4096
 _UNKNOWN_BLOCKS: Final = 256
@@ -34,13 +34,19 @@ _UNKNOWN_BLOCKS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class TaskLaunch:
-    """One kernel of the code object; ``extent`` counts its iterations, None where it is one block or unknown."""
+    """One kernel of the code object.
+
+    ``extent`` counts its iterations by ``formula``, None where it is one block or only the device can count them.  One
+    that ``strides`` has ``most`` blocks.
+    """
 
     name: str
     function: FunctionHandle
     block: tuple[int, int, int]
     parallel: bool
     strides: bool
+    most: int
+    formula: Formula | None
     extent: Evaluator | None
     span: Span | None
 
@@ -53,8 +59,8 @@ class TaskLaunch:
         threads = self.block[0]
         blocks = -(-self.extent(values) // threads)
         if self.strides:
-            return min(blocks, _STRIDING_BLOCKS)
-        return blocks if blocks <= _MOST_BLOCKS and blocks * threads <= _MOST_THREADS else None
+            return min(blocks, self.most)
+        return blocks if blocks <= MOST_BLOCKS and blocks * threads <= MOST_THREADS else None
 
     def named(self, error: DeviceError) -> DeviceError:
         """``error`` of a driver that refused this launch, with the kernel's name and place."""
@@ -70,10 +76,10 @@ def task_launches(code: CodeObject, module: Module, name: str, spans: Sequence[S
     known = spans or [None] * len(code.tasks)
     for task, span in zip(code.tasks, known, strict=True):
         extent = None if task.extent is None else compile_formula(task.extent)
-        block = (task.block_dim, 1, 1)
         yield TaskLaunch(
-            _title(name, task), module.function(task.symbol), block, task.parallel, task.grid_stride, extent, span
-        )
+            _title(name, task), module.function(task.symbol), (task.block_dim, 1, 1), task.parallel, task.grid_stride,
+            _STRIDING_BLOCKS, task.extent, extent, span,
+        )  # fmt: skip
 
 
 def _title(kernel: str, task: TaskInfo) -> str:

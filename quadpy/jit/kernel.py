@@ -48,6 +48,7 @@ class Kernel:
         self.source = FunctionSource(fn)
         self._config: Config | None = None
         self._parameters: tuple[Parameter, ...] = ()
+        self._express: Callable[..., bool] | None = None
         self._plans: dict[Hashable, Any] = {}
         self._locks: dict[Hashable, threading.Lock] = {}
 
@@ -63,6 +64,8 @@ class Kernel:
             self._configure()
         if kwargs or len(args) != len(self._parameters):
             args = self._bind(args, kwargs)
+        if self._express is not None and self._express(stream, *args):
+            return None
         key: list[Any] = []
         values: list[Any] = []
         views: list[Any] = []
@@ -86,6 +89,7 @@ class Kernel:
             plans = self._plans
             variants = plans.get(tuple(key)) or self._variants(tuple(key), args, views)
             plan = variants.pick(views)
+            self._express = variants.express
             try:
                 return plan.run(values, views, stream)
             except (struct.error, OverflowError, TypeError):
@@ -113,7 +117,7 @@ class Kernel:
         """Starts anew where ``qp.init`` changed what kernels depend on."""
         config = current_config()
         self._parameters = parameters_of(self.source, config)
-        self._plans, self._locks = {}, {}
+        self._plans, self._locks, self._express = {}, {}, None
         self._config = config
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -148,8 +152,16 @@ class Kernel:
                 types = self._types(args, views)
                 index = i64 if any(view.wide for view in views) else i32
                 found = _compiler().Variants(self.source, types, self._options(index))
+                if not self.graph:
+                    found.find_express(self._parameters, self._with_views(args, views))
                 self._plans[key] = found
             return found
+
+    def _with_views(self, args: tuple[Any, ...], views: list[Any]) -> list[Any]:
+        """``args``, with the views of arrays in place of the arrays."""
+        remaining = iter(views)
+        pairs = zip(self._parameters, args, strict=True)
+        return [next(remaining) if isinstance(p, ArrayParameter) else given for p, given in pairs]
 
     def _types(self, args: tuple[Any, ...], views: list[Any]) -> dict[str, ArgType]:
         """The type of each argument, checked against the annotations."""

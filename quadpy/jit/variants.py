@@ -8,13 +8,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from quadpy.dtypes import i64
 from quadpy.errors import DeviceError
+from quadpy.jit.express import express
 from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.parameters import Parameter
 from quadpy.jit.plan import CpuPlan
 from quadpy.jit.specialise import Request, compile_request, kernel_cache
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
@@ -30,7 +32,7 @@ __all__ = ["Variants", "prepare"]
 class Variants:
     """Compiled at once for arrays that do not overlap; for overlapping ones when they first come."""
 
-    __slots__ = ("_args", "_fields", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_source")
+    __slots__ = ("_args", "_fields", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_source", "express")
 
     def __init__(self, source: FunctionSource, args: Mapping[str, ArgType], options: Options) -> None:
         self._source, self._args, self._options = source, args, options
@@ -39,6 +41,12 @@ class Variants:
         self._fields: tuple[tuple[int, int], ...] = ()
         self._plain = self._compile(options)
         self._pairs = self._pairs_to_check()
+        self.express: Callable[..., bool] | None = None
+
+    def find_express(self, parameters: Sequence[Parameter], args: Sequence[Any]) -> None:
+        """Write the quick way of later calls with the types of this one, where there is one."""
+        if isinstance(self._plain, GpuPlan):
+            self.express = express(parameters, args, self._plain, self._pairs)
 
     def pick(self, views: list[Any]) -> Any:
         """The plan for arrays that lie like this: ranges are compared where one of the two is written."""

@@ -122,8 +122,13 @@ class Device:
 
     def current_stream(self) -> Stream:
         """The calling thread's stream."""
+        stream, timeline = self._local.stream, self.streams.thread.timeline
+        if self.life.ended is None and not timeline.ended:  # each launch comes here, and mostly ends in these lines
+            if stream is None and timeline is self.timelines.default:
+                return self.default_stream
+            if stream is not None and stream.timeline is timeline and not stream.destroyed:
+                return stream
         self.life.check()
-        stream = self._local.stream
         if stream is not None and stream.destroyed:
             self.restore_current(None)
             warn_of_reset()

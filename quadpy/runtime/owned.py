@@ -81,17 +81,24 @@ class Owned(Generic[H]):
 
     def _call(self, function: Callable[[H], T]) -> T:
         """``function(handle)``; the handle stays alive until it returns."""
-        with self._lock:
-            self._check()
-            self._calls += 1
+        self._begin()
         try:
             return function(self._handle)
         finally:
-            with self._lock:
-                self._calls -= 1
-                last = not self._alive and not self._calls
-            if last:
-                self._give_back()
+            self._end()
+
+    def _begin(self) -> None:
+        """From here to ``_end`` the handle stays alive; refuses what was destroyed."""
+        with self._lock:
+            self._check()
+            self._calls += 1
+
+    def _end(self) -> None:
+        with self._lock:
+            self._calls -= 1
+            last = not self._alive and not self._calls
+        if last:
+            self._give_back()
 
     def _give_back(self) -> None:
         if self._finalizer is not None and self._finalizer.detach() and self.device.life.ended is None:

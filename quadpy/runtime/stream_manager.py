@@ -41,7 +41,7 @@ class StreamManager:
         self._driver, self._timelines, self._memory, self._life = driver, timelines, memory, life
         self._handles = "handles" in driver.features
         self._events: set[EventHandle] = set() if self._handles else {EventHandle(0)}
-        self._current = _Current(timelines.default)
+        self.thread = _Current(timelines.default)
 
     # streams
 
@@ -73,7 +73,7 @@ class StreamManager:
 
     def set_current_stream(self, stream: int) -> None:
         """Make ``stream`` the one that the calling thread's work goes to."""
-        self._current.timeline = self._timelines.find(stream)
+        self.thread.timeline = self._timelines.find(stream)
 
     def current_stream(self) -> int:
         """The calling thread's stream: 0 until it sets one, and again when that one was destroyed."""
@@ -81,10 +81,10 @@ class StreamManager:
 
     def current_timeline(self) -> Timeline:
         """The work of the calling thread's stream."""
-        if self._current.timeline.ended:
-            self._current.timeline = self._timelines.default
+        if self.thread.timeline.ended:
+            self.thread.timeline = self._timelines.default
             warn_of_reset()
-        return self._current.timeline
+        return self.thread.timeline
 
     # events
 

@@ -1,0 +1,157 @@
+"""What a kernel call costs beside the bare call of the driver: `python benchmarks/launch.py --help`.
+
+The bare call is the binding's, and a ctypes prototype's, of the same launch with the same arguments packed beforehand.
+Without a GPU the launch is a C function that returns at once: what is left is Python's share, which is quadpy's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import functools
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+
+import quadpy as qp
+from quadpy.runtime import devices
+from quadpy.runtime.current import Config, set_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.driver import DeviceInfo
+from quadpy.runtime.drivers.gpu import GpuDriver
+from quadpy.runtime.drivers.gpu_api import GpuApi
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+ARRAYS = (0, 2, 8)
+NAMES = ("a kernel call", "with stream=", "the binding", "ctypes")
+_LAUNCH = "define i32 @launch(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr) { ret i32 0 }"
+
+
+@qp.kernel
+def none():
+    for _ in range(1):
+        pass
+
+
+@qp.kernel
+def two(x: F32, y: F32):
+    for i in x:
+        y[i] = x[i]
+
+
+@qp.kernel
+def eight(a: F32, b: F32, c: F32, d: F32, e: F32, f: F32, g: F32, h: F32):
+    for i in a:
+        h[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i]
+
+
+KERNELS = dict(zip(ARRAYS, (none, two, eight), strict=True))
+
+
+class _Library:
+    """A library whose launch returns at once."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_LAUNCH), machine)
+        self._engine.finalize_object()
+        self._launch = ctypes.CFUNCTYPE(ctypes.c_int)
+        self._address = self._engine.get_function_address("launch")
+
+    def __getitem__(self, name: str) -> Any:
+        return self._launch(self._address)
+
+
+def stub() -> GpuApi:
+    """A vendor whose calls do nothing, and whose memory is nowhere."""
+    addresses = iter(range(1 << 32, 1 << 40, 1 << 20))
+    info = DeviceInfo("stub", "gfx942", 1 << 40)
+    calls: dict[str, Any] = {
+        name: lambda *_: (0,) for name, kind in GpuApi.__annotations__.items() if str(kind) == "Call"
+    }
+    calls |= {name: lambda *_: (0, next(addresses)) for name in calls if name.endswith(("create", "function"))}
+    calls |= {name: lambda *_: (0, next(addresses)) for name in calls if name.startswith("alloc")}
+    calls |= {"device_count": lambda: (0, 1), "priority_range": lambda: (0, 0, 0)}
+    calls |= {"module_load": lambda _: (0, next(addresses), "")}
+    return GpuApi(
+        **calls, name="amdgpu", default_allocator="cache", status=int, ok=0, not_ready=1, out_of_memory=2,
+        fatal=frozenset(), refusals=frozenset(), deselected=frozenset(), causes={},
+        library=functools.cache(_Library),  # type: ignore[arg-type]  # what is asked of a CDLL
+        launch_symbol="launch", describe=lambda _: (info, frozenset({"handles", "modules"})), launch_markers=(1, 2, 3),
+        graphs=None,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def bare(driver: GpuDriver, api: GpuApi, arrays: int) -> dict[str, Callable[[], object]]:
+    """The launch of the kernel with ``arrays`` arguments, by the binding and by ctypes."""
+    kernel = KERNELS[arrays]
+    plan = next(iter(kernel._plans.values()))._plain  # noqa: SLF001 - what the call above has just made
+    task, words = plan.launches[0], plan.take_block().arguments
+    shape = (1, 1, 1, *task.block, 0)
+    prototype = api.library()[api.launch_symbol]
+    number, pointer = ctypes.c_uint, ctypes.c_void_p
+    prototype.argtypes = (pointer, *[number] * 7, pointer, pointer, pointer)
+    function, stream = int(task.function), 0
+    launch = api.launch
+    extra = words or None
+    return {
+        "the binding": lambda: launch(function, *shape, stream, None, words),
+        "ctypes": lambda: prototype(function, *shape, stream, None, extra),
+    }
+
+
+def measure(calls: dict[str, Callable[[], object]], rounds: int, wait: Callable[[], None]) -> dict[str, float]:
+    """Microseconds of each call: the median of rounds in which all take turns, as a machine is never quiet for long."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(200):
+                call()
+            times[name].append((time.perf_counter() - start) * 5e3)
+            wait()
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def main() -> int:
+    """Prints a table; 1 where there is no such device."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--arch", choices=("stub", "amdgpu", "cuda"), default="stub")
+    parser.add_argument("--rounds", type=int, default=300)
+    options = parser.parse_args()
+    if options.arch == "stub":
+        devices._open["amdgpu", 0] = Device(GpuDriver(stub()))  # noqa: SLF001
+    set_config(Config(arch="amdgpu" if options.arch == "stub" else options.arch))
+    try:
+        device = devices.current_device()
+    except qp.NoDeviceError as error:
+        print(error, file=sys.stderr)
+        return 1
+    driver = device.driver
+    assert isinstance(driver, GpuDriver)
+    print(f"{driver.info.name}, µs a call\n")
+    print("| arrays |", " | ".join(NAMES), "| call / binding | call - binding |")
+    print("|---|" + "---|" * (len(NAMES) + 2))
+    for arrays, kernel in KERNELS.items():
+        args = [qp.ndarray(qp.f32, 64) for _ in range(arrays)]
+        kernel(*args)
+        calls = {
+            "a kernel call": functools.partial(kernel, *args),
+            "with stream=": functools.partial(kernel, *args, stream=qp.create_stream()),
+            **bare(driver, driver._api, arrays),  # noqa: SLF001
+        }
+        found = measure(calls, options.rounds, device.synchronize)
+        call, binding = found["a kernel call"], found["the binding"]
+        cells = " | ".join(f"{found[name]:.2f}" for name in NAMES)
+        print(f"| {arrays} | {cells} | {call / binding:.2f} | {call - binding:+.2f} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

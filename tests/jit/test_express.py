@@ -1,0 +1,323 @@
+"""The quick way of a call that is like the last one does what the long way does, and leaves to it what it cannot do."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.errors import ArgumentError, DeviceError, DriverError, StreamError
+from quadpy.runtime import devices
+from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+F32x2 = qp.types.ndarray(dtype=qp.f32, ndim=2)
+VEC = qp.types.vector(3, qp.f32)
+
+
+class AnyKernel(dict):
+    """Every kernel that is asked for is there; ``log`` has the argument block of each launch."""
+
+    def __init__(self):
+        self.log = []
+
+    def __contains__(self, name):
+        return True
+
+    def __getitem__(self, name):
+        def touches(block):
+            self.log.append((name, block))
+            return (), ()
+
+        return RecordedKernel(lambda block: None, touches)
+
+
+@contextlib.contextmanager
+def gpu():
+    """The current device, simulated; ``.log`` is what it was asked to launch."""
+    before, driver = current_config(), RecordingDriver()
+    driver.kernels = AnyKernel()
+    device = devices._open["recording", 0] = Device(driver)
+    set_config(Config(arch="recording"))
+    try:
+        yield device
+    finally:
+        set_config(before)
+        del devices._open["recording", 0]
+        device.close()
+    assert set(driver.left_open().values()) == {0}
+
+
+@pytest.fixture
+def device():
+    with gpu() as found:
+        yield found
+
+
+def launched(device) -> list[tuple[object, ...]]:
+    """Each launch: the task, its block of arguments, its grid, its stream."""
+    calls = [call.arguments for call in device.driver.calls if call.verb == "launch"]
+    return [(*logged, call[1], call[4]) for logged, call in zip(device.driver.kernels.log, calls, strict=True)]
+
+
+def both_ways(device, kernel, *args, **options) -> None:
+    """The same call the long way and the quick one."""
+    kernel._express = None
+    kernel(*args, **options)
+    assert kernel._express is not None
+    assert kernel._express(options.get("stream"), *args)
+    half = launched(device)
+    assert len(half) % 2 == 0
+    assert half[: len(half) // 2] == half[len(half) // 2 :]
+
+
+def fresh(fn):
+    """A kernel that was never called."""
+    return qp.kernel(fn.source.fn)
+
+
+@qp.kernel
+def nothing():
+    for _ in range(300):
+        pass
+
+
+@qp.kernel
+def mix(a: qp.f32, x: F32, b: qp.i32, y: F32x2, v: VEC, c: qp.u1, h: qp.f16):
+    for i in x:
+        x[i] = a * v[0] + h
+    for i, j in y:
+        y[i, j] = b
+    for i in range(2, b):
+        x[i] = 0.0
+    for i in range(x.shape[0] // 2):
+        x[i] = y[0, 0]
+    y[0, 0] = qp.cast(c, qp.f32)
+
+
+@qp.kernel
+def copy(x: F32, y: F32):
+    for i in x:
+        y[i] = x[i]
+
+
+@qp.kernel
+def pick(n: qp.template(), x: F32):
+    for i in x:
+        x[i] = n
+
+
+def test_a_call_without_arguments(device):
+    both_ways(device, fresh(nothing))
+
+
+@hypothesis.given(
+    n=st.integers(0, 2000),
+    rows=st.integers(0, 40),
+    a=st.floats(width=32),
+    b=st.integers(-(2**31), 2**31 - 1),
+    c=st.booleans(),
+)
+@hypothesis.settings(max_examples=30)
+def test_arguments_of_every_kind(n, rows, a, b, c):
+    with gpu() as device:
+        x, y = qp.ndarray(qp.f32, n), qp.ndarray(qp.f32, (rows, 7))
+        both_ways(device, fresh(mix), a, x, b, y, qp.Vector([1.0, a, 2.0]), c, 0.5)
+
+
+def test_fields_are_arguments_too(device):
+    f = qp.field(qp.f32, shape=100)
+
+    @qp.kernel
+    def add(x: F32):
+        for i in x:
+            x[i] = f[i]
+            f[i] = 1.0
+
+    both_ways(device, add, qp.ndarray(qp.f32, 100))
+
+
+def test_the_stream_is_the_one_asked_for_or_the_threads_own(device):
+    x, y = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel = fresh(copy)
+    kernel(x, y)
+    with qp.create_stream() as one, qp.create_stream() as other:
+        kernel(x, y, stream=one)
+        with qp.use_stream(other):
+            kernel(x, y)
+            thread = threading.Thread(target=kernel, args=(x, y))
+            thread.start()
+            thread.join()
+        kernel(x, y)
+        assert [launch[3] for launch in launched(device)] == [0, one.handle, other.handle, 0, 0]
+
+
+def test_a_stream_that_was_set_by_its_handle(device):
+    x, y = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel = fresh(copy)
+    kernel(x, y)
+    with qp.create_stream() as stream:
+        device.streams.set_current_stream(stream.handle)
+        kernel(x, y)
+        assert launched(device)[-1][3] == stream.handle
+        device.streams.set_current_stream(0)
+
+
+def test_arrays_are_announced(device):
+    kernel = fresh(copy)
+    x, y = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel(x, y)
+    with qp.create_stream() as stream:
+        before = len(device.driver.calls)
+        kernel(x, y, stream=stream)
+        verbs = [call.verb for call in device.driver.calls[before:]]
+        assert verbs.index("stream_wait") < verbs.index("launch")  # the first use comes after what its home was given
+        assert stream.timeline in x.block.guests
+        assert stream.timeline in y.block.writers
+        assert stream.timeline not in x.block.writers
+        before = len(device.driver.calls)
+        kernel(x, y, stream=stream)
+        assert [call.verb for call in device.driver.calls[before:]] == ["launch"]
+
+
+def test_arrays_that_overlap_have_code_of_their_own(device):
+    kernel = fresh(copy)
+    x, y = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel(x, y)
+    assert not kernel._express(None, x, x)
+    kernel(x, x)
+    kernel(x, y)
+    functions = [call.arguments[0] for call in device.driver.calls if call.verb == "launch"]
+    assert functions[0] == functions[2] != functions[1]
+
+
+def test_another_signature_is_another_way(device):
+    x, y, wide = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f64, 8)
+
+    @qp.kernel
+    def double(x: qp.types.ndarray(ndim=1)):
+        for i in x:
+            x[i] = 2 * x[i]
+
+    double(x)
+    assert not double._express(None, wide)
+    double(wide)
+    assert double._express(None, wide)
+    kernel = fresh(pick)
+    for n in (1, 2, 1):
+        kernel(n, y)
+    functions = [call.arguments[0] for call in device.driver.calls if call.verb == "launch"][-3:]
+    assert functions[0] == functions[2] != functions[1]
+
+
+def test_arrays_of_the_host_go_the_long_way(device):
+    kernel = fresh(copy)
+    x, y = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel(x, y)
+    host = np.zeros(8, np.float32)
+    kernel(host, y)
+    kernel(x, y)
+    assert kernel._express(None, x, y)
+
+
+def test_no_iterations_are_no_launch(device):
+    kernel = fresh(copy)
+    empty = qp.ndarray(qp.f32, 0)
+    kernel(empty, empty)
+    assert kernel._express(None, empty, empty)
+    assert launched(device) == []
+
+
+# what is refused
+
+
+def test_what_does_not_fit_is_refused_by_name(device):
+    @qp.kernel
+    def put(n: qp.i32, x: F32):
+        for i in x:
+            x[i] = n
+
+    x = qp.ndarray(qp.f32, 8)
+    put(1, x)
+    for bad, words in ((2**31, "does not fit"), (1.5, "takes an integer"), ("1", "takes a number")):
+        with pytest.raises(ArgumentError, match=words):
+            put(bad, x)
+    with pytest.raises(ArgumentError, match="takes an array"):
+        put(1, 1)
+    with pytest.raises(ArgumentError):
+        put(1)
+    put(3.0, x)
+    assert len(launched(device)) == 2
+
+
+def test_a_destroyed_stream_is_refused(device):
+    kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel(x, y)
+    stream = qp.create_stream()
+    stream.destroy()
+    with pytest.raises(StreamError, match="destroyed"):
+        kernel(x, y, stream=stream)
+    with pytest.raises(StreamError, match="is no stream"):
+        kernel(x, y, stream=3)
+    assert len(launched(device)) == 1
+
+
+def test_a_stream_of_another_device_is_refused(device):
+    kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel(x, y)
+    with Device(RecordingDriver(1)) as there, there.create_stream() as stream, pytest.raises(StreamError):
+        kernel(x, y, stream=stream)
+
+
+def test_a_closed_device_is_refused():
+    with gpu() as device:
+        kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+        kernel(x, y)
+        device.close()
+        with pytest.raises(DeviceError, match="closed"):
+            kernel(x, y)
+
+
+def test_a_launch_that_the_driver_refuses_names_the_kernel_and_its_line(device):
+    kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    line = copy.source.fn.__code__.co_firstlineno + 2
+    for _ in range(2):  # the long way, then the quick one
+        device.driver.failures["launch"] = DriverError("too many threads", hint="use fewer", call="launch", code=7)
+        with pytest.raises(
+            DriverError, match=rf"kernel `copy.*` \(.*test_express.py:{line}\): too many threads"
+        ) as found:
+            kernel(x, y)
+        assert (found.value.hint, found.value.call, found.value.code) == ("use fewer", "launch", 7)
+    kernel(x, y)
+    assert len(device.driver.kernels.log) == 1
+
+
+def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitted(device):
+    """The stream's handle goes back only when the driver has taken the launch."""
+    kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel(x, y)
+    launch = device.driver.launch
+    destroyed = lambda: [call.verb for call in device.driver.calls].count("stream_destroy")  # noqa: E731
+
+    def destroyed_meanwhile(*arguments):
+        thread = threading.Thread(target=stream.destroy)
+        thread.start()
+        thread.join()
+        assert destroyed() == before
+        launch(*arguments)
+
+    device.driver.launch = destroyed_meanwhile
+    plan = next(iter(kernel._plans.values()))
+    for way in (None, plan.pick([x, y])):
+        plan.find_express(kernel._parameters, [x, y])
+        kernel._express = way and plan.express
+        stream, before = qp.create_stream(), destroyed()
+        kernel(x, y, stream=stream)
+        assert destroyed() == before + 1
