@@ -89,7 +89,7 @@ def _records(targets: list[str], *, fast_math: bool) -> Iterator[tuple[str, Reco
             for target in targets:
                 try:
                     yield from _of_kernel(getattr(kernels, name), name, target, mode)
-                except Exception as problem:  # noqa: BLE001 - the other kernels are reported all the same
+                except Exception as problem:  # noqa: BLE001, PERF203 - the others are reported all the same
                     text = getattr(problem, "message", "") or str(problem)
                     yield f"{name} {target} {mode}", {"problem": f"{type(problem).__name__}: {text.splitlines()[0]}"}
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 Arrays = Mapping[str, Array]
+Work = Callable[[], object]
 
 
 def nothing() -> None:
@@ -21,22 +21,25 @@ def nothing() -> None:
 class Bench:
     """A workload as one system runs it, on the device.
 
-    `run` is one run, or several ways of it by name: the fastest counts.
-    `reset` restores the inputs and `trial` does the work whose results are compared; both are not timed.
+    `run` is one run, or several ways of it by name: the fastest counts, and one that fails is left out as long as
+    another is there.
+    `reset` restores the inputs, and `trial` does the work whose results are compared; neither is timed.
     `once`: every timed run begins with a reset, because the work changes with its own results.
-    `skip_failing_variants`: a way that cannot be compiled is left out, as long as one is left.
+    `keep` lives as long as the workload.
     """
 
-    run: Callable[[], object] | Mapping[str, Callable[[], object]]
+    run: Work | Mapping[str, Work]
     result: Callable[[], Arrays]
-    trial: Callable[[], object] | None = None
-    reset: Callable[[], object] = nothing
+    trial: Work | Mapping[str, Work] | None = None
+    reset: Work = nothing
     once: bool = False
-    skip_failing_variants: bool = False
+    keep: tuple[object, ...] = ()
 
-    @property
-    def variants(self) -> dict[str, Callable[[], object]]:
-        return {"": self.run} if callable(self.run) else dict(self.run)
+    def ways(self) -> dict[str, tuple[Work, Work]]:
+        """Each way to run it: a run, and a trial."""
+        runs = {"": self.run} if callable(self.run) else dict(self.run)
+        trials = dict.fromkeys(runs, self.trial) if callable(self.trial) else dict(self.trial or runs)
+        return {name: (runs[name], trials[name]) for name in runs}  # type: ignore[dict-item]
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,11 @@ class HostBench:
 
 @dataclass(frozen=True)
 class OverlapBench:
-    """Two one-block kernels, on one stream and on two.  `result` are the states that they end in."""
+    """Two one-block kernels, on one stream and on two, each time with a wait for both.
 
-    one: Callable[[], object]
-    two: Callable[[], object]
+    `result` has the states that they end in.
+    """
+
+    one: Work
+    two: Work
     result: Callable[[], Arrays]

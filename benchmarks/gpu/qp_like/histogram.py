@@ -1,8 +1,10 @@
 """A histogram with the bins of each block in shared memory."""
 
+import numpy as np
+
 from gpu.bench import Arrays, Bench
 from gpu.qp_like.language import array_of, pure_kernel, qp
-from gpu.workloads import BINS, numpy
+from gpu.workloads import BINS
 
 ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
 
@@ -24,7 +26,7 @@ def histogram_shared(keys: ints, counts: ints):
 
 
 def build_histogram(data: Arrays) -> Bench:
-    keys, counts = array_of(data["keys"]), array_of(numpy.zeros(BINS, numpy.int32))
+    keys, counts = array_of(data["keys"]), array_of(np.zeros(BINS, np.int32))
     return Bench(
         lambda: histogram_shared(keys, counts), lambda: {"counts": counts.to_numpy()}, reset=lambda: counts.fill(0)
     )

@@ -1,8 +1,10 @@
 """What the host pays: launches by number of arrays, a step of small kernels, events, memory."""
 
+import numpy as np
+
 from gpu.bench import Arrays, HostBench
 from gpu.qp_like.language import NAME, array_of, pure_kernel, qp
-from gpu.workloads import ALLOCATION, SMALL, STEP, numpy
+from gpu.workloads import ALLOCATION, SMALL, STEP
 
 floats = qp.types.ndarray(dtype=qp.f32, ndim=1)
 
@@ -33,7 +35,7 @@ def add(x: floats, y: floats):
 
 def _builder(kernel, arrays: int):
     def build(_: Arrays) -> HostBench:
-        given = [array_of(numpy.full(16, i, numpy.float32)) for i in range(arrays)]
+        given = [array_of(np.full(16, i, np.float32)) for i in range(arrays)]
 
         def submit(count: int) -> None:
             for _ in range(count):
@@ -50,7 +52,7 @@ def _builder(kernel, arrays: int):
 
 
 def build_step(_: Arrays) -> HostBench:
-    x, y = array_of(numpy.ones(SMALL, numpy.float32)), array_of(numpy.zeros(SMALL, numpy.float32))
+    x, y = array_of(np.ones(SMALL, np.float32)), array_of(np.zeros(SMALL, np.float32))
 
     def submit(count: int) -> None:
         for _ in range(count * STEP):

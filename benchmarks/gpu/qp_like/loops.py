@@ -1,8 +1,10 @@
 """Loops over one index: copy, saxpy, sum, histogram, a transcendental map."""
 
+import numpy as np
+
 from gpu.bench import Arrays, Bench
 from gpu.qp_like.language import NAME, array_of, pure_kernel, qp
-from gpu.workloads import BINS, numpy
+from gpu.workloads import BINS
 
 floats = qp.types.ndarray(dtype=qp.f32, ndim=1)
 ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
@@ -48,7 +50,7 @@ def transcendental(x: floats, y: floats):
 
 
 def build_copy(data: Arrays) -> Bench:
-    x, y = array_of(data["x"]), array_of(numpy.zeros_like(data["x"]))
+    x, y = array_of(data["x"]), array_of(np.zeros_like(data["x"]))
     return Bench(lambda: copy(x, y), lambda: {"y": y.to_numpy()})
 
 
@@ -59,7 +61,7 @@ def build_saxpy(data: Arrays) -> Bench:
 
 def build_total(data: Arrays) -> Bench:
     """Into an array's element; Quadrants, which is a thousand times slower there, into a field."""
-    x, total = array_of(data["x"]), array_of(numpy.zeros(1, numpy.float32))
+    x, total = array_of(data["x"]), array_of(np.zeros(1, np.float32))
     if NAME == "quadrants":
         return Bench(
             lambda: total_field(x),
@@ -70,12 +72,12 @@ def build_total(data: Arrays) -> Bench:
 
 
 def build_histogram(data: Arrays) -> Bench:
-    keys, counts = array_of(data["keys"]), array_of(numpy.zeros(BINS, numpy.int32))
+    keys, counts = array_of(data["keys"]), array_of(np.zeros(BINS, np.int32))
     return Bench(lambda: histogram(keys, counts), lambda: {"counts": counts.to_numpy()}, reset=lambda: counts.fill(0))
 
 
 def build_transcendental(data: Arrays) -> Bench:
-    x, y = array_of(data["x"]), array_of(numpy.zeros_like(data["x"]))
+    x, y = array_of(data["x"]), array_of(np.zeros_like(data["x"]))
     return Bench(lambda: transcendental(x, y), lambda: {"y": y.to_numpy()})
 
 

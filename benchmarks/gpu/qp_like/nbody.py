@@ -1,8 +1,10 @@
 """Gravity among all pairs of bodies: straight from memory, and by tiles in shared memory."""
 
+import numpy as np
+
 from gpu.bench import Arrays, Bench
 from gpu.qp_like.language import array_of, pure_kernel, qp
-from gpu.workloads import SOFTENING, numpy
+from gpu.workloads import SOFTENING
 
 vec4 = qp.types.vector(4, qp.f32)
 bodies = qp.types.ndarray(dtype=vec4, ndim=1)  # x, y, z, mass
@@ -61,7 +63,7 @@ def nbody_tiled(position: bodies, acceleration: bodies):
 def _builder(kernel):
     def build(data: Arrays) -> Bench:
         position = array_of(data["position"], vec4)
-        acceleration = array_of(numpy.full_like(data["position"], numpy.nan), vec4)
+        acceleration = array_of(np.full_like(data["position"], np.nan), vec4)
         return Bench(lambda: kernel(position, acceleration), lambda: {"acceleration": acceleration.to_numpy()})
 
     return build

@@ -1,8 +1,10 @@
 """A kernel of one block that only takes time: a chain of integer operations, each waiting for the one before."""
 
+import numpy as np
+
 from gpu.bench import Arrays, OverlapBench
 from gpu.qp_like.language import NAME, array_of, pure_kernel, qp
-from gpu.workloads import SPIN_THREADS, numpy
+from gpu.workloads import SPIN_THREADS
 
 ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
 
@@ -19,7 +21,7 @@ def spin(steps: qp.i32, states: ints):
 
 def build_overlap(data: Arrays) -> OverlapBench:
     steps = int(data["spins"][0])
-    first, second = (array_of(numpy.zeros(SPIN_THREADS, numpy.int32)) for _ in range(2))
+    first, second = (array_of(np.zeros(SPIN_THREADS, np.int32)) for _ in range(2))
     here, there = qp.create_stream(), qp.create_stream()
     keyword = "stream" if NAME == "quadpy" else "qd_stream"
 

@@ -1,0 +1,1 @@
+"""Hand-written CUDA C: kernels in `*.cu`, a C interface over `ctypes`."""

@@ -1,0 +1,77 @@
+"""quadpy and Quadrants as systems: how to start, wait and measure; which module has which workload."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gpu.options import Options
+from gpu.qp_like import language
+from gpu.qp_like.language import NAME, qp
+
+_MODULES = {
+    "copy": "loops",
+    "saxpy": "loops",
+    "reduction": "loops",
+    "histogram": "loops",
+    "transcendental": "loops",
+    "stencil": "grids",
+    "nbody": "nbody",
+    "nbody_tiled": "nbody",
+    "matmul": "matmul",
+    "matmul_registers": "matmul",
+    "histogram_shared": "histogram",
+    "mpm88": "mpm88",
+    "overlap": "overlap",
+    **dict.fromkeys(("launch0", "launch2", "launch8", "step", "event", "event_host", "allocate", "array"), "launches"),
+}
+
+
+class _Builders(Mapping[str, Callable[..., Any]]):
+    """A module is imported when its workload is first asked for: one that fails leaves the others be."""
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        builder: Callable[..., Any] = importlib.import_module(f"gpu.qp_like.{_MODULES[name]}").BUILDERS[name]
+        return builder
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+BUILDERS = _Builders()
+
+
+def start(options: Options) -> None:
+    language.start(options.arch, options.cache, fast_math=options.system == "quadpy fast")
+
+
+def synchronize() -> None:
+    qp.sync()
+
+
+class Timer:
+    """Seconds between two events; by the clock for Quadrants, whose events have no times."""
+
+    def __init__(self) -> None:
+        self._events = [qp.create_event(timing=True) for _ in range(2)] if NAME == "quadpy" else []
+        self._begin = 0.0
+
+    def begin(self) -> None:
+        if self._events:
+            self._events[0].record()
+        else:
+            self._begin = time.perf_counter()
+
+    def end(self) -> float:
+        if not self._events:
+            qp.sync()
+            return time.perf_counter() - self._begin
+        begin, end = self._events
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) * 1e-3
