@@ -83,8 +83,9 @@ def _task_infos(kernel: ir.Kernel, number: int, spec: TargetSpec) -> Iterator[Ta
         counted = count if launch.parallel else ""
         extent = extent_of(loop, layout_of(kernel)) if launch.parallel and loop else None
         yield TaskInfo(
-            launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride, extent, whole
-        )
+            launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride, extent, whole,
+            launch.tile,
+        )  # fmt: skip
 
 
 def _require_counts(kernel: ir.Kernel) -> None:

@@ -100,6 +100,8 @@ def _shift(out: FunctionText, op: BinOp, x: str, count: str, t: Scalar) -> str:
         count = out.intrinsic(f"llvm.umin.{ty}", ty, (ty, count), (ty, str(width - 1)))
         return out.op(f"ashr {ty} {x}, {count}")
     inside = out.op(f"icmp ult {ty} {count}, {width}")
+    if width == 64:  # LLVM 22 would make one PTX instruction of the two, which looks at 32 bits of the count only
+        count = out.intrinsic("llvm.umin.i64", ty, (ty, count), (ty, "63"))
     shifted = out.op(f"{name} {ty} {x}, {count}")
     return out.op(f"select i1 {inside}, {ty} {shifted}, {ty} 0")
 

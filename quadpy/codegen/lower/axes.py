@@ -48,7 +48,7 @@ def total_count(s: Scope, axes: list[AxisOperands], ty: str) -> str:
 def bind_axis(s: Scope, axis: AxisOperands, k: str, bits: int) -> None:
     """Bind the loop variable to its value in iteration ``k``, a number of ``bits`` bits.
 
-    Where addresses have 64 bits, the value is computed in as many, and the variable is its low part.
+    Where ``k`` or addresses have 64 bits, the value is computed in as many, and the variable is its low part.
     """
     t, name = axis.var.type, axis.var.name
     work = bits if s.narrow else 64
@@ -57,11 +57,12 @@ def bind_axis(s: Scope, axis: AxisOperands, k: str, bits: int) -> None:
     wraps = "nsw " if work > t.bits else ""
     moved = k if step == "1" else s.text.op(f"mul {wraps}i{work} {k}, {step}")
     value = moved if start == "0" else s.text.op(f"add {wraps}i{work} {start}, {moved}")
-    if not s.narrow:
+    if axis.start.isdigit() and axis.step.isdigit() and t.kind == "int":  # constants, and none below 0
+        s.natural.add(name)
+    if work == 64:
         s.wide[name] = value
-        if axis.start.isdigit() and axis.step.isdigit() and t.kind == "int":  # constants, and none below 0
-            s.natural.add(name)
-    s.values[name] = value if t.bits == work else s.text.op(f"trunc i{work} {value} to {llvm_type(t)}")
+    fits = "nuw nsw " if name in s.natural else "nsw " if t.kind == "int" else "nuw "
+    s.values[name] = value if t.bits == work else s.text.op(f"trunc {fits}i{work} {value} to {llvm_type(t)}")
 
 
 def _extended(s: Scope, x: str, t: Scalar, bits: int) -> str:

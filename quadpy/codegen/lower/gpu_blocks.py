@@ -30,8 +30,9 @@ def lower_blocks(
         return
     out = s.text
     s.block = block_number(s)
-    k = out.op(f"add nuw i32 {out.op(f'mul nuw i32 {s.block}, {block_dim}')}, {s.thread}")
     axes = lower_axes(s, task.axes, 32)
+    wraps = "nuw nsw" if counts_naturals(task) else "nuw"  # with nsw, LLVM finds block and thread in the number again
+    k = out.op(f"add {wraps} i32 {out.op(f'mul {wraps} i32 {s.block}, {block_dim}')}, {s.thread}")
     inside, s.iteration = out.label("inside"), out.label("done")
     if not has_barrier(task.body):
         wide = lower_axes(s, task.axes, 64)
@@ -41,6 +42,19 @@ def lower_blocks(
     bind_axes(s, axes, k, 32)
     iteration()
     out.start(s.iteration)
+
+
+def counts_naturals(task: ir.ParallelTask) -> bool:
+    """Whether the iterations are known to be fewer than 2**31: one signed axis from 0 or more."""
+    axis = task.axes[0]
+    starts = isinstance(axis.start, ir.Const) and axis.start.value >= 0
+    return (
+        len(task.axes) == 1
+        and starts
+        and axis.var.type.kind == "int"
+        and isinstance(axis.step, ir.Const)
+        and axis.step.value > 0
+    )
 
 
 def _stride(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]) -> None:

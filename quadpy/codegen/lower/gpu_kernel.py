@@ -19,8 +19,8 @@ from quadpy.codegen.targets.rules import GpuRules
 from quadpy.ir import nodes as ir
 
 __all__ = [
-    "barrier", "bind_axes", "block_number", "finish_kernel", "grid_size", "lane_number", "scratch_slots", "strided",
-    "thread_number",
+    "barrier", "bind_axes", "block_number", "coordinates", "finish_kernel", "grid_size", "lane_number", "scratch_slots",
+    "strided", "thread_number",
 ]  # fmt: skip
 
 
@@ -76,8 +76,17 @@ def thread_number(s: Scope, block_dim: int, bits: int) -> str:
     return out.op(f"add nuw i{bits} {out.op(f'mul nuw i{bits} {group}, {block_dim}')}, {lane}")
 
 
-def strided(out: FunctionText, first: str, end: str, stride: str, body: Callable[[str, str], None]) -> None:
-    """``body(k, following)`` for each i64 k from ``first`` below ``end`` in steps of ``stride``."""
+def strided(
+    out: FunctionText, first: str, end: str, stride: str, body: Callable[[str, str], None], *, unroll: int = 0
+) -> None:
+    """``body(k, following)`` for each i64 k from ``first`` below ``end`` in steps of ``stride``.
+
+    ``unroll`` iterations at a time have their loads under way together.
+    """
+    tag = ""
+    if unroll:
+        count = out.module.metadata(f'!{{!"llvm.loop.unroll.count", i32 {unroll}}}')
+        tag = ", !llvm.loop " + out.module.metadata(f"distinct !{{%s, {count}}}")
     loop, following, done = out.label("loop"), out.label("next"), out.label("done")
     enter, before = out.op(f"icmp ult i64 {first}, {end}"), out.here
     out.branch(enter, loop, done)
@@ -87,15 +96,22 @@ def strided(out: FunctionText, first: str, end: str, stride: str, body: Callable
     body(k, following)
     out.start(following)
     out.define(next_k, f"add nuw i64 {k}, {stride}")
-    out.branch(out.op(f"icmp ult i64 {next_k}, {end}"), loop, done)
+    more = out.op(f"icmp ult i64 {next_k}, {end}")
+    out.end(f"br i1 {more}, label %{loop}, label %{done}{tag}")
     out.start(done)
 
 
 def bind_axes(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> None:
-    """Take the iteration of number ``at`` apart, the last axis fastest."""
-    rest = at
+    """Bind the loop variables to their values in the iteration of number ``at``."""
+    for axis, k in zip(axes, coordinates(s, axes, at, bits), strict=True):
+        bind_axis(s, axis, k, bits)
+
+
+def coordinates(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> list[str]:
+    """The iteration of number ``at`` taken apart: its number on each axis, the last axis fastest."""
+    rest, found = at, []
     for axis in reversed(axes[1:]):
         above = s.text.op(f"udiv i{bits} {rest}, {axis.count}")
-        bind_axis(s, axis, s.text.op(f"sub i{bits} {rest}, {s.text.op(f'mul i{bits} {above}, {axis.count}')}"), bits)
+        found.append(s.text.op(f"sub i{bits} {rest}, {s.text.op(f'mul i{bits} {above}, {axis.count}')}"))
         rest = above
-    bind_axis(s, axes[0], rest, bits)
+    return [rest, *reversed(found)]

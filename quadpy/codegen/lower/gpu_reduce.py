@@ -27,6 +27,8 @@ MERGE_BLOCK: Final = 256
 _GROUPS: Final = MERGE_BLOCK // LANES
 """Chunks that a block does at a time."""
 _SHARED: Final = "@lanes"
+_UNROLL: Final = 16
+"""Iterations of a lane at a time: there are few lanes, and memory is far away."""
 
 
 def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
@@ -116,7 +118,7 @@ def _sum_lane(
             out.do(f"store {t} {merged}, {s.rules.private} {cell}")
         out.jump(following)
 
-    strided(out, first, end, str(LANES), one)
+    strided(out, first, end, str(LANES), one, unroll=_UNROLL)
 
 
 def _merge_lanes(s: Scope, r: ir.Reduction, cell: str, thread: str, lane: str, writes: str, partial: str) -> None:

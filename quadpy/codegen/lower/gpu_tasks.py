@@ -1,6 +1,6 @@
 """Tasks on a GPU: one kernel each, two where there are reductions.  Owns: ``lower_gpu_task``, ``launches_of``.
 
-A thread runs one iteration, the number of which is its place in the grid.  Where the host cannot know how many
+A thread runs one iteration, the number of which is its place in the grid, or a few (``gpu_tiles``).  Where the host cannot know how many
 iterations there are (an axis depends on a slot), or threads might be too few (64-bit loops), threads go on in steps of
 the whole grid.
 """
@@ -16,6 +16,7 @@ from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.gpu_blocks import lower_blocks
 from quadpy.codegen.lower.gpu_kernel import bind_axes, finish_kernel, grid_size, strided, thread_number
 from quadpy.codegen.lower.gpu_reduce import MERGE_BLOCK, lower_chunks, lower_merge
+from quadpy.codegen.lower.gpu_tiles import TILE, lower_tiles, wants_tiles
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.task import task_name, task_scope
@@ -32,12 +33,13 @@ MERGE: Final = "_merge"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel of a task.  ``parallel`` ones need a thread for each iteration, or any number if ``grid_stride``."""
+    """One kernel of a task; see ``artifact.TaskInfo``."""
 
     symbol: str
     block_dim: int
     parallel: bool
     grid_stride: bool = False
+    tile: int = 1
 
 
 def launches_of(kernel: ir.Kernel, number: int) -> tuple[Launch, ...]:
@@ -48,7 +50,9 @@ def launches_of(kernel: ir.Kernel, number: int) -> tuple[Launch, ...]:
     if task.reductions:
         chunks = Launch(name, MERGE_BLOCK, parallel=True, grid_stride=True)
         return chunks, Launch(name + MERGE, MERGE_BLOCK, parallel=False)
-    return (Launch(name, task.block_dim or DEFAULT_BLOCK, parallel=True, grid_stride=_strides_grid(task, kernel)),)
+    strides = _strides_grid(task, kernel)
+    tile = TILE if not strides and wants_tiles(task, kernel) else 1
+    return (Launch(name, task.block_dim or DEFAULT_BLOCK, parallel=True, grid_stride=strides, tile=tile),)
 
 
 def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules) -> None:
@@ -77,6 +81,8 @@ def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> N
         lower_blocks(s, task, launch.block_dim, iteration, grid_stride=launch.grid_stride)
     elif launch.grid_stride:
         _grid_loop(s, task, launch.block_dim, iteration)
+    elif launch.tile > 1:
+        lower_tiles(s, task, launch.block_dim, iteration)
     else:
         _one_each(s, task, launch.block_dim, iteration)
 

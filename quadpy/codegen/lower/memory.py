@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quadpy.codegen.lower.expressions import lower_offset, slot_address
+from quadpy.codegen.lower.expressions import lower_offset, slot_address, wide_twin
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import llvm_type, memory_type
 from quadpy.dtypes import Scalar
@@ -44,15 +44,24 @@ def address(s: Scope, place: ir.Place) -> str:
         pointer, ty = memory_of(s, place).pointer, s.address_type
         offset = _offset(s, array, place, ty)
         return s.text.op(f"getelementptr inbounds {memory_type(place.type)}, {pointer} {array.pointer}, {ty} {offset}")
-    if s.narrow and not array.type.strided:
+    if s.narrow and not array.type.strided and not _advances(s, place):
         offset = _offset(s, array, place, "i32")
         size = array.type.elem.nbytes
+        if not s.rules.byte_offsets:
+            wide = s.text.op(f"zext i32 {offset} to i64") if offset.startswith("%") else offset
+            element = memory_type(place.type)
+            return s.text.op(f"getelementptr inbounds {element}, {s.rules.pointer} {array.pointer}, i64 {wide}")
         bytes_ = s.text.op(f"shl nuw i32 {offset}, {size.bit_length() - 1}") if size > 1 else offset
         wide = s.text.op(f"zext i32 {bytes_} to i64")
         return s.text.op(f"getelementptr inbounds i8, {s.rules.pointer} {array.pointer}, i64 {wide}")
     offset = _offset(s, array, place, "i64")
     element = memory_type(place.type)
     return s.text.op(f"getelementptr inbounds {element}, {s.rules.pointer} {array.pointer}, i64 {offset}")
+
+
+def _advances(s: Scope, place: ir.Element) -> bool:
+    """Whether the address is best computed in 64 bits after all, since the loop's own variable has as many."""
+    return len(place.index) == 1 and wide_twin(s, place.index[0]) is not None
 
 
 def load(s: Scope, place: ir.Place) -> str:
@@ -104,6 +113,8 @@ def _strided(s: Scope, array: ArrayOperands, index: list[str], component: int, t
 
 def _index(s: Scope, e: ir.Expr, ty: str) -> str:
     if s.narrow and ty == "i64":  # a strided array's offsets may be negative: 32 bits could not tell
+        if (twin := wide_twin(s, e)) is not None:
+            return twin
         offset = lower_offset(s, e)
         return offset if not offset.startswith("%") else s.text.op(f"sext i32 {offset} to i64")
     return lower_offset(s, e)

@@ -25,6 +25,7 @@ CPU: Final = TargetRules(
     private="ptr",
     alloca="",
     narrow_offsets=False,
+    byte_offsets=False,
     scope="monotonic",
     atomic_tags=(),
     has_mxcsr=platform.machine().lower() in ("x86_64", "amd64"),

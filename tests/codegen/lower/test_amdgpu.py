@@ -88,7 +88,7 @@ def saxpy(b, index=i32, **options):
 
 
 def instructions(asm, symbol="k_t0"):
-    body = asm.partition(f"\n{symbol}:")[2].partition("s_endpgm")[0]
+    body = asm.partition(f"\n{symbol}:")[2].partition(".section")[0]
     return re.findall(r"^\t([a-z][a-z0-9_]+)", body, re.MULTILINE)
 
 
@@ -97,7 +97,7 @@ def test_saxpy_is_short(b, target):
     """Bases in scalar registers, one 32-bit offset for all arrays, no generic pointers."""
     asm = compile_kernel(saxpy(b), parse_target(target), want_asm=True).asm
     found = instructions(asm)
-    assert len(found) < 30
+    assert len(found) < 100  # four iterations side by side, and a loop for what is left
     assert not [name for name in found if name.startswith(("flat_", "scratch_", "buffer_"))]
     assert re.search(r"global_load\w* v\d+, v\d+, s\[", asm)
     assert not [name for name in found if "fma" in name]
