@@ -155,7 +155,9 @@ class _Writer:
             if task.strides:
                 yield f"        if blocks{n} > {task.most}: blocks{n} = {task.most}"
             else:
-                yield f"        if blocks{n} > {min(MOST_BLOCKS, MOST_THREADS // threads)}: return False"
+                yield f"        if blocks{n} > {min(MOST_BLOCKS, MOST_THREADS // threads - task.tile)}: return False"
+                if task.tile > 1:
+                    yield f"        if blocks{n} >= {task.tiled_from}: blocks{n} = -(-blocks{n} // {task.tile})"
 
     def _announcements(self) -> Iterator[str]:
         """As ``DeviceMemory.use``, which is called where the stream is new to the memory."""

@@ -21,12 +21,14 @@ from quadpy.runtime.module import Module
 from quadpy.runtime.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["MOST_BLOCKS", "MOST_THREADS", "Submission", "TaskLaunch", "task_launches"]
+__all__ = ["MANY_BLOCKS", "MOST_BLOCKS", "MOST_THREADS", "Submission", "TaskLaunch", "task_launches"]
 
 MOST_BLOCKS: Final = (1 << 31) - 1
 """CUDA's and HIP's limit for the blocks of a grid."""
 MOST_THREADS: Final = (1 << 32) - 1
 """HIP's limit for its threads; and code with a thread for each iteration numbers them in 32 bits on every GPU."""
+MANY_BLOCKS: Final = 2048
+"""As many as keep the largest GPUs busy: where there are more, a thread may do several iterations."""
 _STRIDING_BLOCKS: Final = 4096
 _UNKNOWN_BLOCKS: Final = 256
 """Blocks of a loop whose iterations only the device can count."""
@@ -37,7 +39,7 @@ class TaskLaunch:
     """One kernel of the code object.
 
     ``extent`` counts its iterations by ``formula``, None where it is one block or only the device can count them.  One
-    that ``strides`` has ``most`` blocks.
+    that ``strides`` has ``most`` blocks; in one with a ``tile`` a thread may do so many iterations.
     """
 
     name: str
@@ -49,6 +51,7 @@ class TaskLaunch:
     formula: Formula | None
     extent: Evaluator | None
     span: Span | None
+    tile: int = 1
 
     def blocks(self, values: list[Any]) -> int | None:
         """How many blocks to launch; None where the grid cannot be that large."""
@@ -60,7 +63,14 @@ class TaskLaunch:
         blocks = -(-self.extent(values) // threads)
         if self.strides:
             return min(blocks, self.most)
-        return blocks if blocks <= MOST_BLOCKS and blocks * threads <= MOST_THREADS else None
+        if blocks > MOST_BLOCKS or blocks * threads > MOST_THREADS:
+            return None
+        return -(-blocks // self.tile) if self.tiled_from <= blocks <= MOST_THREADS // threads - self.tile else blocks
+
+    @property
+    def tiled_from(self) -> int:
+        """From how many blocks on a thread does ``tile`` iterations."""
+        return MANY_BLOCKS * self.tile
 
     def named(self, error: DeviceError) -> DeviceError:
         """``error`` of a driver that refused this launch, with the kernel's name and place."""
@@ -78,7 +88,7 @@ def task_launches(code: CodeObject, module: Module, name: str, spans: Sequence[S
         extent = None if task.extent is None else compile_formula(task.extent)
         yield TaskLaunch(
             _title(name, task), module.function(task.symbol), (task.block_dim, 1, 1), task.parallel, task.grid_stride,
-            _STRIDING_BLOCKS, task.extent, extent, span,
+            _STRIDING_BLOCKS, task.extent, extent, span, task.tile,
         )  # fmt: skip
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
+from quadpy.errors import ArgumentError
 from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
 from quadpy.jit.whole_blocks import whole_blocks
@@ -35,7 +36,7 @@ class CpuPlan:
     """
 
     __slots__ = (
-        "_blocks", "_entry", "_keep", "_loaded", "_name", "_outline", "_pack", "_results", "_seed", "_slots", "_spans",
+        "_blocks", "_conditions", "_entry", "_keep", "_loaded", "_name", "_outline", "_pack", "_results", "_seed", "_slots", "_spans",
         "_tail", "code",
     )  # fmt: skip
 
@@ -58,6 +59,7 @@ class CpuPlan:
         self._results = tuple(BY_NAME[name] for name in code.results)
         self._outline, self._name, self._spans = outline, name, spans
         self._blocks = tuple(whole_blocks(code, spans))
+        self._conditions = tuple(_condition_extents(code))
 
     def run(self, values: list[Any], _views: list[Any], stream: Any) -> Any:
         """Runs the kernel; returns when it is done, with its result.
@@ -66,6 +68,7 @@ class CpuPlan:
 
         Raises:
             struct.error, OverflowError: a value does not fit its parameter.
+            ArgumentError: the condition of a loop is empty.
         """
         if stream is not None:
             stream_of(current_device(), stream)  # a stream that cannot be used is the same error on every backend
@@ -108,4 +111,15 @@ class CpuPlan:
         block = self._pack(*values)
         for blocks in self._blocks:
             blocks.require_whole(values)
+        for name, place in self._conditions:
+            if not values[place]:
+                raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
         return block
+
+
+def _condition_extents(code: CodeObject) -> Iterator[tuple[str, int]]:
+    """The conditions of loops that could be empty, and where their extents are among the values."""
+    conditions = Places(code).conditions
+    for place, slot in enumerate(code.layout.slots):
+        if slot.part == "extent" and slot.param in conditions:
+            yield slot.param, place
