@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from quadpy.errors import DriverError, StreamError
 from quadpy.runtime.branches import Branches
+from quadpy.runtime.callbacks import Failures
 from quadpy.runtime.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.driver import DEFAULT_STREAM, AllocatorName, Driver, EventHandle, StreamHandle
 from quadpy.runtime.event import Event
@@ -20,6 +21,7 @@ from quadpy.runtime.lending import Lending
 from quadpy.runtime.life import Life
 from quadpy.runtime.module import Modules
 from quadpy.runtime.reaper import Reaper
+from quadpy.runtime.retired import Retired
 from quadpy.runtime.staging import Staging
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.stream_manager import StreamManager, warn_of_reset
@@ -49,8 +51,9 @@ class Device:
         self.timelines = Timelines(driver, self.reaper, self.life)
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
         self.streams = StreamManager(driver, self.timelines, self.memory, self.life)
-        self.staging, self.modules = Staging(driver), Modules(driver)
+        self.staging, self.modules = Staging(driver), Modules(driver, self.life)
         self.lending = Lending(self.timelines, self.reaper)
+        self.failures, self.retired = Failures(), Retired(self.timelines)
         self.branches = Branches(driver, self.timelines)
         self.default_stream = Stream(self, self.timelines.default, None)
         self._objects: weakref.WeakValueDictionary[Timeline, Stream] = weakref.WeakValueDictionary()
@@ -168,20 +171,29 @@ class Device:
     # as a whole
 
     def synchronize(self) -> None:
-        """Wait for all work on the device, on every stream; then free what died."""
+        """Wait for all work on the device, on every stream; then free what died.
+
+        What a host function of a graph raised is raised here.
+        """
+        self._settle()
+        self.failures.raise_first()
+
+    def _settle(self) -> None:
         self.life.check()
         self.driver.synchronize()
         self.reaper.drain()
-        if len(self.lending):
+        if len(self.lending) or len(self.retired):
             self.driver.synchronize()  # for the marks that the drain has just made
             self.lending.settle()
+            self.retired.sweep()
 
     def close(self) -> None:
         """Wait for all work, free everything and refuse what comes; doing it again does nothing."""
         if self.life.ended is not None:
             return
         with suppress(DriverError):  # a device that is lost frees nothing
-            self.synchronize()
+            self._settle()
+            self.retired.close()
             self.lending.close()
             self.memory.close()
             self.staging.close()
@@ -206,4 +218,6 @@ class Device:
         except DriverError as error:
             raise StreamError(f"{handle:#x} is no stream of {self}: {error.message}") from error
         if there != self.driver.ordinal:
-            raise StreamError(f"stream {handle:#x} belongs to device {there}, not to {self}")
+            raise StreamError(
+                f"stream {handle:#x} belongs to device {there}, not to {self}", hint="borrow a stream of this device"
+            )

@@ -159,7 +159,7 @@ class DeviceMemory:
 
     def _allocate(self, nbytes: int, home: Timeline) -> Block | None:
         if nbytes < 0:
-            raise ArgumentError(f"{nbytes} bytes cannot be allocated")
+            raise ArgumentError(f"{nbytes} bytes cannot be allocated", hint="0 bytes can: their address is 0")
         self._reaper.drain()
         if not nbytes:
             return None

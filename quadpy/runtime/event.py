@@ -49,8 +49,13 @@ class Event(Owned[EventHandle]):
         self._check()
         target = self.device.stream_for(stream)
         if target.device is not self.device:
-            raise StreamError(f"an event of {self.device} cannot be recorded on a stream of {target.device}")
+            hint = "record one that was created on the stream's device: event.wait takes streams of both"
+            raise StreamError(f"an event of {self.device} cannot be recorded on a stream of {target.device}", hint=hint)
         self._call(lambda event: target._call(lambda on: self.device.streams.record_event(event, on)))  # noqa: SLF001
+        self._stamp = time.perf_counter()
+
+    def mark_recorded(self) -> None:
+        """Remember that a graph, which was launched just now, records the event."""
         self._stamp = time.perf_counter()
 
     def wait(self, stream: object = None) -> None:
@@ -88,11 +93,11 @@ class Event(Owned[EventHandle]):
         for event in (self, end):
             event._check()  # noqa: SLF001
         if self.device is not end.device:
-            raise EventError("elapsed_time needs two events of one device")
+            raise EventError("elapsed_time needs two events of one device", hint="record both on one device")
         if not (self.timing and end.timing):
             raise EventError("elapsed_time needs events made with timing", hint="qp.create_event(timing=True)")
         if self._stamp is None or end._stamp is None:
-            raise EventError("elapsed_time of an event that was never recorded")
+            raise EventError("elapsed_time of an event that was never recorded", hint="call record() of both first")
         if not (self.query() and end.query()):
             raise EventError("elapsed_time of an event that is not complete yet", hint="call its synchronize() first")
         if "timing" not in self.device.driver.features:

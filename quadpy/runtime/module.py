@@ -1,6 +1,6 @@
 """Loaded code objects.  Owns: Module, Modules: one device's, by what they are made of.
 
-Imports: errors, targets, the compiler's parcel, the driver protocol.
+Imports: errors, targets, the compiler's parcel, the driver protocol, lives.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cache
 from quadpy.artifact import CodeObject
 from quadpy.errors import DriverError
 from quadpy.runtime.driver import Driver, FunctionHandle, ModuleHandle
+from quadpy.runtime.life import Life
 from quadpy.target import parse_target
 
 __all__ = ["Module", "Modules"]
@@ -39,8 +40,8 @@ class Modules:
     So nothing unloads code that a stream or a graph still runs: the device closes after all its work.
     """
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(self, driver: Driver, life: Life) -> None:
+        self._driver, self._life = driver, life
         self._loaded: dict[bytes, Module] = {}
         self._lock = threading.Lock()
 
@@ -49,7 +50,9 @@ class Modules:
 
         Raises:
             DriverError: ``code`` was compiled for another GPU, or the driver refuses it.
+            DeviceError: the device was closed, or belongs to the parent of this process.
         """
+        self._life.check()
         _require_target(code.target, self._driver)
         key = hashlib.blake2b(code.image, digest_size=16).digest()
         with self._lock:

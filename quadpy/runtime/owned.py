@@ -73,7 +73,7 @@ class Owned(Generic[H]):
 
     def _check(self) -> None:
         if not self._alive:
-            raise self.error(f"the {self.kind} was destroyed")
+            raise self.error(f"the {self.kind} was destroyed", hint="create it anew, or destroy it later")
         life = self.device.life
         if life.closed:
             raise self.error(f"the {self.kind} belongs to a device that was closed", hint="create it anew")

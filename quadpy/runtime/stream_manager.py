@@ -144,7 +144,10 @@ class StreamManager:
         self._life.check()
         handle = EventHandle(event)
         if handle not in self._events:
-            raise EventError(f"{event:#x} is no event of this device: it was destroyed, or never created here")
+            raise EventError(
+                f"{event:#x} is no event of this device: it was destroyed, or never created here",
+                hint="create_event makes one",
+            )
         return handle
 
     def live(self) -> dict[str, int]:

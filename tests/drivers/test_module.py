@@ -14,6 +14,7 @@ from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.errors import DriverError
 from quadpy.runtime.device import Device
 from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.life import Life
 from quadpy.runtime.module import Modules
 
 N = 1000
@@ -120,7 +121,7 @@ def test_ptx_serves_later_devices_and_machine_code_one(built, there, runs):
     driver.info = dataclasses.replace(driver.info, arch=there)
     code = CodeObject(built, b"\x7fELF", "", AbiLayout((), 0), ())
     if runs:
-        assert Modules(driver).load(code).code is code
+        assert Modules(driver, Life(survives_fork=True)).load(code).code is code
         return
     with pytest.raises(DriverError, match=f"the code object is for {built}, and .* is a {there}"):
-        Modules(driver).load(code)
+        Modules(driver, Life(survives_fork=True)).load(code)
