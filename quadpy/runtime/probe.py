@@ -1,7 +1,7 @@
 """Which GPU backends can run here, and why not.  Owns: Probe and one probe per vendor.
 
 A probe never raises and never lets a vendor's library print: a machine without a GPU is the usual case.
-Imports: the standard library; a vendor's package only inside its probe.
+Imports: the standard library, what CUDA's errors mean; a vendor's package only inside its probe.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
+
+from quadpy.runtime.drivers.cuda_causes import unusable
 
 __all__ = ["Probe", "library_trouble", "probe_cuda", "probe_hip"]
 
@@ -66,9 +68,9 @@ def probe_cuda() -> Probe:
         known = _answer(driver.cuDriverGetVersion())
         _answer(driver.cuInit(0))
         handles = [_answer(driver.cuDeviceGet(device)) for device in range(_answer(driver.cuDeviceGetCount()))]
-        lines = tuple(_answer(driver.cuDeviceGetName(128, handle)).rstrip(b"\0").decode() for handle in handles)
+        lines = tuple(_answer(driver.cuDeviceGetName(128, handle)).partition(b"\0")[0].decode() for handle in handles)
     except RuntimeError as error:  # also what cuda-bindings raises where there is no library
-        return Probe("cuda", binding, reason=f"{error}; is NVIDIA's driver installed?")
+        return Probe("cuda", binding, reason=f"{error}; {unusable(str(error))}")
     runtime = f"CUDA {known // 1000}.{known % 1000 // 10} driver"
     return Probe("cuda", binding, lines, "" if lines else "CUDA works and finds no device", runtime)
 

@@ -30,7 +30,7 @@ def fake_cuda(status=Status.SUCCESS, names=("NVIDIA H200",)):
         cuInit=lambda _flags: (status,),
         cuDeviceGetCount=lambda: (status, len(names)),
         cuDeviceGet=lambda device: (status, device),
-        cuDeviceGetName=lambda length, device: (status, names[device].encode().ljust(length, b"\0")),
+        cuDeviceGetName=lambda length, device: (status, (names[device].encode() + b"\0\0").ljust(length)),
     )
 
 

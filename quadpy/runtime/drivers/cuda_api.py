@@ -14,8 +14,8 @@ from quadpy.errors import NoDeviceError
 from quadpy.runtime.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.cuda_causes import CAUSES, FATAL, unusable
 from quadpy.runtime.drivers.cuda_contexts import Contexts
-from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
+from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import GpuApi, bound
 from quadpy.target import NVIDIA_ARCHS
 
@@ -62,8 +62,7 @@ def _require_device(cuda: Any) -> None:
         (status,) = cuda.cuInit(0)
         found, count = cuda.cuDeviceGetCount() if status == success else (status, 0)
     except RuntimeError as error:
-        hint = f"install NVIDIA's driver, which brings {_LIBRARY}; `quadpy doctor` says what it finds"
-        raise NoDeviceError(f"the CUDA library cannot be used: {error}", hint=hint) from error
+        raise NoDeviceError(f"the CUDA library cannot be used: {error}", hint=unusable(str(error))) from error
     if found != success or not count:
         name = found.name if found != success else "CUDA_ERROR_NO_DEVICE"
         raise NoDeviceError(f"CUDA finds no device: {name}", hint=unusable(name))

@@ -29,7 +29,8 @@ FATAL: Final = {
 }
 
 _REFUSED: Final = {
-    "CUDA_ERROR_INVALID_VALUE": "an argument is out of range",
+    "CUDA_ERROR_INVALID_VALUE": "an argument is out of range; of a launch, also more threads or shared memory than a "
+    "block can have",
     "CUDA_ERROR_INVALID_HANDLE": "the stream or event belongs to another context or device, or was destroyed",
     "CUDA_ERROR_INVALID_CONTEXT": "another library in this process took the device's context away",
     "CUDA_ERROR_INVALID_IMAGE": "the image is neither PTX nor machine code of NVIDIA's",
@@ -55,8 +56,9 @@ _UNUSABLE: Final = {
     "CUDA_ERROR_SYSTEM_NOT_READY": "start nvidia-fabricmanager",
 }
 _UNUSABLE_ELSE: Final = "see that the nvidia kernel module is loaded, and that /dev/nvidia* may be opened"
+_NO_LIBRARY: Final = "install NVIDIA's driver, which brings libcuda.so.1"
 
 
-def unusable(name: str) -> str:
-    """What to do where CUDA starts with the error ``name``, or finds no device."""
-    return _UNUSABLE.get(name, _UNUSABLE_ELSE)
+def unusable(said: str) -> str:
+    """What to do where CUDA does not start: ``said`` is its error's name, or why its library was not loaded."""
+    return _UNUSABLE.get(said, _UNUSABLE_ELSE) if said.startswith("CUDA_ERROR_") else _NO_LIBRARY
