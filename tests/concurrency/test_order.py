@@ -268,8 +268,8 @@ def test_streams_and_events_that_are_dropped_with_work_pending():
 
 
 @pytest.mark.usefixtures("arch")
-def test_host_arrays_follow_their_stream():
-    """S2: what is copied in for a call comes after the work on its stream, and what comes back is there."""
+def test_s2_host_arrays_follow_their_stream():
+    """What is copied in for a call comes after the work on its stream, and what comes back is there."""
     x = array()
     with qp.create_stream() as stream:
         for turn in range(5):
