@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quadpy.errors import DeviceError, DriverError, NoDeviceError, OutOfDeviceMemory
@@ -57,6 +57,7 @@ class GpuDriver:
     def __init__(self, api: GpuApi, ordinal: int = 0) -> None:
         self.name, self.ordinal, self._api = api.name, ordinal, api
         self._fault: DriverError | None = None
+        self._ready = _Ready()
         (count,) = self._answer(api.device_count)
         if not 0 <= ordinal < count:
             devices = "1 device, 0" if count == 1 else f"{count} devices, 0 to {count - 1}"
@@ -72,7 +73,7 @@ class GpuDriver:
         except DeviceError as error:
             raise NoDeviceError(f"{self.info.name} cannot be used: {error.message}", hint=error.hint) from error
         self._priorities = range(min(least, greatest), max(least, greatest) + 1)
-        self._direct, self._ready = _direct_launch(api), _Ready()
+        self._direct = _direct_launch(api)
         self._functions: dict[int, ctypes.c_void_p] = {}
         self._streams: dict[int, ctypes.c_void_p] = {}
 
@@ -80,7 +81,8 @@ class GpuDriver:
 
     def _call(self, call: Call, *arguments: object) -> Any:
         """The value of ``call`` on this device: ``None``, one, or a tuple of several."""
-        self._select()
+        if not self._ready.selected:
+            self._select()
         values = self._answer(call, *arguments)
         return values[0] if len(values) == 1 else values
 
@@ -104,12 +106,20 @@ class GpuDriver:
         if not (self._alone and _selected.device.get(self.name) == self.ordinal):
             self._answer(self._api.select, self.ordinal)
             _selected.device[self.name] = self.ordinal
+        self._ready.selected = self._alone
 
-    def _answer(self, call: Call, *arguments: object) -> tuple[Any, ...]:
+    def _answer(self, call: Call, *arguments: object) -> Sequence[Any]:
         """What ``call`` answers after its status, which is looked at first: beside an error, values are garbage."""
-        status, values = self._ask(call, *arguments)
+        if self._fault is not None:
+            self._check_fault()
+        try:
+            status, *values = call(*arguments)
+        except (RuntimeError, ValueError) as error:
+            raise _unanswered(call, error) from error
         if status != self._api.ok:
-            raise self._error(call, status)
+            status, values = self._again((status, values), call, *arguments)
+            if status != self._api.ok:
+                raise self._error(call, status)
         return values
 
     def _done(self, call: Call, handle: int) -> bool:
@@ -120,31 +130,27 @@ class GpuDriver:
             raise self._error(call, status)
         return bool(status == self._api.ok)
 
-    def _ask(self, call: Call, *arguments: object) -> tuple[Any, tuple[Any, ...]]:
+    def _ask(self, call: Call, *arguments: object) -> tuple[Any, list[Any]]:
+        """The status and the values of ``call``, whatever they are."""
         self._check_fault()
-        status, values = self._reply(call, *arguments)
-        if status != self._api.ok and status in self._api.deselected:
-            self._reply(self._api.select, self.ordinal)
-            status, values = self._reply(call, *arguments)
-        return status, values
+        reply = _reply(call, *arguments)
+        return reply if reply[0] == self._api.ok else self._again(reply, call, *arguments)
+
+    def _again(self, reply: tuple[Any, list[Any]], call: Call, *arguments: object) -> tuple[Any, list[Any]]:
+        """``reply``, or where it says that the thread had lost its device, what ``call`` answers after a selection."""
+        if reply[0] not in self._api.deselected:
+            return reply
+        _reply(self._api.select, self.ordinal)
+        return _reply(call, *arguments)
 
     def _check_fault(self) -> None:
         """DriverError where the device is lost, with the first fault as its cause."""
         if (fault := self._fault) is not None:
             raise DriverError(
                 f"device {self.ordinal} of {self.name} is lost since an earlier fault: {fault.message}",
-                hint="a GPU does not recover within a process: end this one, mend the kernel, start again",
+                hint="a GPU does not recover within a process: start the program again",
                 call=fault.call, name=fault.name, code=fault.code,
             ) from fault  # fmt: skip
-
-    def _reply(self, call: Call, *arguments: object) -> tuple[Any, tuple[Any, ...]]:
-        try:
-            status, *values = call(*arguments)
-        except (RuntimeError, ValueError) as error:  # no such symbol, or a status that the binding has no name for
-            raise DriverError(
-                f"{_name(call)} failed: {error}", hint="is the driver as new as the binding?", call=_name(call)
-            ) from error
-        return status, tuple(values)
 
     def _error(self, call: Call, status: Any, said: str = "") -> DriverError | OutOfDeviceMemory:
         """What to raise for ``status``; ``said`` is the vendor's own explanation.  A fault loses the device."""
@@ -296,7 +302,6 @@ class GpuDriver:
         if self._fault is not None or not self._ready.selected:
             self._check_fault()
             self._select()
-            self._ready.selected = self._alone
         on = (self._streams.get(stream) or self._stream_pointer(stream)) if stream else None
         extra = arguments.pointer if isinstance(arguments, _Words) else None
         status = self._direct(called, *grid, *block, shared_bytes, on, None, extra)
@@ -334,6 +339,20 @@ def _direct_launch(api: GpuApi) -> Callable[..., int] | None:
     except (OSError, AttributeError, ImportError):
         return None
     return found
+
+
+def _reply(call: Call, *arguments: object) -> tuple[Any, list[Any]]:
+    try:
+        status, *values = call(*arguments)
+    except (RuntimeError, ValueError) as error:
+        raise _unanswered(call, error) from error
+    return status, values
+
+
+def _unanswered(call: Call, error: Exception) -> DriverError:
+    """For what a binding raises: there is no such symbol, or it has no name for the status."""
+    hint = "is the driver as new as the binding?"
+    return DriverError(f"{_name(call)} failed: {error}", hint=hint, call=_name(call))
 
 
 def _name(call: Call) -> str:
