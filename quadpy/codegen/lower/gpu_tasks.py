@@ -15,6 +15,7 @@ from quadpy.codegen.lower.arguments import arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.gpu_blocks import lower_blocks
 from quadpy.codegen.lower.gpu_kernel import bind_axes, finish_kernel, grid_size, strided, thread_number
+from quadpy.codegen.lower.gpu_private import lower_private, private_arrays
 from quadpy.codegen.lower.gpu_reduce import MERGE_BLOCK, lower_chunks, lower_merge
 from quadpy.codegen.lower.gpu_tiles import TILE, lower_tiles, wants_tiles
 from quadpy.codegen.lower.scope import Scope
@@ -50,8 +51,8 @@ def launches_of(kernel: ir.Kernel, number: int) -> tuple[Launch, ...]:
     if task.reductions:
         chunks = Launch(name, MERGE_BLOCK, parallel=True, grid_stride=True)
         return chunks, Launch(name + MERGE, MERGE_BLOCK, parallel=False)
-    strides = _strides_grid(task, kernel)
-    tile = TILE if not strides and wants_tiles(task, kernel) else 1
+    strides = _strides_grid(task, kernel) or bool(private_arrays(kernel, task))
+    tile = TILE if not (strides or uses_block(task)) and wants_tiles(task, kernel) else 1
     return (Launch(name, task.block_dim or DEFAULT_BLOCK, parallel=True, grid_stride=strides, tile=tile),)
 
 
@@ -79,6 +80,8 @@ def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> N
         iteration()
     elif uses_block(task):
         lower_blocks(s, task, launch.block_dim, iteration, grid_stride=launch.grid_stride)
+    elif private_arrays(kernel, task):
+        lower_private(s, kernel, task, launch.block_dim, iteration)
     elif launch.grid_stride:
         _grid_loop(s, task, launch.block_dim, iteration)
     elif launch.tile > 1:

@@ -11,7 +11,7 @@ from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space
 
-__all__ = ["Memory", "address", "load", "load_at", "memory_of", "store", "store_at"]
+__all__ = ["Memory", "address", "load", "load_at", "memory_in", "memory_of", "store", "store_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,13 @@ class Memory:
 
 def memory_of(s: Scope, place: ir.Place) -> Memory:
     """The memory that ``place`` lies in."""
+    return memory_in(s, Space.SHARED if is_shared(s, place) else Space.GLOBAL)
+
+
+def memory_in(s: Scope, space: Space) -> Memory:
+    """The target's ``space``; on the CPU there is one for all."""
     rules = s.rules
-    if is_shared(s, place) and rules.gpu is not None:
+    if space is Space.SHARED and rules.gpu is not None:
         return Memory("ptr addrspace(3)", f"{rules.gpu.block_scope} monotonic")
     return Memory(rules.pointer, rules.scope, rules.atomic_tags)
 
