@@ -12,7 +12,7 @@ from typing import Final
 
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
-from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.runtime.current import Config, set_config
 from quadpy.runtime.devices import current_device, open_device
 from quadpy.settings import settings
 
@@ -128,6 +128,8 @@ def reset() -> None:
 
 
 def sync() -> None:
-    """Waits for all work on the device, on every stream; on the CPU a call returns when its work is done."""
-    if current_config().arch != cpu:
-        current_device().synchronize()
+    """Waits for all work on the device, on every stream, and raises what a host function of a graph raised.
+
+    On the CPU a call returns when its work is done.
+    """
+    current_device().synchronize()

@@ -19,6 +19,8 @@
     │   ├── OutOfDeviceMemory (MemoryError)
     │   └── DriverError
     ├── StreamError, EventError, CaptureError, HazardError
+    ├── GraphError                              a graph, or a node of one, that cannot be as asked
+    │   └── GraphUpdateError                    a change that an executable graph cannot take
     ├── KernelAssertionError (AssertionError)
     └── BoundsError (IndexError)
 """
@@ -37,6 +39,8 @@ __all__ = [
     "DeviceError",
     "DriverError",
     "EventError",
+    "GraphError",
+    "GraphUpdateError",
     "HazardError",
     "KernelAssertionError",
     "KernelNameError",
@@ -150,6 +154,14 @@ class EventError(QuadpyError):
 
 class CaptureError(QuadpyError):
     """A call that a graph capture cannot hold."""
+
+
+class GraphError(QuadpyError):
+    """A graph, a node of one or a launch that cannot be as asked."""
+
+
+class GraphUpdateError(GraphError):
+    """A change that an executable graph cannot take; it stays as it was."""
 
 
 class HazardError(QuadpyError):

@@ -1,7 +1,38 @@
-"""Graphs: the loops over tasks and the sections of graph kernels.  Imports: ``lang.graph_blocks`` only."""
+"""Graphs: many launches as one.  Owns: what users name ``qp.graph``.  Imports: the modules of this package.
+
+>>> import quadpy as qp
+>>> a, b = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+>>> g = qp.graph.Graph()
+>>> one, two = g.add_memset(a, 1.0), g.add_memcpy(b, a)
+>>> with g.instantiate() as x:
+...     x.launch()
+>>> b[7]
+1.0
+"""
 
 from __future__ import annotations
 
+from quadpy.graph.accounting import memory_info, trim
+from quadpy.graph.execution import GraphExec, GraphStats
+from quadpy.graph.graph import Graph
+from quadpy.graph.inspect import GraphInfo, NodeInfo
+from quadpy.graph.nodes import Node
+from quadpy.graph.semaphore import Semaphore
 from quadpy.lang.graph_blocks import do_while, parallel, parallel_context
+from quadpy.runtime.graph_driver import GraphMemory
 
-__all__ = ["do_while", "parallel", "parallel_context"]
+__all__ = [
+    "Graph",
+    "GraphExec",
+    "GraphInfo",
+    "GraphMemory",
+    "GraphStats",
+    "Node",
+    "NodeInfo",
+    "Semaphore",
+    "do_while",
+    "memory_info",
+    "parallel",
+    "parallel_context",
+    "trim",
+]

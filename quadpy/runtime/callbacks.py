@@ -69,6 +69,14 @@ class HostCall:
         except BaseException as error:  # noqa: BLE001 - even an exit is the host's to see, at its next synchronize
             self.failures.add(self.runs, error)
 
+    def run_here(self) -> None:
+        """Call it on a thread of the host's own: what ends the program, such as Ctrl-C, ends it at once."""
+        try:
+            with inside_host_function():
+                self.function(*self.arguments)
+        except Exception as error:  # noqa: BLE001 - a user's function
+            self.failures.add(self.runs, error)
+
 
 _calls: Final[dict[int, HostCall]] = {}
 _tickets: Final = itertools.count(1)  # a C function gets None for 0

@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
-from quadpy.runtime.timeline import Mark, Timelines
+from quadpy.runtime.timeline import Mark, Timeline, Timelines
 
-__all__ = ["Retired"]
+__all__ = ["Releasable", "Retired"]
+
+
+class Releasable(Protocol):
+    """What must be given back before its device closes."""
+
+    def release(self) -> None:
+        """Give everything back; doing it again does nothing."""
 
 
 class Retired:
-    """What a destroyed graph held: kept until the launches before its marks are complete, then given back.
+    """What graphs hold of one device, and what they held until the launches that use it are complete.
 
     Nothing here waits: ``sweep`` looks at what is complete, and is called where that costs little.
     """
 
     def __init__(self, timelines: Timelines) -> None:
         self._timelines = timelines
+        self._live: dict[int, Releasable] = {}
         self._waiting: list[tuple[list[Mark], Callable[[], None]]] = []
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
+        """How many things wait for work to complete."""
         return len(self._waiting)
 
-    def add(self, marks: list[Mark], give_back: Callable[[], None]) -> None:
-        """Call ``give_back``, which refers to all that must stay until then, after ``marks``."""
+    def enter(self, thing: Releasable) -> None:
+        """Release ``thing`` when the device closes, if nobody did before."""
+        self._live[id(thing)] = thing
+
+    def leave(self, thing: Releasable) -> None:
+        """``thing`` was released."""
+        self._live.pop(id(thing), None)
+
+    def add(self, users: Iterable[Timeline], give_back: Callable[[], None]) -> None:
+        """Call ``give_back``, which refers to all that must stay until then, after the work so far of ``users``."""
+        marks = [self._timelines.mark(user) for user in users]
         with self._lock:
             self._waiting.append((marks, give_back))
         self.sweep()
@@ -44,3 +63,9 @@ class Retired:
             else:
                 with self._lock:
                     self._waiting.append((marks, give_back))
+
+    def close(self) -> None:
+        """Release everything; the device is idle."""
+        for thing in list(self._live.values()):
+            thing.release()
+        self.sweep()

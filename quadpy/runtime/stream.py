@@ -53,9 +53,10 @@ class Stream(Owned[StreamHandle]):
         return (device or current_device()).borrow_stream(handle)
 
     def synchronize(self) -> None:
-        """Wait for all work on this stream."""
+        """Wait for all work on this stream, and raise what a host function of a graph on it raised."""
         self._call(self.device.streams.synchronize_stream)
         self.device.reaper.drain()
+        self.device.failures.raise_first(self.timeline)
 
     def query(self) -> bool:
         """Whether all work on this stream is complete."""

@@ -40,7 +40,7 @@ LAYERS = {
     "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
     "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
     "jit": Layer(INSIDE, {"llvmlite", "numpy"}),
-    "graph": Layer({"lang"}),
+    "graph": Layer({"lang", "runtime", "hostmath"}, {"numpy"}),
     "math": Layer({"lang"}),
     "simt": Layer({"lang"}),
     "types": Layer({"hostmath"}),

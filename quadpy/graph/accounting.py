@@ -1,0 +1,27 @@
+"""What the memory of graphs costs.  Owns: memory_info, trim.  Imports: devices, the graphs' protocol."""
+
+from __future__ import annotations
+
+from quadpy.graph.support import graphs_of
+from quadpy.runtime.device import Device
+from quadpy.runtime.devices import current_device
+from quadpy.runtime.graph_driver import GraphMemory
+
+__all__ = ["memory_info", "trim"]
+
+
+def memory_info(device: Device | None = None) -> GraphMemory:
+    """What alloc nodes of graphs hold on ``device``, by default the current one, in bytes; 0 on the CPU."""
+    here = device or current_device()
+    here.life.check()
+    if "host" in here.driver.features:
+        return GraphMemory(0, 0, 0, 0)
+    return graphs_of(here).memory()
+
+
+def trim(device: Device | None = None) -> None:
+    """Return to the system what graphs keep for their next launch and nobody uses; waits for the device."""
+    here = device or current_device()
+    here.synchronize()
+    if "host" not in here.driver.features:
+        graphs_of(here).trim_memory()

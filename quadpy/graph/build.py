@@ -1,0 +1,173 @@
+"""A graph in the driver.  Owns: Built, the driver's nodes for quadpy's; DriverEngine, what can be launched of it.
+
+Imports: lowering, nodes, devices, the graphs' protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from quadpy.graph.lower import Part, Supplies, parts_of
+from quadpy.graph.nodes import ChildNode, Node
+from quadpy.graph.support import graphs_of
+from quadpy.runtime.callbacks import Failures, Runs
+from quadpy.runtime.device import Device
+from quadpy.runtime.driver import Address, StreamHandle
+from quadpy.runtime.graph_driver import (
+    AllocWork,
+    ChildWork,
+    CopyWork,
+    FillWork,
+    HostWork,
+    KernelWork,
+    NodeHandle,
+    Work,
+)
+from quadpy.runtime.timeline import Timeline
+
+__all__ = ["Built", "DriverEngine"]
+
+_NOTHING = HostWork(0)
+"""A host function that nobody registered."""
+
+
+@dataclass(slots=True)
+class _Placed:
+    """One part of a node, in the driver's graph."""
+
+    handle: NodeHandle
+    part: Part
+
+
+class Built:
+    """The driver's graph of ``nodes``; ``flight`` are the timelines on which launches of it may be pending."""
+
+    def __init__(self, device: Device, nodes: Iterable[Node], failures: Failures, runs: Runs) -> None:
+        self.graphs = graphs_of(device)
+        self.supplies = Supplies(device, failures, runs)
+        self.flight: set[Timeline] = set()
+        self._origin = device, failures, runs
+        self._parts: dict[str, list[_Placed]] = {}
+        self._exits: dict[str, tuple[NodeHandle, ...]] = {}
+        self._children: list[Built] = []
+        self.handle = self.graphs.graph_create()
+        try:
+            for node in nodes:
+                self.add(node)
+        except BaseException:
+            self.retire()()
+            raise
+
+    def add(self, node: Node) -> None:
+        """Put the parts of ``node`` behind those of the nodes that it comes after."""
+        behind = self._behind(node.after)
+        placed: list[_Placed] = []
+        for part in self._parts_of(node):
+            handles = [placed[k].handle for k in part.after] or behind
+            placed.append(_Placed(self.graphs.add(self.handle, handles, part.work), part))
+        inner = {k for one in placed for k in one.part.after}
+        self._parts[node.name] = placed
+        self._exits[node.name] = tuple(one.handle for k, one in enumerate(placed) if k not in inner)
+
+    def add_alloc(self, name: str, after: tuple[str, ...], nbytes: int) -> Address:
+        """The address of an alloc node's memory."""
+        work = AllocWork(nbytes)
+        handle, pointer = self.graphs.add_alloc(self.handle, self._behind(after), work)
+        self._parts[name], self._exits[name] = [_Placed(handle, Part(work))], (handle,)
+        return pointer
+
+    def placed(self, name: str) -> list[_Placed]:
+        """The driver's nodes for one of quadpy's."""
+        return self._parts[name]
+
+    def handles(self, name: str) -> tuple[NodeHandle, ...]:
+        """The driver's handles for one of quadpy's nodes."""
+        return tuple(one.handle for one in self._parts[name])
+
+    def new_parts(self, node: Node) -> list[Part] | None:
+        """What ``node`` comes to in place of the one of its name; None where that has another structure."""
+        now, then = self._parts_of(node), self._parts[node.name]
+        alike = [(type(part.work), part.after) for part in now] == [(type(p.part.work), p.part.after) for p in then]
+        return now if alike else None
+
+    def retire(self) -> Callable[[], None]:
+        """Give the graph back, and answer what gives back the rest when nothing is pending."""
+        self.graphs.graph_destroy(self.handle)
+        rest = [child.retire() for child in self._children]
+        supplies, self._parts, self._children = self.supplies, {}, []
+
+        def give_back() -> None:
+            supplies.give_back()
+            for one in rest:
+                one()
+
+        return give_back
+
+    def _parts_of(self, node: Node) -> list[Part]:
+        if not isinstance(node, ChildNode):
+            return parts_of(node, self.supplies)
+        device, failures, runs = self._origin
+        child = Built(device, node.nodes, failures, runs)
+        self._children.append(child)  # its host functions are the copy's, too
+        return [Part(ChildWork(child.handle))]
+
+    def _behind(self, after: tuple[str, ...]) -> list[NodeHandle]:
+        return list(dict.fromkeys(handle for name in after for handle in self._exits[name]))
+
+
+class DriverEngine:
+    """What a ``GraphExec`` launches on a GPU."""
+
+    def __init__(self, built: Built, *, owned: bool, auto_free: bool, priorities: bool) -> None:
+        self.built, self._owned = built, owned
+        self._graphs = built.graphs
+        try:
+            self.handle = self._graphs.instantiate(built.handle, auto_free=auto_free, priorities=priorities)
+        except BaseException:
+            if owned:
+                built.retire()()
+            raise
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Put one run of all nodes on ``stream``."""
+        self._graphs.launch(self.handle, stream)
+
+    def change(self, node: Node) -> bool:
+        """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if they cannot."""
+        parts = self.built.new_parts(node)
+        if parts is None:
+            return False
+        changed: list[tuple[_Placed, Part]] = []
+        for placed, part in zip(self.built.placed(node.name), parts, strict=True):
+            if placed.part.work != part.work:
+                if not self._graphs.update(self.handle, placed.handle, part.work):
+                    for undone, old in changed:
+                        self._graphs.update(self.handle, undone.handle, old.work)
+                        undone.part = old
+                    return False
+                changed.append((placed, placed.part))
+                placed.part = part
+        return True
+
+    def enable(self, node: Node, *, enabled: bool) -> None:
+        """Whether later launches run ``node``, which then only orders."""
+        for placed in self.built.placed(node.name):
+            work: Work = placed.part.work
+            if isinstance(work, HostWork):  # no driver can switch one off: it is made to call nothing
+                self._graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)
+            elif isinstance(work, (KernelWork, CopyWork, FillWork)):
+                self._graphs.enable(self.handle, placed.handle, enabled=enabled)
+
+    def upload(self, stream: StreamHandle) -> None:
+        """Bring what a launch needs to the device."""
+        self._graphs.upload(self.handle, stream)
+
+    def retire(self) -> Callable[[], None]:
+        """Give the executable graph back, and answer what gives back the rest when nothing is pending."""
+        self._graphs.exec_destroy(self.handle)
+        return self.built.retire() if self._owned else _nothing
+
+
+def _nothing() -> None:
+    """A graph that is shared is given back by its owner."""

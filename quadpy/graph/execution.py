@@ -1,0 +1,308 @@
+"""Graphs that run.  Owns: GraphExec, GraphStats.  Imports: errors, nodes and their makers, both engines, order, devices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from quadpy.errors import GraphError, GraphUpdateError
+from quadpy.graph.build import Built, DriverEngine
+from quadpy.graph.holdings import Engine, ExecHoldings
+from quadpy.graph.host import HostEngine
+from quadpy.graph.kernels import kernel_node
+from quadpy.graph.make import MAKERS
+from quadpy.graph.nodes import HostNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.reorder import reordered
+from quadpy.graph.usage import Usage
+from quadpy.runtime.callbacks import Runs
+from quadpy.runtime.device_storage import stream_of
+from quadpy.runtime.life import refuse_in_host_function
+from quadpy.runtime.timeline import Timeline
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from quadpy.graph.graph import Graph
+
+__all__ = ["MOST_UPDATES", "GraphExec", "GraphStats"]
+
+MOST_UPDATES: Final = 1000
+"""Changes of nodes before the executable graph is made anew: HIP takes new memory for each, until it is destroyed."""
+
+_SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStats:
+    """What an executable graph has done.
+
+    launches  how often it was launched
+    updates   how many nodes were changed
+    rebuilds  how often a change, or many of them, made the driver's graph anew
+    """
+
+    launches: int = 0
+    updates: int = 0
+    rebuilds: int = 0
+
+
+class GraphExec:
+    """A graph that can be launched, on any stream of its device and from any thread; ``with`` destroys it at its end.
+
+    It has the nodes that its graph had when it was made, and changes of its own to them; it keeps the graph alive.
+    """
+
+    def __init__(self, graph: Graph, *, auto_free: bool, priorities: bool) -> None:
+        self.device = graph.device
+        self._graph: Graph | None = graph
+        self._auto_free, self._priorities = auto_free, priorities
+        self._lock = threading.RLock()
+        self._off: set[str] = set()
+        self._launches = self._updates = self._rebuilds = self._since_build = 0
+        self._unordered = False  # memory changed, and with it perhaps what must come before what
+        nodes = {node.name: node for node in graph}
+        runs = Runs()
+        self._fixed = graph._built is not None  # noqa: SLF001 - addresses that a driver's graph has decided
+        if self._fixed:
+            graph._claim(self)  # noqa: SLF001
+        self._held = ExecHoldings(self.device, self._engine(nodes, runs), nodes, runs)
+        if graph._built is not None:  # noqa: SLF001
+            graph._built.flight = self._held.flight  # noqa: SLF001
+        self._finalizer = self.device.reaper.adopt(self, ExecHoldings.release, self._held)
+        self._usage = Usage(self.nodes)
+
+    # launching
+
+    def launch(self, stream: object = None, *, overlap: bool = False) -> None:
+        """Put one run of the graph on ``stream``, by default the calling thread's; on the CPU it runs now.
+
+        It comes after earlier launches of the same graph that are pending on other streams, whose memory it shares;
+        with ``overlap`` it does not.
+
+        Raises:
+            GraphError: the graph was destroyed; or memory that its last launch allocated is not freed.
+            StreamError: ``stream`` was destroyed, or is of another device.
+            DeviceError: the device was closed; or called from within a host function.
+        """
+        refuse_in_host_function()
+        with self._lock:
+            engine = self._check()
+            on = stream_of(self.device, stream)
+            if self._unordered:
+                engine = self._reorder()
+            self._usage.check(auto_free=self._auto_free)
+            self._order_after_others(on.timeline, overlap=overlap)
+            self._usage.announce(self.device.memory, on.timeline)
+            self._held.runs.timelines.add(on.timeline)
+            on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
+            self._launches += 1
+            self._held.left = self._usage.launched()
+
+    def upload(self, stream: object = None) -> None:
+        """Bring what a launch needs to the device, in the order of ``stream``: the first launch is then as the others."""
+        with self._lock:
+            engine = self._check()
+            stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001
+
+    def synchronize(self) -> None:
+        """Wait for the launches so far, and raise what a host function raised."""
+        with self._lock:
+            self._check()
+            flight, timelines = list(self._held.flight), self.device.timelines
+        for timeline in flight:
+            mark = timelines.mark(timeline)
+            self.device.driver.event_synchronize(mark.event)
+            timelines.unmark(mark)
+        for timeline in flight:
+            self.device.failures.raise_first(timeline)
+
+    # changes
+
+    def update(self, name: str, *args: Any, **kwargs: Any) -> None:
+        """Change what later launches do at one node; arguments are as those of the ``add_…`` that made it.
+
+        A kernel's are the kernel's own: ``x.update("saxpy", 3.0, a, b)``; launches that are pending keep the old ones.
+        Where the driver cannot change a node in place, the executable graph is made anew, which ``stats`` counts.
+
+        Raises:
+            GraphError: there is no such node.
+            GraphUpdateError: a node that cannot be changed, or whose graph cannot be made anew as it allocates memory.
+            ArgumentError: the arguments are not right.
+        """
+        refuse_in_host_function()
+        before = self._node(name)
+        maker = MAKERS.get(before.kind)
+        if maker is None:
+            raise GraphUpdateError(f"{name!r} is a node of kind {before.kind}: there is nothing to change")
+        if isinstance(before, KernelNode):
+            prepared = args[:1] and not isinstance(args[0], (int, float)) and hasattr(args[0], "span")
+            callee = () if prepared or before.kernel is None else (before.kernel,)
+            after: Node = kernel_node(self.device, *callee, *args, priority=before.priority, **kwargs)
+        else:
+            after = maker(self.device, *args, **kwargs)
+        self.replace({name: after})
+
+    def replace(self, changes: Mapping[str, Node], *, same_order: bool = False) -> None:
+        """Change several nodes at once, to nodes that a maker made; for those who bind the arguments of whole graphs.
+
+        With ``same_order`` the caller knows that what overlapped before overlaps as before, so that derived
+        dependencies hold.
+
+        Raises:
+            GraphError, GraphUpdateError: as ``update``; then nothing is changed.
+        """
+        with self._lock:
+            self._check()
+            placed: dict[str, Node] = {}
+            for name, node in changes.items():
+                before = self._node(name)
+                if type(node) is not type(before):
+                    raise GraphUpdateError(f"{name!r} is a {before.kind} node, and cannot become a {node.kind} node")
+                placed[name] = replace(
+                    node, name=name, after=before.after, derived=before.derived, span=before.span
+                )  # fmt: skip
+            self._apply(placed)
+            moved = any(
+                (self._held.nodes[name].reads, self._held.nodes[name].writes) != (node.reads, node.writes)
+                for name, node in placed.items()
+            )
+            self._unordered = self._unordered or (moved and not same_order)
+            self._held.nodes.update(placed)
+            self._updates += len(placed)
+            self._usage = Usage(self.nodes)
+
+    def enable(self, name: str, enabled: bool = True) -> None:
+        """Whether later launches run a kernel, copy, fill or host function; a node that is off still orders.
+
+        Raises:
+            GraphError: there is no such node, or none that can be switched.
+        """
+        refuse_in_host_function()
+        with self._lock:
+            engine, node = self._check(), self._node(name)
+            if not isinstance(node, _SWITCHABLE):
+                raise GraphError(
+                    f"{name!r} is a node of kind {node.kind}, which cannot be switched off",
+                    hint="kernels, copies, fills and host functions can",
+                )
+            engine.enable(node, enabled=enabled)
+            (self._off.discard if enabled else self._off.add)(name)
+
+    # its end, and what it is
+
+    def destroy(self) -> None:
+        """Give it back; launches that are pending complete, and what they use lives until then.  Twice does nothing."""
+        with self._lock:
+            self._graph = None
+            if self._finalizer.detach():
+                self._held.release()
+            self._usage = Usage(())
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether it was given back."""
+        return self._held.engine is None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes as they are now, in the order of their making."""
+        return tuple(self._held.nodes.values())
+
+    def stats(self) -> GraphStats:
+        """How often it was launched, changed, and made anew."""
+        with self._lock:
+            return GraphStats(self._launches, self._updates, self._rebuilds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        what = "destroyed" if self.destroyed else f"{len(self._held.nodes)} nodes, {self._launches} launches"
+        return f"<GraphExec of {what} on {self.device}>"
+
+    # checks
+
+    def _check(self) -> Engine:
+        if self._held.engine is None and self._graph is None:
+            raise GraphError("the executable graph was destroyed", hint="graph.instantiate() makes a new one")
+        self.device.life.check()
+        assert self._held.engine is not None
+        return self._held.engine
+
+    def _node(self, name: str) -> Node:
+        self._check()
+        if (node := self._held.nodes.get(name)) is None:
+            there = ", ".join(list(self._held.nodes)[:8]) or "none"
+            raise GraphError(f"the graph has no node {name!r}", hint=f"its nodes: {there}")
+        return node
+
+    # the driver's side
+
+    def _engine(self, nodes: dict[str, Node], runs: Runs) -> Engine:
+        if "host" in self.device.driver.features:
+            return HostEngine(nodes.values(), self.device.failures, runs)
+        assert self._graph is not None
+        shared = self._graph._built  # noqa: SLF001
+        built = shared or Built(self.device, nodes.values(), self.device.failures, runs)
+        return DriverEngine(built, owned=shared is None, auto_free=self._auto_free, priorities=self._priorities)
+
+    def _apply(self, placed: dict[str, Node]) -> None:
+        """Let the engine do the new nodes, in place where it can."""
+        engine, done = self._check(), []
+        for name, node in placed.items():
+            if self._since_build >= MOST_UPDATES and not self._fixed:
+                break
+            if not engine.change(node):
+                break
+            done.append(name)
+            self._since_build += 1
+            if name in self._off:
+                engine.enable(node, enabled=False)
+        else:
+            return
+        if self._fixed:
+            for name in done:
+                engine.change(self._held.nodes[name])
+            raise GraphUpdateError(
+                f"{name!r} cannot be changed in place, and a graph that allocates memory cannot be made anew",
+                hint="build the graph anew",
+            )
+        self._rebuild({**self._held.nodes, **placed})
+
+    def _rebuild(self, nodes: dict[str, Node]) -> Engine:
+        """Make the driver's graph anew; where that fails, the old one stays."""
+        engine = self._engine(nodes, self._held.runs)
+        for name in self._off:
+            engine.enable(nodes[name], enabled=False)
+        self._held.exchange(engine)
+        self._since_build = 0
+        self._rebuilds += 1
+        return engine
+
+    def _reorder(self) -> Engine:
+        """Derive dependencies from the memory that nodes touch now, and keep the edges where they say enough."""
+        self._unordered = False
+        nodes = reordered(self._held.nodes)
+        if nodes is None:
+            return self._check()
+        if self._fixed:
+            raise GraphUpdateError(
+                "the changes need another order of the nodes, and a graph that allocates memory cannot be made anew",
+                hint="build the graph anew, or give dependencies that hold for every change",
+            )
+        engine = self._rebuild(nodes)
+        self._held.nodes = nodes
+        return engine
+
+    def _order_after_others(self, timeline: Timeline, *, overlap: bool) -> None:
+        flight = self._held.flight
+        if not overlap:
+            for other in flight - {timeline}:
+                self.device.timelines.order(other, timeline)
+            flight.clear()
+        flight.add(timeline)

@@ -1,0 +1,358 @@
+"""Graphs as users build them.  Owns: Graph.  Imports: errors, nodes and their makers, order, the build, execution."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from quadpy.errors import ArgumentError, GraphError
+from quadpy.graph import make
+from quadpy.graph.build import Built
+from quadpy.graph.execution import GraphExec
+from quadpy.graph.holdings import GraphHoldings
+from quadpy.graph.inspect import GraphInfo, describe, dot_of, table_of
+from quadpy.graph.nodes import Allocation, AllocNode, EmptyNode, FreeNode, Node
+from quadpy.graph.order import MemoryRange, Order
+from quadpy.graph.place import caller_span
+from quadpy.runtime.callbacks import Runs
+from quadpy.runtime.device import Device
+from quadpy.runtime.devices import current_device
+from quadpy.runtime.life import refuse_in_host_function
+from quadpy.runtime.memory import HOST
+
+__all__ = ["Dependencies", "Graph"]
+
+N = TypeVar("N", bound=Node)
+
+Dependencies = Iterable[Node | str] | None
+"""Nodes of the graph, or their names; None derives them from what the nodes read and write, ``[]`` are none."""
+
+
+class Graph:
+    """Work for one device, as nodes with dependencies; ``instantiate`` makes what can be launched.  Safe from any thread.
+
+    Every ``add_…`` answers its node.  With ``deps=None`` it comes after those nodes added before that touch the same
+    memory, one of the two writing; a node that may touch anything (a host function that does not say what it reads
+    and writes, events, semaphores, an empty one) comes after all of them, and before all that are added later.
+    A graph keeps alive what its nodes touch.
+    """
+
+    def __init__(self, device: Device | None = None) -> None:
+        refuse_in_host_function()
+        self.device = device or current_device()
+        self.device.life.check()
+        self._nodes: dict[str, Node] = {}
+        self._numbers: dict[str, int] = {}
+        self._order = Order()
+        self._gone: list[tuple[MemoryRange, str]] = []  # memory that a node has freed
+        self._built: Built | None = None  # of a graph with memory of its own, whose address the driver decides
+        self._instance: weakref.ref[GraphExec] | None = None
+        self._lock = threading.RLock()
+
+    # nodes
+
+    def add_kernel(
+        self,
+        kernel: Any,
+        *args: Any,
+        deps: Dependencies = None,
+        name: str | None = None,
+        priority: int | None = None,
+        **kwargs: Any,
+    ) -> Node:
+        """A call ``kernel(*args)``; of several tasks, those run in order, or forked where the kernel forks.
+
+        ``priority`` counts where the graph is instantiated with ``use_node_priority``; lower goes first.
+
+        Raises:
+            ArgumentError: no kernel, arguments that it does not take, or arrays of the host in a graph of a GPU.
+            DeviceError: an array of another device.
+        """
+        node = make.kernel_node(self.device, kernel, *args, priority=priority, **kwargs)
+        called = getattr(kernel, "__name__", None) or (node.launches[0].name if node.launches else "kernel")
+        return self._place(node, deps, name, called)
+
+    def add_memcpy(
+        self, target: Any, source: Any, *, nbytes: int | None = None, deps: Dependencies = None, name: str | None = None
+    ) -> Node:
+        """A copy of all bytes of ``source`` into ``target``: arrays, alloc nodes, or addresses with ``nbytes``.
+
+        An array of the host is read, or written, each time that the graph runs.
+        """
+        return self._place(make.memcpy_node(self.device, target, source, nbytes), deps, name, "memcpy")
+
+    def add_memset(
+        self,
+        target: Any,
+        value: Any = 0,
+        *,
+        element: int | None = None,
+        nbytes: int | None = None,
+        rows: int = 1,
+        pitch: int = 0,
+        deps: Dependencies = None,
+        name: str | None = None,
+    ) -> Node:
+        """``value`` into every element of ``target``.
+
+        With ``element``, ``value`` are the bits of an element of 1, 2 or 4 bytes; with ``nbytes``, as many bytes are
+        filled, in each of ``rows`` that begin ``pitch`` bytes apart.
+        """
+        node = make.memset_node(
+            self.device, target, value, element=element, nbytes=nbytes, rows=rows, pitch=pitch
+        )  # fmt: skip
+        return self._place(node, deps, name, "memset")
+
+    def add_host(
+        self,
+        function: Callable[..., object],
+        *args: Any,
+        reads: Iterable[Any] = (),
+        writes: Iterable[Any] = (),
+        deps: Dependencies = None,
+        name: str | None = None,
+    ) -> Node:
+        """A call ``function(*args)`` on the host, which work behind it waits for; it may not call quadpy.
+
+        What it raises is raised by the next synchronize of the stream, of the graph or of the device; work behind it
+        runs all the same.  ``reads`` and ``writes`` are the memory that it touches.
+        """
+        node = make.host_node(self.device, function, *args, reads=reads, writes=writes)
+        return self._place(node, deps, name, getattr(function, "__name__", "host"))
+
+    def add_empty(self, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """A node that does nothing, and joins what it comes after."""
+        return self._place(EmptyNode(barrier=True), deps, name, "empty")
+
+    def add_child(self, graph: Graph, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """All nodes of ``graph``, as it is now.
+
+        Raises:
+            GraphError: the graph itself, or one that allocates memory.
+        """
+        if graph is self:
+            raise GraphError("a graph cannot be a node of itself", hint="graph.clone() can")
+        if not isinstance(graph, Graph):
+            raise ArgumentError(f"{graph!r} is no graph")
+        return self._place(make.child_node(self.device, graph), deps, name, "child")
+
+    def add_event_record(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """The record of ``event``: work outside of the graph can wait for this place."""
+        return self._place(make.event_record_node(self.device, event), deps, name, "event_record")
+
+    def add_event_wait(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """A wait for the last record of ``event`` before a launch: the nodes behind it come after that work."""
+        return self._place(make.event_wait_node(self.device, event), deps, name, "event_wait")
+
+    def add_semaphore_signal(self, *semaphores: Any, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Give semaphores of another library their values: ``(semaphore, value)`` each."""
+        return self._place(make.semaphore_signal_node(self.device, *semaphores), deps, name, "semaphore_signal")
+
+    def add_semaphore_wait(self, *semaphores: Any, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Wait until semaphores of another library have their values: ``(semaphore, value)`` each."""
+        return self._place(make.semaphore_wait_node(self.device, *semaphores), deps, name, "semaphore_wait")
+
+    def add_alloc(self, nbytes: Any, *, deps: Dependencies = None, name: str | None = None) -> AllocNode:
+        """``nbytes`` bytes of memory from this node on; the node's ``pointer`` is the same in every launch.
+
+        Memory that no node frees stays after a launch, and the next one is refused until another graph frees it, or
+        with ``auto_free_on_launch``.  Such a graph has one executable graph at a time, and is no child.
+
+        Raises:
+            OutOfDeviceMemory: the memory is not there.
+        """
+        if not isinstance(nbytes, int) or nbytes <= 0:
+            raise ArgumentError(f"{nbytes!r} bytes cannot be allocated")
+        with self._lock:
+            self.device.life.check()
+            label, (after, derived) = self._label(name, "alloc"), self._after(deps, (), (), barrier=False)
+            keep: tuple[object, ...] = ()
+            if "host" in self.device.driver.features:
+                buffer = HOST.allocate(nbytes)
+                pointer, keep = buffer.pointer, (buffer,)
+            else:
+                pointer = self._build().add_alloc(label, after, nbytes)
+            whole = (pointer, nbytes)
+            self._gone = [(old, by) for old, by in self._gone if not _overlap(old, whole)]
+            node = AllocNode(
+                name=label, after=after, derived=derived, writes=(whole,), span=caller_span(), keep=keep,
+                allocation=Allocation(pointer, nbytes, weakref.ref(self)),
+            )  # fmt: skip
+            return self._register(node)
+
+    def add_free(self, memory: AllocNode, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """The end of an alloc node's memory: of this graph, or of one that is launched before and left it."""
+        if not isinstance(memory, AllocNode):
+            raise ArgumentError(f"{memory!r} is no alloc node", hint="other memory is freed when its array is dropped")
+        allocation, owner = memory.allocation, memory.allocation.graph()
+        if owner is None or owner.device is not self.device:
+            raise GraphError(f"the graph of {memory.name!r} is gone, or of another device")
+        whole = (allocation.pointer, allocation.nbytes)
+        with self._lock:
+            keep = memory.keep if owner is self else (owner, *memory.keep)
+            node = FreeNode(allocation=allocation, writes=(whole,), keep=keep)
+            placed = self._place(node, deps, name, "free")
+            self._gone.append((whole, placed.name))
+            return placed
+
+    # what becomes of it
+
+    def instantiate(
+        self,
+        *,
+        auto_free_on_launch: bool = False,
+        use_node_priority: bool = False,
+        upload: bool = False,
+    ) -> GraphExec:
+        """What can be launched, of the nodes that there are now.
+
+        Args:
+            auto_free_on_launch: memory that a launch left is freed by the next one.
+            use_node_priority: kernels run by their ``priority``.
+            upload: bring what the first launch needs to the device now, on the calling thread's stream.
+
+        Raises:
+            GraphError: a graph with alloc nodes that has an executable graph already.
+            DeviceError: the device was closed, or refuses the graph.
+        """
+        refuse_in_host_function()
+        with self._lock:
+            self.device.life.check()
+            made = GraphExec(self, auto_free=auto_free_on_launch, priorities=use_node_priority)
+        if upload:
+            made.upload()
+        return made
+
+    def clone(self) -> Graph:
+        """A graph with the same nodes, to which others can be added.
+
+        Raises:
+            GraphError: it allocates or frees memory.
+        """
+        if self.has_memory:
+            raise GraphError("a graph that allocates or frees memory cannot be cloned")
+        other = Graph(self.device)
+        with self._lock:
+            for node in self._nodes.values():
+                other._register(node)
+        return other
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether it allocates or frees memory."""
+        return any(isinstance(node, (AllocNode, FreeNode)) for node in self._nodes.values())
+
+    # looking at it
+
+    def inspect(self) -> GraphInfo:
+        """The graph as plain data: each node's name, kind, dependencies, memory and line."""
+        return describe(self)
+
+    def to_dot(self) -> str:
+        """The graph in the language of Graphviz."""
+        return dot_of(describe(self))
+
+    def __str__(self) -> str:
+        return table_of(describe(self))
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self._nodes)} nodes on {self.device}>"
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(list(self._nodes.values()))
+
+    def __contains__(self, node: object) -> bool:
+        name = node.name if isinstance(node, Node) else node
+        found = self._nodes.get(name) if isinstance(name, str) else None
+        return found is not None and (found is node or found.name == node)
+
+    def __getitem__(self, name: str) -> Node:
+        if (node := self._nodes.get(name)) is None:
+            there = ", ".join(list(self._nodes)[:8]) or "none"
+            raise GraphError(f"the graph has no node {name!r}", hint=f"its nodes: {there}")
+        return node
+
+    # how
+
+    def _place(self, node: Node, deps: Dependencies, name: str | None, kind: str) -> Node:
+        """``node`` with its name and its place in the order."""
+        with self._lock:
+            self.device.life.check()
+            label = self._label(name, kind)
+            for part in (*node.reads, *node.writes):
+                for gone, by in self._gone:
+                    if _overlap(part, gone):
+                        raise GraphError(f"{label!r} touches memory that {by!r} has freed", hint="add it before")
+            after, derived = self._after(deps, node.reads, node.writes, barrier=node.barrier)
+            placed = replace(node, name=label, after=after, derived=derived, span=caller_span())
+            if self._built is not None:
+                self._built.add(placed)
+            return self._register(placed)
+
+    def _register(self, node: N) -> N:
+        """Take up a node that has all it needs."""
+        behind = [self._numbers[name] for name in node.after]
+        self._numbers[node.name] = self._order.add(behind, node.reads, node.writes, barrier=node.barrier)
+        self._nodes[node.name] = node
+        return node
+
+    def _label(self, name: Any, kind: str) -> str:
+        if name is not None:
+            if not isinstance(name, str) or not name:
+                raise ArgumentError(f"{name!r} is no name of a node")
+            if name in self._nodes:
+                raise GraphError(f"the graph has a node {name!r} already", hint="names are unique within a graph")
+            return name
+        label, number = kind, 0
+        while label in self._nodes:
+            number += 1
+            label = f"{kind}.{number}"
+        return label
+
+    def _after(
+        self, deps: Dependencies, reads: Iterable[MemoryRange], writes: Iterable[MemoryRange], *, barrier: bool
+    ) -> tuple[tuple[str, ...], bool]:
+        """The names of what a node comes after, and whether they were derived."""
+        if deps is None:
+            names = list(self._nodes)
+            return tuple(names[number] for number in self._order.derive(reads, writes, barrier=barrier)), True
+        if isinstance(deps, (str, Node)):
+            raise ArgumentError("deps is a list of nodes", hint="pass [node]")
+        given: dict[str, None] = {}
+        for one in deps:
+            name = one.name if isinstance(one, Node) else one
+            found = self._nodes.get(name)
+            if found is None or (isinstance(one, Node) and found is not one):
+                raise GraphError(f"{one!r} is no node of this graph", hint="dependencies are nodes added to it before")
+            given[name] = None
+        return tuple(given), False
+
+    def _claim(self, instance: GraphExec) -> None:
+        """Take note of the executable graph of a graph with alloc nodes, which can be one."""
+        other = self._instance() if self._instance is not None else None
+        if other is not None and not other.destroyed:
+            raise GraphError(
+                "a graph that allocates memory has one executable graph at a time", hint="destroy the other one first"
+            )
+        self.device.reaper.drain()  # the other one may have been dropped just now
+        self._instance = weakref.ref(instance)
+
+    def _build(self) -> Built:
+        """The driver's graph, which from now on gets each node as it is added."""
+        if self._built is None:
+            runs = Runs()
+            self._built = Built(self.device, self._nodes.values(), self.device.failures, runs)
+            holdings = GraphHoldings(self.device, self._built, runs)
+            self.device.retired.enter(holdings)
+            self.device.reaper.adopt(self, GraphHoldings.release, holdings)
+        return self._built
+
+
+def _overlap(left: MemoryRange, right: MemoryRange) -> bool:
+    return left[0] < right[0] + right[1] and right[0] < left[0] + left[1]

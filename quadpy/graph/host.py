@@ -1,0 +1,105 @@
+"""Graphs on the CPU.  Owns: HostEngine, which runs nodes in the order of their making.  Imports: nodes, callbacks.
+
+A node comes after nodes that were made before it, so that order is legal, and is that of the program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from quadpy.errors import GraphError
+from quadpy.graph.nodes import (
+    ChildNode,
+    EventRecordNode,
+    HostNode,
+    KernelNode,
+    MemcpyNode,
+    MemsetNode,
+    Node,
+    SemaphoreSignalNode,
+    SemaphoreWaitNode,
+)
+from quadpy.runtime.callbacks import Failures, HostCall, Runs
+from quadpy.runtime.driver import StreamHandle
+from quadpy.runtime.launch import HostLaunch
+
+__all__ = ["HostEngine"]
+
+Step: TypeAlias = Callable[[], object]
+
+
+class HostEngine:
+    """What a ``GraphExec`` launches on the CPU: closures, run by the calling thread."""
+
+    def __init__(self, nodes: Iterable[Node], failures: Failures, runs: Runs) -> None:
+        self._failures, self._runs = failures, runs
+        self._steps = {node.name: self._step(node) for node in nodes}
+        self._off: set[str] = set()
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Run all nodes; what a host function raises is kept for the next synchronize, as on a GPU."""
+        for name, step in self._steps.items():
+            if name not in self._off:
+                step()
+
+    def change(self, node: Node) -> bool:
+        """Let later launches do ``node`` in place of the one of its name."""
+        self._steps[node.name] = self._step(node)
+        return True
+
+    def enable(self, node: Node, *, enabled: bool) -> None:
+        """Whether later launches run ``node``."""
+        (self._off.discard if enabled else self._off.add)(node.name)
+
+    def upload(self, stream: StreamHandle) -> None:
+        """There is nothing to bring anywhere."""
+
+    def retire(self) -> Callable[[], None]:
+        """Nothing is pending; what this refers to goes with it."""
+        return self._steps.clear
+
+    def _step(self, node: Node) -> Step:
+        match node:
+            case KernelNode():
+                return _in_order([launch.run for launch in node.launches if isinstance(launch, HostLaunch)])
+            case MemcpyNode():
+                ends = node.target, node.source, node.nbytes
+                return lambda: ctypes.memmove(*ends)
+            case MemsetNode():
+                return _fill(node)
+            case HostNode():
+                return HostCall(node.function, node.arguments, self._failures, self._runs).run_here
+            case ChildNode():
+                return _in_order([self._step(child) for child in node.nodes])
+            case EventRecordNode():
+                return node.event.mark_recorded
+            case SemaphoreSignalNode() | SemaphoreWaitNode():
+                raise GraphError("the CPU has no external semaphores")
+            case _:  # what only orders; and memory, which is there all the time
+                return lambda: None
+
+
+def _in_order(steps: list[Step]) -> Step:
+    if len(steps) == 1:
+        return steps[0]
+
+    def run() -> None:
+        for step in steps:
+            step()
+
+    return run
+
+
+def _fill(node: MemsetNode) -> Step:
+    if node.element == 1:
+        rows = [(node.target + row * node.pitch, node.value, node.width) for row in range(node.height)]
+        return lambda: [ctypes.memset(*row) for row in rows]
+    pattern = node.value.to_bytes(node.element, "little") * node.width
+
+    def fill() -> None:
+        for row in range(node.height):
+            ctypes.memmove(node.target + row * node.pitch, pattern, len(pattern))
+
+    return fill

@@ -1,0 +1,64 @@
+"""Kernels as nodes.  Owns: kernel_node, from a kernel and its arguments or from launches.  Imports: errors, the launches.
+
+A kernel is asked to ``prepare`` its launches, and nothing here knows how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from quadpy.errors import ArgumentError, DeviceError
+from quadpy.graph.nodes import KernelNode
+from quadpy.runtime.device import Device
+from quadpy.runtime.launch import HostLaunch, KernelLaunch, Prepared
+
+__all__ = ["has_loops", "kernel_node"]
+
+
+def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = None, **kwargs: Any) -> KernelNode:
+    """A node that does what ``kernel(*args)`` would; ``kernel`` may be launches that were prepared before, too.
+
+    Raises:
+        ArgumentError: no kernel, or arguments that it does not take.
+        DeviceError: it was prepared for another device.
+    """
+    prepared: Prepared | HostLaunch | KernelLaunch
+    if isinstance(kernel, (Prepared, HostLaunch, KernelLaunch)):
+        if args or kwargs:
+            raise ArgumentError("launches that were prepared take no more arguments")
+        prepared, callee = kernel, None
+    elif getattr(kernel, "__quadpy_kernel__", False):
+        prepared, callee = kernel.prepare(*args, **kwargs), kernel
+    else:
+        raise ArgumentError(f"{kernel!r} is no kernel", hint="a Python function can be a node of its own: add_host")
+    launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
+    flow = prepared.flow if isinstance(prepared, Prepared) else ()
+    if launches and isinstance(launches[0], HostLaunch) is not ("host" in device.driver.features):
+        raise DeviceError(f"a kernel was prepared for another device than {device}", hint="qp.init chooses the device")
+    keep = [thing for launch in launches for thing in launch.keep]
+    for thing in keep:
+        there = getattr(thing, "device", None)
+        if isinstance(there, Device) and there is not device:
+            raise DeviceError(f"{thing!r} is on {there}, and the graph on {device}", hint="copy it there")
+    return KernelNode(
+        launches=launches,
+        flow=flow,
+        kernel=callee,
+        priority=priority,
+        reads=_ranges(launch.reads for launch in launches),
+        writes=_ranges(launch.writes for launch in launches),
+        keep=tuple({id(thing): thing for thing in keep if thing is not None}.values()),
+    )
+
+
+def has_loops(flow: tuple[Any, ...]) -> bool:
+    """Whether a flow repeats a part until the device says so."""
+    return any(
+        isinstance(part, dict) and ("loop" in part or any(map(has_loops, map(tuple, part["fork"])))) for part in flow
+    )
+
+
+def _ranges(groups: Iterator[tuple[tuple[int, int], ...]] | Any) -> tuple[tuple[int, int], ...]:
+    """All ranges of bytes, each once."""
+    return tuple(dict.fromkeys(part for group in groups for part in group if part[1]))

@@ -1,0 +1,187 @@
+"""What a node does, from what a user says.  Owns: MAKERS, one for each kind of node that can be changed later.
+
+Each is called with the device and the user's arguments, checks them, and answers a node without name and place.
+Imports: errors, nodes, extents, kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from quadpy.errors import ArgumentError, DeviceError, GraphError
+from quadpy.graph.extents import extent_of, fill_pattern
+from quadpy.graph.kernels import kernel_node
+from quadpy.graph.nodes import (
+    AllocNode,
+    ChildNode,
+    EventRecordNode,
+    EventWaitNode,
+    FreeNode,
+    HostNode,
+    MemcpyNode,
+    MemsetNode,
+    Node,
+    SemaphoreSignalNode,
+    SemaphoreWaitNode,
+)
+from quadpy.graph.semaphore import Semaphore
+from quadpy.runtime.device import Device
+from quadpy.runtime.event import Event
+
+__all__ = ["MAKERS", "child_node", "event_record_node", "event_wait_node", "host_node", "kernel_node", "memcpy_node", "memset_node",
+           "semaphore_signal_node", "semaphore_wait_node"]  # fmt: skip
+
+
+def memcpy_node(device: Device, target: Any, source: Any, nbytes: int | None = None) -> MemcpyNode:
+    """A copy of all bytes of ``source``, or the first ``nbytes``."""
+    given = nbytes
+    if given is None and isinstance(target, int) is not isinstance(source, int):  # an address takes what the other has
+        known = extent_of(source if isinstance(target, int) else target, device)
+        given = known.nbytes
+    to, of = extent_of(target, device, given), extent_of(source, device, given)
+    if to.nbytes != of.nbytes:
+        raise ArgumentError(f"a copy of {of.nbytes} bytes into {to.nbytes}", hint="shapes and dtypes must agree")
+    if to.pageable and of.pageable:
+        raise ArgumentError("both ends of the copy are on the host", hint="add_host can copy there")
+    if to.address < of.address + of.nbytes and of.address < to.address + to.nbytes:
+        raise ArgumentError("the ends of a copy overlap")
+    return MemcpyNode(
+        target=to.address,
+        source=of.address,
+        nbytes=to.nbytes,
+        direction="out" if to.pageable else "in" if of.pageable else "within",
+        staged=to.pageable or of.pageable,
+        reads=((of.address, of.nbytes),),
+        writes=((to.address, to.nbytes),),
+        keep=to.keep + of.keep,
+    )
+
+
+def memset_node(
+    device: Device,
+    target: Any,
+    value: Any = 0,
+    *,
+    element: int | None = None,
+    nbytes: int | None = None,
+    rows: int = 1,
+    pitch: int = 0,
+) -> MemsetNode:
+    """``value`` into each element; of ``rows`` that begin ``pitch`` bytes apart, each has ``nbytes`` bytes."""
+    whole = nbytes if rows == 1 or nbytes is None else pitch * (rows - 1) + nbytes
+    extent = extent_of(target, device, whole)
+    if extent.pageable:
+        raise ArgumentError("a fill of memory of the host", hint="add_host can fill it")
+    bits, size = fill_pattern(target, value, element)
+    width = extent.nbytes if rows == 1 or nbytes is None else nbytes
+    if rows < 1 or (rows > 1 and (nbytes is None or pitch < nbytes)) or width % size:
+        raise ArgumentError(f"{width} bytes in {rows} rows {pitch} bytes apart, in elements of {size}: that is no fill")
+    return MemsetNode(
+        target=extent.address,
+        value=bits,
+        element=size,
+        width=width // size,
+        height=rows,
+        pitch=pitch,
+        writes=((extent.address, extent.nbytes),),
+        keep=extent.keep,
+    )
+
+
+def host_node(
+    device: Device,
+    function: Callable[..., object],
+    *arguments: Any,
+    reads: Iterable[Any] = (),
+    writes: Iterable[Any] = (),
+) -> HostNode:
+    """A call of ``function(*arguments)``; what it ``reads`` and ``writes``, where that is said, is all that it touches."""
+    if not callable(function):
+        raise ArgumentError(f"{function!r} is no function")
+    read, written = ([extent_of(memory, device) for memory in group] for group in (tuple(reads), tuple(writes)))
+    return HostNode(
+        function=function,
+        arguments=arguments,
+        barrier=not read and not written,
+        reads=tuple((extent.address, extent.nbytes) for extent in read),
+        writes=tuple((extent.address, extent.nbytes) for extent in written),
+        keep=(function, *arguments, *(kept for extent in (*read, *written) for kept in extent.keep)),
+    )
+
+
+def child_node(device: Device, graph: Any) -> ChildNode:
+    """All nodes that ``graph`` has now, as one."""
+    if graph.device is not device:
+        raise DeviceError(f"a graph of {graph.device} as a node of one of {device}", hint="build it anew there")
+    nodes: tuple[Node, ...] = tuple(graph)
+    if any(isinstance(node, (AllocNode, FreeNode)) for node in nodes):
+        raise GraphError(
+            f"{graph!r} allocates or frees memory, and such a graph cannot be a node",
+            hint="allocate in the outer graph, or before",
+        )
+    return ChildNode(
+        nodes=nodes,
+        barrier=any(node.barrier for node in nodes),
+        reads=tuple(dict.fromkeys(part for node in nodes for part in node.reads)),
+        writes=tuple(dict.fromkeys(part for node in nodes for part in node.writes)),
+        keep=tuple(kept for node in nodes for kept in node.keep),
+    )
+
+
+def event_record_node(device: Device, event: Event) -> EventRecordNode:
+    """The record of ``event``."""
+    return EventRecordNode(event=_event(device, event), barrier=True, keep=(event,))
+
+
+def event_wait_node(device: Device, event: Event) -> EventWaitNode:
+    """A wait for ``event``."""
+    return EventWaitNode(event=_event(device, event), barrier=True, keep=(event,))
+
+
+def _event(device: Device, event: Any) -> Event:
+    if not isinstance(event, Event):
+        raise ArgumentError(f"{event!r} is no event", hint="qp.create_event makes one")
+    if event.device is not device:
+        raise DeviceError(f"{event!r} in a graph of {device}", hint="use an event of its device")
+    event.handle  # noqa: B018 - an event that was destroyed is refused here
+    return event
+
+
+def semaphore_signal_node(device: Device, *semaphores: tuple[Semaphore, int]) -> SemaphoreSignalNode:
+    """Give each semaphore its value."""
+    return SemaphoreSignalNode(
+        semaphores=_semaphores(device, semaphores), barrier=True, keep=tuple(semaphore for semaphore, _ in semaphores)
+    )
+
+
+def semaphore_wait_node(device: Device, *semaphores: tuple[Semaphore, int]) -> SemaphoreWaitNode:
+    """Wait until each semaphore has its value."""
+    return SemaphoreWaitNode(
+        semaphores=_semaphores(device, semaphores), barrier=True, keep=tuple(semaphore for semaphore, _ in semaphores)
+    )
+
+
+def _semaphores(device: Device, semaphores: tuple[Any, ...]) -> tuple[tuple[Semaphore, int], ...]:
+    if not semaphores:
+        raise ArgumentError("a semaphore node takes at least one semaphore, with its value")
+    for pair in semaphores:
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], Semaphore)):
+            raise ArgumentError(f"{pair!r} is no semaphore with a value", hint="pass (semaphore, value)")
+        if pair[0].device is not device:
+            raise DeviceError(f"{pair[0]!r} in a graph of {device}", hint="import it there")
+        pair[0].handle  # noqa: B018 - one that was destroyed is refused here
+    return semaphores
+
+
+MAKERS: Final[dict[str, Callable[..., Node]]] = {
+    "kernel": kernel_node,
+    "memcpy": memcpy_node,
+    "memset": memset_node,
+    "host": host_node,
+    "child": child_node,
+    "event_record": event_record_node,
+    "event_wait": event_wait_node,
+    "semaphore_signal": semaphore_signal_node,
+    "semaphore_wait": semaphore_wait_node,
+}

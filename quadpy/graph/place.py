@@ -1,0 +1,24 @@
+"""Where in the user's program a node was made.  Owns: caller_span.  Imports: source."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from quadpy.source import Span
+
+__all__ = ["caller_span"]
+
+_PACKAGE: Final = str(Path(__file__).parent.parent) + "/"
+
+
+def caller_span() -> Span | None:
+    """The line that called quadpy; None where quadpy calls itself."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads every file on the way
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            return Span(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return None
