@@ -224,6 +224,7 @@ def test_dlpack_types(gpu, scalar, kind):
 
 
 def test_a_capsule_that_nobody_takes_frees_the_memory(gpu):
+    gc.collect()
     gpu.synchronize()  # frees what died in other tests
     used = gpu.memory_stats().used
     for _ in range(100):
