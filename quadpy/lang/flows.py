@@ -151,7 +151,7 @@ class Flows(Loops):
         span = self.span(node.test)
         self.check_place(do_while, span)
         if node.orelse:
-            self.fail_syntax("a loop has no else in the kernel language", self.span(node))
+            self.fail_syntax("a loop has no else in the kernel language", span, "write it behind the loop")
         condition = self.condition(node.test, span)
         self.fork = None
         stmts = self.repeated(node)

@@ -45,6 +45,31 @@ sweep(x, 1, 1)
 print("usable", bool((x == 0.001).all()))
 """
 )
+LONG_LOOP = (
+    PROLOGUE
+    + """
+@qp.kernel(graph=True)
+def spin(x: qp.types.ndarray(qp.i64, 1), go: qp.types.ndarray(qp.i32, 0)):
+    while qp.graph.do_while(go):
+        for i in x:
+            x[i] += 1
+
+x, go = np.zeros(10, dtype=np.int64), np.array(1, dtype=np.int32)
+go[()] = 0
+spin(x, go)
+go[()] = 1
+begin = time.perf_counter()
+try:
+    print("ready", flush=True)
+    spin(x, go)
+    print("never interrupted")
+except KeyboardInterrupt:
+    print("interrupted after", time.perf_counter() - begin)
+go[()] = 0
+spin(x, go)
+print("usable", bool((x > 2).all()))
+"""
+)
 LONG_COMPILE = (
     PROLOGUE
     + """
@@ -86,6 +111,13 @@ def interrupted(path, program, delay):
 
 def test_a_long_kernel_of_many_tasks(tmp_path):
     lines = interrupted(tmp_path / "program.py", LONG_KERNEL, 0.5)
+    assert lines[0].startswith("interrupted after")
+    assert float(lines[0].split()[-1]) < 10
+    assert lines[1:] == ["usable True"]
+
+
+def test_an_endless_loop_over_tasks(tmp_path):
+    lines = interrupted(tmp_path / "program.py", LONG_LOOP, 0.5)
     assert lines[0].startswith("interrupted after")
     assert float(lines[0].split()[-1]) < 10
     assert lines[1:] == ["usable True"]

@@ -84,8 +84,8 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             barrier(s)
         case ir.Fence():
             _fence(s)
-        case ir.ParallelFor():
-            raise AssertionError("the verifier admits no unsplit loop")
+        case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
+            raise AssertionError("the verifier admits no kernel that has not been split")
         case _:
             raise unhandled(stmt)
 
