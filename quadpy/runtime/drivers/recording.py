@@ -86,18 +86,22 @@ class RecordingDriver:
     kernels    name -> what a function of that name, in any module, does
     """
 
-    def __init__(self, ordinal: int = 0, *, capacity: int = 1 << 30, history: bool = True) -> None:
+    def __init__(
+        self, ordinal: int = 0, *, capacity: int = 1 << 30, history: bool = True, beside: RecordingDriver | None = None
+    ) -> None:
+        """Device ``ordinal``; its streams wait for events of ``beside``, another device of the same process."""
         self.name, self.ordinal, self.features = "recording", ordinal, _FEATURES
         self.default_allocator: AllocatorName = "cache"
         self.info = DeviceInfo("recorded device", "gfx942:sramecc+:xnack-", capacity)
-        self.lock, self.history = threading.RLock(), history
+        self.lock, self.history = beside.lock if beside else threading.RLock(), history
         self.calls: list[Call] = []
         self.failures: dict[str, Exception] = {}
         self.kernels: dict[str, RecordedKernel] = {}
-        self.simulation, self.memory = Simulation(history=history), SimulatedMemory(capacity)
+        self.simulation = beside.simulation if beside else Simulation(history=history)
+        self.memory = SimulatedMemory(capacity)
         self._streams: dict[int, Lane] = {DEFAULT_STREAM: self.simulation.lane()}
         self._foreign: dict[int, int] = {}
-        self._events: dict[int, _Event] = {}
+        self._events: dict[int, _Event] = beside._events if beside else {}  # noqa: SLF001 - another one of this kind
         self._modules: set[int] = set()
         self._freed: Clock = {}  # the frees that have run: only then is their memory given out again
         self._functions: list[RecordedKernel] = []
