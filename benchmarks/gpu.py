@@ -7,8 +7,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parent)  # also where this file was started by another name
-
 from gpu.cuda_c.library import CudaFailure, compile_all
 from gpu.report import as_json, facts, markdown, write
 from gpu.runner import SYSTEMS, Plan, note, run
@@ -36,7 +34,7 @@ def main() -> int:
                 absent = dict.fromkeys(("CUDA C", "cuda-bindings"), str(failure))
         rounds = options.rounds or (1 if options.check else 3 if options.quick else 5)
         budget = 0.0 if options.check else 0.04 if options.quick else 0.1
-        plan = Plan(options.arch, scale, systems, options.only, rounds, budget, libraries, scratch)
+        plan = Plan(options.arch, scale, systems, options.only, rounds, budget, libraries, scratch, options.path)
         about = facts(plan)
         measured = run(plan, absent)
     text = markdown(measured, about)
@@ -69,6 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--arch", choices=("cuda", "amdgpu", "cpu"), default="cuda", help="of quadpy")
     parser.add_argument("--only", type=_names, default=NAMES, metavar="NAME,...", help=" ".join(NAMES))
     parser.add_argument("--systems", type=_systems, default=SYSTEMS, metavar="NAME,...", help=", ".join(SYSTEMS))
+    parser.add_argument("--path", default="", help="import path of quadpy and Quadrants alone")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer rounds")
     parser.add_argument("--check", action="store_true", help="tiny sizes, once: are the results right?")

@@ -32,7 +32,8 @@ KERNELS = {
     "launches": ("launch0", "launch2", "launch8", "add"),
     "overlap": ("spin",),
 }
-SHOWN = ("instructions", "loop", "valu", "salu", "memory", "vgprs", "sgprs", "spills", "waves")
+SHOWN = ("instructions", "loop", "loop memory", "valu", "salu", "memory", "vgprs", "sgprs", "spills", "waves")
+MEMORY = ("vmem load", "vmem store", "smem", "lds", "atomics", "flat")
 
 _LABEL = re.compile(r"(\.LBB\w+):")
 _JUMP = re.compile(r"s_c?branch\w*\s+(\.LBB\w+)")
@@ -101,14 +102,16 @@ def _of_kernel(kernel: Any, name: str, target: str, mode: str) -> Iterator[tuple
     for index, report in enumerate(reports):
         counts = report.instructions
         label = name if len(reports) == 1 else f"{name}/{index}"
+        loop, accesses = _innermost(code.asm, report.task)
         yield (
             f"{label} {target} {mode}",
             {
                 "instructions": report.instruction_count,
-                "loop": _innermost(code.asm, report.task),
+                "loop": loop,
+                "loop memory": accesses,
                 "valu": counts["valu"],
                 "salu": counts["salu"],
-                "memory": sum(counts[each] for each in ("vmem load", "vmem store", "smem", "lds", "atomics", "flat")),
+                "memory": sum(counts[each] for each in MEMORY),
                 "vgprs": report.vgprs,
                 "sgprs": report.sgprs,
                 "spills": report.vgpr_spills + report.sgpr_spills,
@@ -120,28 +123,30 @@ def _of_kernel(kernel: Any, name: str, target: str, mode: str) -> Iterator[tuple
         )
 
 
-def _innermost(assembly: str, task: str) -> int:
-    """How many instructions the longest innermost loop of a task has: what a loop with many rounds costs a round.
+def _innermost(assembly: str, task: str) -> tuple[int, int]:
+    """How many instructions the longest innermost loop of a task has, and how many of them access memory.
 
     A loop is a jump back to a label; it is innermost if no other lies within it.
     """
     at: dict[str, int] = {}
     loops: list[tuple[int, int]] = []
-    count, inside = 0, False
+    classes: list[str] = []
+    inside = False
     for line in assembly.splitlines():
         text = line.strip()
         if line and not line[0].isspace() and ":" in line:
             label = _LABEL.match(line)
             inside = line.split(":")[0].strip('"') == task or (inside and label is not None)
             if label:
-                at[label[1]] = count
+                at[label[1]] = len(classes)
         elif inside and text and text[0] not in ".;":
-            if classify(text.split(maxsplit=1)[0]) != "wait":
-                count += 1
+            if (kind := classify(text.split(maxsplit=1)[0])) != "wait":
+                classes.append(kind)
             if (jump := _JUMP.match(text)) and jump[1] in at:
-                loops.append((at[jump[1]], count))
+                loops.append((at[jump[1]], len(classes)))
     inner = [a for a in loops if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
-    return max((end - start for start, end in inner), default=0)
+    start, end = max(inner, key=lambda loop: loop[1] - loop[0], default=(0, 0))
+    return end - start, sum(kind in MEMORY for kind in classes[start:end])
 
 
 def _options() -> argparse.Namespace:

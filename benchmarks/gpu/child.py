@@ -90,7 +90,7 @@ class Child:
                     problem = problem or f"wrong result: {wrong}"
                 else:
                     times[way] = self._device(run, PROBE if len(ways) > 1 else 0.0)
-            except Exception as error:
+            except Exception as error:  # noqa: PERF203 - another way may work
                 if len(ways) == 1:
                     raise
                 problem = problem or _text(error)
@@ -182,14 +182,14 @@ def main() -> None:
 
     try:
         child = Child(command_line.parse())
-    except Exception as error:  # the parent shows it
+    except Exception as error:  # noqa: BLE001 - the parent shows it
         reply({"problem": _text(error), "missing": isinstance(error, ImportError)})
         return
     reply({})
     for line in sys.stdin:
         try:
             reply(child.answer(json.loads(line)))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001, PERF203 - likewise
             print(_text(error), file=sys.stderr)
             reply({"problem": _text(error), "raised": True})
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 from gpu.options import Options
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
-START, PREPARE, MEASURE = 120.0, 120.0, 60.0  # seconds that an answer may take
+START, PREPARE, MEASURE = 120.0, 90.0, 60.0  # seconds that an answer may take
 
 
 class ChildFailure(RuntimeError):
@@ -27,15 +27,20 @@ class ChildFailure(RuntimeError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where children find the compiled CUDA C, and leave what they compile."""
+    """Where children find the compiled CUDA C, and leave what they compile.
+
+    `path` is an import path for quadpy and Quadrants alone: packages that the other systems have in other versions.
+    """
 
     cuda_c: Path
     cache: Path
+    path: str = ""
 
     def variables(self, system: str) -> dict[str, str]:
         """The environment of a child: this checkout's quadpy, and none of the user's settings."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("QUADPY_", "QD_", "NUMBA_"))}
-        paths = [str(BENCHMARKS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        own = self.path if system in ("quadpy", "quadpy fast", "Quadrants") else ""
+        paths = filter(None, [str(BENCHMARKS.parent), own, os.environ.get("PYTHONPATH")])
         caches = ("QUADPY_CACHE_DIR", "TRITON_CACHE_DIR", "NUMBA_CACHE_DIR", "CUDA_CACHE_PATH")
         return {
             **kept,
@@ -56,15 +61,9 @@ class Child:
         self._errors: IO[bytes] | None = None
         self._pending = b""
 
-    def __enter__(self) -> Child:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     def start(self) -> None:
         """Starts the process; its first answer says whether its system is there."""
-        self.stop()
+        self.close()
         log = self.place.cache / f"{self.options.system.replace(' ', '-')}.log"
         self._errors = log.open("w+b")
         self._process = subprocess.Popen(
@@ -77,7 +76,7 @@ class Child:
         )
         self._pending = b""
 
-    def stop(self) -> None:
+    def close(self) -> None:
         if self._process:
             self._process.kill()
             self._process.communicate()
@@ -93,14 +92,15 @@ class Child:
                 self._process.communicate(timeout=MEASURE)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-        self.stop()
+        self.close()
 
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
     def send(self, do: str, **request: Any) -> None:
-        assert self._process and self._process.stdin
+        assert self._process
+        assert self._process.stdin
         try:
             self._process.stdin.write(json.dumps({"do": do, **request}).encode() + b"\n")
             self._process.stdin.flush()
@@ -123,20 +123,22 @@ class Child:
         return self.receive(timeout)
 
     def _line(self, timeout: float) -> bytes:
-        assert self._process and self._process.stdout
+        assert self._process
+        assert self._process.stdout
         while b"\n" not in self._pending:
             ready, _, _ = select.select([self._process.stdout], [], [], timeout)
             part = os.read(self._process.stdout.fileno(), 65536) if ready else b""
             if not part:
                 reason = self._last_words() if ready else f"no answer within {timeout:.0f} s"
-                self.stop()
+                self.close()
                 raise ChildFailure(reason)
             self._pending += part
         line, _, self._pending = self._pending.partition(b"\n")
         return line
 
     def _last_words(self) -> str:
-        assert self._process and self._errors
+        assert self._process
+        assert self._errors
         status = self._process.wait(10)
         self._errors.seek(0)
         # Below the line with the exception's name there may be an excerpt, which is indented.

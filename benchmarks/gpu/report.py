@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import importlib.metadata
 import json
 import platform
@@ -22,7 +22,7 @@ DEVICE = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheade
 def facts(plan: Plan) -> dict[str, Any]:
     """What the numbers depend on."""
     return {
-        "date": datetime.datetime.now(tz=datetime.timezone.utc).strftime("%d %B %Y").lstrip("0"),
+        "date": dt.datetime.now(tz=dt.timezone.utc).strftime("%d %B %Y").lstrip("0"),
         "device": _first_line(*DEVICE) or plan.arch,
         "nvcc": _first_line("nvcc", "--version", last=True),
         "python": platform.python_version(),

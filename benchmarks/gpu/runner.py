@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +31,7 @@ class Plan:
     budget: float
     cuda_c: Path
     scratch: Path
+    path: str = ""
 
     def options(self, system: str, cache: Path, first: str | None = None) -> Options:
         arch = self.arch if system.startswith("quadpy") else "cuda"
@@ -71,10 +72,10 @@ def run(plan: Plan, absent: dict[str, str]) -> Measured:
     measured = Measured(absent=dict(absent))
     cache = plan.scratch / "cache"
     cache.mkdir()
-    place = Place(plan.cuda_c, cache)
+    place = Place(plan.cuda_c, cache, plan.path)
     with ExitStack() as stack:
         children = {
-            system: stack.enter_context(Child(plan.options(system, cache), place))
+            system: stack.enter_context(closing(Child(plan.options(system, cache), place)))
             for system in plan.systems
             if system not in absent
         }
@@ -98,10 +99,10 @@ def _start(children: dict[str, Child], measured: Measured) -> None:
     for system, child in list(children.items()):
         try:
             child.receive(START)
-        except ChildFailure as failure:
+        except ChildFailure as failure:  # noqa: PERF203 - one that fails leaves the others
             measured.absent[system] = str(failure)
             note(f"{system} is not there: {failure}")
-            child.stop()
+            child.close()
             del children[system]
 
 
@@ -114,7 +115,7 @@ def _measure(plan: Plan, workload: Workload, children: dict[str, Child]) -> Row:
             try:
                 value = children[system].ask("measure", MEASURE, budget=plan.budget)["value"]
                 row.seconds.setdefault(system, []).append(value)
-            except ChildFailure as failure:
+            except ChildFailure as failure:  # noqa: PERF203 - likewise
                 row.problems[system] = str(failure)
                 ready.remove(system)
     for system, child in taking_part.items():
@@ -134,7 +135,7 @@ def _prepare(workload: Workload, children: dict[str, Child], row: Row) -> list[s
                 child.receive(START)
             child.send("prepare", workload=workload.name)
             asked.append(system)
-        except ChildFailure as failure:
+        except ChildFailure as failure:  # noqa: PERF203 - likewise
             row.problems[system] = str(failure)
     for system in asked:
         try:
@@ -160,12 +161,12 @@ def _take(answer: dict[str, Any], system: str, row: Row, ready: list[str]) -> No
 def _clear(child: Child, *, failed: bool) -> None:
     """Drops the workload; a child that failed, and whose device may be lost, starts anew when it is next needed."""
     if failed:
-        child.stop()
+        child.close()
         return
     try:
         child.ask("drop", MEASURE)
     except ChildFailure:
-        child.stop()
+        child.close()
 
 
 def _first_calls(plan: Plan, workload: Workload, systems: Sequence[str]) -> Iterator[Row]:
@@ -185,7 +186,7 @@ def _first_calls(plan: Plan, workload: Workload, systems: Sequence[str]) -> Iter
 
 def _first_call(plan: Plan, workload: Workload, system: str, folder: Path, row: Row) -> None:
     name = workload.name.removeprefix("first_")
-    with Child(plan.options(system, folder, name), Place(plan.cuda_c, folder)) as child:
+    with closing(Child(plan.options(system, folder, name), Place(plan.cuda_c, folder, plan.path))) as child:
         try:
             child.start()
             child.receive(START)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -21,11 +20,11 @@ from gpu.workloads import (
     MPM_STEPS,
     MPM_TRIAL,
     SMALL,
+    SOFTENING as _SOFTENING,
     SPIN_THREADS,
     STEP,
     SWEEPS,
 )
-from gpu.workloads import SOFTENING as _SOFTENING
 
 F32 = np.float32
 SOFTENING = F32(_SOFTENING)
@@ -33,9 +32,8 @@ QUARTER, ONE, POWER = F32(0.25), F32(1), F32(0.7)
 BLOCK = 256
 TILE = 16
 WIDE = 32
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
-kernel = cuda.jit if SIMULATED else cuda.jit(cache=True)
+kernel = cuda.jit(cache=True)
 function = cuda.jit(device=True)
 
 
@@ -268,7 +266,7 @@ def clear(grid_v, grid_m):
 
 
 @kernel
-def to_grid(x, v, C, J, grid_v, grid_m):
+def to_grid(x, v, C, J, grid_v, grid_m):  # noqa: N803 - as the method calls them
     p = cuda.grid(1)
     if p >= x.shape[0]:
         return
@@ -303,7 +301,7 @@ def on_grid(grid_v, grid_m):
 
 
 @kernel
-def to_particles(x, v, C, J, grid_v):
+def to_particles(x, v, C, J, grid_v):  # noqa: N803
     p = cuda.grid(1)
     if p >= x.shape[0]:
         return

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpu.bench import Arrays, Bench
-from gpu.qp_like.language import array_of, pure_kernel, qp
+from gpu.qp_like.language import array_of, qp
 from gpu.workloads import BINS
 
 ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
@@ -11,7 +11,7 @@ ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
 WORKERS = 132 * 8 * BINS
 
 
-@pure_kernel
+@qp.kernel
 def histogram_shared(keys: ints, counts: ints):
     qp.loop_config(block_dim=BINS)
     for t in range(WORKERS):

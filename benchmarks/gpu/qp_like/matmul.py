@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpu.bench import Arrays, Bench
-from gpu.qp_like.language import array_of, pure_kernel, qp
+from gpu.qp_like.language import array_of, qp
 
 matrices = qp.types.ndarray(dtype=qp.f32, ndim=2)
 
@@ -14,7 +14,7 @@ DEPTH = 8
 PART = 8  # each thread's part of it, PART x PART elements
 
 
-@pure_kernel
+@qp.kernel
 def matmul_16(a: matrices, b: matrices, c: matrices):
     qp.loop_config(block_dim=TILE * TILE)
     for t in range(c.shape[0] * c.shape[1]):
@@ -38,7 +38,7 @@ def matmul_16(a: matrices, b: matrices, c: matrices):
         c[row, column] = total
 
 
-@pure_kernel
+@qp.kernel
 def matmul_32(a: matrices, b: matrices, c: matrices):
     qp.loop_config(block_dim=WIDE * WIDE)
     for t in range(c.shape[0] * c.shape[1]):
@@ -62,7 +62,7 @@ def matmul_32(a: matrices, b: matrices, c: matrices):
         c[row, column] = total
 
 
-@pure_kernel
+@qp.kernel
 def matmul_registers(a: matrices, b: matrices, c: matrices):
     qp.loop_config(block_dim=256)
     for t in range(c.shape[0] // PART * (c.shape[1] // PART)):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpu.bench import Arrays, Bench
-from gpu.qp_like.language import array_of, pure_kernel, qp
+from gpu.qp_like.language import array_of, qp
 from gpu.workloads import SOFTENING
 
 vec4 = qp.types.vector(4, qp.f32)
@@ -12,7 +12,7 @@ bodies = qp.types.ndarray(dtype=vec4, ndim=1)  # x, y, z, mass
 TILE = 256
 
 
-@pure_kernel
+@qp.kernel
 def nbody(position: bodies, acceleration: bodies):
     for i in range(position.shape[0]):
         p = position[i]
@@ -32,7 +32,7 @@ def nbody(position: bodies, acceleration: bodies):
         acceleration[i] = qp.Vector([ax, ay, az, 0.0])
 
 
-@pure_kernel
+@qp.kernel
 def nbody_tiled(position: bodies, acceleration: bodies):
     qp.loop_config(block_dim=TILE)
     for i in range(position.shape[0]):

@@ -3,13 +3,13 @@
 import numpy as np
 
 from gpu.bench import Arrays, OverlapBench
-from gpu.qp_like.language import NAME, array_of, pure_kernel, qp
+from gpu.qp_like.language import NAME, array_of, qp
 from gpu.workloads import SPIN_THREADS
 
 ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
 
 
-@pure_kernel
+@qp.kernel
 def spin(steps: qp.i32, states: ints):
     qp.loop_config(block_dim=SPIN_THREADS)
     for i in range(states.shape[0]):
