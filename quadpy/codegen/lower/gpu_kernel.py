@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quadpy.codegen.flow import reduction_rows
 from quadpy.codegen.lower.arguments import arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis
 from quadpy.codegen.lower.scope import Scope
@@ -26,8 +27,7 @@ __all__ = [
 
 def scratch_slots(kernel: ir.Kernel) -> int:
     """Eight-byte cells of scratch memory: the kernel's slots, and behind them the chunks' results of a reduction."""
-    rows = (len(task.reductions) for task in kernel.tasks if isinstance(task, ir.ParallelTask))
-    return kernel.slots + max(rows, default=0) * MOST_CHUNKS
+    return kernel.slots + reduction_rows(kernel)[1] * MOST_CHUNKS
 
 
 def finish_kernel(s: Scope, kernel: ir.Kernel, name: str, block_dim: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from quadpy.codegen.flow import reduction_rows
 from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.chunks import chunks_of
@@ -52,7 +53,7 @@ def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
         end = out.intrinsic("llvm.umin.i64", "i64", ("i64", end), ("i64", n))
         _sum_lane(s, task, axes, variables, sums, out.op(f"add i64 {begin}, {lane}"), end)
         writes = out.op(f"and i1 {out.op(f'icmp eq i64 {lane}, 0')}, {out.op(f'icmp ult i64 {chunk}, {count}')}")
-        for row, (r, cell) in enumerate(zip(task.reductions, sums, strict=True)):
+        for row, (r, cell) in enumerate(zip(task.reductions, sums, strict=True), _first_row(kernel, task)):
             _merge_lanes(s, r, cell, thread, lane, writes, _partial(s, kernel, row, chunk))
 
     strided(out, first, count, stride, chunks)
@@ -64,13 +65,13 @@ def lower_merge(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
     _, count = _chunks(s, n)
     thread = out.op(f"zext i32 {lane_number(s)} to i64")
-    for row, r in enumerate(task.reductions):
+    for row, r in enumerate(task.reductions, _first_row(kernel, task)):
         _halve(s, kernel, row, r, count, thread)
     update, done = out.label("update"), out.label("done")
     leads = out.op(f"icmp eq i64 {thread}, 0")
     out.branch(out.op(f"and i1 {leads}, {out.op(f'icmp ne i64 {n}, 0')}"), update, done)
     out.start(update)
-    for row, r in enumerate(task.reductions):
+    for row, r in enumerate(task.reductions, _first_row(kernel, task)):
         merge_total(s, r, load_at(s, _partial(s, kernel, row, "0"), r.var.type))
     out.start(done)
 
@@ -80,6 +81,10 @@ def _chunks(s: Scope, n: str) -> tuple[str, str]:
     some = s.text.intrinsic("llvm.umax.i64", "i64", ("i64", n), ("i64", "1"))
     shift, count = chunks_of(s.text, some)
     return shift, s.text.op(f"select i1 {s.text.op(f'icmp eq i64 {n}, 0')}, i64 0, i64 {count}")
+
+
+def _first_row(kernel: ir.Kernel, task: ir.ParallelTask) -> int:
+    return reduction_rows(kernel)[0][task.name]
 
 
 def _partial(s: Scope, kernel: ir.Kernel, row: int, chunk: str) -> str:
