@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import _conformance
 import _samples
 import _tables
 
@@ -16,6 +17,7 @@ _MARK = re.compile(r"^<!-- print: (?P<name>\w+)(?: (?P<argument>\w+))? -->$", re
 PRINTERS: dict[str, Callable[..., str]] = {
     "builtins": _tables.print_builtins,
     "commands": _tables.print_commands,
+    "conformance": _conformance.print_conformance,
     "errors": _tables.print_errors,
     "glsl": _tables.print_glsl,
     "members": _tables.print_members,

@@ -59,3 +59,10 @@ def test_every_page_is_in_the_navigation():
 def test_the_readmes_test_command_is_what_ci_runs():
     command = re.search(r"pip install -e '\.\[dev\]' && (pytest.*)", text_of("README.md"))[1]
     assert f"step {command}\n" in text_of(".ci/run")
+
+
+def test_every_driver_keeps_the_rules_that_apply_to_it(hooks):
+    printed = hooks.PRINTERS["conformance"]()
+    assert re.search(r"^\| rule \| cpu \| recording \|", printed, re.MULTILINE)
+    assert "work of a stream runs in order" in printed
+    assert "**no**" not in printed
