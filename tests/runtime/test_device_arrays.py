@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import gc
 import itertools
 import pickle
 import threading
