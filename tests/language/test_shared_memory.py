@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -232,6 +234,13 @@ def test_bodies_by_tiles():
     assert np.allclose(acceleration[:, :3], expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.fixture
+def exact_atomics(arch):
+    """Ends a test, as an expected failure, on AMD's emulator: there an atomic on LDS also writes a register."""
+    if arch == "amdgpu" and "ROCJITSU_RUNTIME_DIR" in os.environ:
+        pytest.xfail("AMD's emulator: an atomic on LDS that returns nothing overwrites register v0")
+
+
 BINS = 128
 
 
@@ -249,6 +258,7 @@ def histogram(keys: A(dtype=qp.i32, ndim=1), counts: A(dtype=qp.i32, ndim=1), wo
         qp.atomic_add(counts[lane], bins[lane])
 
 
+@pytest.mark.usefixtures("exact_atomics")
 def test_histogram_by_blocks():
     keys = np.random.default_rng(4).integers(0, BINS, 5000, np.int32)
     counts = np.zeros(BINS, np.int32)
@@ -410,6 +420,7 @@ def atomics(x: A(), old: A(), out: A()):
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32, np.uint32, np.int64, np.float32, np.float64])
+@pytest.mark.usefixtures("exact_atomics")
 def test_atomics_on_shared_arrays(dtype):
     x = np.random.default_rng(8).permutation(64).astype(dtype)
     old, out = np.zeros(64, dtype), np.zeros((2, 6), dtype)
@@ -448,6 +459,7 @@ def bits_and_swaps(out: A(dtype=qp.u32, ndim=2)):
             out[0, lane] = place[lane]
 
 
+@pytest.mark.usefixtures("exact_atomics")
 def test_more_atomics_on_shared_arrays():
     out = np.zeros((2, 5), np.uint32)
     bits_and_swaps(out)
