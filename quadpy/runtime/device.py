@@ -143,6 +143,12 @@ class Device:
             return self.default_stream
         return self._objects.get(timeline) or Stream(self, timeline, None)  # set by its handle
 
+    def leave(self, stream: Stream) -> None:
+        """The calling thread destroyed ``stream``: if it is the thread's own, the default one takes its place."""
+        if self._local.stream is stream and self.life.ended is None:
+            self.restore_current(None)
+            warn_of_reset()
+
     def exchange_current(self, stream: Stream) -> Stream | None:
         """Make ``stream`` the calling thread's; returns what ``restore_current`` takes."""
         before = self.current_stream()

@@ -65,7 +65,8 @@ class Stream(Owned[StreamHandle]):
     def destroy(self) -> None:
         """Give the stream back; its work still completes, and memory that it used waits for it.
 
-        Doing it again does nothing.  A thread whose current stream it is goes back to the default one, with a warning.
+        Doing it again does nothing.  A thread whose current stream it is goes back to the default one, with a warning:
+        the calling thread now, another one when it next asks for its stream.
 
         Raises:
             StreamError: the default stream, which stays.
@@ -73,6 +74,7 @@ class Stream(Owned[StreamHandle]):
         if self is self.device.default_stream:
             raise StreamError("the default stream cannot be destroyed")
         super().destroy()
+        self.device.leave(self)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """The protocol by which libraries hand streams to each other: its version, and the handle."""

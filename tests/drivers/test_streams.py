@@ -178,11 +178,30 @@ def test_use_stream_ends_after_an_exception(device):
 
 def test_destroying_the_current_stream_resets_the_thread(device):
     with use_stream(device.create_stream()) as stream:
-        stream.destroy()
         with pytest.warns(RuntimeWarning, match="back on the default stream"):
-            assert device.current_stream() is device.default_stream
+            stream.destroy()
         assert device.current_stream() is device.default_stream
+        stream.destroy()
     assert device.current_stream() is device.default_stream
+
+
+def test_destroying_another_thread_s_current_stream_resets_that_thread(device):
+    stream, entered, go, seen = device.create_stream(), threading.Event(), threading.Event(), []
+
+    def work():
+        with use_stream(stream):
+            entered.set()
+            go.wait(60)
+            with pytest.warns(RuntimeWarning, match="back on the default stream"):
+                seen.append(device.current_stream())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    entered.wait(60)
+    stream.destroy()
+    go.set()
+    thread.join()
+    assert seen == [device.default_stream]
 
 
 def test_a_stream_that_is_set_by_its_handle_is_current(device):

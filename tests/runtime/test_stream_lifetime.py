@@ -10,12 +10,15 @@ import warnings
 
 import pytest
 
+import quadpy as qp
 from quadpy.errors import DeviceError, NoDeviceError, StreamError
 from quadpy.runtime import devices
 from quadpy.runtime.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.recording import RecordingDriver
 from quadpy.runtime.stream import Stream, use_stream
+
+from .conftest import simulated
 
 
 def test_a_hundred_thousand_handles_leave_nothing():
@@ -236,3 +239,25 @@ atexit.register(lambda: None)
 def test_exit_with_work_pending_is_quiet(end):
     child = subprocess.run([sys.executable, "-c", EXIT.format(end=end)], capture_output=True, text=True, check=False)
     assert (child.returncode, child.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("end", ["init", "reset"])
+def test_what_was_made_before_init_or_reset_stays_valid(end):
+    """They choose where new things go; a device, and what belongs to it, ends when it is closed."""
+    with simulated(RecordingDriver()) as device:
+        stream, event, array = qp.create_stream(), qp.create_event(), qp.ndarray(qp.f32, 4)
+        with use_stream(stream):
+            qp.init(arch=qp.cpu) if end == "init" else qp.reset()
+            assert qp.create_stream().device.driver.name == "cpu"
+            assert device.current_stream() is stream
+            array.fill(3)
+            event.record(stream)
+            event.synchronize()
+            assert array[2] == 3
+            host = qp.ndarray(qp.f32, 4)
+            host.copy_from(array)
+            assert host[1] == 3
+    with pytest.raises(StreamError, match="was closed"):
+        stream.synchronize()
+    with pytest.raises(DeviceError, match="was closed"):
+        array.fill(1)
