@@ -106,9 +106,8 @@ class Calls(Functions):
             return RULES[name](self, span, *args, **kwargs)
         except TypeError as exc:
             if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
-                self.fail_type(
-                    f"{name}: {exc}".replace("run() ", "").replace("_rule", ""), span, BUILTINS[name].__doc__ or ""
-                )
+                doc = BUILTINS[name].__doc__ if name in BUILTINS else ""
+                self.fail_type(f"{name}: {str(exc).partition('() ')[2] or exc}", span, doc or "")
             raise
 
     def call_method(self, method: BoundMethod, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
