@@ -29,7 +29,7 @@ def _done(answer: tuple[Any, ...]) -> Any:
 
 
 def start(options: Options) -> None:
-    synchronize()  # the runtime makes the primary context current
+    DeviceArray(np.zeros(1, np.float32))  # the runtime makes the primary context current
     image = (Path(os.environ["BENCHMARK_CUDA_C"]) / CUBIN).read_bytes()
     _kernels["module"] = module = _done(driver.cuModuleLoadData(image))
     for name in ("launch0", "launch2", "launch8", "add"):
