@@ -6,6 +6,7 @@ through buffers of quadpy's own.  The user's memory is free again when the call 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import queue
 import threading
@@ -111,6 +112,10 @@ class Staging:
             lane = self._take()
             try:
                 staged(lane, target, source, nbytes, stream)
+            except BaseException:
+                with contextlib.suppress(DeviceError):  # a copy with no event behind it must not meet the lane's next
+                    self._driver.stream_synchronize(stream)
+                raise
             finally:
                 self._free.put(lane)
 
