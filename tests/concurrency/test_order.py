@@ -283,6 +283,42 @@ def test_s2_host_arrays_follow_their_stream():
             assert (x.to_numpy() == 2 * turn).all()
 
 
+class Theirs:
+    """An array as another library shows it: by DLPack alone, which names the stream that shall wait."""
+
+    def __init__(self, array):
+        self.array, self.asked = array, []
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        self.asked.append(options.get("stream"))
+        return self.array.__dlpack__(**options)
+
+
+@pytest.mark.usefixtures("arch")
+def test_arrays_of_another_library_come_after_its_work():
+    y = array()
+    with qp.create_stream() as library, qp.create_stream() as mine:
+        for turn in range(5):
+            theirs = Theirs(array(library))
+            produce(turn, theirs.array, stream=library)
+            scale(2, theirs, y, stream=mine)
+            del theirs  # mine is not through with it
+            assert (y.to_numpy() == 2 * (turn + ramp)).all()
+
+
+def test_a_library_is_asked_for_the_calling_thread_s_stream(gpu):
+    if gpu.driver.name == "recording":
+        teach(gpu.driver)
+    theirs, y = Theirs(array()), array()
+    with gpu.create_stream() as mine, qp.use_stream(mine):
+        scale(2, theirs, y)
+        assert theirs.asked == [mine.handle]
+        assert not y.to_numpy().any()
+
+
 @pytest.mark.usefixtures("arch")
 def test_an_event_that_is_recorded_again_keeps_the_waits_that_saw_it_before():
     x, y = array(), array()
