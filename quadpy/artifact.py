@@ -48,7 +48,7 @@ class TaskInfo:
     ``count`` is the iteration count as text of the IR, for a reader, and ``extent`` the same for the host, None where
     it depends on memory; ``effects`` maps an array to
     letters out of ``r``, ``w`` and ``a`` (atomic).  On a GPU, ``grid_stride`` says that any number of blocks runs
-    all iterations; without it a launch has a thread for each, or for every ``tile`` of them: then so many fewer blocks.
+    all iterations; without it a launch has a thread for each, or some fewer: ``tiled``, where it is not None.
     ``whole_blocks`` says that iterations wait for each other: their number is a multiple of ``block_dim``.
     """
 
@@ -60,7 +60,7 @@ class TaskInfo:
     grid_stride: bool = False
     extent: Formula | None = None
     whole_blocks: bool = False
-    tile: int = 1
+    tiled: Formula | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
-from quadpy.codegen.extent import extent_of
+from quadpy.codegen.extent import extent_of, tiled_extent
 from quadpy.codegen.flow import flow_data
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
 from quadpy.codegen.lower.gpu_kernel import scratch_slots
@@ -84,7 +84,7 @@ def _task_infos(kernel: ir.Kernel, number: int, spec: TargetSpec) -> Iterator[Ta
         extent = extent_of(loop, layout_of(kernel)) if launch.parallel and loop else None
         yield TaskInfo(
             launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride, extent, whole,
-            launch.tile,
+            tiled_extent(loop, layout_of(kernel)) if launch.tiled and loop else None,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""How many iterations a loop has, as a formula that the host evaluates at each launch.  Owns: ``extent_of``.
+"""How many iterations a loop has, as a formula that the host evaluates at each launch.  Owns: ``extent_of``, ``tiled_extent``, TILE.
 
 A formula is data (it travels in the manifest): a number, ``["value", k]`` for the k-th value of the argument block, or
 an operation, ``[name, bits, signed, operand, …]``, whose result wraps as the kernel's own arithmetic does.
@@ -12,7 +12,10 @@ from typing import Final
 from quadpy.artifact import AbiLayout, Formula, Part
 from quadpy.ir import nodes as ir
 
-__all__ = ["extent_of"]
+__all__ = ["TILE", "extent_of", "tiled_extent"]
+
+TILE: Final = 4
+"""Iterations of a thread in a loop that ``lower.gpu_tiles`` writes."""
 
 _OPERATIONS: Final = {
     ir.BinOp.ADD: "add", ir.BinOp.SUB: "sub", ir.BinOp.MUL: "mul", ir.BinOp.FLOORDIV: "floordiv", ir.BinOp.MOD: "mod",
@@ -28,6 +31,17 @@ def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
     except _NotHere:
         return None
     return ["product", *axes]
+
+
+def tiled_extent(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
+    """The number of threads that do TILE iterations each: of neighbouring rows, or of the only axis."""
+    whole = extent_of(task, layout)
+    if not isinstance(whole, list):
+        return None
+    counts = whole[1:]
+    cut = max(0, len(counts) - 2)
+    counts[cut] = ["floordiv", 64, True, ["add", 64, True, counts[cut], TILE - 1], TILE]
+    return ["product", *counts]
 
 
 class _NotHere(Exception):

@@ -14,7 +14,7 @@ from typing import Any
 
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.formula import HELPERS, formula_source
-from quadpy.jit.gpu_launch import MOST_BLOCKS, MOST_THREADS
+from quadpy.jit.gpu_launch import MANY_BLOCKS, MOST_BLOCKS, MOST_THREADS, SPARE_BLOCKS
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, TemplateParameter, VectorParameter
 from quadpy.runtime.ndarray import NDArray
@@ -155,9 +155,10 @@ class _Writer:
             if task.strides:
                 yield f"        if blocks{n} > {task.most}: blocks{n} = {task.most}"
             else:
-                yield f"        if blocks{n} > {min(MOST_BLOCKS, MOST_THREADS // threads - task.tile)}: return False"
-                if task.tile > 1:
-                    yield f"        if blocks{n} >= {task.tiled_from}: blocks{n} = -(-blocks{n} // {task.tile})"
+                yield f"        if blocks{n} > {min(MOST_BLOCKS, MOST_THREADS // threads - SPARE_BLOCKS)}: return False"
+                if task.tiled_formula is not None:
+                    yield f"        if blocks{n} >= {MANY_BLOCKS}:"
+                    yield f"            blocks{n} = -(-{formula_source(task.tiled_formula, sources)} // {threads})"
 
     def _announcements(self) -> Iterator[str]:
         """As ``DeviceMemory.use``, which is called where the stream is new to the memory."""

@@ -21,14 +21,16 @@ from quadpy.runtime.module import Module
 from quadpy.runtime.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["MANY_BLOCKS", "MOST_BLOCKS", "MOST_THREADS", "Submission", "TaskLaunch", "task_launches"]
+__all__ = ["MANY_BLOCKS", "MOST_BLOCKS", "MOST_THREADS", "SPARE_BLOCKS", "Submission", "TaskLaunch", "task_launches"]
 
 MOST_BLOCKS: Final = (1 << 31) - 1
 """CUDA's and HIP's limit for the blocks of a grid."""
 MOST_THREADS: Final = (1 << 32) - 1
 """HIP's limit for its threads; and code with a thread for each iteration numbers them in 32 bits on every GPU."""
-MANY_BLOCKS: Final = 2048
-"""As many as keep the largest GPUs busy: where there are more, a thread may do several iterations."""
+MANY_BLOCKS: Final = 8192
+"""Four times what keeps the largest GPUs busy: from there on a thread may do four iterations."""
+SPARE_BLOCKS: Final = 8
+"""Such a thread may number iterations behind the last one, and must not come round to the first."""
 _STRIDING_BLOCKS: Final = 4096
 _UNKNOWN_BLOCKS: Final = 256
 """Blocks of a loop whose iterations only the device can count."""
@@ -39,7 +41,7 @@ class TaskLaunch:
     """One kernel of the code object.
 
     ``extent`` counts its iterations by ``formula``, None where it is one block or only the device can count them.  One
-    that ``strides`` has ``most`` blocks; in one with a ``tile`` a thread may do so many iterations.
+    that ``strides`` has ``most`` blocks.  Of MANY_BLOCKS on, ``tiled`` counts the threads, where it is there.
     """
 
     name: str
@@ -51,7 +53,8 @@ class TaskLaunch:
     formula: Formula | None
     extent: Evaluator | None
     span: Span | None
-    tile: int = 1
+    tiled_formula: Formula | None = None
+    tiled: Evaluator | None = None
 
     def blocks(self, values: list[Any]) -> int | None:
         """How many blocks to launch; None where the grid cannot be that large."""
@@ -65,12 +68,9 @@ class TaskLaunch:
             return min(blocks, self.most)
         if blocks > MOST_BLOCKS or blocks * threads > MOST_THREADS:
             return None
-        return -(-blocks // self.tile) if self.tiled_from <= blocks <= MOST_THREADS // threads - self.tile else blocks
-
-    @property
-    def tiled_from(self) -> int:
-        """From how many blocks on a thread does ``tile`` iterations."""
-        return MANY_BLOCKS * self.tile
+        if self.tiled is not None and MANY_BLOCKS <= blocks <= MOST_THREADS // threads - SPARE_BLOCKS:
+            return -(-self.tiled(values) // threads)
+        return blocks
 
     def named(self, error: DeviceError) -> DeviceError:
         """``error`` of a driver that refused this launch, with the kernel's name and place."""
@@ -86,9 +86,10 @@ def task_launches(code: CodeObject, module: Module, name: str, spans: Sequence[S
     known = spans or [None] * len(code.tasks)
     for task, span in zip(code.tasks, known, strict=True):
         extent = None if task.extent is None else compile_formula(task.extent)
+        tiled = None if task.tiled is None else compile_formula(task.tiled)
         yield TaskLaunch(
             _title(name, task), module.function(task.symbol), (task.block_dim, 1, 1), task.parallel, task.grid_stride,
-            _STRIDING_BLOCKS, task.extent, extent, span, task.tile,
+            _STRIDING_BLOCKS, task.extent, extent, span, task.tiled, tiled,
         )  # fmt: skip
 
 

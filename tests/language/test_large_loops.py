@@ -45,7 +45,8 @@ def extremes(x: I1, keys: I1, low: I1, high: I1):
 @pytest.fixture
 def tiled(monkeypatch):
     """Launches take several iterations a thread from a few blocks on, as they do from some millions of iterations."""
-    monkeypatch.setattr("quadpy.jit.gpu_launch.MANY_BLOCKS", 1)
+    for module in ("express", "gpu_launch"):
+        monkeypatch.setattr(f"quadpy.jit.{module}.MANY_BLOCKS", 1)
 
 
 @pytest.mark.parametrize("n", [1, 255, 1023, 1024, 1025, 4096, 9001])

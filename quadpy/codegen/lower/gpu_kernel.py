@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadpy.codegen.flow import reduction_rows
-from quadpy.codegen.lower.arguments import arguments_of
+from quadpy.codegen.lower.arguments import Argument, arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, symbol
@@ -30,17 +30,28 @@ def scratch_slots(kernel: ir.Kernel) -> int:
     return kernel.slots + reduction_rows(kernel)[1] * MOST_CHUNKS
 
 
-def finish_kernel(s: Scope, kernel: ir.Kernel, name: str, block_dim: int) -> None:
-    """End the function that ``s`` writes as kernel ``name``, launched in blocks of ``block_dim`` threads."""
+def finish_kernel(
+    s: Scope, kernel: ir.Kernel, name: str, block_dim: int, exchanged: frozenset[str] = frozenset()
+) -> None:
+    """End the function that ``s`` writes as kernel ``name``, launched in blocks of ``block_dim`` threads.
+
+    Through the arrays ``exchanged`` its threads hand each other values, behind barriers.
+    """
     if s.text.open:
         s.text.end("ret void")
-    pointer = f"{s.rules.pointer} noalias" if kernel.noalias else s.rules.pointer
-    params = [f"{argument.llvm_type(pointer)} {argument.operand}" for argument in arguments_of(kernel)]
+    params = [_parameter(s, kernel, argument, exchanged) for argument in arguments_of(kernel)]
     if scratch_slots(kernel):
-        params.append(f"{pointer} %scratch")
+        params.append(f"{s.rules.pointer} %scratch")
     gpu = _gpu(s)
     head = f"define {gpu.convention} void {symbol(name)}({', '.join(params)})"
     s.text.finish(f"{head} {gpu.attributes(block_dim)} nounwind")
+
+
+def _parameter(s: Scope, kernel: ir.Kernel, argument: Argument, exchanged: frozenset[str]) -> str:
+    """LLVM takes what is ``noalias`` for untouched by a barrier: a load may move across."""
+    alone = kernel.noalias and argument.slot.param not in exchanged
+    pointer = f"{s.rules.pointer} noalias" if alone else s.rules.pointer
+    return f"{argument.llvm_type(pointer)} {argument.operand}"
 
 
 def _gpu(s: Scope) -> GpuRules:

@@ -17,14 +17,16 @@ from quadpy.codegen.lower.gpu_blocks import lower_blocks
 from quadpy.codegen.lower.gpu_kernel import bind_axes, finish_kernel, grid_size, strided, thread_number
 from quadpy.codegen.lower.gpu_private import lower_private, private_arrays
 from quadpy.codegen.lower.gpu_reduce import MERGE_BLOCK, lower_chunks, lower_merge
-from quadpy.codegen.lower.gpu_tiles import TILE, lower_tiles, wants_tiles
+from quadpy.codegen.lower.gpu_tiles import lower_tiles, wants_tiles
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.task import task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
+from quadpy.ir.blocks import DEFAULT_BLOCK, has_barrier, uses_block
+from quadpy.ir.effects import effects_of
+from quadpy.ir.nodes import Access
 from quadpy.ir.walk import walk
 
 __all__ = ["Launch", "launches_of", "lower_gpu_task"]
@@ -40,7 +42,7 @@ class Launch:
     block_dim: int
     parallel: bool
     grid_stride: bool = False
-    tile: int = 1
+    tiled: bool = False
 
 
 def launches_of(kernel: ir.Kernel, number: int) -> tuple[Launch, ...]:
@@ -52,8 +54,8 @@ def launches_of(kernel: ir.Kernel, number: int) -> tuple[Launch, ...]:
         chunks = Launch(name, MERGE_BLOCK, parallel=True, grid_stride=True)
         return chunks, Launch(name + MERGE, MERGE_BLOCK, parallel=False)
     strides = _strides_grid(task, kernel) or bool(private_arrays(kernel, task))
-    tile = TILE if not (strides or uses_block(task)) and wants_tiles(task, kernel) else 1
-    return (Launch(name, task.block_dim or DEFAULT_BLOCK, parallel=True, grid_stride=strides, tile=tile),)
+    tiled = not (strides or uses_block(task)) and wants_tiles(task, kernel)
+    return (Launch(name, task.block_dim or DEFAULT_BLOCK, parallel=True, grid_stride=strides, tiled=tiled),)
 
 
 def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules) -> None:
@@ -66,7 +68,14 @@ def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: Ta
     else:
         _plain_task(scopes[0], kernel, task, launches[0])
     for s, launch in zip(scopes, launches, strict=True):
-        finish_kernel(s, kernel, launch.symbol, launch.block_dim)
+        finish_kernel(s, kernel, launch.symbol, launch.block_dim, _exchanged(task))
+
+
+def _exchanged(task: ir.Task) -> frozenset[str]:
+    """The arrays through which the threads of a block may hand each other values: read and written, with barriers."""
+    if not has_barrier(task.body):
+        return frozenset()
+    return frozenset(name for name, access in effects_of(task) if Access.READ in access and access != Access.READ)
 
 
 def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> None:
@@ -84,7 +93,7 @@ def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> N
         lower_private(s, kernel, task, launch.block_dim, iteration)
     elif launch.grid_stride:
         _grid_loop(s, task, launch.block_dim, iteration)
-    elif launch.tile > 1:
+    elif launch.tiled:
         lower_tiles(s, task, launch.block_dim, iteration)
     else:
         _one_each(s, task, launch.block_dim, iteration)
