@@ -615,3 +615,106 @@ def test_misuse_is_refused(load, body):
 def test_outside_of_kernels():
     with pytest.raises(qp.KernelSyntaxError, match="inside kernels only"):
         block.sync()
+
+
+# ------------------------------------------------------------- what outlives a barrier
+
+
+@qp.func
+def clipped(value, limit):
+    """Leaves early, in some threads; no barrier is inside."""
+    if value > limit:
+        return limit
+    for k in range(value):
+        if k * k > value:
+            return k
+    return value
+
+
+@qp.func
+def rounds_of(held, lane, value, rounds):
+    """Leaves early, with all threads of a block."""
+    if rounds == 0:
+        return value
+    held[lane] = value
+    block.sync()
+    if rounds == 1:
+        return held[31 - lane]
+    result = held[31 - lane] + held[lane]
+    block.sync()
+    return result
+
+
+@qp.kernel
+def carried(x: A(dtype=qp.i32, ndim=1), rounds: qp.i32, out: A(dtype=qp.f64, ndim=2)):
+    """Values of every kind are bound before a barrier and used after it, in a loop and behind it."""
+    qp.loop_config(block_dim=32)
+    for i in range(x.shape[0]):
+        held = block.SharedArray(32, qp.i32)
+        lane = block.thread_idx()
+        pair = qp.Vector([x[i], i])
+        odd = x[i] % 2 == 1
+        wave = qp.sin(qp.f64(x[i]))
+        last = 0
+        total = 0
+        for r in range(rounds):
+            small = clipped(x[i] + r, 20)
+            total += last
+            held[lane] = small
+            block.sync()
+            if r > 0:
+                total += held[(lane + r) % 32]
+                block.sync()
+                last = total % 7
+            else:
+                last = small
+            pair = pair + qp.Vector([1, last])
+            block.sync()
+        returned = rounds_of(held, lane, total, rounds % 3)
+        block.sync()
+        k = 0
+        while k < lane:
+            k += 1 + x[i] % 2
+        held[lane] = k
+        block.sync()
+        out[i, 0] = pair.x * 1000 + pair.y
+        out[i, 1] = wave if odd else -wave
+        out[i, 2] = total
+        out[i, 3] = returned
+        out[i, 4] = held[31 - lane]
+
+
+def clipped_on_host(value, limit):
+    if value > limit:
+        return limit
+    return next((k for k in range(value) if k * k > value), value)
+
+
+def carried_on_host(x, rounds):
+    rows = []
+    for start in range(0, len(x), 32):
+        mine = [int(v) for v in x[start : start + 32]]
+        total, last, pair = [0] * 32, [0] * 32, [[v, start + n] for n, v in enumerate(mine)]
+        for r in range(rounds):
+            held = [clipped_on_host(v + r, 20) for v in mine]
+            for n in range(32):
+                total[n] += last[n]
+                if r > 0:
+                    total[n] += held[(n + r) % 32]
+                    last[n] = total[n] % 7
+                else:
+                    last[n] = held[n]
+                pair[n] = [pair[n][0] + 1, pair[n][1] + last[n]]
+        ends = {0: total, 1: total[::-1], 2: [a + b for a, b in zip(total, total[::-1], strict=True)]}[rounds % 3]
+        steps = [-(-n // (1 + v % 2)) * (1 + v % 2) for n, v in enumerate(mine)][::-1]
+        rows += [(p * 1000 + q, t, e, s) for (p, q), t, e, s in zip(pair, total, ends, steps, strict=True)]
+    return np.array(rows, np.float64)
+
+
+@pytest.mark.parametrize("rounds", range(5))
+def test_values_outlive_barriers(rounds):
+    x = np.random.default_rng(9).integers(0, 30, 96, np.int32)
+    out = np.full((96, 5), np.nan)
+    carried(x, rounds, out)
+    assert (out[:, [0, 2, 3, 4]] == carried_on_host(x, rounds)).all()
+    assert np.allclose(out[:, 1], np.where(x % 2 == 1, 1, -1) * np.sin(x))
