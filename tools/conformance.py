@@ -32,6 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=DRIVERS, help="this driver alone")
     parser.add_argument("--note", default="", help="stands behind the column's name, for example: emulated")
+    parser.add_argument("--out", type=Path, default=COLUMNS, help="the folder for the columns")
     options = parser.parse_args()
     wanted = [options.only] if options.only else [name for name in DRIVERS if is_here(name)]
     with tempfile.TemporaryDirectory() as folder:
@@ -39,7 +40,7 @@ def main() -> int:
         status = run_suite(wanted, report)
         found = rules_of(report)
     for driver in wanted:
-        keep(driver, options.note, found[driver])
+        keep(driver, options.note, found[driver], options.out)
     return status
 
 
@@ -81,7 +82,7 @@ def in_words(test: str) -> str:
     return re.sub(r"^s(\d+) ", r"S\1 ", words)
 
 
-def keep(driver: str, note: str, rules: dict[str, list[str]]) -> None:
+def keep(driver: str, note: str, rules: dict[str, list[str]], folder: Path) -> None:
     """Write the column; of several tests of a rule a failure counts before a success, and that before a skip."""
     name = (
         driver if driver in ("cpu", "recording") else f"{driver} {open_device(driver).driver.info.arch.split(':')[0]}"
@@ -93,10 +94,10 @@ def keep(driver: str, note: str, rules: dict[str, list[str]]) -> None:
         merged[rule] = counts[0] if counts else outcomes[0]
     tests = sum(map(len, rules.values()))
     facts = {"column": name, "driver": driver, "python": platform.python_version(), "tests": tests, "rules": merged}
-    COLUMNS.mkdir(parents=True, exist_ok=True)
-    file = COLUMNS / f"{re.sub('[^a-z0-9]+', '-', name.lower())}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{re.sub('[^a-z0-9]+', '-', name.lower())}.json"
     file.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    print(f"{name}: {tests} tests of {len(merged)} rules -> {file.relative_to(ROOT)}")
+    print(f"{name}: {tests} tests of {len(merged)} rules -> {file}")
 
 
 if __name__ == "__main__":
