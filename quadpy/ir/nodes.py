@@ -469,7 +469,7 @@ class ParallelFor(Node):
 
 @dataclass(frozen=True, slots=True)
 class Sections(Node):
-    """Blocks of a kernel's top level that run at once; left over from before tasks are split, as is ``DoWhile``."""
+    """Blocks of a kernel's top level that run at once; there before tasks are split only, as is ``DoWhile``."""
 
     CHILDREN = ("branches",)
     branches: tuple[Block, ...]

@@ -70,8 +70,12 @@ class Flows(Loops):
 
     def marker(self, node: ast.expr) -> Builtin | None:
         """The marker that ``node`` is, or calls."""
-        found = self.static_object(node.func if isinstance(node, ast.Call) else node)
-        return found if isinstance(found, Builtin) and found.__name__ in FORMS else None
+        name = node.func if isinstance(node, ast.Call) else node
+        found = self.static_object(name)
+        if not isinstance(found, Builtin) or found.__name__ not in FORMS:
+            return None
+        self.expr(name)  # which notes what the name meant
+        return found
 
     def check_form(self, marker: Builtin, node: ast.With, span: Span) -> None:
         """``with marker():`` and no more."""

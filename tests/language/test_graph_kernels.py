@@ -165,6 +165,22 @@ def test_loops_follow_each_other():
     assert x[0] == 36
 
 
+@qp.kernel(graph=True)
+def unrolled(x: A(qp.i32, 1), left: FLAG):
+    for k in qp.static(range(3)):
+        left[None] = k + 1
+        while qp.graph.do_while(left):
+            x[k] += 1
+            left[None] -= 1
+
+
+def test_loops_of_an_unrolled_loop():
+    x = np.zeros(3, np.int32)
+    unrolled(x, flag(0))
+    assert x.tolist() == [1, 2, 3]
+    assert flow(unrolled) == (0, Loop("left", (1,)), 2, Loop("left", (3,)), 4, Loop("left", (5,)))
+
+
 # ------------------------------------------------------------------ variables
 
 

@@ -121,6 +121,46 @@ def test_a_block_may_be_decided_at_compile_time(both):
     assert (x.sum(), y.sum()) == (3, 6 * both)
 
 
+@qp.kernel
+def nearly_nothing(x: A(qp.i32, 1)):
+    with qp.stream_parallel():
+        pass
+    with qp.stream_parallel():
+        n = x.shape[0]  # noqa: F841
+    with qp.stream_parallel():
+        """Only this one does anything."""
+        for i in x:
+            x[i] = i
+
+
+def test_blocks_that_do_nothing_are_no_branches():
+    x = np.zeros(3, np.int32)
+    nearly_nothing(x)
+    assert x.tolist() == [0, 1, 2]
+    assert flow(nearly_nothing) == ()
+
+
+@qp.func
+def count_up(x, first):
+    for i in x:
+        x[i] = first + i
+
+
+@qp.kernel
+def in_functions(x: A(qp.i32, 1), y: A(qp.i32, 1)):
+    with qp.stream_parallel():
+        count_up(x, 10)
+    with qp.stream_parallel():
+        count_up(y, 20)
+
+
+def test_a_block_may_call_functions_with_loops():
+    x, y = np.zeros(3, np.int32), np.zeros(3, np.int32)
+    in_functions(x, y)
+    assert (x.tolist(), y.tolist()) == ([10, 11, 12], [20, 21, 22])
+    assert flow(in_functions) == (Fork(((0,), (1,))),)
+
+
 # ------------------------------------------------------------------ variables
 
 
