@@ -93,11 +93,12 @@ class RecordingDriver:
         self.name, self.ordinal, self.features = "recording", ordinal, _FEATURES
         self.default_allocator: AllocatorName = "cache"
         self.info = DeviceInfo("recorded device", "gfx942:sramecc+:xnack-", capacity)
-        self.lock, self.history = beside.lock if beside else threading.RLock(), history
+        self.lock: contextlib.AbstractContextManager[object] = beside.lock if beside else threading.RLock()
+        self.history = history
         self.calls: list[Call] = []
         self.failures: dict[str, Exception] = {}
         self.kernels: dict[str, RecordedKernel] = {}
-        self.simulation = beside.simulation if beside else Simulation(history=history)
+        self.simulation: Simulation = beside.simulation if beside else Simulation(history=history)
         self.memory = SimulatedMemory(capacity)
         self._streams: dict[int, Lane] = {DEFAULT_STREAM: self.simulation.lane()}
         self._foreign: dict[int, int] = {}
