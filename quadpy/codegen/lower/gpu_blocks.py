@@ -31,7 +31,7 @@ def lower_blocks(
     out = s.text
     s.block = block_number(s)
     axes = lower_axes(s, task.axes, 32)
-    wraps = "nuw nsw" if counts_naturals(task) else "nuw"  # with nsw, LLVM finds block and thread in the number again
+    wraps = "nuw nsw" if _counts_naturals(task) else "nuw"  # with nsw, LLVM finds block and thread in the number again
     k = out.op(f"add {wraps} i32 {out.op(f'mul {wraps} i32 {s.block}, {block_dim}')}, {s.thread}")
     inside, s.iteration = out.label("inside"), out.label("done")
     if not has_barrier(task.body):
@@ -44,7 +44,7 @@ def lower_blocks(
     out.start(s.iteration)
 
 
-def counts_naturals(task: ir.ParallelTask) -> bool:
+def _counts_naturals(task: ir.ParallelTask) -> bool:
     """Whether the iterations are known to be fewer than 2**31: one signed axis from 0 or more."""
     axis = task.axes[0]
     starts = isinstance(axis.start, ir.Const) and axis.start.value >= 0
