@@ -139,15 +139,19 @@ class DriverEngine:
         if parts is None:
             return False
         changed: list[tuple[_Placed, Part]] = []
-        for placed, part in zip(self.built.placed(node.name), parts, strict=True):
-            if placed.part.work != part.work:
-                if not self._graphs.update(self.handle, placed.handle, part.work):
-                    for undone, old in changed:
-                        self._graphs.update(self.handle, undone.handle, old.work)
-                        undone.part = old
-                    return False
-                changed.append((placed, placed.part))
-                placed.part = part
+        complete = False
+        try:
+            for placed, part in zip(self.built.placed(node.name), parts, strict=True):
+                if placed.part.work != part.work:
+                    if not self._graphs.update(self.handle, placed.handle, part.work):
+                        return False
+                    changed.append((placed, placed.part))
+                    placed.part = part
+            complete = True
+        finally:
+            for placed, old in () if complete else changed:
+                placed.part = old
+                self._graphs.update(self.handle, placed.handle, old.work)
         return True
 
     def enable(self, node: Node, *, enabled: bool) -> None:

@@ -65,8 +65,6 @@ class GraphExec:
         nodes = {node.name: node for node in graph}
         runs = Runs()
         self._fixed = graph._built is not None  # noqa: SLF001 - addresses that a driver's graph has decided
-        if self._fixed:
-            graph._claim(self)  # noqa: SLF001
         self._held = ExecHoldings(self.device, self._engine(nodes, runs), nodes, runs)
         if graph._built is not None:  # noqa: SLF001
             graph._built.flight = self._held.flight  # noqa: SLF001
@@ -189,6 +187,8 @@ class GraphExec:
                 )
             engine.enable(node, enabled=enabled)
             (self._off.discard if enabled else self._off.add)(name)
+            if enabled:
+                self._apply({name: node})  # what it was changed to meanwhile
 
     # its end, and what it is
 
@@ -255,14 +255,12 @@ class GraphExec:
         """Let the engine do the new nodes, in place where it can."""
         engine, done = self._check(), []
         for name, node in placed.items():
-            if self._since_build >= MOST_UPDATES and not self._fixed:
-                break
-            if not engine.change(node):
+            if name in self._off:  # HIP never runs a node again that was changed while it was off
+                continue
+            if (self._since_build >= MOST_UPDATES and not self._fixed) or not engine.change(node):
                 break
             done.append(name)
             self._since_build += 1
-            if name in self._off:
-                engine.enable(node, enabled=False)
         else:
             return
         if self._fixed:

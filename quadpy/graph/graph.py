@@ -49,7 +49,7 @@ class Graph:
         self._order = Order()
         self._gone: list[tuple[MemoryRange, str]] = []  # memory that a node has freed
         self._built: Built | None = None  # of a graph with memory of its own, whose address the driver decides
-        self._instance: weakref.ref[GraphExec] | None = None
+        self._instantiated = False
         self._lock = threading.RLock()
 
     # nodes
@@ -99,7 +99,7 @@ class Graph:
         """``value`` into every element of ``target``.
 
         With ``element``, ``value`` are the bits of an element of 1, 2 or 4 bytes; with ``nbytes``, as many bytes are
-        filled, in each of ``rows`` that begin ``pitch`` bytes apart.
+        filled, in each of ``rows`` that begin ``pitch`` bytes apart; each row is a fill of its own.
         """
         node = make.memset_node(
             self.device, target, value, element=element, nbytes=nbytes, rows=rows, pitch=pitch
@@ -159,7 +159,7 @@ class Graph:
         """``nbytes`` bytes of memory from this node on; the node's ``pointer`` is the same in every launch.
 
         Memory that no node frees stays after a launch, and the next one is refused until another graph frees it, or
-        with ``auto_free_on_launch``.  Such a graph has one executable graph at a time, and is no child.
+        with ``auto_free_on_launch``.  Such a graph is instantiated once, and is no child.
 
         Raises:
             OutOfDeviceMemory: the memory is not there.
@@ -215,13 +215,19 @@ class Graph:
             upload: bring what the first launch needs to the device now, on the calling thread's stream.
 
         Raises:
-            GraphError: a graph with alloc nodes that has an executable graph already.
+            GraphError: a graph with alloc nodes, which was instantiated before.
             DeviceError: the device was closed, or refuses the graph.
         """
         refuse_in_host_function()
         with self._lock:
             self.device.life.check()
+            if self._instantiated and any(isinstance(node, AllocNode) for node in self):
+                raise GraphError(
+                    "a graph that allocates memory can be instantiated once: its memory is at one address",
+                    hint="build another graph",
+                )
             made = GraphExec(self, auto_free=auto_free_on_launch, priorities=use_node_priority)
+            self._instantiated = True
         if upload:
             made.upload()
         return made
@@ -332,16 +338,6 @@ class Graph:
                 raise GraphError(f"{one!r} is no node of this graph", hint="dependencies are nodes added to it before")
             given[name] = None
         return tuple(given), False
-
-    def _claim(self, instance: GraphExec) -> None:
-        """Take note of the executable graph of a graph with alloc nodes, which can be one."""
-        other = self._instance() if self._instance is not None else None
-        if other is not None and not other.destroyed:
-            raise GraphError(
-                "a graph that allocates memory has one executable graph at a time", hint="destroy the other one first"
-            )
-        self.device.reaper.drain()  # the other one may have been dropped just now
-        self._instance = weakref.ref(instance)
 
     def _build(self) -> Built:
         """The driver's graph, which from now on gets each node as it is added."""

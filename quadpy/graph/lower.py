@@ -95,7 +95,9 @@ def parts_of(node: Node, supplies: Supplies) -> list[Part]:
         case MemcpyNode() if node.nbytes:
             return _copy_parts(node, supplies)
         case MemsetNode() if node.width:
-            return [Part(FillWork(node.target, node.value, node.element, node.width, node.height, node.pitch))]
+            rows = [node.target + row * node.pitch for row in range(node.height)]
+            fills = [FillWork(start, node.value, node.element, node.width) for start in rows]
+            return [Part(fill, (number - 1,) if number else ()) for number, fill in enumerate(fills)]
         case HostNode():
             return [Part(supplies.call(node.function, *node.arguments))]
         case EventRecordNode():

@@ -75,14 +75,15 @@ class CopyWork:
 
 @dataclass(frozen=True, slots=True)
 class FillWork:
-    """``width`` elements of ``element`` bytes (1, 2 or 4) become ``value``, in ``height`` rows ``pitch`` bytes apart."""
+    """``width`` elements of ``element`` bytes (1, 2 or 4) become ``value``.
+
+    There are no rows: HIP 7.2 fills too much where a fill of several rows has elements of more than a byte.
+    """
 
     target: Address
     value: int
     element: int
     width: int
-    height: int = 1
-    pitch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,7 @@ class GraphDriver(Protocol):
         """What can be launched.
 
         ``auto_free`` lets memory that the last launch left be freed by the next one; ``priorities`` honours those of
-        kernel nodes.  A graph with alloc nodes has one executable graph at a time.
+        kernel nodes.  A graph with alloc nodes is instantiated once.
         """
 
     def exec_destroy(self, exec_: ExecHandle) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import weakref
 
@@ -295,16 +296,12 @@ def test_memory_that_the_next_launch_frees(on):
         assert on.numbers(y) == [5]
 
 
-def test_a_graph_with_memory_has_one_executable_and_is_no_child(on):
+def test_a_graph_with_memory_is_instantiated_once_and_is_no_child(on):
     graph = on.graph()
     graph.add_free(graph.add_alloc(4))
-    with graph.instantiate():
-        if on.is_cpu:
-            graph.instantiate().destroy()
-        else:
-            with pytest.raises(GraphError, match="one executable graph at a time"):
-                graph.instantiate()
     graph.instantiate().destroy()
+    with pytest.raises(GraphError, match="can be instantiated once"):
+        graph.instantiate()
     with pytest.raises(GraphError, match="cannot be cloned"):
         graph.clone()
     with pytest.raises(GraphError, match="cannot be a node"):
@@ -335,15 +332,15 @@ def test_a_graph_with_memory_is_not_made_anew(gpu):
 
 
 def test_h4_memory_of_graphs_is_counted_and_given_back(on):
-    graph = on.graph()
+    before, graph = memory_info(on.device).used, on.graph()
     graph.add_alloc(1 << 12)
     with graph.instantiate() as run:
         run.launch()
         on.device.synchronize()
-        assert memory_info(on.device).used >= (0 if on.is_cpu else 1 << 12)
+        assert memory_info(on.device).used >= before + (0 if on.is_cpu else 1 << 12)
     on.device.synchronize()
     trim(on.device)
-    assert memory_info(on.device).used == 0
+    assert memory_info(on.device).used == before
 
 
 def test_g18_memory_of_graphs_has_an_end(simulated):
@@ -621,13 +618,14 @@ def test_many_launches_leave_nothing(on):
 
 def test_many_graphs_leave_nothing(on):
     x = on.buffer(0)
-    for _ in range(200):
+    count = 5 if "ROCJITSU_RUNTIME_DIR" in os.environ else 200  # an emulator is slow at it
+    for _ in range(count):
         graph = on.graph()
         graph.add_kernel(on.adder(x, 1))
         graph.add_host(int)
         with graph.instantiate() as run:
             run.launch()
-    assert on.numbers(x) == [200]
+    assert on.numbers(x) == [count]
     assert len(on.device.retired) == 0
     if on.is_simulated:
         assert on.driver.graphs.left_open() == {}

@@ -184,7 +184,7 @@ class _Calls:
     def _fill(self, work: FillWork) -> Any:
         params = self._cuda.CUDA_MEMSET_NODE_PARAMS()
         params.dst, params.value, params.elementSize = self._cuda.CUdeviceptr(work.target), work.value, work.element
-        params.width, params.height, params.pitch = work.width, work.height, work.pitch
+        params.width, params.height, params.pitch = work.width, 1, 0
         return params
 
     # host functions, memory

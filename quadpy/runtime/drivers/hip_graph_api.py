@@ -162,7 +162,7 @@ class _Calls:
     def _fill(self, work: FillWork) -> Any:
         params = self._hip.hipMemsetParams()
         params.dst, params.value, params.elementSize = work.target, work.value, work.element
-        params.width, params.height, params.pitch = work.width, work.height, work.pitch
+        params.width, params.height, params.pitch = work.width, 1, 0
         return params
 
     # host functions

@@ -158,7 +158,7 @@ class RecordingGraphs:
         with self._driver.recorded("instantiate", graph, auto_free, priorities):
             source = self._graph(graph)
             if source.has_memory and source.instances:
-                raise DriverError("instantiate failed: a graph with memory nodes has one instance")
+                raise DriverError("instantiate failed: a graph with memory nodes is instantiated once")
             source.instances += 1
             handle = ExecHandle(next(self._handles))
             self._execs[handle] = _Exec(graph, dict(source.steps), auto_free)
@@ -169,8 +169,6 @@ class RecordingGraphs:
         with self._driver.recorded("exec_destroy", exec_):
             found = self._exec(exec_)
             del self._execs[exec_]
-            if source := self._graphs.get(found.source):
-                source.instances -= 1
             self._count(found.steps, -1)
 
     def upload(self, exec_: ExecHandle, stream: StreamHandle) -> None:
@@ -334,15 +332,14 @@ class RecordingGraphs:
 
             return copy, [(source, nbytes)], [(target, nbytes)]
         if isinstance(work, FillWork):
-            rows = [(work.target + row * work.pitch, work.width * work.element) for row in range(work.height)]
+            whole = work.target, work.width * work.element
             pattern = work.value.to_bytes(work.element, "little") * work.width
 
             def fill() -> None:
-                for start, nbytes in rows:
-                    memory.require(start, nbytes)
-                    ctypes.memmove(start, pattern, nbytes)
+                memory.require(*whole)
+                ctypes.memmove(work.target, pattern, len(pattern))
 
-            return fill, [], rows
+            return fill, [], [whole]
         if isinstance(work, HostWork):
             return (lambda: run_ticket(work.ticket)), [], []
         if isinstance(work, SemaphoreSignalWork):

@@ -60,6 +60,7 @@ class Simulation:
         self._lanes: dict[int, Lane] = {}
         self._serials, self._moments = itertools.count(1), itertools.count(1)
         self._seen: Clock = {}
+        self._latest: Clock = {}  # the last op of every lane that ever was
 
     def lane(self) -> Lane:
         return Lane(next(self._serials))
@@ -86,6 +87,7 @@ class Simulation:
         self._lanes[lane.serial] = lane
         if self._history:
             self.ops.append(op)
+            self._latest[lane.serial] = number
         return op
 
     def observe(self, clock: Clock) -> None:
@@ -129,6 +131,7 @@ class Simulation:
         """Run everything; the host sees it complete."""
         while lanes := list(self._lanes.values()):
             self.finish_lane(lanes[0])
+        self.observe(self._latest)  # also of lanes that had run by themselves
 
     def races(self) -> Iterator[tuple[Op, Op]]:
         """Each two ops of the history that touch the same bytes, one of them writing, with nothing that orders them."""
