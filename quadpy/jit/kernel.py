@@ -27,6 +27,7 @@ from quadpy.jit.parameters import (
 from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.current import Config, current_config
+from quadpy.runtime.launch import HostLaunch, Prepared
 from quadpy.runtime.ndarray import NDArray
 from quadpy.target import parse_target
 
@@ -66,28 +67,8 @@ class Kernel:
             args = self._bind(args, kwargs)
         if self._express is not None and self._express(stream, *args):
             return None
-        key: list[Any] = []
-        values: list[Any] = []
-        views: list[Any] = []
         try:
-            for parameter, given in zip(self._parameters, args, strict=True):
-                if type(parameter) is ScalarParameter:
-                    values.append(given)
-                elif type(parameter) is ArrayParameter:
-                    view = given if type(given) is NDArray else parameter.view(given)
-                    views.append(view)
-                    key.append(view.type_key)
-                    key.append(view.wide)
-                    if not view.writable:
-                        key.append("r")
-                    values += view.abi
-                elif type(parameter) is TemplateParameter:
-                    key.append(parameter.key(given))
-                else:
-                    assert isinstance(parameter, (CheckedParameter, VectorParameter))
-                    values += parameter.values(given)
-            plans = self._plans
-            variants = plans.get(tuple(key)) or self._variants(tuple(key), args, views)
+            variants, values, views = self._resolve(args)
             plan = variants.pick(views)
             self._express = variants.express
             try:
@@ -96,6 +77,52 @@ class Kernel:
                 return plan.run(self._checked(args, views), views, stream)
         except ArgumentError as error:
             raise self._named(error) from error
+
+    def prepare(self, *args: Any, **kwargs: Any) -> Prepared | HostLaunch:
+        """What a call with these arguments would launch, without launching it; a graph takes it as a node.
+
+        Raises:
+            ArgumentError: wrong number or types of arguments, or an array of the host for a GPU.
+            CompilationError: the kernel itself is at fault; the message shows its line.
+        """
+        if self._config is not current_config():
+            self._configure()
+        if kwargs or len(args) != len(self._parameters):
+            args = self._bind(args, kwargs)
+        try:
+            variants, values, views = self._resolve(args)
+            plan = variants.pick(views)
+            prepared: Prepared | HostLaunch
+            try:
+                prepared = plan.prepare(values, views)
+            except (struct.error, OverflowError, TypeError):
+                prepared = plan.prepare(self._checked(args, views), views)
+        except ArgumentError as error:
+            raise self._named(error) from error
+        return prepared
+
+    def _resolve(self, args: tuple[Any, ...]) -> tuple[Any, list[Any], list[Any]]:
+        """The plans for arguments of these types, the values of the argument block, and the arrays as a launch sees them."""
+        key: list[Any] = []
+        values: list[Any] = []
+        views: list[Any] = []
+        for parameter, given in zip(self._parameters, args, strict=True):
+            if type(parameter) is ScalarParameter:
+                values.append(given)
+            elif type(parameter) is ArrayParameter:
+                view = given if type(given) is NDArray else parameter.view(given)
+                views.append(view)
+                key.append(view.type_key)
+                key.append(view.wide)
+                if not view.writable:
+                    key.append("r")
+                values += view.abi
+            elif type(parameter) is TemplateParameter:
+                key.append(parameter.key(given))
+            else:
+                assert isinstance(parameter, (CheckedParameter, VectorParameter))
+                values += parameter.values(given)
+        return self._plans.get(tuple(key)) or self._variants(tuple(key), args, views), values, views
 
     def compile(self, target: str = "cpu", /, **arguments: Any) -> CodeObject:
         """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from random import Random
 
 import hypothesis.strategies as st
@@ -26,7 +27,10 @@ steps = st.lists(
     ),
     max_size=12,
 )
-few = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(
+    max_examples=3 if "ROCJITSU_RUNTIME_DIR" in os.environ else 25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 class Program:
