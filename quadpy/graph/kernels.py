@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from quadpy.errors import ArgumentError, DeviceError
+from quadpy.errors import ArgumentError, DeviceError, GraphError
 from quadpy.graph.nodes import KernelNode
 from quadpy.runtime.device import Device
 from quadpy.runtime.launch import HostLaunch, KernelLaunch, Prepared
 
-__all__ = ["has_loops", "kernel_node"]
+__all__ = ["kernel_node"]
 
 
 def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = None, **kwargs: Any) -> KernelNode:
@@ -22,6 +22,7 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     Raises:
         ArgumentError: no kernel, or arguments that it does not take.
         DeviceError: it was prepared for another device.
+        GraphError: it loops until the device says so.
     """
     prepared: Prepared | HostLaunch | KernelLaunch
     if isinstance(kernel, (Prepared, HostLaunch, KernelLaunch)):
@@ -36,6 +37,11 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     flow = prepared.flow if isinstance(prepared, Prepared) else ()
     if launches and isinstance(launches[0], HostLaunch) is not ("host" in device.driver.features):
         raise DeviceError(f"a kernel was prepared for another device than {device}", hint="qp.init chooses the device")
+    if _has_loops(flow):
+        raise GraphError(
+            f"{launches[0].name!r} has a loop that its device decides on, and cannot be a node of a graph",
+            hint="call the kernel itself: it makes a graph of its own",
+        )
     keep = [thing for launch in launches for thing in launch.keep]
     for thing in keep:
         there = getattr(thing, "device", None)
@@ -52,10 +58,10 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     )
 
 
-def has_loops(flow: tuple[Any, ...]) -> bool:
+def _has_loops(flow: tuple[Any, ...]) -> bool:
     """Whether a flow repeats a part until the device says so."""
     return any(
-        isinstance(part, dict) and ("loop" in part or any(map(has_loops, map(tuple, part["fork"])))) for part in flow
+        isinstance(part, dict) and ("loop" in part or any(map(_has_loops, map(tuple, part["fork"])))) for part in flow
     )
 
 

@@ -1,6 +1,6 @@
 """Nodes as the driver's work.  Owns: Part, Lowering, Supplies: what a node comes to, and what that needs on the host.
 
-Imports: errors, nodes, callbacks, the graphs' protocol.
+Imports: nodes, callbacks, the graphs' protocol.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quadpy.errors import GraphError
 from quadpy.graph.nodes import (
     EmptyNode,
     EventRecordNode,
@@ -135,7 +134,7 @@ def _copy_parts(node: MemcpyNode, supplies: Supplies) -> list[Part]:
 
 
 def _flow_parts(works: Sequence[Work], flow: tuple[Any, ...]) -> list[Part]:
-    """The launches of one kernel, forked and joined as its flow says."""
+    """The launches of one kernel, forked and joined as its flow says, which has no loops."""
     parts: list[Part] = []
 
     def walk(flow: Sequence[Any], frontier: tuple[int, ...]) -> tuple[int, ...]:
@@ -143,13 +142,9 @@ def _flow_parts(works: Sequence[Work], flow: tuple[Any, ...]) -> list[Part]:
             if isinstance(step, int):
                 parts.append(Part(works[step], frontier))
                 frontier = (len(parts) - 1,)
-            elif "fork" in step:
+            else:
                 ends = [end for branch in step["fork"] for end in walk(branch, frontier)]
                 frontier = tuple(dict.fromkeys(ends))
-            else:
-                raise GraphError(
-                    f"a loop over {step['loop']!r} cannot be a node of this graph", hint="call the graph kernel itself"
-                )
         return frontier
 
     walk(flow, ())

@@ -256,6 +256,12 @@ def test_a_kernels_flow_is_forked_and_joined(gpu):
         assert (gpu.numbers(x), gpu.numbers(y)) == ([7], [3])
 
 
+def test_a_kernel_that_loops_is_no_node(gpu):
+    loop = Prepared((gpu.adder(gpu.buffer(0), 1),), ({"fork": [[{"loop": "x", "body": [0]}]]},))
+    with pytest.raises(GraphError, match="'add_value' has a loop"):
+        gpu.graph().add_kernel(loop)
+
+
 def test_a_host_function_that_says_what_it_touches_is_no_barrier(on):
     x, y = on.buffer(0), on.buffer(0)
     graph = on.graph()
