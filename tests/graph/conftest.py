@@ -115,7 +115,7 @@ class On:
         code = add_value.compile(self.driver.info.arch)
         function = self.device.modules.load(code).function(code.tasks[0].symbol)
         pack = struct.Struct(code.layout.format).pack
-        return lambda: (function, lambda v, p, n: pack(v, p, n).ljust(code.layout.size, b"\0"))
+        return lambda: (function, pack)
 
     def driver_edges(self, exec_):
         """The edges of the driver's graph, by the names of quadpy's nodes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quadpy.codegen.lower.expressions import function_symbol, result_type
+from quadpy.codegen.lower.gpu_fast_math import fast_body
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.text import FunctionText, ModuleText, llvm_type
@@ -16,7 +17,7 @@ def lower_functions(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -
     """Define the functions of ``kernel``; LLVM inlines all calls of them.
 
     They get no fast-math flags, also where the kernel does: what makes a library function accurate is just
-    what reassociation takes apart.
+    what reassociation takes apart.  Instead a GPU's own approximation takes the place of some.
     """
     by_name = {f.name: f for f in kernel.functions}
     for function in kernel.functions:
@@ -31,8 +32,12 @@ def _lower_function(
     names = [f"%p{k}" for k in range(len(function.params))]
     for var, name in zip(function.params, names, strict=True):
         s.params[var.name] = s.values[var.name] = name
-    zero_variables(s, declare_variables(s, function.body))
-    lower_block(s, function.body)
+    fast = fast_body(function.name, rules) if kernel.fast_math else None
+    if fast is not None:
+        text.end(f"ret float {fast(text, *names)}")
+    else:
+        zero_variables(s, declare_variables(s, function.body))
+        lower_block(s, function.body)
     if text.open:
         text.end("unreachable")  # every path of a function ends in a Return
     params = ", ".join(f"{llvm_type(var.type)} {name}" for var, name in zip(function.params, names, strict=True))

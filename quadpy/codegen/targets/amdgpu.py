@@ -24,6 +24,12 @@ _FLOAT_EXTREMES: Final = {
 """By series: the types whose minimum and maximum the memory units compute."""
 
 
+_APPROXIMATE: Final = {name: f"llvm.{name}.f32" for name in ("exp2", "log2", "sin", "cos")} | {
+    "rsqrt": "llvm.amdgcn.rsq.f32"
+}
+"""With fast-math flags; LLVM reduces the arguments of sine and cosine to turns."""
+
+
 @functools.cache
 def amdgpu_rules(spec: TargetSpec) -> TargetRules:
     """The rules of one AMD processor."""
@@ -47,6 +53,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
             barrier=_barrier,
             block_scope='syncscope("workgroup")',
             shared_bytes=amd_arch(spec.arch).lds_bytes,
+            approximate=_APPROXIMATE,
         ),
     )
 

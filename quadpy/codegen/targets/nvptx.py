@@ -7,12 +7,20 @@ shared memory (3), as on AMD GPUs; a thread's own variables need no address spac
 from __future__ import annotations
 
 import functools
+from typing import Final
 
 from quadpy.codegen.targets.rules import GpuRules, TargetRules, Writer
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 
 __all__ = ["nvptx_rules"]
+
+
+_APPROXIMATE: Final = {
+    "exp2": "llvm.nvvm.ex2.approx.f", "log2": "llvm.nvvm.lg2.approx.f", "sin": "llvm.nvvm.sin.approx.f",
+    "cos": "llvm.nvvm.cos.approx.f", "rsqrt": "llvm.nvvm.rsqrt.approx.f",
+}  # fmt: skip
+"""LLVM's own functions end the process where an optimisation has taken their flags away."""
 
 
 @functools.cache
@@ -38,6 +46,7 @@ def nvptx_rules() -> TargetRules:
             barrier=_barrier,
             block_scope='syncscope("block")',
             shared_bytes=48 << 10,  # what needs no leave of the driver's
+            approximate=_APPROXIMATE,
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,6 +36,7 @@ class GpuRules:
     barrier       all threads of the block meet, and see what each of them wrote before
     block_scope   LLVM's name for the threads of a block
     shared_bytes  of shared memory, as much as a block can have
+    approximate   intrinsics of f32 for exp2, log2, sin, cos and rsqrt as the hardware has them
     """
 
     convention: str
@@ -46,6 +47,7 @@ class GpuRules:
     barrier: Callable[[Writer], None]
     block_scope: str
     shared_bytes: int
+    approximate: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

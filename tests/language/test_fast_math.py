@@ -1,0 +1,68 @@
+"""``fast_math``: to a tolerance on every backend, with the hardware's own functions on GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
+
+A = qp.types.ndarray(dtype=qp.f32, ndim=1)
+NAMES = ("sin", "cos", "tan", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt")
+
+
+@qp.kernel
+def functions(x: A, y: qp.types.ndarray(dtype=qp.f32, ndim=2)):
+    for i in range(x.shape[0]):
+        y[0, i] = qp.sin(x[i])
+        y[1, i] = qp.cos(x[i])
+        y[2, i] = qp.tan(x[i])
+        y[3, i] = qp.exp(x[i])
+        y[4, i] = qp.exp2(x[i])
+        y[5, i] = qp.exp10(x[i])
+        y[6, i] = qp.log(x[i])
+        y[7, i] = qp.log2(x[i])
+        y[8, i] = qp.log10(x[i])
+        y[9, i] = qp.rsqrt(x[i])
+
+
+@qp.kernel
+def powers(x: A, y: A, z: A):
+    for i in range(x.shape[0]):
+        z[i] = x[i] ** y[i]
+
+
+@pytest.fixture(autouse=True)
+def fast(init):
+    init(fast_math=True)
+
+
+def test_functions_to_a_tolerance():
+    given = np.linspace(0.05, 3, 500, dtype=np.float32)
+    found = np.zeros((len(NAMES), given.size), np.float32)
+    functions(given, found)
+    x = given.astype(np.float64)
+    want = [np.sin(x), np.cos(x), np.tan(x), np.exp(x), np.exp2(x), 10**x, np.log(x), np.log2(x), np.log10(x), x**-0.5]
+    for name, row, exact in zip(NAMES, found, want, strict=True):
+        np.testing.assert_allclose(row, exact, rtol=2e-5, atol=4e-6, err_msg=name)
+
+
+def test_powers_keep_their_signs():
+    x = np.array([2, 2, -2, -2, -2, 0.5, 3, -1.5, 7, 0], np.float32)
+    y = np.array([3, -1.5, 3, 2, 0.5, 10, 0, -3, 1, 2], np.float32)
+    found = np.zeros_like(x)
+    powers(x, y, found)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(found, np.power(x, y), rtol=2e-5)
+
+
+@pytest.mark.parametrize(("target", "instruction"), [("sm_90", "sin.approx.f32"), ("gfx942", "")])
+def test_gpus_use_their_own_functions(target, instruction):
+    assert instruction.encode() in functions.compile(target).image
+
+
+@pytest.mark.parametrize("target", [*AMD_ARCHS, *NVIDIA_ARCHS])
+def test_every_gpu_has_them(target):
+    assert functions.compile(target).image
+    assert powers.compile(target).image
