@@ -70,6 +70,7 @@ class GraphExec:
             graph._built.flight = self._held.flight  # noqa: SLF001
         self._finalizer = self.device.reaper.adopt(self, ExecHoldings.release, self._held)
         self._usage = Usage(self.nodes)
+        self._sole: Timeline | None = None  # the timeline that all launches are on, or in order with
 
     # launching
 
@@ -84,16 +85,17 @@ class GraphExec:
             StreamError: ``stream`` was destroyed, or is of another device.
             DeviceError: the device was closed; or called from within a host function.
         """
-        refuse_in_host_function()
         with self._lock:
-            engine = self._check()
+            engine = self._held.engine or self._check()
             on = stream_of(self.device, stream)
             if self._unordered:
                 engine = self._reorder()
             self._usage.check(auto_free=self._auto_free)
-            self._order_after_others(on.timeline, overlap=overlap)
-            self._usage.announce(self.device.memory, on.timeline)
-            self._held.runs.timelines.add(on.timeline)
+            if on.timeline is not self._sole:  # else all is said, and what came before is in order
+                self._order_after_others(on.timeline, overlap=overlap)
+                self._usage.announce(self.device.memory, on.timeline)
+                self._held.runs.timelines.add(on.timeline)
+                self._sole = None if overlap else on.timeline
             on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
             self._launches += 1
             self._held.left = self._usage.launched()
@@ -169,7 +171,7 @@ class GraphExec:
             self._unordered = self._unordered or (moved and not same_order)
             self._held.nodes.update(placed)
             self._updates += len(placed)
-            self._usage = Usage(self.nodes)
+            self._usage, self._sole = Usage(self.nodes), None
 
     def enable(self, name: str, enabled: bool = True) -> None:
         """Whether later launches run a kernel, copy, fill or host function; a node that is off still orders.

@@ -25,17 +25,16 @@ class Usage:
         self._read = [block for block in blocks if block not in self._written]
         self._records = [node.event for node in nodes if isinstance(node, EventRecordNode)]
         self._memory = [node for node in nodes if isinstance(node, (AllocNode, FreeNode))]
-        self._announced: Timeline | None = None
 
     def announce(self, memory: DeviceMemory, timeline: Timeline) -> None:
-        """Say which blocks the launch uses, as every launch does; said once, it holds for the same stream."""
-        if self._announced is not timeline:
-            memory.use(self._read, timeline, writes=False)
-            memory.use(self._written, timeline, writes=True)
-            self._announced = timeline
+        """Say which blocks the launch uses; said once, it holds for later launches on the same stream."""
+        memory.use(self._read, timeline, writes=False)
+        memory.use(self._written, timeline, writes=True)
 
     def check(self, *, auto_free: bool) -> None:
         """Refuse what drivers refuse, or let pass and corrupt."""
+        if not self._memory:
+            return
         own: set[Allocation] = set()
         for node in self._memory:
             allocation = node.allocation
@@ -53,6 +52,8 @@ class Usage:
 
     def launched(self) -> list[Allocation]:
         """Take note of a launch; what it may have left."""
+        if not (self._records or self._memory):
+            return []
         for event in self._records:
             event.mark_recorded()
         for node in self._memory:
