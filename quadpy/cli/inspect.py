@@ -37,5 +37,5 @@ def _stage(selected: Selected, target: TargetSpec, stage: str) -> str:
 
     if stage == "asm":
         return compile_with_asm(selected.kernel, target, selected.given).asm
-    kernel = trace_for(selected.kernel, selected.given).kernel
+    kernel = trace_for(selected.kernel, selected.given, target).kernel
     return print_ir(kernel) if stage == "ir" else lower(kernel, target)

@@ -25,7 +25,7 @@ class Array:
     extents are run-time values, as in an ndarray; a field has them here.  ``strides`` counts scalars:
     one entry an axis, then one for the components of an element, taken in row-major order.  None means
     C order with the components innermost; ``strided`` means that the axis strides are run-time values
-    and the components are contiguous.
+    and the components are contiguous.  ``aligned`` says that the memory begins at a multiple of 16 bytes.
     """
 
     elem: Scalar
@@ -35,6 +35,7 @@ class Array:
     strides: tuple[int, ...] | None = None
     strided: bool = False
     space: Space = Space.GLOBAL
+    aligned: bool = False
 
     @property
     def components(self) -> int:
@@ -49,5 +50,6 @@ class Array:
         extents = ", ".join(map(str, self.shape)) if self.shape is not None else ", ".join("?" * self.ndim)
         tail = f", strides={list(self.strides)}" if self.strides is not None else ""
         tail += ", strided" if self.strided else ""
+        tail += ", aligned" if self.aligned else ""
         tail += f", {self.space.value}" if self.space is not Space.GLOBAL else ""
         return f"{elem}[{extents}{tail}]"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
@@ -17,34 +18,49 @@ from quadpy.hostmath import NDArrayType, element_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, parameters_of
 from quadpy.jit.specialise import Request, compile_request
-from quadpy.lang.arguments import ArgType, Options
+from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.current import current_config
-from quadpy.target import TargetSpec
+from quadpy.target import TargetSpec, parse_target
 
 __all__ = ["arg_types_of", "compile_for", "compile_with_asm", "trace_for"]
+
+_CPU: Final = parse_target("cpu")
 
 
 def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Any]) -> CodeObject:
     """Code of ``kernel`` for ``target``, kept in the cache that launches use; ``given`` as in ``arg_types_of``.
 
-    It is the code that a launch takes for arrays below 4 GiB that do not overlap.
+    It is the code that a launch takes for arrays below 4 GiB that do not overlap, and begin at multiples of 16 bytes
+    on a GPU.
 
     Raises:
         ArgumentError: ``given`` leaves a type open, or names what is no parameter.
         CompilationError: the kernel is at fault, with its line.
     """
-    return compile_request(Request(kernel.source, arg_types_of(kernel, given), _options(kernel), target)).code
+    return compile_request(
+        Request(kernel.source, _for_target(arg_types_of(kernel, given), target), _options(kernel), target)
+    ).code
 
 
 def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Any]) -> CodeObject:
     """As ``compile_for``, with the assembly, which no cache keeps: it is compiled anew."""
-    return compile_kernel(trace_for(kernel, given).kernel, target, want_asm=True)
+    return compile_kernel(trace_for(kernel, given, target).kernel, target, want_asm=True)
 
 
-def trace_for(kernel: Kernel, given: Mapping[str, Any]) -> Traced:
-    """The IR of ``kernel``, of which code for every target is made; ``given`` as in ``arg_types_of``."""
-    return trace_kernel(kernel.source, arg_types_of(kernel, given), _options(kernel))
+def trace_for(kernel: Kernel, given: Mapping[str, Any], target: TargetSpec = _CPU) -> Traced:
+    """The IR of ``kernel``, of which code for ``target`` is made; ``given`` as in ``arg_types_of``."""
+    return trace_kernel(kernel.source, _for_target(arg_types_of(kernel, given), target), _options(kernel))
+
+
+def _for_target(types: dict[str, ArgType], target: TargetSpec) -> dict[str, ArgType]:
+    """As a launch there finds them: arrays of a GPU begin at multiples of 16 bytes."""
+    if target.family == "cpu":
+        return types
+    return {
+        name: replace(arg, type=replace(arg.type, aligned=True)) if isinstance(arg, ArrayArg) else arg
+        for name, arg in types.items()
+    }
 
 
 def arg_types_of(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, ArgType]:

@@ -18,7 +18,7 @@ from quadpy.runtime.device_storage import DeviceStorage
 from quadpy.runtime.dlpack import DEVICE_KINDS, EXTENSION, export
 from quadpy.runtime.dlpack_import import Taken, take
 from quadpy.runtime.driver import DEFAULT_STREAM
-from quadpy.runtime.interop import HOST_KINDS, TypeKey, describe_host_array, layout_of, renamed, type_key
+from quadpy.runtime.interop import HOST_KINDS, TypeKey, describe_host_array, device_kind, layout_of, renamed, type_key
 from quadpy.runtime.storage import Numbers
 
 __all__ = ["DeviceView", "cuda_array_interface", "describe_device_array", "lies_on_gpu", "place_of", "share"]
@@ -108,9 +108,10 @@ def _describe(
     device: Device, layout: Numbers, scalar: Scalar | None, owner: object, element: tuple[int, ...]
 ) -> DeviceView:
     view = describe_host_array(layout, element)
-    block = Block(view.pointer, view.nbytes, device.current_stream().timeline) if view.nbytes else None
+    home = device.current_stream().timeline
+    block = Block(view.pointer, view.nbytes, home, lent=True) if view.nbytes else None
     kind, *rest = view.type_key if scalar is None else renamed(view.type_key, scalar)
-    key = type_key("device" if kind == "nd" else kind, *rest)
+    key = type_key(device_kind(view.pointer) if kind == "nd" else kind, *rest)
     keep = owner if block is None else device.lending.borrow(block, owner)
     return DeviceView(key, *view[1:6], owner=keep, device=device, block=block)
 

@@ -15,15 +15,18 @@ from quadpy.runtime.dlpack_import import Taken, take
 from quadpy.runtime.storage import SCALAR_OF, STORAGE, Numbers, decode
 
 __all__ = [
-    "HOST_KINDS", "HostView", "TypeKey", "as_numpy", "describe_host_array",
+    "ALIGNED", "HOST_KINDS", "UNALIGNED", "HostView", "TypeKey", "as_numpy", "describe_host_array", "device_kind",
     "is_wide", "layout_of", "renamed", "type_key",
 ]  # fmt: skip
 
 TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
 """``(kind, scalar name, ndim, element shape)``; one object for each type, so ``is`` compares.
 
-The kind is ``nd``, ``strided``, or ``device`` for an ndarray in a GPU's memory.
+The kind is ``nd`` or ``strided``; for an ndarray in a GPU's memory ALIGNED or UNALIGNED.
 """
+
+ALIGNED: Final = "device"
+UNALIGNED: Final = "unaligned"
 
 
 class HostView(NamedTuple):
@@ -40,6 +43,11 @@ class HostView(NamedTuple):
     wide: bool
     writable: bool
     owner: Numbers
+
+
+def device_kind(pointer: int) -> str:
+    """The kind of an ndarray in a GPU's memory: whether it begins at a multiple of the widest load, 16 bytes."""
+    return UNALIGNED if pointer % 16 else ALIGNED
 
 
 @cache

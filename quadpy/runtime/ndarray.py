@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, ClassVar
 
 from quadpy.dtypes import BY_NAME, Scalar, bf16
@@ -15,7 +16,7 @@ from quadpy.runtime.device_interop import DeviceView, cuda_array_interface, desc
 from quadpy.runtime.device_storage import Region
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.host_storage import HostStorage, Storage
-from quadpy.runtime.interop import TypeKey, describe_host_array, is_wide, type_key
+from quadpy.runtime.interop import TypeKey, describe_host_array, device_kind, is_wide, type_key
 from quadpy.runtime.placement import allocate, storage_in
 from quadpy.runtime.storage import STORAGE, Numbers
 
@@ -27,10 +28,14 @@ class NDArray(DenseArray):
 
     It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is
     closed.  What a launch reads is laid down here once: ``type_key``, ``abi`` (address, then extents), ``pointer``,
-    ``nbytes`` and ``wide``, as in ``interop.HostView``, and the ``device`` and ``block`` of the memory.
+    ``nbytes`` and ``wide``, as in ``interop.HostView``, and the ``device`` and ``block`` of the memory.  On a GPU the same
+    once more, for fewer looks: ``form`` is one object for all arrays of a type on a device, and ``packed`` is ``abi`` as
+    bytes, with extents of 32 bits; it is empty where the array is ``wide``.
     """
 
-    __slots__ = ("__weakref__", "_storage", "abi", "block", "device", "nbytes", "pointer", "type_key", "wide")
+    __slots__ = (
+        "__weakref__", "_storage", "abi", "block", "device", "form", "nbytes", "packed", "pointer", "type_key", "wide",
+    )  # fmt: skip
 
     writable: ClassVar[bool] = True
     device: Device | None
@@ -40,15 +45,23 @@ class NDArray(DenseArray):
     pointer: int
     nbytes: int
     wide: bool
+    form: object
+    packed: bytes
 
     def __init__(self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage) -> None:
         """Over memory in C order, which ``storage`` keeps alive."""
         self._describe(dtype, shape, element)
         self._storage, self.device, self.block, self.pointer = storage, storage.device, storage.block, storage.pointer
         self.nbytes = product(shape + element) * dtype.nbytes
-        self.type_key = type_key("nd" if self.device is None else "device", dtype.name, self.ndim, element)
+        self.type_key = type_key("nd" if self.device is None else device_kind(self.pointer), dtype.name, self.ndim, element)
         self.abi = (self.pointer, *shape)
         self.wide = is_wide(shape, self.nbytes)
+        self.form, self.packed = None, b""
+        if self.device is not None:
+            lent = self.block is not None and self.block.lent
+            self.form = self.device.form(self.type_key, wide=self.wide, lent=lent)
+            if not self.wide:
+                self.packed = struct.pack(f"=Q{self.ndim}i", *self.abi)
 
     def _memory(self) -> Storage:
         return self._storage
