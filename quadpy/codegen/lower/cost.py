@@ -1,4 +1,4 @@
-"""How much work an iteration is, roughly.  Owns: ``iteration_cost``, ``grain_of``.
+"""How much work an iteration is, roughly.  Owns: ``iteration_cost``, ``cost_of``, ``grain_of``.
 
 The estimate decides below which number of iterations a loop is not worth waking threads for, and how many private
 copies of an array are worth making.
@@ -11,7 +11,7 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children
 
-__all__ = ["grain_of", "iteration_cost"]
+__all__ = ["cost_of", "grain_of", "iteration_cost"]
 
 _PIECE: Final = 60_000
 """Cost of a piece that is worth a hand-over of some microseconds: simple operations, vectorised."""
@@ -27,7 +27,12 @@ def grain_of(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
 
 def iteration_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
     """One iteration of ``task`` in simple operations, of which a core does some ten in a nanosecond."""
-    return _cost(task.body, {name: _cost(f.body, {}) for name, f in functions.items()})
+    return cost_of(task.body, functions)
+
+
+def cost_of(node: ir.Node, functions: dict[str, ir.Function]) -> int:
+    """All of ``node`` once, in simple operations."""
+    return _cost(node, {name: _cost(f.body, {}) for name, f in functions.items()})
 
 
 def _cost(node: ir.Node, calls: dict[str, int]) -> int:

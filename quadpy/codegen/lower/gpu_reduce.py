@@ -159,7 +159,7 @@ def _halve(s: Scope, kernel: ir.Kernel, row: int, r: ir.Reduction, count: str, t
     def fetch(k: str, _following: str) -> None:
         _store_shared(out, _shared(out, k, _MERGED), load_at(s, _partial(s, kernel, row, k), t), t)
 
-    strided(out, thread, count, str(MERGE_BLOCK), fetch)
+    strided(out, thread, count, str(MERGE_BLOCK), fetch, unroll=_UNROLL)
     barrier(s)
     loop, merge, halved, done = (out.label(x) for x in ("merge", "halve", "halved", "merged"))
     before = out.here

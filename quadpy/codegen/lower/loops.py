@@ -6,8 +6,10 @@ A counted loop never computes a value past its last one: ``range(0, 2**31 - 1, 2
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from quadpy.codegen.lower.casts import resize
+from quadpy.codegen.lower.cost import cost_of
 from quadpy.codegen.lower.expressions import is_natural, lower_expr
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type
@@ -15,6 +17,11 @@ from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
 __all__ = ["counted", "lower_for", "lower_while", "trip_count"]
+
+_PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let, ir.Load)
+_UNROLL: Final = 8
+_SHORT: Final = 128
+"""In the units of ``lower.cost``."""
 
 
 def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
@@ -30,7 +37,7 @@ def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
     def at(k: str) -> None:
         s.values[stmt.var.name] = position(s.text, start, step, k, t)
 
-    _user_loop(s, "0", count, f"i{t.bits}", at, body, "ult")
+    _user_loop(s, stmt, "0", count, f"i{t.bits}", at, body, "ult")
 
 
 def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[], None]) -> None:
@@ -48,11 +55,18 @@ def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[],
             if is_natural(s, stmt.start, t):
                 s.natural.add(name)
 
-    _user_loop(s, start, stop, ty, at, body, "slt" if t.kind == "int" or widens else "ult")
+    _user_loop(s, stmt, start, stop, ty, at, body, "slt" if t.kind == "int" or widens else "ult")
 
 
 def _user_loop(
-    s: Scope, first: str, end: str, ty: str, at: Callable[[str], None], body: Callable[[], None], below: str
+    s: Scope,
+    stmt: ir.For,
+    first: str,
+    end: str,
+    ty: str,
+    at: Callable[[str], None],
+    body: Callable[[], None],
+    below: str,
 ) -> None:
     """``body`` for each k from ``first`` up to ``end``; ``at`` binds what follows from k."""
     done = s.text.label("for.end")
@@ -63,7 +77,16 @@ def _user_loop(
         body()
         s.loops.pop()
 
-    counted(s.text, first, end, inside, ty=ty, below=below, done=done)
+    counted(s.text, first, end, inside, ty=ty, below=below, done=done, tag=_unrolled(s, stmt))
+
+
+def _unrolled(s: Scope, stmt: ir.For) -> str:
+    """On a GPU, where a thread has nothing else to do while it waits, short iterations follow each other without a test."""
+    plain = all(isinstance(inner, _PLAIN) for inner in stmt.body.stmts)
+    if s.rules.gpu is None or not plain or cost_of(stmt.body, s.functions) > _SHORT:
+        return ""
+    count = s.text.module.metadata(f'!{{!"llvm.loop.unroll.count", i32 {_UNROLL}}}')
+    return s.text.module.metadata(f"distinct !{{%s, {count}}}")
 
 
 def counted(

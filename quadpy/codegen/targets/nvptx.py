@@ -17,8 +17,8 @@ __all__ = ["nvptx_rules"]
 
 
 _APPROXIMATE: Final = {
-    "exp2": "llvm.nvvm.ex2.approx.f", "log2": "llvm.nvvm.lg2.approx.f", "sin": "llvm.nvvm.sin.approx.f",
-    "cos": "llvm.nvvm.cos.approx.f", "rsqrt": "llvm.nvvm.rsqrt.approx.f",
+    "exp2": "llvm.nvvm.ex2.approx.ftz.f", "log2": "llvm.nvvm.lg2.approx.ftz.f", "sin": "llvm.nvvm.sin.approx.ftz.f",
+    "cos": "llvm.nvvm.cos.approx.ftz.f", "rsqrt": "llvm.nvvm.rsqrt.approx.ftz.f",
 }  # fmt: skip
 """LLVM's own functions end the process where an optimisation has taken their flags away."""
 
@@ -46,6 +46,8 @@ def nvptx_rules() -> TargetRules:
             barrier=_barrier,
             block_scope='syncscope("block")',
             shared_bytes=48 << 10,  # what needs no leave of the driver's
+            pause=lambda _out: None,
+            fences_for_block=True,
             approximate=_APPROXIMATE,
         ),
     )
