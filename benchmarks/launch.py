@@ -1,7 +1,8 @@
 """What a kernel call costs beside the bare call of the driver: `python benchmarks/launch.py --help`.
 
-The bare call is the binding's, and a ctypes prototype's, of the same launch with the same arguments packed beforehand.
-Without a GPU the launch is a C function that returns at once: what is left is Python's share, which is quadpy's.
+The bare call is the binding's, a ctypes prototype's, and that of machine code which reads its arguments from memory: of
+the same launch, with the same arguments packed beforehand.  Without a GPU the launch is a C function that returns at
+once: what is left is Python's share, which is quadpy's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 import quadpy as qp
+from quadpy.jit.launch_records import LaunchRecords
+from quadpy.jit.native_launch import HEAD
 from quadpy.runtime import devices
 from quadpy.runtime.current import Config, set_config
 from quadpy.runtime.device import Device
@@ -27,8 +30,11 @@ from quadpy.runtime.drivers.gpu_api import GpuApi
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 ARRAYS = (0, 2, 8)
-NAMES = ("a kernel call", "with stream=", "the binding", "ctypes")
-_LAUNCH = "define i32 @launch(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr) { ret i32 0 }"
+NAMES = ("a kernel call", "use_stream", "stream=", "other arrays each call", "the binding", "ctypes", "machine code")
+_LIBRARY = """
+define i32 @launch(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr) { ret i32 0 }
+define i32 @select(i64) { ret i32 0 }
+"""
 
 
 @qp.kernel
@@ -53,46 +59,46 @@ KERNELS = dict(zip(ARRAYS, (none, two, eight), strict=True))
 
 
 class _Library:
-    """A library whose launch returns at once."""
+    """A library whose calls return at once."""
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         machine = llvm.Target.from_default_triple().create_target_machine()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_LAUNCH), machine)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_LIBRARY), machine)
         self._engine.finalize_object()
-        self._launch = ctypes.CFUNCTYPE(ctypes.c_int)
-        self._address = self._engine.get_function_address("launch")
 
     def __getitem__(self, name: str) -> Any:
-        return self._launch(self._address)
+        return ctypes.CFUNCTYPE(ctypes.c_int)(self._engine.get_function_address(name))
 
 
 def stub() -> GpuApi:
     """A vendor whose calls do nothing, and whose memory is nowhere."""
     addresses = iter(range(1 << 32, 1 << 40, 1 << 20))
-    info = DeviceInfo("stub", "gfx942", 1 << 40)
+    info = DeviceInfo("stub", "gfx942", 1 << 40, 304)
     calls: dict[str, Any] = {
         name: lambda *_: (0,) for name, kind in GpuApi.__annotations__.items() if str(kind) == "Call"
     }
     calls |= {name: lambda *_: (0, next(addresses)) for name in calls if name.endswith(("create", "function"))}
     calls |= {name: lambda *_: (0, next(addresses)) for name in calls if name.startswith("alloc")}
     calls |= {"device_count": lambda: (0, 1), "priority_range": lambda: (0, 0, 0)}
-    calls |= {"module_load": lambda _: (0, next(addresses), "")}
+    calls |= {"module_load": lambda _: (0, next(addresses), ""), "blocks_at_once": lambda *_: (0, 8)}
     return GpuApi(
         **calls, name="amdgpu", default_allocator="cache", status=int, ok=0, not_ready=1, out_of_memory=2,
         fatal=frozenset(), refusals=frozenset(), deselected=frozenset(), causes={},
         library=functools.cache(_Library),  # type: ignore[arg-type]  # what is asked of a CDLL
-        launch_symbol="launch", describe=lambda _: (info, frozenset({"handles", "modules"})), launch_markers=(1, 2, 3),
+        launch_symbol="launch", cooperative_symbol="launch", selection=lambda ordinal: ("select", ordinal),
+        describe=lambda _: (info, frozenset({"handles", "modules"})), launch_markers=(1, 2, 3),
         graphs=None,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def bare(driver: GpuDriver, api: GpuApi, arrays: int) -> dict[str, Callable[[], object]]:
-    """The launch of the kernel with ``arrays`` arguments, by the binding and by ctypes."""
-    kernel = KERNELS[arrays]
-    plan = next(iter(kernel._plans.values()))._plain  # noqa: SLF001 - what the call above has just made
-    task, words = plan.launches[0], plan.take_block().arguments
+def bare(device: Device, kernel: Any) -> dict[str, Callable[[], object]]:
+    """The launch of ``kernel``, which was called, without quadpy's share."""
+    driver, plan = device.driver, next(iter(kernel._plans.values()))._plain  # noqa: SLF001 - what the call has made
+    assert isinstance(driver, GpuDriver)
+    api, task = driver._api, plan.launches[0]  # noqa: SLF001
+    words = plan.take_block().arguments
     shape = (1, 1, 1, *task.block, 0)
     prototype = api.library()[api.launch_symbol]
     number, pointer = ctypes.c_uint, ctypes.c_void_p
@@ -100,10 +106,50 @@ def bare(driver: GpuDriver, api: GpuApi, arrays: int) -> dict[str, Callable[[], 
     function, stream = int(task.function), 0
     launch = api.launch
     extra = words or None
+    records = LaunchRecords(driver, plan.launches, plan.block_bytes)
+    record = records.make()
+    records.head.pack_into(record.block, HEAD, stream, 1)
     return {
         "the binding": lambda: launch(function, *shape, stream, None, words),
         "ctypes": lambda: prototype(function, *shape, stream, None, extra),
+        "machine code": record.submit,
     }
+
+
+def calls_of(kernel: Any, arrays: int) -> dict[str, Callable[[], object]]:
+    """Calls of ``kernel``, with the same arrays each time, and with others."""
+    args, others = ([qp.ndarray(qp.f32, 64) for _ in range(arrays)] for _ in range(2))
+    stream, current = qp.create_stream(), qp.create_stream()
+
+    def both() -> None:
+        kernel(*args)
+        kernel(*others)
+
+    def on_current(call: Callable[[], object]) -> None:
+        with qp.use_stream(current):
+            repeat(call)
+
+    kernel(*args)
+    calls: dict[str, Callable[[], object]] = {
+        "a kernel call": functools.partial(kernel, *args),
+        "use_stream": functools.partial(kernel, *args),
+        "stream=": functools.partial(kernel, *args, stream=stream),
+        "other arrays each call": both,
+    }
+    around["use_stream"], around["other arrays each call"] = on_current, functools.partial(repeat, times=CALLS // 2)
+    return calls
+
+
+CALLS = 200
+
+
+def repeat(call: Callable[[], object], times: int = CALLS) -> None:
+    for _ in range(times):
+        call()
+
+
+around: dict[str, Callable[[Callable[[], object]], None]] = {}
+"""How calls are repeated, where it is not by ``repeat``."""
 
 
 def measure(calls: dict[str, Callable[[], object]], rounds: int, wait: Callable[[], None]) -> dict[str, float]:
@@ -112,9 +158,8 @@ def measure(calls: dict[str, Callable[[], object]], rounds: int, wait: Callable[
     for _ in range(rounds):
         for name, call in calls.items():
             start = time.perf_counter()
-            for _ in range(200):
-                call()
-            times[name].append((time.perf_counter() - start) * 5e3)
+            around.get(name, repeat)(call)
+            times[name].append((time.perf_counter() - start) / CALLS * 1e6)
             wait()
     return {name: statistics.median(found) for name, found in times.items()}
 
@@ -133,20 +178,11 @@ def main() -> int:
     except qp.NoDeviceError as error:
         print(error, file=sys.stderr)
         return 1
-    driver = device.driver
-    assert isinstance(driver, GpuDriver)
-    print(f"{driver.info.name}, µs a call\n")
+    print(f"{device.driver.info.name}, µs a call\n")
     print("| arrays |", " | ".join(NAMES), "| call / binding | call - binding |")
     print("|---|" + "---|" * (len(NAMES) + 2))
     for arrays, kernel in KERNELS.items():
-        args = [qp.ndarray(qp.f32, 64) for _ in range(arrays)]
-        kernel(*args)
-        calls = {
-            "a kernel call": functools.partial(kernel, *args),
-            "with stream=": functools.partial(kernel, *args, stream=qp.create_stream()),
-            **bare(driver, driver._api, arrays),  # noqa: SLF001
-        }
-        found = measure(calls, options.rounds, device.synchronize)
+        found = measure(calls_of(kernel, arrays) | bare(device, kernel), options.rounds, device.synchronize)
         call, binding = found["a kernel call"], found["the binding"]
         cells = " | ".join(f"{found[name]:.2f}" for name in NAMES)
         print(f"| {arrays} | {cells} | {call / binding:.2f} | {call - binding:+.2f} |")

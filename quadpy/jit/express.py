@@ -1,26 +1,34 @@
 """The quick way of a call that is like the last one.  Owns: express.  Imports: leaves, ``artifact``, ``runtime``.
 
 A launch on a GPU takes Python longer than the driver, and most of that is looping over arguments.  So for each signature
-a function is written that has no loop: it checks, packs, announces and launches, argument by argument.  It does what
-``Kernel.__call__``, ``Variants.pick`` and ``GpuPlan.run`` do, for the plainest calls alone; it launches nothing and says
-False where a call is any other, and the long way then does it, or says what is wrong with it.
+a function is written that has no loop: it checks, announces, packs and launches, argument by argument, all tasks at once.
+It does what ``Kernel.__call__``, ``Variants.pick`` and ``GpuPlan.run`` do, for the plainest calls alone; it launches
+nothing and says False where a call is any other, and the long way then does it, or says what is wrong with it.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
-from quadpy.errors import ArgumentError, DeviceError
+from quadpy.errors import ArgumentError
+from quadpy.jit.express_block import ArgumentBlock
 from quadpy.jit.formula import HELPERS, formula_source
 from quadpy.jit.gpu_launch import MANY_BLOCKS, MOST_BLOCKS, MOST_THREADS, SPARE_BLOCKS
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, TemplateParameter, VectorParameter
-from quadpy.runtime.ndarray import NDArray
+from quadpy.jit.launch_records import LaunchRecords
+from quadpy.jit.native_launch import HEAD
+from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter
+from quadpy.runtime.current import State, current_config, next_launch
+from quadpy.runtime.device import Device
+from quadpy.runtime.interop import ALIGNED, UNALIGNED
+from quadpy.runtime.life import THREAD
 from quadpy.runtime.stream import Stream
 
 __all__ = ["express"]
+
+_MISSING: Final = object()
 
 
 def express(
@@ -31,121 +39,124 @@ def express(
     ``args`` have the views of arrays in place of the arrays.  ``pairs`` are those, by number, that must not overlap.
     """
     views = [given for parameter, given in zip(parameters, args, strict=True) if type(parameter) is ArrayParameter]
-    if not plan.plain or any(view.type_key[0] != "device" or not view.writable for view in views):
+    if not plan.plain or not all(_is_plain(view, plan.device) for view in views):
         return None
-    writer = _Writer(parameters, args, plan, pairs)
-    names = writer.names
-    exec("\n".join(writer.lines()), names)  # noqa: S102 - of this module's own text; no name or value of the user is in it
+    names: dict[str, Any] = {}
+    text = "\n".join(_Writer(parameters, args, plan, pairs, names).lines())
+    exec(text, names)  # noqa: S102 - of this module's own text; no name or value of the user is in it
     found: Callable[..., bool] = names["launch"]
     return found
 
 
+def _is_plain(view: Any, device: Device) -> bool:
+    """Whether an array is there already, in one piece, for reading and writing."""
+    return view.type_key[0] in (ALIGNED, UNALIGNED) and view.device is device and bool(view.writable)
+
+
 class _Writer:
-    """The text of one function, and the objects that it refers to."""
+    """The text of one function, and in ``names`` the objects that it refers to."""
 
     def __init__(
-        self, parameters: Sequence[Parameter], args: Sequence[Any], plan: GpuPlan, pairs: Sequence[tuple[int, int]]
+        self,
+        parameters: Sequence[Parameter],
+        args: Sequence[Any],
+        plan: GpuPlan,
+        pairs: Sequence[tuple[int, int]],
+        names: dict[str, Any],
     ) -> None:
-        self.parameters, self.args, self.plan, self.pairs = parameters, args, plan, pairs
-        self.lists = [k for k, p in enumerate(parameters) if isinstance(p, (CheckedParameter, VectorParameter))]
+        self.parameters, self.args, self.plan, self.pairs, self.names = parameters, args, plan, pairs, names
         self.arrays = [k for k, parameter in enumerate(parameters) if type(parameter) is ArrayParameter]
+        self.block = ArgumentBlock(parameters, args, plan)
+        self.records = LaunchRecords(plan.device.driver, plan.launches, self.block.nbytes)
+        packed = struct.Struct(self.block.format(self.records.head.format, self.records.start - HEAD))
         device = plan.device
-        self.names: dict[str, Any] = {
-            "NDArray": NDArray, "Stream": Stream, "device": device, "life": device.life, "default": device.default_stream,
-            "current_stream": device.current_stream, "use": device.memory.use, "submit": device.driver.launch,
-            "pack_into": plan.format.pack_into, "take_block": plan.take_block,
-            "give_back": plan.spare.append,
-            "misfits": (struct.error, OverflowError, TypeError, ArgumentError), "DeviceError": DeviceError, **HELPERS,
+        names |= {
+            "Stream": Stream, "device": device, "life": device.life, "default": device.default_stream,
+            "here": device.streams.thread, "thread": THREAD, "State": State, "config": current_config(), "use": device.memory.use,
+            "pack_into": packed.pack_into, "spare": self.records.spare, "take": self.records.spare.pop,
+            "give_back": self.records.spare.append, "make": self.records.make, "settle": self.records.settle,
+            "misfits": (struct.error, OverflowError, TypeError, AttributeError, ArgumentError, IndexError),
+            "missing": _MISSING, "next_launch": next_launch, **HELPERS, **self.block.names,
         }  # fmt: skip
-        for k, (parameter, given) in enumerate(zip(parameters, args, strict=True)):
-            match parameter:
-                case ArrayParameter():
-                    self.names |= {f"key{k}": given.type_key, f"wide{k}": given.wide}
-                case TemplateParameter():
-                    self.names |= {f"key{k}": parameter.key(given), f"key_of{k}": parameter.key}
-                case CheckedParameter() | VectorParameter():
-                    self.names[f"values{k}"] = parameter.values
 
     def lines(self) -> Iterator[str]:
-        yield f"def launch(stream, {', '.join(f'a{k}' for k in range(len(self.parameters)))}):"
-        yield f"    if {' or '.join(self._guards())}: return False"
-        yield from self._ranges()
+        yield f"def launch(stream, {''.join(f'a{k}=missing, ' for k in range(len(self.parameters)))}*more):"
         yield "    try:"
-        yield from self._components()
-        yield "        block = take_block()"
-        yield f"        pack_into(block.buffer, 0, {', '.join(self._values())})"
+        yield f"        if {' or '.join(self._guards())}: return False"
+        yield "        if stream is None: on = here.stream"
+        yield "        else: on = stream if type(stream) is Stream and not thread.in_host_function else None"
+        yield "        if on is None or on.device is not device: return False"
+        yield from self._memory()
+        yield from self._overlaps()
+        yield from self.block.components("        ")
         yield from self._grids()
+        yield "        record = take() if spare else make()"  # IndexError: another thread took the last one meanwhile
+        yield "        block, submit, arguments = record"
+        yield f"        pack_into(block, {HEAD}, on._handle, {', '.join([*self._blocks(), *self.block.values()])})"
         yield "    except misfits: return False"
-        yield "    if stream is None: on = current_stream()"
-        yield "    elif type(stream) is Stream and stream.device is device: on = stream"
-        yield "    else: return False"
-        yield "    timeline, arguments = on.timeline, block.arguments"
-        yield "    if on is not default: on._begin()"  # the default stream stays: nobody can destroy it meanwhile
+        yield "    timeline = on.timeline"
+        yield "    if on is not default:"  # which nobody can destroy
+        yield "        calls = on._calls"
+        yield "        calls.append(None)"  # as Owned._begin: from here on the handle stays alive
         yield "    try:"
+        yield "        if timeline.last is not None or not on._alive: return False"
         yield from self._announcements()
-        yield from self._launches()
-        yield "    except DeviceError as error: raise at.named(error) from error"
+        yield from self._submission()
         yield "    finally:"
-        yield "        if on is not default: on._end()"
-        yield "    give_back(block)"
+        yield "        if on is not default:"
+        yield "            calls.pop()"
+        yield "            if not on._alive: on._retire()"
+        yield "    give_back(record)"
         yield "    return True"
 
     def _guards(self) -> Iterator[str]:
-        """What makes a call another one: the types first, since nothing else is known of what was given."""
-        yield "life.ended is not None"
-        for k in self.arrays:
-            yield f"type(a{k}) is not NDArray or a{k}.type_key is not key{k} or a{k}.wide is not wide{k}"
-            yield f"a{k}.device is not device"
-        for k, parameter in enumerate(self.parameters):
-            if isinstance(parameter, TemplateParameter):
-                yield f"key_of{k}(a{k}) != key{k}"
-
-    def _ranges(self) -> Iterator[str]:
-        """Arrays that overlap, or lie over a field, have code of their own."""
-        compared = sorted(
-            {k for pair in self.pairs for k in pair} | (set(range(len(self.arrays))) if self._fields() else set())
-        )
-        for j in compared:
-            yield f"    start{j} = a{self.arrays[j]}.pointer; end{j} = start{j} + a{self.arrays[j]}.nbytes"
-        for i, j in self.pairs:
-            yield f"    if start{i} < end{j} and start{j} < end{i}: return False"
-        for start, nbytes in self._fields():
-            for j in compared:
-                yield f"    if start{j} < {start + nbytes} and {start} < end{j}: return False"
-
-    def _fields(self) -> list[tuple[int, int]]:
-        return [(field.pointer, field.nbytes) for field in self.plan.fields]
-
-    def _components(self) -> Iterator[str]:
-        """Vectors, and scalars that are looked at one by one, as lists of values."""
-        for k in self.lists:
-            yield f"        v{k} = values{k}(a{k})"
-
-    def _values(self) -> Iterator[str]:
+        """What makes a call another one.  An array's form is one object for its type, its device and how it lies there."""
+        yield "more"
+        yield "not life.direct"  # closed, or what is called may have to be noted for a graph
+        yield "State.config is not config"
         for k, parameter in enumerate(self.parameters):
             if k in self.arrays:
-                yield f"a{k}.pointer"
-                yield from (f"a{k}.abi[{n}]" for n in range(1, len(self.args[k].abi)))
-            elif k in self.lists:
-                yield f"*v{k}"
-            elif type(parameter) is not TemplateParameter:
-                yield f"a{k}"
-        yield from (str(start) for start, _ in self._fields())
+                self.names[f"form{k}"] = self._form(self.args[k])
+                yield f"a{k}.form is not form{k}"
+            elif isinstance(parameter, TemplateParameter):
+                given = self.args[k]
+                self.names |= {f"given{k}": given, f"key{k}": parameter.key(given), f"key_of{k}": parameter.key}
+                yield f"a{k} is not given{k} and key_of{k}(a{k}) != key{k}"
 
-    def _sources(self) -> list[str]:
-        """Each value of the argument block, for the formulas of grids."""
-        found: list[str] = []
-        for k, parameter in enumerate(self.parameters):
-            if k in self.arrays:
-                found += [f"a{k}.abi[{n}]" for n in range(len(self.args[k].abi))]
-            elif k in self.lists:
-                found += [f"int(v{k}[{n}])" for n in range(len(self.names[f"values{k}"](self.args[k])))]
-            elif type(parameter) is not TemplateParameter:
-                found.append(f"int(a{k})")
-        return found
+    def _form(self, view: Any) -> object:
+        """That of quadpy's own arrays, where another library's was given by itself."""
+        own = self.plan.device.form(view.type_key, wide=view.wide, lent=False)
+        return getattr(view, "form", own)
+
+    def _memory(self) -> Iterator[str]:
+        if self.arrays:
+            yield f"        {'; '.join(f'm{k} = a{k}.block' for k in self.arrays)}"
+
+    def _overlaps(self) -> Iterator[str]:
+        """Arrays that overlap, or lie over a field, have code of their own; quadpy's do where they share a block."""
+        lent = {k for k in self.arrays if getattr(getattr(self.args[k], "block", None), "lent", False)}
+        pairs = [(self.arrays[i], self.arrays[j]) for i, j in self.pairs]
+        fields = [(field.pointer, field.nbytes) for field in self.plan.fields]
+        for i, j in pairs:
+            if not {i, j} & lent:
+                yield f"        if m{i} is m{j} and m{i} is not None: return False"
+        for k in sorted({k for pair in pairs if set(pair) & lent for k in pair} | (lent if fields else set())):
+            yield f"        start{k} = a{k}.pointer; end{k} = start{k} + a{k}.nbytes"
+        for i, j in pairs:
+            if {i, j} & lent:
+                yield f"        if start{i} < end{j} and start{j} < end{i}: return False"
+        for start, nbytes in fields:
+            for k in sorted(lent):
+                yield f"        if start{k} < {start + nbytes} and {start} < end{k}: return False"
+
+    def _blocks(self) -> Iterator[str]:
+        yield from (f"blocks{n}" for n in range(len(self.plan.launches)))
 
     def _grids(self) -> Iterator[str]:
-        sources = self._sources()
+        sources = self.block.sources()
+        for info in self.plan.code.tasks:
+            if info.whole_blocks and info.extent is not None:
+                yield f"        if {formula_source(info.extent, sources)} % {info.block_dim}: return False"
         for n, task in enumerate(self.plan.launches):
             if not task.parallel or task.formula is None:
                 yield f"        blocks{n} = {task.blocks([])}"
@@ -162,23 +173,24 @@ class _Writer:
 
     def _announcements(self) -> Iterator[str]:
         """As ``DeviceMemory.use``, which is called where the stream is new to the memory."""
-        places = self.plan.places
+        written = self.plan.places.written
         for n, k in enumerate(self.arrays):
-            yield f"        memory = a{k}.block"
-            yield from self._announcement("memory is not None and ", writes=places.written[n])
+            yield from self._announcement(f"m{k}", f"m{k} is not None and ", writes=written[n])
         for n, field in enumerate(self.plan.fields):
             if field.block is not None:
                 self.names[f"memory{n}"] = field.block
-                yield f"        memory = memory{n}"
-                yield from self._announcement("", writes=places.written[len(self.arrays) + n])
+                yield from self._announcement(f"memory{n}", "", writes=written[len(self.arrays) + n])
 
-    def _announcement(self, there: str, *, writes: bool) -> Iterator[str]:
-        known = "timeline in memory.writers" if writes else "(memory.home is timeline or timeline in memory.guests)"
-        yield f"        if {there}not {known}: use((memory,), timeline, writes={writes})"
+    def _announcement(self, memory: str, there: str, *, writes: bool) -> Iterator[str]:
+        known = f"{memory}.home is timeline or timeline in {memory}.guests"
+        known = f"timeline in {memory}.writers" if writes else f"({known})"
+        yield f"        if {there}not {known}: use(({memory},), timeline, writes={writes})"
 
-    def _launches(self) -> Iterator[str]:
-        for n, task in enumerate(self.plan.launches):
-            self.names |= {f"task{n}": task, f"function{n}": task.function, f"threads{n}": task.block}
-            yield f"        if blocks{n}:"
-            yield f"            at = task{n}"
-            yield f"            submit(function{n}, (blocks{n}, 1, 1), threads{n}, 0, on._handle, arguments)"
+    def _submission(self) -> Iterator[str]:
+        slots, place = self.plan.code.slots, self.records.start + self.plan.code.layout.size
+        if slots:
+            self.names |= {"allocate": self.plan.device.allocate, "put_address": struct.Struct("=Q").pack_into}
+            yield f"        scratch = allocate({8 * slots}, on)"
+            yield f"        put_address(block, {place}, scratch.pointer)"
+        yield "        code = submit()"
+        yield "        if code and not settle(record, code): return False"

@@ -50,7 +50,7 @@ class GpuPlan:
         spans: Sequence[Span | None] = (),
     ) -> None:
         self.code, self.device = code, device
-        self.fields, self._seed, self._outline, self._wider = fields, seed, outline, wider
+        self.fields, self.seed, self._outline, self._wider = fields, seed, outline, wider
         self.format = struct.Struct(code.layout.format)
         self._module = device.modules.load(code)
         self.launches = tuple(task_launches(code, self._module, name, spans))
@@ -119,8 +119,8 @@ class GpuPlan:
         What does not fit is found before any work begins.
         """
         values += [field.pointer for field in self.fields]
-        if self._seed is not None:
-            values += (self._seed, next_launch())
+        if self.seed is not None:
+            values += (self.seed, next_launch())
         self.format.pack(*values)
         for blocks in self._whole:
             blocks.require_whole(values)
@@ -180,15 +180,19 @@ class GpuPlan:
     @property
     def plain(self) -> bool:
         """Whether a call is nothing but launches one after the other, of arrays that are there."""
-        return not (self.code.flow or self.code.slots or self._seed is not None)
+        return not (self.code.flow or self.code.results)
+
+    @property
+    def block_bytes(self) -> int:
+        """The argument block, with the address of scratch memory at its end where there is any."""
+        return self.code.layout.size + 8 if self.code.slots else self.format.size
 
     def take_block(self) -> _Block:
         """An argument block; it goes back to ``spare`` when the launches are done, and is lost with an exception."""
         try:
             return self.spare.pop()
         except IndexError:
-            nbytes = self.code.layout.size + 8 if self.code.slots else self.format.size
-            return _Block(self.device.driver, nbytes)
+            return _Block(self.device.driver, self.block_bytes)
 
 
 class _Block:

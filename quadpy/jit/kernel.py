@@ -61,16 +61,19 @@ class Kernel:
             StreamError: ``stream`` is none, was destroyed, or belongs to another device.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
+        if (express := self._express) is not None and not kwargs and express(stream, *args):
+            return None
         if self._config is not current_config():
             self._configure()
         if kwargs or len(args) != len(self._parameters):
             args = self._bind(args, kwargs)
-        if self._express is not None and self._express(stream, *args):
-            return None
+            if self._express is not None and self._express(stream, *args):
+                return None
         try:
             variants, values, views = self._resolve(args)
             plan = variants.pick(views)
-            self._express = variants.express
+            if variants.on_gpu and not self.graph:
+                self._express = variants.find_express(self._parameters, self._with_views(args, views))
             try:
                 return plan.run(values, views, stream)
             except (struct.error, OverflowError, TypeError):
@@ -179,8 +182,6 @@ class Kernel:
                 types = self._types(args, views)
                 index = i64 if any(view.wide for view in views) else i32
                 found = _compiler().Variants(self.source, types, self._options(index))
-                if not self.graph:
-                    found.find_express(self._parameters, self._with_views(args, views))
                 self._plans[key] = found
             return found
 

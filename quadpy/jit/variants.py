@@ -6,7 +6,6 @@ Owns: Variants, prepare.  Imports: leaves, ``lang``, ``runtime`` and the compile
 from __future__ import annotations
 
 import functools
-import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +15,10 @@ from quadpy.dtypes import i64
 from quadpy.errors import DeviceError
 from quadpy.jit.express import express
 from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.native_cache import cached_code
 from quadpy.jit.parameters import Parameter
 from quadpy.jit.plan import CpuPlan
-from quadpy.jit.specialise import Request, compile_request, kernel_cache
+from quadpy.jit.specialise import Request, compile_request
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
@@ -32,7 +32,9 @@ __all__ = ["Variants", "prepare"]
 class Variants:
     """Compiled at once for arrays that do not overlap; for overlapping ones when they first come."""
 
-    __slots__ = ("_args", "_fields", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_source", "express")
+    __slots__ = (
+        "_args", "_express", "_fields", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_source", "express", "on_gpu",
+    )  # fmt: skip
 
     def __init__(self, source: FunctionSource, args: Mapping[str, ArgType], options: Options) -> None:
         self._source, self._args, self._options = source, args, options
@@ -41,12 +43,20 @@ class Variants:
         self._fields: tuple[tuple[int, int], ...] = ()
         self._plain = self._compile(options)
         self._pairs = self._pairs_to_check()
+        self.on_gpu = isinstance(self._plain, GpuPlan)
         self.express: Callable[..., bool] | None = None
+        self._express: dict[tuple[object, ...], Callable[..., bool] | None] = {}
 
-    def find_express(self, parameters: Sequence[Parameter], args: Sequence[Any]) -> None:
-        """Write the quick way of later calls with the types of this one, where there is one."""
-        if isinstance(self._plain, GpuPlan):
-            self.express = express(parameters, args, self._plain, self._pairs)
+    def find_express(self, parameters: Sequence[Parameter], args: Sequence[Any]) -> Callable[..., bool] | None:
+        """The quick way of later calls like this one, where there is one; ``express`` is the one found last.
+
+        It is written for each mixture of quadpy's memory and other libraries'.
+        """
+        forms = tuple(getattr(given, "form", None) for given in args)
+        if forms not in self._express:
+            self._express[forms] = express(parameters, args, self._plain, self._pairs)
+        self.express = self._express[forms]
+        return self.express
 
     def pick(self, views: list[Any]) -> Any:
         """The plan for arrays that lie like this: ranges are compared where one of the two is written."""
@@ -111,15 +121,5 @@ class Variants:
 
 def prepare(threads: int | None) -> None:
     """Loads the pool of threads, its code from the cache; called by ``qp.init``."""
-    pool_address(_cached)
+    pool_address(cached_code)
     set_threads(threads or default_threads())
-
-
-def _cached(key: str, build: Callable[[], bytes]) -> bytes:
-    """The pool's code, kept beside the kernels'."""
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    found = kernel_cache().load(digest)
-    if found is None:
-        found = build()
-        kernel_cache().store(digest, found)
-    return found

@@ -1,14 +1,13 @@
-"""What ``qp.init`` decided for this process.  Owns: Config and the current one.  Imports: dtypes only."""
+"""What ``qp.init`` decided for this process.  Owns: Config, State.  Imports: dtypes only."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+import threading
 from dataclasses import dataclass
 
 from quadpy.dtypes import Scalar, f32, i32
 
-__all__ = ["Config", "current_config", "next_launch", "set_config"]
+__all__ = ["Config", "State", "current_config", "launches_so_far", "next_launch", "set_config", "take_back_launches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +27,17 @@ class Config:
     num_threads: int | None = None
 
 
-class _State:
+class State:
+    """What is in force; ``State.config`` is the quickest way to it."""
+
     config: Config = Config()
-    launches: Iterator[int] = itertools.count(1)
+    launches: int = 0
+    lock: threading.Lock = threading.Lock()
 
 
 def current_config() -> Config:
     """The configuration in force."""
-    return _State.config
+    return State.config
 
 
 def set_config(config: Config) -> None:
@@ -44,9 +46,26 @@ def set_config(config: Config) -> None:
     Arrays and fields stay valid: on the CPU their memory belongs to them alone, so neither ``qp.init`` nor
     ``qp.reset`` takes it away.
     """
-    _State.config, _State.launches = config, itertools.count(1)
+    State.config, State.launches = config, 0
 
 
 def next_launch() -> int:
     """The number of this launch among those that draw random numbers, from 1 since the configuration was set."""
-    return next(_State.launches)
+    with State.lock:
+        State.launches += 1
+        return State.launches
+
+
+def launches_so_far() -> int:
+    """How many numbers ``next_launch`` has given out."""
+    return State.launches
+
+
+def take_back_launches(before: int, after: int) -> None:
+    """Launches that were noted and will never run: what runs in their place gets their numbers, ``before`` to ``after``.
+
+    Where another thread has drawn meanwhile there is no order to keep.
+    """
+    with State.lock:
+        if State.launches == after:
+            State.launches = before

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quadpy.errors import DriverError, StreamError
 from quadpy.runtime.branches import Branches
@@ -58,6 +58,7 @@ class Device:
         self.default_stream = Stream(self, self.timelines.default, None)
         self._objects: weakref.WeakValueDictionary[Timeline, Stream] = weakref.WeakValueDictionary()
         self._local = _Local()
+        self._forms: dict[tuple[Any, ...], object] = {}
 
     def __repr__(self) -> str:
         return f"<{self.driver.name}:{self.driver.ordinal} {self.driver.info.name}>"
@@ -125,11 +126,14 @@ class Device:
 
     def current_stream(self) -> Stream:
         """The calling thread's stream."""
-        stream, timeline = self._local.stream, self.streams.thread.timeline
-        if self.life.ended is None and not timeline.ended:  # each launch comes here, and mostly ends in these lines
+        stream, here = self._local.stream, self.streams.thread
+        timeline = here.timeline
+        if self.life.ended is None and not timeline.ended:  # mostly it ends in these lines
             if stream is None and timeline is self.timelines.default:
+                here.stream = self.default_stream
                 return self.default_stream
             if stream is not None and stream.timeline is timeline and not stream.destroyed:
+                here.stream = stream
                 return stream
         self.life.check()
         if stream is not None and stream.destroyed:
@@ -169,6 +173,10 @@ class Device:
     def allocate(self, nbytes: int, stream: Stream) -> DeviceBuffer:
         """``nbytes`` bytes whose home is ``stream``; OutOfDeviceMemory where the device has too few."""
         return self.memory.buffer(nbytes, self.timelines.find(stream.handle))
+
+    def form(self, type_key: tuple[Any, ...], *, wide: bool, lent: bool) -> object:
+        """The one object for arrays on this device that are alike to a launch; see ``NDArray``."""
+        return self._forms.setdefault((type_key, wide, lent), object())
 
     def memory_stats(self) -> MemoryStats:
         self.life.check()

@@ -6,7 +6,8 @@ that of another.  Handle 0 is the default stream; address 0 is memory of size 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, Literal, NewType, Protocol
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Feature",
     "FunctionHandle",
     "ModuleHandle",
+    "NativeLaunch",
     "PinnedPointer",
     "PlainPointer",
     "PoolPointer",
@@ -56,11 +58,33 @@ Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """One device: its product name, its full architecture (the key of code for it) and its memory in bytes."""
+    """One device: its product name, its full architecture (the key of code for it) and its memory in bytes.
+
+    ``units`` are what blocks are spread over: multiprocessors, CUs, WGPs of RDNA; 0 where nobody knows.
+    """
 
     name: str
     arch: str
     total_memory: int
+    units: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NativeLaunch:
+    """What machine code needs to launch without the driver's ``launch``: addresses, in this process.
+
+    lost     of an ``int`` that is not 0 when the device is lost and nothing may be called any more
+    select   of ``int select(selects)``, which makes the device the calling thread's
+    launch   of ``int launch(function, grid x, y, z, block x, y, z, shared bytes, stream, NULL, extra words)``
+    refused  raises what a status of ``launch`` means, called with it and the arguments of ``Driver.launch``; where
+             that is no more than that the thread has lost its device, it launches instead
+    """
+
+    lost: int
+    select: int
+    selects: int
+    launch: int
+    refused: Callable[..., None] = field(repr=False, compare=False)
 
 
 class Driver(Protocol):
@@ -178,3 +202,6 @@ class Driver(Protocol):
         arguments: object,
     ) -> None:
         """Run ``grid`` blocks of ``block`` threads, none of them 0."""
+
+    def native_launch(self) -> NativeLaunch | None:
+        """The same for machine code, where ``launch_arguments`` are the address of the ``extra`` words; or None."""

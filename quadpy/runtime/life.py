@@ -11,28 +11,34 @@ from typing import Final
 
 from quadpy.errors import DeviceError
 
-__all__ = ["Life", "inside_host_function", "refuse_in_host_function"]
+__all__ = ["THREAD", "Life", "inside_host_function", "refuse_in_host_function"]
 
 
 class _Thread(threading.local):
     in_host_function = False
 
 
-_thread: Final = _Thread()
+THREAD: Final = _Thread()
+"""What the calling thread is at."""
 
 
 class Life:
-    """The end of a device, seen by everything that belongs to it; until then ``ended`` is None."""
+    """The end of a device, seen by everything that belongs to it; until then ``ended`` is None.
+
+    ``direct`` says in one look that calls go straight to the driver: the device is there, and nothing is captured.
+    """
 
     def __init__(self, *, survives_fork: bool) -> None:
         self.ended: DeviceError | None = None
         self.closed = False
+        self.captures = 0
+        self.direct = True
         if not survives_fork:
             _mortal.add(self)
 
     def check(self) -> None:
         """DeviceError where the device was closed, belongs to the parent of this process, or is the caller here."""
-        if _thread.in_host_function:
+        if THREAD.in_host_function:
             refuse_in_host_function()
         if self.ended is not None:
             raise DeviceError(self.ended.message, hint=self.ended.hint)
@@ -45,11 +51,17 @@ class Life:
     def end(self, message: str, hint: str) -> None:
         """Refuse all that comes; what is told first stays."""
         self.ended = self.ended or DeviceError(message, hint=hint)
+        self.direct = False
+
+    def captured(self, step: int) -> None:
+        """A capture begins or ends; the caller sees to it that one thread at a time says so."""
+        self.captures += step
+        self.direct = not self.captures and self.ended is None
 
 
 def refuse_in_host_function() -> None:
     """DeviceError on a thread that runs a host function of a graph: the device waits for it, and would wait for ever."""
-    if _thread.in_host_function:
+    if THREAD.in_host_function:
         raise DeviceError(
             "a host function of a graph called quadpy, and the device waits for the function",
             hint="let it leave what it found in a variable or a queue, and call quadpy elsewhere",
@@ -59,11 +71,11 @@ def refuse_in_host_function() -> None:
 @contextlib.contextmanager
 def inside_host_function() -> Iterator[None]:
     """Refuse quadpy's calls on this thread until the block ends."""
-    before, _thread.in_host_function = _thread.in_host_function, True
+    before, THREAD.in_host_function = THREAD.in_host_function, True
     try:
         yield
     finally:
-        _thread.in_host_function = before
+        THREAD.in_host_function = before
 
 
 _mortal: Final[weakref.WeakSet[Life]] = weakref.WeakSet()

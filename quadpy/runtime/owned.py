@@ -6,11 +6,11 @@ destroyed, and keeps the handle alive until it returns, though another thread de
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from quadpy.errors import EventError, StreamError
+from quadpy.runtime.life import THREAD
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Owned(Generic[H]):
     """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later."""
 
-    __slots__ = ("__weakref__", "_alive", "_calls", "_finalizer", "_free", "_handle", "_lock", "device")
+    __slots__ = ("__weakref__", "_alive", "_calls", "_finalizer", "_free", "_handle", "device")
 
     kind: ClassVar[str]
     error: ClassVar[type[StreamError | EventError]]
@@ -40,7 +40,8 @@ class Owned(Generic[H]):
     ) -> None:
         """``free`` gives the handle back; so does ``dropped``, where it is another thing to do it later."""
         self.device, self._handle, self._free = device, handle, free
-        self._alive, self._calls, self._lock = True, 0, threading.Lock()
+        self._alive = True
+        self._calls: list[None] = []  # as many as are under way: a list is changed in one step, without a lock
         self._finalizer = device.reaper.adopt(self, dropped or free, handle) if free else None
 
     @property
@@ -50,15 +51,14 @@ class Owned(Generic[H]):
     @property
     def handle(self) -> H:
         """The driver's handle; 0 on the CPU, and for the default stream."""
-        self._check()
+        if not self._alive or not self.device.life.direct or THREAD.in_host_function:
+            self._check()
         return self._handle
 
     def destroy(self) -> None:
         """Give the handle back; work that was submitted still completes.  Doing it again does nothing."""
-        with self._lock:
-            last, self._alive = self._alive and not self._calls, False
-        if last:
-            self._give_back()
+        self._alive = False
+        self._retire()
 
     def __enter__(self) -> Self:
         self._check()
@@ -89,18 +89,22 @@ class Owned(Generic[H]):
 
     def _begin(self) -> None:
         """From here to ``_end`` the handle stays alive; refuses what was destroyed."""
-        with self._lock:
+        self._calls.append(None)
+        if self._alive and self.device.life.direct and not THREAD.in_host_function:
+            return
+        try:
             self._check()
-            self._calls += 1
+        except BaseException:
+            self._end()
+            raise
 
     def _end(self) -> None:
-        with self._lock:
-            self._calls -= 1
-            last = not self._alive and not self._calls
-        if last:
-            self._give_back()
+        self._calls.pop()
+        if not self._alive:
+            self._retire()
 
-    def _give_back(self) -> None:
-        if self._finalizer is not None and self._finalizer.detach() and self.device.life.ended is None:
+    def _retire(self) -> None:
+        """Give the handle back when no call is under way, once: two threads may both find that it is time."""
+        if not self._calls and self._finalizer is not None and self._finalizer.detach() and self.device.life.ended is None:
             assert self._free is not None
             self._free(self._handle)

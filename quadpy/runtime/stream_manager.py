@@ -27,6 +27,8 @@ def warn_of_reset() -> None:
 class _Current(threading.local):
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline  # a new thread starts on the default stream
+        self.stream: object = None
+        """The Stream of ``timeline``, once ``Device.current_stream`` has found it here."""
 
 
 class StreamManager:
@@ -69,11 +71,11 @@ class StreamManager:
 
     def query_stream(self, stream: int) -> bool:
         """Whether all work on ``stream`` is complete."""
-        return self._driver.stream_query(self._timelines.find(stream).handle)
+        return self._driver.stream_query(self._uncaptured(stream, "query_stream").handle)
 
     def set_current_stream(self, stream: int) -> None:
         """Make ``stream`` the one that the calling thread's work goes to."""
-        self.thread.timeline = self._timelines.find(stream)
+        self.thread.timeline, self.thread.stream = self._timelines.find(stream), None
 
     def current_stream(self) -> int:
         """The calling thread's stream: 0 until it sets one, and again when that one was destroyed."""

@@ -22,6 +22,9 @@ class Library(dict):
     def __init__(self):
         self.seen, self.status = [], 0
 
+    def __missing__(self, name):
+        raise AttributeError(name)  # as of a library without it
+
     def launch(self, *arguments):
         self.seen.append(arguments)
         return self.status

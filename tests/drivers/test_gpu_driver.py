@@ -47,6 +47,7 @@ class StandIn:
         self.hipError_t = Status
         self.hipMemPoolAttr = SimpleNamespace(hipMemPoolAttrReleaseThreshold=4)
         facts = {"name": "stand-in", "gcnArchName": "gfx942:sramecc+:xnack-"}
+        facts |= {"multiProcessorCount": 304, "cooperativeLaunch": 1}
         self.values = {
             "hipRuntimeGetVersion": (70_253_211,),
             "hipGetDeviceCount": (1,),

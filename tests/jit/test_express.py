@@ -78,6 +78,15 @@ def both_ways(device, kernel, *args, **options) -> None:
     assert half[: len(half) // 2] == half[len(half) // 2 :]
 
 
+def both_ways_alike(device, kernel, *args) -> None:
+    """As ``both_ways``, where the block has an address that differs."""
+    before = len(launched(device))
+    kernel(*args)
+    assert kernel._express(None, *args)
+    grids = [grid for _, _, grid, _ in launched(device)[before:]]
+    assert grids[: len(grids) // 2] == grids[len(grids) // 2 :]
+
+
 def fresh(fn):
     """A kernel that was never called."""
     return qp.kernel(fn.source.fn)
@@ -235,6 +244,143 @@ def test_no_iterations_are_no_launch(device):
     assert launched(device) == []
 
 
+def test_values_that_pass_from_task_to_task_have_memory_of_each_call(device):
+    @qp.kernel
+    def shift(x: F32):
+        first = x[0] + 1.0
+        for i in x:
+            x[i] = first
+
+    x = qp.ndarray(qp.f32, 100)
+    shift(x)
+    assert shift._express(None, x)
+    half = launched(device)
+    half, again = half[: len(half) // 2], half[len(half) // 2 :]
+    assert [(name, grid, on, block[:-8]) for name, block, grid, on in half] == [
+        (name, grid, on, block[:-8]) for name, block, grid, on in again
+    ]
+    assert len({block[-8:] for _, block, _, _ in again}) == 1  # one scratch memory for all tasks
+    device.synchronize()
+    assert device.memory_stats().blocks == 1  # the array
+
+
+def test_random_numbers_go_on(device):
+    @qp.kernel
+    def draw(x: F32):
+        for i in x:
+            x[i] = qp.random()
+
+    x = qp.ndarray(qp.f32, 100)
+    draw(x)
+    assert draw._express(None, x)
+    draw._express = None
+    draw(x)
+    blocks = [block for _, block, _, _ in launched(device)]
+    assert len(set(blocks)) == 3
+    numbers = [int.from_bytes(block[-8:], "little") & 0xFFFFFFFF for block in blocks]
+    assert numbers == [numbers[0], numbers[0] + 1, numbers[0] + 2]
+
+
+def test_arguments_by_name_and_by_default(device):
+    @qp.kernel
+    def put(x: F32, n: qp.i32 = 7):
+        for i in x:
+            x[i] = n
+
+    x = qp.ndarray(qp.f32, 8)
+    for args, names in (((x, 7), {}), ((x,), {}), ((), {"x": x}), ((x,), {"n": 7})):
+        put(*args, **names)
+    assert len({block for _, block, _, _ in launched(device)}) == 1
+    with pytest.raises(ArgumentError):
+        put(x, 7, 7)
+    with pytest.raises(ArgumentError):
+        put(x, 7, x=x)
+    with pytest.raises(ArgumentError):
+        put()
+
+
+class Shown:
+    """Memory of the device as another library shows it."""
+
+    def __init__(self, array, start, n):
+        address = array.pointer + 4 * start
+        self.__cuda_array_interface__ = {
+            "shape": (n,), "typestr": "<f4", "data": (address, False), "version": 3, "strides": None, "keep": array,
+        }  # fmt: skip
+
+
+def test_memory_of_other_libraries_is_compared_by_its_addresses(device):
+    owner, other = qp.ndarray(qp.f32, 64), qp.ndarray(qp.f32, 64)
+    x, near = (qp.from_dlpack(Shown(owner, start, 16)) for start in (0, 8))
+    far = qp.from_dlpack(Shown(owner, 32, 16))
+    kernel = fresh(copy)
+    kernel(x, far)
+    assert kernel._express(None, x, far)
+    assert kernel._express(None, far, x)
+    assert not kernel._express(None, x, near)
+    assert not kernel._express(None, x, other)  # whose memory is quadpy's: code of its own
+    kernel(x, near)
+    functions = [call.arguments[0] for call in device.driver.calls if call.verb == "launch"]
+    assert functions[-1] != functions[0]
+    kernel(x, other)
+    assert kernel._express(None, x, other)
+    assert not kernel._express(None, x, far)
+    kernel(x, far)
+    assert kernel._express(None, x, far)
+
+
+def test_a_loop_in_whole_blocks_is_refused_otherwise_on_the_quick_way_too(device):
+    @qp.kernel
+    def reverse(n: qp.i32, x: F32):
+        qp.loop_config(block_dim=64)
+        for i in range(n):
+            tile = qp.simt.block.SharedArray((64,), qp.f32)
+            tile[i % 64] = x[i]
+            qp.simt.block.sync()
+            x[i] = tile[63 - i % 64]
+
+    x = qp.ndarray(qp.f32, 256)
+    reverse(128, x)
+    assert reverse._express(None, 192, x)
+    assert not reverse._express(None, 100, x)
+    with pytest.raises(ArgumentError, match="whole blocks of 64"):
+        reverse(100, x)
+    assert len(launched(device)) == 2
+
+
+def test_another_configuration_is_another_way(device):
+    kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel(x, y)
+    quick = kernel._express
+    set_config(Config(arch="recording", fast_math=True))
+    assert not quick(None, x, y)
+    kernel(x, y)
+    assert kernel._express is not quick
+
+
+def test_loops_that_take_any_number_of_blocks_take_those_that_run_at_once(device):
+    """The device has 304 units of 2048 threads."""
+
+    @qp.kernel
+    def far(n: qp.i64, m: qp.i64, x: F32):
+        for i, j in qp.ndrange(n, m):
+            x[i] = j
+
+    @qp.kernel
+    def unknown(x: F32):
+        n = qp.cast(x[0], qp.i32)
+        for i in range(n):
+            x[i] = 1.0
+
+    x = qp.ndarray(qp.f32, 8)
+    for kernel, args in ((far, (2**20, 2**20, x)), (unknown, (x,))):
+        both_ways_alike(device, kernel, *args)
+        blocks = [grid[0] for _, _, grid, _ in launched(device)]
+        assert blocks[-1] == 304 * 2048 // 256
+    far(3, 100, x)
+    assert launched(device)[-1][2] == (2, 1, 1)
+
+
 # what is refused
 
 
@@ -267,6 +413,41 @@ def test_a_destroyed_stream_is_refused(device):
     with pytest.raises(StreamError, match="is no stream"):
         kernel(x, y, stream=3)
     assert len(launched(device)) == 1
+
+
+def test_arrays_of_another_device_are_refused_each_time(device):
+    x = qp.ndarray(qp.f32, 8)
+    driver = RecordingDriver(1)
+    driver.kernels = AnyKernel()
+    here = devices._open["recording", 0]
+    with Device(driver) as there:
+        devices._open["recording", 0] = there
+        y = qp.ndarray(qp.f32, 8)
+        devices._open["recording", 0] = here
+        kernel = fresh(copy)
+        for _ in range(2):
+            with pytest.raises(DeviceError, match="in a kernel on"):
+                kernel(x, y)
+        kernel(x, qp.ndarray(qp.f32, 8))
+        with pytest.raises(DeviceError):
+            kernel(x, y)
+    assert driver.kernels.log == []
+    assert len(launched(device)) == 1
+
+
+def test_a_threads_stream_that_was_destroyed_by_its_handle_gives_way_to_the_default_one(device):
+    kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    kernel(x, y)
+    handle = device.streams.create_stream()
+    device.streams.set_current_stream(handle)
+    kernel(x, y)
+    device.streams.destroy_stream(handle)
+    assert not kernel._express(None, x, y)
+    with pytest.warns(RuntimeWarning, match="destroyed"):
+        kernel(x, y)
+    kernel(x, y)
+    assert kernel._express(None, x, y)
+    assert [launch[3] for launch in launched(device)] == [0, handle, 0, 0, 0]
 
 
 def test_a_stream_of_another_device_is_refused(device):

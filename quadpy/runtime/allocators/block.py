@@ -16,6 +16,7 @@ class Block:
 
     guests   other streams that used the memory; the block is free after all of them
     writers  the streams whose work wrote it, for a host that wants to read
+    lent     the memory is another library's: only then can it be that of another block, too
     """
 
     pointer: int
@@ -23,6 +24,7 @@ class Block:
     home: Timeline
     guests: set[Timeline] = field(default_factory=set)
     writers: set[Timeline] = field(default_factory=set)
+    lent: bool = False
 
     def users(self) -> set[Timeline]:
         """All streams that may have used the memory."""

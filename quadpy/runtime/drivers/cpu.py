@@ -22,6 +22,7 @@ from quadpy.runtime.driver import (
     Feature,
     FunctionHandle,
     ModuleHandle,
+    NativeLaunch,
     PinnedPointer,
     PlainPointer,
     PoolPointer,
@@ -165,6 +166,9 @@ class CpuDriver:
         arguments: object,
     ) -> None:
         _refuse_code()
+
+    def native_launch(self) -> NativeLaunch | None:
+        return None
 
 
 def _require_zero(*handles: int) -> bool:

@@ -84,6 +84,7 @@ def _table(cuda: Any) -> GpuApi:
         causes=CAUSES,
         library=functools.partial(ctypes.CDLL, _LIBRARY),
         launch_symbol="cuLaunchKernel",
+        selection=contexts.selection,
         device_count=cuda.cuDeviceGetCount,
         describe=functools.partial(_describe, cuda),
         select=contexts.select,

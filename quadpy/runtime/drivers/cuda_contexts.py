@@ -40,6 +40,10 @@ class Contexts:
             self._retained[ordinal] = context
         return tuple(self._cuda.cuCtxSetCurrent(context))
 
+    def selection(self, ordinal: int) -> tuple[str, int]:
+        """The call by which a thread selects the device, and its context, which was selected before."""
+        return "cuCtxSetCurrent", int(self._retained[ordinal])
+
     def _retain(self, ordinal: int) -> tuple[Any, ...]:
         cuda = self._cuda
         status, device = cuda.cuDeviceGet(ordinal)

@@ -18,6 +18,7 @@ from quadpy.runtime.driver import (
     EventHandle,
     FunctionHandle,
     ModuleHandle,
+    NativeLaunch,
     PinnedPointer,
     PlainPointer,
     PoolPointer,
@@ -73,7 +74,8 @@ class GpuDriver:
         except DeviceError as error:
             raise NoDeviceError(f"{self.info.name} cannot be used: {error.message}", hint=error.hint) from error
         self._priorities = range(min(least, greatest), max(least, greatest) + 1)
-        self._direct = _direct_launch(api)
+        self._lost = ctypes.c_int(0)
+        self._direct = _direct(api, api.launch_symbol)
         self._functions: dict[int, ctypes.c_void_p] = {}
         self._streams: dict[int, ctypes.c_void_p] = {}
 
@@ -161,7 +163,7 @@ class GpuDriver:
         error = DriverError(text, hint=hint, call=_name(call), name=status.name, code=int(status))
         refused = call is self._api.launch and status in self._api.refusals
         if status in self._api.fatal and not refused:
-            self._fault = error
+            self._fault, self._lost.value = error, 1
         return error
 
     # streams
@@ -308,6 +310,20 @@ class GpuDriver:
         if status:
             self._refused(status, function, *grid, *block, shared_bytes, stream, None, arguments)
 
+    def native_launch(self) -> NativeLaunch | None:
+        self._select()
+        symbol, which = self._api.selection(self.ordinal)
+        select = _direct(self._api, symbol)
+        if self._direct is None or select is None:
+            return None
+        lost = ctypes.addressof(self._lost)
+        return NativeLaunch(lost, _address(select), which, _address(self._direct), self._launch_refused)
+
+    def _launch_refused(self, number: int, *arguments: Any) -> None:
+        """As ``_refused``, with the arguments of ``launch``."""
+        function, grid, block, shared_bytes, stream, extra = arguments
+        self._refused(number, function, *grid, *block, shared_bytes, stream, None, extra)
+
     def _stream_pointer(self, stream: StreamHandle) -> ctypes.c_void_p:
         if len(self._streams) >= _MOST_POINTERS:
             self._streams.clear()
@@ -332,13 +348,17 @@ class _Words(int):
     pointer: ctypes.c_void_p
 
 
-def _direct_launch(api: GpuApi) -> Callable[..., int] | None:
-    """The vendor's launch without its binding; None where the library or the function is not found."""
+def _direct(api: GpuApi, symbol: str) -> Callable[..., int] | None:
+    """A call of the vendor's without its binding; None where the library or the function is not found."""
     try:
-        found: Callable[..., int] = api.library()[api.launch_symbol]
+        found: Callable[..., int] = api.library()[symbol]
     except (OSError, AttributeError, ImportError):
         return None
     return found
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _reply(call: Call, *arguments: object) -> tuple[Any, list[Any]]:

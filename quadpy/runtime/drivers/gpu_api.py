@@ -40,6 +40,7 @@ class GpuApi:
     deselected   statuses that say that the thread's device is not the one selected last: another library changed it
     causes       status name -> likely cause and what to do
     library      opens the vendor's library, the same that the binding uses, whose ``launch_symbol`` is ``launch``
+    selection    device ordinal -> the library's symbol that selects it, and with what number; asked after ``select``
     describe     device ordinal -> its description and its features
     module_load  image -> the module, and what the vendor's compiler said of the image: also where it is refused
     """
@@ -57,6 +58,7 @@ class GpuApi:
 
     library: Callable[[], ctypes.CDLL]
     launch_symbol: str
+    selection: Callable[[int], tuple[str, int]]
 
     device_count: Call
     describe: Callable[[int], tuple[DeviceInfo, frozenset[Feature]]]

@@ -102,6 +102,7 @@ def _table(hip: Any) -> GpuApi:
         causes=_CAUSES,
         library=_library,
         launch_symbol="hipModuleLaunchKernel",
+        selection=lambda ordinal: ("hipSetDevice", ordinal),
         device_count=hip.hipGetDeviceCount,
         describe=functools.partial(_describe, hip),
         select=hip.hipSetDevice,

@@ -25,6 +25,7 @@ from quadpy.runtime.driver import (
     Feature,
     FunctionHandle,
     ModuleHandle,
+    NativeLaunch,
     PinnedPointer,
     PlainPointer,
     PoolPointer,
@@ -92,7 +93,7 @@ class RecordingDriver:
         """Device ``ordinal``; its streams wait for events of ``beside``, another device of the same process."""
         self.name, self.ordinal, self.features = "recording", ordinal, _FEATURES
         self.default_allocator: AllocatorName = "cache"
-        self.info = DeviceInfo("recorded device", "gfx942:sramecc+:xnack-", capacity)
+        self.info = DeviceInfo("recorded device", "gfx942:sramecc+:xnack-", capacity, units=304)
         self.lock: contextlib.AbstractContextManager[object] = beside.lock if beside else threading.RLock()
         self.history = history
         self.calls: list[Call] = []
@@ -339,6 +340,9 @@ class RecordingDriver:
     ) -> None:
         run, reads, writes = self.kernel_action(function, ctypes.string_at(*arguments))
         self.simulation.submit("launch", self.lane_of(stream), reads=reads, writes=writes, action=run)
+
+    def native_launch(self) -> NativeLaunch | None:
+        return None
 
     # what is there
 
