@@ -98,6 +98,12 @@ class Settings:
         None, _path, "Folder of the kernel cache; without it, a folder of quadpy's own under the user's cache folder."
     )
     cache_size: int = _knob(256, _count, "Size limit of the kernel cache in MiB.")
+    graph_verify: bool = _knob(
+        False,
+        _flag,
+        "1 runs each replayed function a second time, without its graph, and compares the bytes; a difference turns "
+        "graphs off for the process, and is logged.",
+    )
     log_level: LogLevel = _knob(
         "warning",
         _one_of("debug", "info", "warning", "error"),

@@ -13,10 +13,12 @@
 from __future__ import annotations
 
 from quadpy.graph.accounting import memory_info, trim
+from quadpy.graph.capture import capture, host_function
 from quadpy.graph.execution import GraphExec, GraphStats
 from quadpy.graph.graph import Graph
 from quadpy.graph.inspect import GraphInfo, NodeInfo
 from quadpy.graph.nodes import Node
+from quadpy.graph.replay import Replay, ReplayStats, replay
 from quadpy.graph.semaphore import Semaphore
 from quadpy.lang.graph_blocks import do_while, parallel, parallel_context
 from quadpy.runtime.graph_driver import GraphMemory
@@ -29,10 +31,15 @@ __all__ = [
     "GraphStats",
     "Node",
     "NodeInfo",
+    "Replay",
+    "ReplayStats",
     "Semaphore",
+    "capture",
     "do_while",
+    "host_function",
     "memory_info",
     "parallel",
     "parallel_context",
+    "replay",
     "trim",
 ]

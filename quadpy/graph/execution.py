@@ -13,10 +13,11 @@ from quadpy.graph.holdings import Engine, ExecHoldings
 from quadpy.graph.host import HostEngine
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.make import MAKERS
-from quadpy.graph.nodes import HostNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.reorder import reordered
 from quadpy.graph.usage import Usage
 from quadpy.runtime.callbacks import Runs
+from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.life import refuse_in_host_function
 from quadpy.runtime.timeline import Timeline
@@ -78,7 +79,7 @@ class GraphExec:
         """Put one run of the graph on ``stream``, by default the calling thread's; on the CPU it runs now.
 
         It comes after earlier launches of the same graph that are pending on other streams, whose memory it shares;
-        with ``overlap`` it does not.
+        with ``overlap`` it does not.  Where the stream is captured, the nodes as they are now become a node there.
 
         Raises:
             GraphError: the graph was destroyed; or memory that its last launch allocated is not freed.
@@ -88,6 +89,10 @@ class GraphExec:
         with self._lock:
             engine = self._held.engine or self._check()
             on = stream_of(self.device, stream)
+            if (session := session_of(on)) is not None:
+                off = self._off
+                session.note_graph(on, [_switched_off(node) if node.name in off else node for node in self.nodes])
+                return
             if self._unordered:
                 engine = self._reorder()
             self._usage.check(auto_free=self._auto_free)
@@ -306,3 +311,8 @@ class GraphExec:
                 self.device.timelines.order(other, timeline)
             flight.clear()
         flight.add(timeline)
+
+
+def _switched_off(node: Node) -> Node:
+    """What orders as ``node`` does, and does nothing."""
+    return EmptyNode(name=node.name, after=node.after, span=node.span)

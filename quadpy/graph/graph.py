@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from quadpy.errors import ArgumentError, GraphError
+from quadpy.errors import ArgumentError, CaptureError, GraphError
 from quadpy.graph import make
 from quadpy.graph.build import Built
 from quadpy.graph.execution import GraphExec
@@ -50,6 +50,7 @@ class Graph:
         self._gone: list[tuple[MemoryRange, str]] = []  # memory that a node has freed
         self._built: Built | None = None  # of a graph with memory of its own, whose address the driver decides
         self._instantiated = False
+        self._withheld = ""  # why nothing can be made of it yet, or at all
         self._lock = threading.RLock()
 
     # nodes
@@ -216,11 +217,13 @@ class Graph:
 
         Raises:
             GraphError: a graph with alloc nodes, which was instantiated before.
+            CaptureError: it is being captured, or its capture was aborted.
             DeviceError: the device was closed, or refuses the graph.
         """
         refuse_in_host_function()
         with self._lock:
             self.device.life.check()
+            self._require_whole()
             if self._instantiated and any(isinstance(node, AllocNode) for node in self):
                 raise GraphError(
                     "a graph that allocates memory can be instantiated once: its memory is at one address",
@@ -237,7 +240,9 @@ class Graph:
 
         Raises:
             GraphError: it allocates or frees memory.
+            CaptureError: it is being captured, or its capture was aborted.
         """
+        self._require_whole()
         if self.has_memory:
             raise GraphError("a graph that allocates or frees memory cannot be cloned")
         other = Graph(self.device)
@@ -250,6 +255,20 @@ class Graph:
     def has_memory(self) -> bool:
         """Whether it allocates or frees memory."""
         return any(isinstance(node, (AllocNode, FreeNode)) for node in self._nodes.values())
+
+    def withhold(self, reason: str) -> None:
+        """Make nothing of the graph, for ``reason``, until that is empty again; for those who capture it."""
+        self._withheld = reason
+
+    def drop(self, reason: str) -> None:
+        """Forget all nodes, and what they keep alive; ``reason`` says why there is nothing."""
+        with self._lock:
+            self._withheld = reason
+            self._nodes, self._numbers, self._order = {}, {}, Order()
+
+    def _require_whole(self) -> None:
+        if self._withheld:
+            raise CaptureError(self._withheld)
 
     # looking at it
 

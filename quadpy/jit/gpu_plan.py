@@ -14,10 +14,11 @@ from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.gpu_launch import Submission, task_launches
-from quadpy.jit.host_arrays import HostArrays
+from quadpy.jit.host_arrays import HostArrays, noted_host_arrays
 from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
 from quadpy.jit.whole_blocks import whole_blocks
+from quadpy.runtime.capturing import session_of
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
@@ -53,7 +54,7 @@ class GpuPlan:
         self.fields, self.seed, self._outline, self._wider = fields, seed, outline, wider
         self.format = struct.Struct(code.layout.format)
         self._module = device.modules.load(code)
-        self.launches = tuple(task_launches(code, self._module, name, spans))
+        self.launches = tuple(task_launches(code, device.driver, self._module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
         self._whole = tuple(whole_blocks(code, spans))
         self.places = Places(code)
@@ -69,16 +70,21 @@ class GpuPlan:
             struct.error, OverflowError: a value does not fit its parameter.
             DeviceError: an array of another device, or this one was closed.
             StreamError: a stream of another device, or one that was destroyed.
+            CaptureError: ``stream`` is captured, and the kernel returns something, which a capture has not.
         """
         on = stream_of(self.device, stream)
+        if not self.device.life.direct and (session := session_of(on)) is not None:
+            with noted_host_arrays(session, on, values, views, self.places) as there:
+                session.note_launch(on, self.prepare(values, there, on), draws=self.seed is not None)
+            return None
         given = len(values)
         grids = self._complete(values)
         if grids is None:
             return self._wider().run(values[:given], views, stream)
         return on._call(lambda _: self._run(values, grids, [*views, *self.fields], on))  # noqa: SLF001
 
-    def prepare(self, values: list[Any], views: list[Any]) -> Prepared:
-        """What ``run`` would launch, without launching it; scratch memory is the calling thread's stream's.
+    def prepare(self, values: list[Any], views: list[Any], stream: Stream | None = None) -> Prepared:
+        """What ``run`` would launch, without launching it; scratch memory is ``stream``'s, or the calling thread's.
 
         Raises:
             ArgumentError: an array of the host, whose copies are no launches.
@@ -87,11 +93,11 @@ class GpuPlan:
         given = len(values)
         grids = self._complete(values)
         if grids is None:
-            return self._wider().prepare(values[:given], views)
+            return self._wider().prepare(values[:given], views, stream)
         arrays = [*views, *self.fields]
         if any(getattr(array, "block", None) is None and array.nbytes for array in arrays):
             raise ArgumentError("a launch that is not run at once takes arrays on the device", hint="copy it there")
-        scratch = self._scratch(self.device.current_stream())
+        scratch = self._scratch(stream or self.device.current_stream())
         for array in arrays:
             self._require_here(array)
         block = self.format.pack(*values)

@@ -1,14 +1,18 @@
-"""Host arrays in a kernel of a GPU: copied in before, and out behind what wrote them.  Owns: HostArrays.
+"""Host arrays in a kernel of a GPU: copied in before, and out behind what wrote them.
 
-Imports: ``runtime`` only.
+Owns: HostArrays, noted_host_arrays.  Imports: ``runtime`` only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from quadpy.jit.places import Places
+from quadpy.runtime.allocators.block import Block
+from quadpy.runtime.capturing import Session
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.stream import Stream
@@ -45,6 +49,42 @@ class HostArrays:
         for part, buffer in self._copies:
             if part.written:
                 self._device.staging.download(part.start, buffer.pointer, buffer.nbytes, self._stream.handle)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A host array's place in a buffer of a graph's."""
+
+    pointer: int
+    nbytes: int
+    block: Block | None
+    device: Device
+    buffer: DeviceBuffer
+
+
+@contextlib.contextmanager
+def noted_host_arrays(
+    session: Session, on: Stream, values: list[Any], views: Sequence[Any], places: Places
+) -> Iterator[list[Any]]:
+    """What stands for ``views`` inside the block: host arrays are copied each time that the graph runs, in and out.
+
+    ``values`` get the addresses of the graph's copies.
+    """
+    there, copies = list(views), []
+    for part in _ranges(views, places.written):
+        nbytes, keep = part.end - part.start, tuple(views[member] for member in part.members)
+        buffer = session.device_memory(on, nbytes)
+        session.note_transfer(on, buffer.pointer, part.start, nbytes, (buffer, *keep), out=False)
+        copies.append((part, buffer, keep))
+        for member in part.members:
+            view = views[member]
+            start, first = (buffer.pointer + place - part.start for place in (view.pointer, view.abi[0]))
+            there[member] = _Copy(start, view.nbytes, buffer.block, session.device, buffer)
+            values[places.pointers[member]] = first
+    yield there
+    for part, buffer, keep in copies:
+        if part.written:
+            session.note_transfer(on, part.start, buffer.pointer, buffer.nbytes, (buffer, *keep), out=True)
 
 
 def _ranges(views: Sequence[Any], written: Sequence[bool]) -> list[_Range]:

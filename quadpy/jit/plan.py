@@ -16,6 +16,7 @@ from quadpy.errors import ArgumentError
 from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
 from quadpy.jit.whole_blocks import whole_blocks
+from quadpy.runtime.capturing import CAPTURES, session_of
 from quadpy.runtime.cpu.jit import load_object
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device_storage import stream_of
@@ -61,17 +62,21 @@ class CpuPlan:
         self._blocks = tuple(whole_blocks(code, spans))
         self._conditions = tuple(_condition_extents(code))
 
-    def run(self, values: list[Any], _views: list[Any], stream: Any) -> Any:
-        """Runs the kernel; returns when it is done, with its result.
+    def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
+        """Runs the kernel, or notes it where the stream is captured; returns when it is done, with its result.
 
         Ctrl-C is seen between two tasks of a long kernel.
 
         Raises:
             struct.error, OverflowError: a value does not fit its parameter.
             ArgumentError: the condition of a loop is empty.
+            CaptureError: the kernel returns something, which a capture has not.
         """
-        if stream is not None:
-            stream_of(current_device(), stream)  # a stream that cannot be used is the same error on every backend
+        if stream is not None or CAPTURES.count:
+            on = stream_of(current_device(), stream)  # one that cannot be used is the same error on every backend
+            if (session := session_of(on)) is not None:
+                session.note_launch(on, self.prepare(values, views), draws=self._seed is not None)
+                return None
         block = self._block(values)
         if not self._slots:
             task = self._entry(block, None, 0)
@@ -101,7 +106,7 @@ class CpuPlan:
         reads, writes = places.ranges(None, "ra", arrays), places.ranges(None, "wa", arrays)
         span = self._spans[0] if self._spans else None
         result = (lambda: result_of(scratch, self._results, self._outline)) if self._results else None
-        return HostLaunch(self._name, run, reads, writes, (self, *arrays), span, result)
+        return HostLaunch(self._name, run, reads, writes, (self, *arrays), span, result, block)
 
     def _block(self, values: list[Any]) -> bytes:
         if self._tail:

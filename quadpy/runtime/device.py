@@ -11,9 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from quadpy.errors import DriverError, StreamError
+from quadpy.errors import CaptureError, DriverError, StreamError
 from quadpy.runtime.branches import Branches
 from quadpy.runtime.callbacks import Failures
+from quadpy.runtime.capturing import refuse_in_capture, session_of
 from quadpy.runtime.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.driver import DEFAULT_STREAM, AllocatorName, Driver, EventHandle, StreamHandle
 from quadpy.runtime.event import Event
@@ -68,8 +69,10 @@ class Device:
     def create_stream(self, priority: int = 0) -> Stream:
         """A new stream; work of a lower ``priority`` goes first, one out of the device's range is clamped."""
         handle = StreamHandle(self.streams.create_stream(priority))
-        stream = Stream(self, self.timelines.find(handle), self.streams.destroy_stream)
-        self._objects[stream.timeline] = stream
+        known = self.timelines.find(handle)
+        timeline = known if handle else Timeline(known.handle)  # where all handles are 0, objects are still told apart
+        stream = Stream(self, timeline, self.streams.destroy_stream)
+        self._objects[timeline] = stream
         return stream
 
     def borrow_stream(self, handle: int, lender: object = None) -> Stream:
@@ -115,7 +118,8 @@ class Device:
         if stream is None:
             return self.current_stream()
         if isinstance(stream, Stream):
-            stream._check()  # noqa: SLF001
+            if not stream._alive or not self.life.direct:  # noqa: SLF001
+                stream._check()  # noqa: SLF001
             return stream
         if (protocol := getattr(stream, "__cuda_stream__", None)) is None:
             raise StreamError(
@@ -156,8 +160,7 @@ class Device:
     def exchange_current(self, stream: Stream) -> Stream | None:
         """Make ``stream`` the calling thread's; returns what ``restore_current`` takes."""
         before = self.current_stream()
-        self.streams.set_current_stream(stream.handle)
-        self._local.stream = stream
+        self._make_current(stream)
         return before
 
     def restore_current(self, before: Stream | None) -> None:
@@ -165,14 +168,30 @@ class Device:
         if self.life.ended is not None:
             return
         stream = self.default_stream if before is None or before.destroyed else before
+        self._make_current(stream)
+
+    def _make_current(self, stream: Stream) -> None:
         self.streams.set_current_stream(stream.handle)
+        self.streams.thread.timeline = stream.timeline
         self._local.stream = stream
 
     # memory
 
     def allocate(self, nbytes: int, stream: Stream) -> DeviceBuffer:
-        """``nbytes`` bytes whose home is ``stream``; OutOfDeviceMemory where the device has too few."""
-        return self.memory.buffer(nbytes, self.timelines.find(stream.handle))
+        """``nbytes`` bytes whose home is ``stream``; OutOfDeviceMemory where the device has too few.
+
+        In a capture of ``stream`` they belong to its graph.
+        """
+        if not self.life.direct and (session := session_of(stream)) is not None:
+            return session.device_memory(stream, nbytes)
+        return self.allocate_lasting(nbytes, stream)
+
+    def allocate_lasting(self, nbytes: int, stream: Stream) -> DeviceBuffer:
+        """As ``allocate``, for what is there before a capture and behind it, such as a field."""
+        home = stream.timeline
+        if not self.life.direct or home is not self.timelines.live.get(stream.handle):
+            home = self.timelines.find(stream.handle)
+        return self.memory.buffer(nbytes, home)
 
     def form(self, type_key: tuple[Any, ...], *, wide: bool, lent: bool) -> object:
         """The one object for arrays on this device that are alike to a launch; see ``NDArray``."""
@@ -188,7 +207,11 @@ class Device:
         """Wait for all work on the device, on every stream; then free what died.
 
         What a host function of a graph raised is raised here.
+
+        Raises:
+            CaptureError: the calling thread captures: what is only noted will never be complete.
         """
+        refuse_in_capture(self, "a synchronize of the whole device", "wait behind a launch of the graph")
         self._settle()
         self.failures.raise_first()
 
@@ -202,9 +225,15 @@ class Device:
             self.retired.sweep()
 
     def close(self) -> None:
-        """Wait for all work, free everything and refuse what comes; doing it again does nothing."""
+        """Wait for all work, free everything and refuse what comes; doing it again does nothing.
+
+        Raises:
+            CaptureError: a capture goes on.
+        """
         if self.life.ended is not None:
             return
+        if self.life.captures:
+            raise CaptureError(f"{self} cannot be closed while something is captured on it", hint="end the capture first")
         with suppress(DriverError):  # a device that is lost frees nothing
             self._settle()
             self.retired.close()

@@ -13,14 +13,17 @@ import numpy as np
 
 from quadpy.errors import StreamError
 from quadpy.runtime.allocators.block import Block
+from quadpy.runtime.capturing import Session, session_of
 from quadpy.runtime.device import Device
+from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.host_storage import Storage, Where
+from quadpy.runtime.host_storage import READING, Storage, Where, fill_pattern_of
+from quadpy.runtime.life import THREAD
 from quadpy.runtime.storage import Numbers
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.window import Window
 
-__all__ = ["DeviceStorage", "Region", "zero_bytes"]
+__all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "zero_bytes"]
 
 
 class Region:
@@ -39,37 +42,50 @@ class Region:
 
 
 def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
-    """``nbytes`` zero bytes whose home is ``stream``, or the calling thread's for None."""
+    """``nbytes`` zero bytes whose home is ``stream``, or the calling thread's for None.
+
+    In a capture they belong to the graph, and are zero each time that it begins.
+    """
     home = stream_of(device, stream)
-    buffer = device.allocate(nbytes, home)
-    if buffer.block is not None:
-        device.memory.use([buffer.block], home.timeline)
-        home._call(lambda handle: device.driver.fill(buffer.pointer, 0, nbytes, handle))  # noqa: SLF001
+    if device.life.direct or (session := session_of(home)) is None:
+        return _zeroed(device, device.allocate_lasting(nbytes, home), home)
+    buffer = session.device_memory(home, nbytes)
+    if nbytes:
+        session.note_fill(home, buffer.pointer, b"\0", nbytes, (buffer,))
     return Region(device, buffer.block, buffer)
+
+
+def lasting_zero_bytes(device: Device, nbytes: int) -> Region:
+    """As ``zero_bytes`` outside of any capture, for what is made once, when it is first needed."""
+    home = stream_of(device, None)
+    return _zeroed(device, device.allocate_lasting(nbytes, home), home)
+
+
+def _zeroed(device: Device, buffer: DeviceBuffer, home: Stream) -> Region:
+    block = buffer.block
+    if block is not None:
+        home._begin()  # noqa: SLF001 - so that the handle lives until the fill is submitted
+        try:
+            block.writers.add(home.timeline)
+            device.driver.fill(block.pointer, 0, buffer.nbytes, home._handle)  # noqa: SLF001
+        finally:
+            home._end()  # noqa: SLF001
+    return Region(device, block, buffer)
 
 
 class DeviceStorage:
     """The numbers of one array, in the ``window`` of ``region``."""
 
-    __slots__ = ("region", "window")
+    __slots__ = ("block", "device", "pointer", "region", "window")
 
     def __init__(self, region: Region, window: Window) -> None:
         self.region, self.window = region, window
-
-    @property
-    def device(self) -> Device:
-        return self.region.device
-
-    @property
-    def block(self) -> Block | None:
-        return self.region.block
-
-    @property
-    def pointer(self) -> int:
-        return self.region.pointer + self.window.start
+        self.device, self.block, self.pointer = region.device, region.block, region.pointer + window.start
 
     def read(self, where: Where, stream: object = None) -> Numbers:
         on, window = stream_of(self.device, stream), self._window(where)
+        if (session := session_of(on)) is not None:
+            session.refuse(*READING)
         if where is ... or window.dense:
             return window.over(self._download(window, on))
         components = np.empty(window.shape, window.dtype)
@@ -80,6 +96,9 @@ class DeviceStorage:
 
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         on, window = stream_of(self.device, stream), self._window(where)
+        if (session := session_of(on)) is not None:
+            self._note(session, on, window, values)
+            return
         with self.region.lock:
             if where is ... or window.dense:
                 self._put(window, values, on)
@@ -94,7 +113,12 @@ class DeviceStorage:
             self.write(..., source.read(..., there), stream)
             return
         on = stream_of(self.device, stream)
-        if source.pointer != self.pointer and self.window.size:
+        if source.pointer == self.pointer or not self.window.size:
+            return
+        if (session := session_of(on)) is not None:
+            keep = (self.region, source.region)
+            session.note_copy(on, self.pointer, source.pointer, self.window.reach, keep)
+        else:
             source.announce(on, writes=False)
             self.announce(on, writes=True)
             ends, nbytes = (self.pointer, source.pointer), self.window.reach
@@ -139,6 +163,22 @@ class DeviceStorage:
         self.announce(stream, writes=True)
         self._copy(self.device.staging.upload, self._at(window), _address(data), data.size, stream)
 
+    def _note(self, session: Session, on: Stream, window: Window, values: Numbers) -> None:
+        """``values`` into ``window`` each time that the graph runs; what lies between its numbers is not touched."""
+        if not window.size:
+            return
+        keep = (self.region,)
+        if window.dense and (pattern := fill_pattern_of(values)) is not None:
+            session.note_fill(on, self._at(window), pattern, window.reach, keep)
+        elif window.dense:
+            data = np.empty(window.reach, np.uint8)
+            window.over(data)[...] = values
+            session.note_constant(on, self._at(window), data, keep)
+        else:
+            components = np.broadcast_to(values, window.shape)
+            for index in np.ndindex(window.shape[:-1] or window.shape):
+                self._note(session, on, window.at(index), components[index])
+
     def _copy(self, copy: Any, target: int, source: int, nbytes: int, stream: Stream) -> None:
         def run(handle: StreamHandle) -> None:
             copy(target, source, nbytes, handle)
@@ -156,6 +196,10 @@ def stream_of(device: Device, stream: object) -> Stream:
         DeviceError: the device was closed, or belongs to the parent of this process.
         StreamError: ``stream`` is none, was destroyed, or is of another device.
     """
+    on = device.streams.thread.stream if stream is None else stream
+    direct = device.life.direct and not THREAD.in_host_function
+    if direct and type(on) is Stream and on.device is device and on.usable:
+        return on
     device.life.check()
     found = device.stream_for(stream)
     if found.device is not device:

@@ -58,7 +58,8 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
 def current_device() -> Device:
     """The device that ``qp.init`` chose; it is opened at the first call."""
     config = current_config()
-    return open_device(config.arch, config.ordinal)
+    device = _open.get((config.arch, config.ordinal))
+    return device if device is not None and device.life.ended is None else open_device(config.arch, config.ordinal)
 
 
 def create_stream(priority: int = 0) -> Stream:
@@ -83,4 +84,5 @@ def close_devices() -> None:
         devices = list(_open.values())
         _open.clear()
     for device in devices:
+        device.life.captures = 0  # one that nobody will end: its thread is gone, or its generator suspended
         device.close()

@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from quadpy.errors import EventError, StreamError
+from quadpy.errors import CaptureError, EventError, StreamError
+from quadpy.runtime.capturing import Captured, session_of, table
 from quadpy.runtime.driver import EventHandle
+from quadpy.runtime.life import THREAD
 from quadpy.runtime.owned import Owned
+from quadpy.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from quadpy.runtime.device import Device
@@ -21,9 +24,12 @@ class Event(Owned[EventHandle]):
 
     An event that was never recorded is complete, and waiting for it waits for nothing.  Recording again replaces the
     place; waits that were made before keep the one they saw.  ``with`` destroys the event at its end.
+
+    Recorded on a stream that is captured, it is a place in that graph: another stream that waits for it is captured from
+    there on, and it says nothing outside of that capture.
     """
 
-    __slots__ = ("_stamp", "timing")
+    __slots__ = ("_stamp", "captured", "timing")
 
     kind: ClassVar[str] = "event"
     error: ClassVar[type[EventError]] = EventError
@@ -33,7 +39,8 @@ class Event(Owned[EventHandle]):
     ) -> None:
         super().__init__(device, handle, free)
         self.timing = timing
-        self._stamp: float | None = None  # when the host last recorded it; the time itself where work runs at once
+        self.captured: Captured | None = None  # where in a capture it was recorded last
+        self._stamp: float | None = None  # when the host last recorded it, for timing where work runs at once; else 0
 
     @property
     def recorded(self) -> bool:
@@ -45,13 +52,48 @@ class Event(Owned[EventHandle]):
         Raises:
             StreamError: ``stream`` was destroyed or belongs to another device.
             EventError: the event was destroyed.
+            CaptureError: ``stream`` is captured by another thread.
         """
-        self._check()
-        target = self.device.stream_for(stream)
-        if target.device is not self.device:
+        device = self.device
+        on = stream if type(stream) is Stream else device.stream_for(stream)
+        mine, theirs = self._calls, on._calls  # noqa: SLF001
+        mine.append(None)  # as _begin of both: from here on their handles stay alive
+        theirs.append(None)
+        try:
+            if self._goes_straight_to(on):
+                device.driver.event_record(self._handle, on._handle)  # noqa: SLF001
+                self._stamp = time.perf_counter() if self.timing else 0.0
+            else:
+                self._record_with_care(on)
+        finally:
+            self._end()
+            on._end()  # noqa: SLF001
+
+    def _goes_straight_to(self, stream: Stream) -> bool:
+        """Whether nothing is destroyed, nothing is captured, and both are of one device, which is there."""
+        return (
+            self._alive
+            and stream._alive  # noqa: SLF001
+            and stream.device is self.device
+            and self.device.life.direct
+            and self.captured is None
+            and stream.timeline.last is None
+            and self._handle in self.device.streams.events
+            and not THREAD.in_host_function
+        )
+
+    def _record_with_care(self, target: Stream) -> None:
+        device = self.device
+        for owned in (self, target):
+            owned._check()  # noqa: SLF001
+        if target.device is not device:
             hint = "record one that was created on the stream's device: event.wait takes streams of both"
-            raise StreamError(f"an event of {self.device} cannot be recorded on a stream of {target.device}", hint=hint)
-        self._call(lambda event: target._call(lambda on: self.device.streams.record_event(event, on)))  # noqa: SLF001
+            raise StreamError(f"an event of {device} cannot be recorded on a stream of {target.device}", hint=hint)
+        if (session := session_of(target)) is not None:
+            session.record(target, self)
+            return
+        device.streams.record_event(self._handle, target._handle)  # noqa: SLF001
+        self.captured = None
         self._stamp = time.perf_counter()
 
     def mark_recorded(self) -> None:
@@ -66,21 +108,77 @@ class Event(Owned[EventHandle]):
         Raises:
             EventError: the event was destroyed, or the stream's device cannot wait for events of this one.
             StreamError: the stream was destroyed.
+            CaptureError: one of the two is in a capture, and the other one is not, and cannot be.
         """
-        self._check()
-        target = self.device.stream_for(stream)
-        if target.device.driver.name != self.device.driver.name:
+        device = self.device
+        on = stream if type(stream) is Stream else device.stream_for(stream)
+        mine, theirs = self._calls, on._calls  # noqa: SLF001
+        mine.append(None)  # as _begin of both: from here on their handles stay alive
+        theirs.append(None)
+        try:
+            if self._goes_straight_to(on):
+                device.driver.stream_wait(on._handle, self._handle)  # noqa: SLF001
+            else:
+                self._wait_with_care(on)
+        finally:
+            self._end()
+            on._end()  # noqa: SLF001
+
+    def _wait_with_care(self, target: Stream) -> None:
+        for owned in (self, target):
+            owned._check()  # noqa: SLF001
+        driver = target.device.driver
+        if driver.name != self.device.driver.name:
             hint = "wait on the host: event.synchronize()"
             raise EventError(f"a stream of {target.device} cannot wait for an event of {self.device}", hint=hint)
-        wait = target.device.driver.stream_wait
-        self._call(lambda event: target._call(lambda on: wait(on, event)))  # noqa: SLF001
+        if not self._wait_in_capture(target):
+            on, event = target.device.timelines.find(target.handle), self.device.streams.find_event(self._handle)
+            driver.stream_wait(on.handle, event)
+
+    def _wait_in_capture(self, target: Stream) -> bool:
+        """Whether the wait is part of a capture, and noted there."""
+        place, here = self.captured, table()
+        if place is not None and place.session.active:
+            joined = here.streams.get(target.timeline, place.session)
+            if joined is not place.session or target.device is not self.device or place.session not in here.sessions:
+                place.session.refuse(
+                    f"{target!r} waits for an event that was recorded in a capture which it is no part of",
+                    "end the capture first, and wait for a stream that its graph was launched on",
+                )
+            place.session.join(target, self)
+            return True
+        if place is not None:
+            raise CaptureError(
+                "the event was recorded in a capture that has ended, and stands for no work of a stream",
+                hint="record it again behind the launch of the graph, or add it to the graph: add_event_record",
+            )
+        session = session_of(target)
+        if session is not None and self.recorded:
+            session.refuse(
+                f"{target!r} is captured, and waits for an event that was recorded outside of the capture",
+                "wait before the capture begins, on the stream that the graph will be launched on; or add_event_wait",
+            )
+        return session is not None  # one that was never recorded waits for nothing
+
+    def _need_outside(self, what: str) -> None:
+        """Refuse a question to which only a launch of the graph could give an answer."""
+        if self.captured is not None and self.captured.session.active:
+            self.captured.session.refuse(
+                f"{what} of an event that was recorded in this capture", "ask behind a launch of the graph"
+            )
 
     def synchronize(self) -> None:
         """Wait on the host for the last record."""
-        self._call(self.device.streams.synchronize_event)
+        self._need_outside("synchronize()")
+        self._begin()
+        try:
+            self.device.streams.synchronize_event(self._handle)
+        finally:
+            self._end()
 
     def query(self) -> bool:
         """Whether the last record is complete; True where there is none."""
+        self._need_outside("query()")
         return self._call(self.device.streams.query_event)
 
     def elapsed_time(self, end: Event) -> float:
@@ -92,6 +190,7 @@ class Event(Owned[EventHandle]):
         """
         for event in (self, end):
             event._check()  # noqa: SLF001
+            event._need_outside("elapsed_time()")  # noqa: SLF001
         if self.device is not end.device:
             raise EventError("elapsed_time needs two events of one device", hint="record both on one device")
         if not (self.timing and end.timing):

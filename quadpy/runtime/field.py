@@ -14,7 +14,7 @@ from quadpy.hostmath import DType, element_of, type_of
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.dense import DenseArray, product, shape_of
 from quadpy.runtime.host_storage import Storage
-from quadpy.runtime.placement import Memory, allocate, storage_in
+from quadpy.runtime.placement import Memory, allocate_lasting, storage_in
 from quadpy.runtime.storage import STORAGE, Numbers
 
 __all__ = ["Binder", "Field", "Layout", "Place", "field"]
@@ -206,7 +206,7 @@ class _Alone:
         field = self._owner()
         with self._lock:
             if field is not None and not field.placed:
-                field.put(Place(allocate(field.nbytes), 0, self._strides))
+                field.put(Place(allocate_lasting(field.nbytes), 0, self._strides))
 
 
 def _strides(shape: tuple[int, ...], order: list[int], components: int, layout: Layout) -> tuple[int, ...]:

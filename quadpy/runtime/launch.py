@@ -66,6 +66,7 @@ class Prepared:
 class HostLaunch:
     """A call on the CPU: ``run`` does all of it, as often as wished; the rest as in ``KernelLaunch``.
 
+    arguments  the argument block; two launches of the same code with the same block do the same
     result  what the last ``run`` returned; None for a kernel that returns nothing
     """
 
@@ -76,6 +77,7 @@ class HostLaunch:
     keep: tuple[object, ...] = field(repr=False)
     span: Span | None
     result: Callable[[], Any] | None = None
+    arguments: bytes = field(default=b"", repr=False)
 
 
 def memory_range(array: Any) -> MemoryRange:

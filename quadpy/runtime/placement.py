@@ -1,4 +1,7 @@
-"""Where new arrays live.  Owns: Memory, allocate, storage_in.  Imports: the configuration, devices, both storages."""
+"""Where new arrays live.  Owns: Memory, allocate, allocate_lasting, storage_at, storage_in.
+
+Imports: the configuration, devices, both storages.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from quadpy.runtime.capturing import CAPTURES, session_of
 from quadpy.runtime.current import current_config
-from quadpy.runtime.device_storage import DeviceStorage, Region, zero_bytes
+from quadpy.runtime.device_storage import DeviceStorage, Region, lasting_zero_bytes, zero_bytes
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.host_storage import HostStorage, Storage, check_stream
 from quadpy.runtime.memory import HOST, Buffer
 from quadpy.runtime.window import Window
 
-__all__ = ["Memory", "allocate", "storage_in"]
+__all__ = ["Memory", "allocate", "allocate_lasting", "storage_at", "storage_in"]
 
 Memory: TypeAlias = Buffer | Region
 """Bytes for one array, or for several that share them."""
@@ -22,14 +26,28 @@ Memory: TypeAlias = Buffer | Region
 def allocate(nbytes: int, stream: object = None) -> Memory:
     """``nbytes`` zero bytes on the device that ``qp.init`` chose; ``stream`` is their home, the thread's for None.
 
+    In a capture they belong to the graph, and are zero each time that it begins.
+
     Raises:
         OutOfDeviceMemory: they are not there.
         StreamError: ``stream`` is none of this device.
     """
     if current_config().arch != "cpu":
         return zero_bytes(current_device(), nbytes, stream)
-    if stream is not None:
-        check_stream(stream)
+    if stream is not None or CAPTURES.count:
+        on = check_stream(stream)
+        if (session := session_of(on)) is not None:
+            buffer = session.host_memory(nbytes)
+            if nbytes:
+                session.note_fill(on, buffer.pointer, b"\0", nbytes, (buffer,))
+            return buffer
+    return HOST.allocate(nbytes)
+
+
+def allocate_lasting(nbytes: int) -> Memory:
+    """As ``allocate`` outside of any capture: for fields, whose numbers stay from one launch of a graph to the next."""
+    if current_config().arch != "cpu":
+        return lasting_zero_bytes(current_device(), nbytes)
     return HOST.allocate(nbytes)
 
 
@@ -37,6 +55,12 @@ def storage_in(
     memory: Memory, start: int, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Storage:
     """Numbers of ``dtype``, the first ``start`` bytes into ``memory``, with ``strides`` in bytes."""
+    return storage_at(memory, Window(start, dtype, shape, strides))
+
+
+def storage_at(memory: Memory, window: Window) -> Storage:
+    """The numbers in the ``window`` of ``memory``."""
     if isinstance(memory, Region):
-        return DeviceStorage(memory, Window(start, dtype, shape, strides))
+        return DeviceStorage(memory, window)
+    start, dtype, shape, strides = window
     return HostStorage(np.ndarray(shape, dtype, memory.bytes, start, strides), memory.pointer + start)

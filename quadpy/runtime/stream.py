@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from quadpy.errors import StreamError
+from quadpy.errors import CaptureError, StreamError
+from quadpy.runtime.capturing import session_of, table
 from quadpy.runtime.driver import StreamHandle
 from quadpy.runtime.owned import Owned
 from quadpy.runtime.timeline import Timeline
@@ -52,14 +53,21 @@ class Stream(Owned[StreamHandle]):
 
         return (device or current_device()).borrow_stream(handle)
 
+    @property
+    def usable(self) -> bool:
+        """Whether nobody has destroyed it, as an object or by its handle."""
+        return self._alive and self.timeline.last is None
+
     def synchronize(self) -> None:
         """Wait for all work on this stream, and raise what a host function of a graph on it raised."""
+        self._need_work("synchronize()", "synchronize behind a launch of the graph")
         self._call(self.device.streams.synchronize_stream)
         self.device.reaper.drain()
         self.device.failures.raise_first(self.timeline)
 
     def query(self) -> bool:
         """Whether all work on this stream is complete."""
+        self._need_work("query()", "ask behind a launch of the graph")
         return self._call(self.device.streams.query_stream)
 
     def destroy(self) -> None:
@@ -70,11 +78,21 @@ class Stream(Owned[StreamHandle]):
 
         Raises:
             StreamError: the default stream, which stays.
+            CaptureError: it is being captured.
         """
         if self is self.device.default_stream:
             raise StreamError("the default stream cannot be destroyed")
+        if (session := table().streams.get(self.timeline)) is not None:
+            session.refuse(f"destroy() of {self!r}, which is captured", "destroy it behind the capture")
+        if self.timeline.captured is not None:
+            raise CaptureError(f"{self!r} is captured by another thread", hint="destroy it when that capture has ended")
         super().destroy()
         self.device.leave(self)
+
+    def _need_work(self, what: str, hint: str) -> None:
+        """Refuse what asks after work that is only noted."""
+        if (session := session_of(self)) is not None:
+            session.refuse(f"{what} of {self!r}, which is captured", hint)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """The protocol by which libraries hand streams to each other: its version, and the handle."""

@@ -13,20 +13,24 @@ from typing import NamedTuple
 
 from quadpy.errors import DeviceError, StreamError
 from quadpy.runtime.driver import DEFAULT_STREAM, Driver, EventHandle, StreamHandle
-from quadpy.runtime.life import Life
+from quadpy.runtime.life import THREAD, Life
 from quadpy.runtime.reaper import Reaper
 
 __all__ = ["Mark", "Timeline", "Timelines"]
 
 
 class Timeline:
-    """The work of one stream.  ``last`` is None as long as the stream is there, then the event behind its work."""
+    """The work of one stream.  ``last`` is None as long as the stream is there, then the event behind its work.
 
-    __slots__ = ("__weakref__", "handle", "last")
+    ``captured`` is the capture that has the stream for itself, where one has.
+    """
+
+    __slots__ = ("__weakref__", "captured", "handle", "last")
 
     def __init__(self, handle: StreamHandle) -> None:
         self.handle = handle
         self.last: EventHandle | None = None
+        self.captured: object = None
 
     @property
     def ended(self) -> bool:
@@ -46,7 +50,7 @@ class Timelines:
     def __init__(self, driver: Driver, reaper: Reaper, life: Life) -> None:
         self._driver, self._reaper, self._life = driver, reaper, life
         self.default = Timeline(DEFAULT_STREAM)
-        self._live = {DEFAULT_STREAM: self.default}
+        self.live = {DEFAULT_STREAM: self.default}
         self._own: set[StreamHandle] = set()
         self._lasts: set[EventHandle] = set()
         self._borrowed: Counter[StreamHandle] = Counter()
@@ -55,8 +59,9 @@ class Timelines:
 
     def find(self, handle: int) -> Timeline:
         """The timeline of a live stream; StreamError where ``handle`` is none of this device."""
-        self._life.check()
-        timeline = self._live.get(StreamHandle(handle))
+        if not self._life.direct or THREAD.in_host_function:
+            self._life.check()
+        timeline = self.live.get(handle)  # type: ignore[call-overload]  # any number may be asked for
         if timeline is None:
             raise StreamError(
                 f"{handle:#x} is no stream of this device: it was destroyed, or never created here",
@@ -70,7 +75,7 @@ class Timelines:
             return self.default
         timeline = Timeline(handle)
         with self._lock:
-            self._live[handle] = timeline
+            self.live[handle] = timeline
             self._own.add(handle)
         return timeline
 
@@ -93,7 +98,7 @@ class Timelines:
         with self._lock:
             timeline.last = last
             self._lasts.add(last)
-            self._live.pop(handle, None)
+            self.live.pop(handle, None)
             self._own.discard(handle)
         self._reaper.adopt(timeline, self._destroy_last, last)
 
@@ -107,7 +112,7 @@ class Timelines:
     def borrow(self, handle: StreamHandle) -> Timeline:
         """The timeline of a stream of another library, which keeps it alive until ``give_back``; as often as wished."""
         with self._lock:
-            timeline = self._live.setdefault(handle, Timeline(handle))
+            timeline = self.live.setdefault(handle, Timeline(handle))
             self._borrowed[handle] += 1
             return timeline
 
@@ -134,7 +139,7 @@ class Timelines:
 
     def follow(self, foreign: StreamHandle, after: Timeline) -> None:
         """Let ``after``'s later work wait for all work so far of a stream of another library, which is not kept."""
-        self.order(self._live.get(foreign) or Timeline(foreign), after)
+        self.order(self.live.get(foreign) or Timeline(foreign), after)
 
     # order
 

@@ -13,7 +13,7 @@ from typing import Final
 from quadpy.errors import ArgumentError
 from quadpy.runtime.dense import product, shape_of
 from quadpy.runtime.field import AXIS_NAMES, Field, Place
-from quadpy.runtime.placement import Memory, allocate
+from quadpy.runtime.placement import Memory, allocate_lasting
 
 __all__ = [
     "Dense", "Root", "axes", "i", "ij", "ijk", "ijkl", "ijl", "ik", "ikl", "il", "j", "jk", "jkl", "jl", "k", "kl", "l",
@@ -43,7 +43,7 @@ class Tree:
         with self._lock:
             if not self._bound:
                 nbytes, _ = _measure(self.top)
-                _assign(self.top, allocate(nbytes), 0, {})
+                _assign(self.top, allocate_lasting(nbytes), 0, {})
                 self._bound = True
 
     def need_open(self) -> None:

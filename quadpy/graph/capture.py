@@ -1,0 +1,87 @@
+"""Calls that become a graph.  Owns: capture, host_function.  Imports: errors, sessions, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from quadpy.errors import ArgumentError, CaptureError
+from quadpy.graph.graph import Graph
+from quadpy.graph.session import CaptureSession
+from quadpy.runtime.capturing import session_of
+from quadpy.runtime.device import Device
+from quadpy.runtime.devices import current_device
+from quadpy.runtime.life import refuse_in_host_function
+from quadpy.runtime.stream import Stream
+
+__all__ = ["capture", "host_function"]
+
+
+class capture:  # noqa: N801 - it reads as a statement
+    """``with qp.graph.capture() as g:`` makes a graph of what the block puts on a stream; nothing of it runs.
+
+    What the calling thread puts on ``stream`` is noted: kernels, copies, fills, arrays that are made, host functions and
+    launches of graphs.  A stream that waits for an event recorded there is captured from then on, and must be joined
+    the same way before the block ends.  Other streams, and other threads, work as always.
+
+    ``g`` is a ``Graph`` like any other when the block has ended.  An exception in the block is raised as it is, and
+    leaves no graph.
+
+    Args:
+        stream: the calling thread's by default; the default stream can be captured, too.
+        device: whose stream it is, where ``stream`` is None; the current one by default.
+
+    Raises:
+        CaptureError: the stream is captured already; or something in the block cannot be noted, or was not joined.
+    """
+
+    def __init__(self, stream: object = None, *, device: Device | None = None) -> None:
+        self._stream, self._device = stream, device
+        self._session: CaptureSession | None = None
+
+    def __enter__(self) -> Graph:
+        if self._session is not None:
+            raise CaptureError("one capture object captures once", hint="call qp.graph.capture again")
+        refuse_in_host_function()
+        stream = self._stream
+        device = stream.device if isinstance(stream, Stream) else self._device or current_device()
+        device.life.check()
+        session = CaptureSession(device, device.stream_for(stream))
+        session.begin()
+        self._session = session
+        return session.graph
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        session = self._session
+        if session is None or not session.active:
+            return
+        if kind is None:
+            session.end()
+        else:
+            session.abort()
+
+
+def host_function(function: Callable[..., object], *args: Any, stream: object = None) -> None:
+    """A call ``function(*args)`` on the host, behind the work on ``stream`` so far; later work there waits for it.
+
+    In a capture it becomes a node.  The function may not call quadpy; what it raises is raised by the next synchronize
+    of the stream or the device.
+
+    Raises:
+        ArgumentError: ``function`` is none.
+        StreamError: ``stream`` was destroyed.
+    """
+    if not callable(function):
+        raise ArgumentError(f"{function!r} is no function")
+    device = stream.device if isinstance(stream, Stream) else current_device()
+    on = device.stream_for(stream)
+    if (session := session_of(on)) is not None:
+        session.note_host(on, function, args)
+        return
+    graph = Graph(device)
+    graph.add_host(function, *args)
+    with graph.instantiate() as once:
+        once.launch(on)

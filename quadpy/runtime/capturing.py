@@ -1,0 +1,150 @@
+"""Who notes work instead of running it.  Owns: Session, the protocol of a capture; Captured; session_of.
+
+A capture notes what its own thread puts on its streams; nothing is told to the driver, and other threads go on.  Each
+thread so has a table of its streams that are captured, which is asked only while anything is captured anywhere.
+Imports: errors, timelines.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
+
+from quadpy.errors import CaptureError
+from quadpy.runtime.timeline import Timeline
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device import Device
+    from quadpy.runtime.device_memory import DeviceBuffer
+    from quadpy.runtime.event import Event
+    from quadpy.runtime.memory import Buffer
+    from quadpy.runtime.stream import Stream
+
+__all__ = ["CAPTURES", "Captured", "Session", "Table", "refuse_in_capture", "session_of", "table"]
+
+
+class Session(Protocol):
+    """A capture that goes on.  Every ``note_…`` and what is allocated belongs to its graph.
+
+    ``host`` says that its device is the CPU, where arrays lie in memory of the host.
+    ``strict`` refuses this thread's work on streams that are not captured, which a replay would miss.
+    """
+
+    device: Device
+    host: bool
+    strict: bool
+    active: bool
+
+    def note_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
+        """The launches of one call; ``draws`` says that random numbers depend on its number."""
+
+    def note_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
+        """``pattern``, of 1, 2 or 4 bytes, over ``nbytes`` bytes."""
+
+    def note_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
+        """A copy within the device's memory."""
+
+    def note_transfer(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object],
+                      *, out: bool) -> None:  # fmt: skip
+        """A copy from or to memory of the host, done each time that the graph runs."""
+
+    def note_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
+        """Bytes as they are now, put at ``target`` each time that the graph runs."""
+
+    def note_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+        """A call on the host."""
+
+    def note_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
+        """All nodes of a graph that is launched."""
+
+    def record(self, stream: Stream, event: Event) -> None:
+        """``event`` stands behind what was noted on ``stream``."""
+
+    def join(self, stream: Stream, event: Event) -> None:
+        """What comes on ``stream`` comes behind ``event``: the stream is captured from here on."""
+
+    def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
+        """Memory that belongs to the graph."""
+
+    def host_memory(self, nbytes: int) -> Buffer:
+        """Memory of the host that belongs to the graph."""
+
+    def refuse(self, what: str, hint: str = "") -> NoReturn:
+        """CaptureError: ``what`` cannot be captured; the capture comes to nothing."""
+
+
+class Captured(NamedTuple):
+    """Where in a capture an event was recorded: behind the nodes of these names."""
+
+    session: Session
+    after: tuple[str, ...]
+
+
+class Table(NamedTuple):
+    """One thread's captures, the innermost last, and the streams that are captured."""
+
+    sessions: list[Session]
+    streams: dict[Timeline, Session]
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.table = Table([], {})
+
+
+class _Captures:
+    """How many captures there are in the process: while there is none, nothing else is asked."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def change(self, device: Device, step: int) -> None:
+        """One more or less, on ``device``."""
+        with self._lock:
+            self.count += step
+            device.life.captured(step)
+
+
+CAPTURES: Final = _Captures()
+_thread: Final = _Thread()
+
+
+def table() -> Table:
+    """The calling thread's captures."""
+    return _thread.table
+
+
+def session_of(stream: Stream) -> Session | None:
+    """The capture that notes the calling thread's work on ``stream``; None where work runs.
+
+    Raises:
+        CaptureError: the stream is captured by another thread, or the work would be missing from a replay.
+    """
+    if not CAPTURES.count:
+        return None
+    timeline = stream.timeline
+    found = _thread.table.streams.get(timeline)
+    if found is not None:
+        return found
+    if timeline.captured is not None:
+        raise CaptureError(
+            f"{stream!r} is captured by another thread",
+            hint="put the work on another stream, or end that capture first",
+        )
+    for session in _thread.table.sessions:
+        if session.strict and session.device is stream.device:
+            session.refuse(
+                f"work on {stream!r}, which a replay would miss",
+                "fork it: event.record() on the current stream and event.wait(stream), and join it the same way",
+            )
+    return None
+
+
+def refuse_in_capture(device: Device, what: str, hint: str) -> None:
+    """CaptureError on a thread that captures on ``device``, for what concerns all of it."""
+    if CAPTURES.count:
+        for session in _thread.table.sessions:
+            if session.device is device:
+                session.refuse(what, hint)

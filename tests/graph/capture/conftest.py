@@ -1,0 +1,137 @@
+"""Kernels that run on every device that this machine has, and on the simulated one, where Python stands for them."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.errors import NoDeviceError
+from quadpy.runtime import devices
+from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+
+I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
+
+
+@qp.kernel
+def add(v: qp.i32, x: I32):
+    for i in x:
+        x[i] = x[i] + v
+
+
+@qp.kernel
+def mix(v: qp.i32, x: I32, y: I32):
+    for i in range(min(x.shape[0], y.shape[0])):
+        y[i] = 3 * y[i] + x[i] + v
+
+
+@qp.kernel
+def twice(v: qp.i32, x: I32):
+    for i in x:
+        x[i] = x[i] + v
+    for i in x:
+        x[i] = x[i] * 2
+
+
+def _simulated(code, bodies):
+    """Symbol -> what stands for it: ``bodies`` get the scalars and, of each array, its numbers."""
+    layout = struct.Struct(code.layout.format)
+    slots = [(slot.param, slot.part) for slot in code.layout.slots]
+
+    def decoded(block):
+        values = dict(zip(slots, layout.unpack_from(block), strict=True))
+        names = list(dict.fromkeys(name for name, _ in slots))
+        scalars = [values[name, part] for name in names for part in [p for n, p in slots if n == name] if part not in ("pointer", "extent")]
+        arrays = [(values[name, "pointer"], 4 * values[name, "extent"]) for name in names if (name, "pointer") in values]
+        return scalars, arrays
+
+    def kernel(task, body):
+        written = [("w" in access or "a" in access) for _, access in sorted(task.effects)]
+
+        def run(block):
+            scalars, arrays = decoded(block)
+            views = [np.frombuffer((ctypes.c_char * n).from_address(p), np.int32) if n else np.zeros(0, np.int32) for p, n in arrays]
+            body(*scalars, *views)
+
+        def touches(block):
+            _, arrays = decoded(block)
+            arrays = [part for part in arrays if part[1]]
+            return arrays, [part for part, writes in zip(arrays, written, strict=False) if writes]
+
+        return RecordedKernel(run, touches)
+
+    return {task.symbol: kernel(task, body) for task, body in zip(code.tasks, bodies, strict=True)}
+
+
+def _add(v, x):
+    x += v
+
+
+def _mix(v, x, y):
+    n = min(len(x), len(y))
+    y[:n] = 3 * y[:n] + x[:n] + v
+
+
+def _double(v, x):
+    x *= 2
+
+
+def simulate(driver):
+    """Let the simulated device know the kernels of this file."""
+    for kernel, bodies in ((add, [_add]), (mix, [_mix]), (twice, [_add, _double])):
+        driver.kernels |= _simulated(kernel.compile("gfx942"), bodies)
+
+
+def _is_here(arch):
+    try:
+        devices.open_device(arch)
+    except NoDeviceError:
+        return False
+    return True
+
+
+ARCHS = ["cpu", "recording", *(arch for arch in ("amdgpu", "cuda") if _is_here(arch))]
+
+
+@pytest.fixture(params=ARCHS)
+def here(request):
+    """The current device, with ``add``, ``mix`` and ``twice``; on the simulated one nothing may race or stay."""
+    before, driver = current_config(), None
+    if request.param == "recording":
+        driver = RecordingDriver()
+        simulate(driver)
+        devices._open["recording", 0] = Device(driver)
+    set_config(Config(arch=request.param))
+    device = devices.current_device()
+    try:
+        yield SimpleNamespace(
+            name=request.param, device=device, driver=device.driver, add=add, mix=mix, twice=twice,
+            array=array, is_cpu=request.param == "cpu", is_simulated=driver is not None,
+        )  # fmt: skip
+        device.synchronize()
+    finally:
+        set_config(before)
+        if driver is not None:
+            devices._open.pop(("recording", 0)).close()
+    if driver is not None:
+        assert driver.races() == []
+        assert set(driver.left_open().values()) == {0}, driver.left_open()
+
+
+def array(*numbers):
+    made = qp.ndarray(qp.i32, len(numbers))
+    made.from_numpy(np.array(numbers, np.int32))
+    return made
+
+
+@pytest.fixture
+def simulated_device():
+    """A simulated device of its own."""
+    with Device(RecordingDriver()) as device:
+        yield device
