@@ -44,13 +44,20 @@ class MemoryStats:
 
 
 class DeviceBuffer:
-    """Memory that its last reference frees, after all work that uses it."""
+    """Memory that its last reference gives back to ``memory``, which frees it after all work that uses it.
 
-    __slots__ = ("__weakref__", "block", "nbytes", "pointer")
+    For None it is another's, which frees it.
+    """
 
-    def __init__(self, block: Block | None, nbytes: int) -> None:
-        self.block, self.nbytes = block, nbytes
+    __slots__ = ("__weakref__", "_memory", "block", "nbytes", "pointer")
+
+    def __init__(self, block: Block | None, nbytes: int, memory: DeviceMemory | None = None) -> None:
+        self.block, self.nbytes, self._memory = block, nbytes, memory
         self.pointer = block.pointer if block else 0
+
+    def __del__(self) -> None:
+        if self.block is not None and self._memory is not None:
+            self._memory.leave(self.block)
 
 
 class DeviceMemory:
@@ -67,20 +74,36 @@ class DeviceMemory:
         self._used = self._peak = 0
         self._lock = threading.Lock()
 
-    # by address
+    def allocate(self, nbytes: int, home: Timeline) -> Block | None:
+        """``nbytes`` bytes for ``home``, which live until they are freed by address; None for no bytes."""
+        if self._reaper.dead:
+            self._reaper.drain()
+        if nbytes <= 0:
+            if nbytes:
+                raise ArgumentError(f"{nbytes} bytes cannot be allocated", hint="0 bytes can: their address is 0")
+            return None
+        try:
+            block = self._allocator.allocate(nbytes, home)
+        except OutOfDeviceMemory:
+            block = self._allocate_again(nbytes, home)
+        self._lock.acquire()  # in half the time that ``with`` takes
+        try:
+            self._blocks[block.pointer] = block
+            used = self._used = self._used + block.nbytes
+            self._peak = max(self._peak, used)
+        finally:
+            self._lock.release()
+        return block
 
-    def malloc(self, nbytes: int, home: Timeline) -> int:
-        """The address of ``nbytes`` bytes for ``home``; see ``StreamManager.malloc_async``."""
-        block = self._allocate(nbytes, home)
-        return block.pointer if block else 0
+    # by address
 
     def free(self, pointer: int, stream: Timeline) -> None:
         """Give memory back after the work so far on ``stream``; DeviceError where ``pointer`` is no allocation."""
-        self._reaper.drain()
+        if self._reaper.dead:
+            self._reaper.drain()
         if not pointer:
             return
-        with self._lock:
-            block = self._blocks.get(pointer)
+        block = self._blocks.get(pointer)
         if block is None:
             raise DeviceError(
                 f"{pointer:#x} is no allocation of this device", hint="was it freed before, or is it inside one?"
@@ -93,11 +116,11 @@ class DeviceMemory:
 
     def buffer(self, nbytes: int, home: Timeline) -> DeviceBuffer:
         """``nbytes`` bytes for ``home`` that live as long as the object."""
-        block = self._allocate(nbytes, home)
-        buffer = DeviceBuffer(block, nbytes)
-        if block:
-            self._reaper.adopt(buffer, self._release, block)
-        return buffer
+        return DeviceBuffer(self.allocate(nbytes, home), nbytes, self)
+
+    def leave(self, block: Block) -> None:
+        """Free ``block`` at the next safe moment; a finalizer may say so."""
+        self._reaper.leave((self._release, block))
 
     def use(self, blocks: Iterable[Block], stream: Timeline, *, writes: bool = True) -> None:
         """Say that work on ``stream``, which comes next, uses ``blocks``, and writes them.
@@ -140,7 +163,10 @@ class DeviceMemory:
 
     def stats(self) -> MemoryStats:
         with self._lock:
-            return MemoryStats(self.allocator, self._used, self._peak, self._allocator.reserved, len(self._blocks))
+            used, reserved = self._used, self._allocator.reserved
+            return MemoryStats(
+                self.allocator, used, self._peak, used if reserved is None else reserved, len(self._blocks)
+            )
 
     def trim(self) -> None:
         """Return to the driver what nobody uses; waits for the device."""
@@ -156,22 +182,6 @@ class DeviceMemory:
         self._allocator.trim()
 
     # how
-
-    def _allocate(self, nbytes: int, home: Timeline) -> Block | None:
-        if nbytes < 0:
-            raise ArgumentError(f"{nbytes} bytes cannot be allocated", hint="0 bytes can: their address is 0")
-        self._reaper.drain()
-        if not nbytes:
-            return None
-        try:
-            block = self._allocator.allocate(nbytes, home)
-        except OutOfDeviceMemory:
-            block = self._allocate_again(nbytes, home)
-        with self._lock:
-            self._blocks[block.pointer] = block
-            self._used += block.nbytes
-            self._peak = max(self._peak, self._used)
-        return block
 
     def _allocate_again(self, nbytes: int, home: Timeline) -> Block:
         """Once more, after everything that nobody uses went back: also what only cycles of garbage refer to."""
@@ -189,11 +199,14 @@ class DeviceMemory:
             ) from error
 
     def _release(self, block: Block) -> None:
-        with self._lock:
+        self._lock.acquire()
+        try:
             if self._blocks.get(block.pointer) is not block:
                 return  # given back before, by hand or as the device closed
             del self._blocks[block.pointer]
             self._used -= block.nbytes
+        finally:
+            self._lock.release()
         self._allocator.release(block)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import struct
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from quadpy.dtypes import BY_NAME, Scalar, bf16
 from quadpy.errors import ArgumentError
@@ -17,8 +18,9 @@ from quadpy.runtime.device_storage import Region
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.host_storage import HostStorage, Storage
 from quadpy.runtime.interop import TypeKey, describe_host_array, device_kind, is_wide, type_key
-from quadpy.runtime.placement import allocate, storage_in
+from quadpy.runtime.placement import allocate, storage_at
 from quadpy.runtime.storage import STORAGE, Numbers
+from quadpy.runtime.window import Window
 
 __all__ = ["NDArray", "from_dlpack", "ndarray"]
 
@@ -50,18 +52,20 @@ class NDArray(DenseArray):
 
     def __init__(self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage) -> None:
         """Over memory in C order, which ``storage`` keeps alive."""
-        self._describe(dtype, shape, element)
+        layout = _layout(dtype.name, shape, element)
+        self.dtype, self.shape, self.element_shape = dtype, shape, element
+        self.ndim, self.size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
         self._storage, self.device, self.block, self.pointer = storage, storage.device, storage.block, storage.pointer
-        self.nbytes = product(shape + element) * dtype.nbytes
-        self.type_key = type_key("nd" if self.device is None else device_kind(self.pointer), dtype.name, self.ndim, element)
+        self.type_key = type_key(
+            "nd" if self.device is None else device_kind(self.pointer), dtype.name, self.ndim, element
+        )
         self.abi = (self.pointer, *shape)
-        self.wide = is_wide(shape, self.nbytes)
         self.form, self.packed = None, b""
         if self.device is not None:
             lent = self.block is not None and self.block.lent
             self.form = self.device.form(self.type_key, wide=self.wide, lent=lent)
             if not self.wide:
-                self.packed = struct.pack(f"=Q{self.ndim}i", *self.abi)
+                self.packed = layout.packing.pack(*self.abi)
 
     def _memory(self) -> Storage:
         return self._storage
@@ -105,10 +109,9 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], *, stream: object = None
         StreamError: ``stream`` is no stream of this device, or was destroyed.
     """
     scalar, element = element_of(dtype)
-    extents = shape_of(shape)
-    full = extents + element
-    memory = allocate(product(full) * scalar.nbytes, stream)
-    return NDArray(scalar, extents, element, storage_in(memory, 0, STORAGE[scalar], *_in_order(scalar, full)))
+    extents = (shape,) if type(shape) is int and shape >= 0 else shape_of(shape)
+    layout = _layout(scalar.name, extents, element)
+    return NDArray(scalar, extents, element, storage_at(allocate(layout.nbytes, stream), layout.window))
 
 
 def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
@@ -133,13 +136,30 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     dtype, shape = BY_NAME[scalar], view.abi[1:]
     if isinstance(view, DeviceView):
         region = Region(view.device, view.block, view.owner)
-        return NDArray(dtype, shape, element, storage_in(region, 0, STORAGE[dtype], *_in_order(dtype, shape + element)))
+        return NDArray(dtype, shape, element, storage_at(region, _layout(scalar, shape, element).window))
     return NDArray(dtype, shape, element, HostStorage(view.owner.reshape(shape + element), view.pointer))
 
 
-def _in_order(dtype: Scalar, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """``shape``, and the strides of numbers in C order."""
-    return shape, tuple(product(shape[axis + 1 :]) * dtype.nbytes for axis in range(len(shape)))
+class _Layout(NamedTuple):
+    """What arrays of one type and shape have alike, in C order: found once, since many are made like one before.
+
+    ``packing`` is of an address and extents of 32 bits.
+    """
+
+    size: int
+    nbytes: int
+    wide: bool
+    packing: struct.Struct
+    window: Window
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _Layout:
+    dtype, full = BY_NAME[scalar], shape + element
+    strides = tuple(product(full[axis + 1 :]) * dtype.nbytes for axis in range(len(full)))
+    nbytes = product(full) * dtype.nbytes
+    window = Window(0, STORAGE[dtype], full, strides)
+    return _Layout(product(shape), nbytes, is_wide(shape, nbytes), struct.Struct(f"=Q{len(shape)}i"), window)
 
 
 def _restored(dtype: str, element: tuple[int, ...], stored: Numbers) -> NDArray:

@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, TypeVar
 
 __all__ = ["Reaper"]
@@ -23,12 +22,15 @@ class Reaper:
     """Frees of things whose owners died."""
 
     def __init__(self) -> None:
-        self._dead: deque[Callable[[], None]] = deque()
+        self.dead: deque[tuple[Callable[[Any], None], Any]] = deque()
+        """What is queued; an empty one needs no ``drain``."""
+        self.leave = self.dead.append
+        """Queue a function and the thing that it frees; what a finalizer may call."""
         self._holds = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._dead)
+        return len(self.dead)
 
     @property
     def holding(self) -> bool:
@@ -37,7 +39,7 @@ class Reaper:
 
     def adopt(self, owner: object, free: Callable[[H], None], thing: H) -> weakref.finalize[Any, Any]:
         """Queue ``free(thing)`` when ``owner`` dies; neither argument may refer to ``owner``."""
-        finalizer = weakref.finalize(owner, self._dead.append, partial(free, thing))
+        finalizer = weakref.finalize(owner, self.leave, (free, thing))
         finalizer.atexit = False  # at exit the device closes, in order
         return finalizer
 
@@ -54,15 +56,15 @@ class Reaper:
 
     def drain(self) -> None:
         """Free what is queued; an error leaves the rest to the next drain."""
-        while self._dead and not self._holds:
+        while self.dead and not self._holds:
             try:
-                free = self._dead.popleft()
+                free, thing = self.dead.popleft()
             except IndexError:  # another thread took it
                 return
-            free()
+            free(thing)
 
     def close(self) -> None:
         """Free nothing any more: the device is gone."""
         with self._lock:
             self._holds += 1
-        self._dead.clear()
+        self.dead.clear()

@@ -61,7 +61,7 @@ class Timelines:
         """The timeline of a live stream; StreamError where ``handle`` is none of this device."""
         if not self._life.direct or THREAD.in_host_function:
             self._life.check()
-        timeline = self.live.get(handle)  # type: ignore[call-overload]  # any number may be asked for
+        timeline = self.live.get(StreamHandle(handle))
         if timeline is None:
             raise StreamError(
                 f"{handle:#x} is no stream of this device: it was destroyed, or never created here",

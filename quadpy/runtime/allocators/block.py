@@ -35,8 +35,8 @@ class Allocator(Protocol):
     """Blocks for streams.  Safe from any thread; an allocator frees what it allocated, and nothing else does."""
 
     @property
-    def reserved(self) -> int:
-        """Bytes taken from the driver, in use or kept."""
+    def reserved(self) -> int | None:
+        """Bytes taken from the driver, in use or kept; None where the driver keeps what nobody uses."""
 
     def allocate(self, nbytes: int, home: Timeline) -> Block:
         """``nbytes`` bytes, at least 1, that work on ``home`` may use at once; OutOfDeviceMemory where there are none."""

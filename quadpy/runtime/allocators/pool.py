@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.driver import Driver, PoolPointer
 from quadpy.runtime.timeline import Timeline, Timelines
@@ -20,31 +18,23 @@ class PoolAllocator:
 
     def __init__(self, driver: Driver, timelines: Timelines) -> None:
         self._driver, self._timelines = driver, timelines
-        self._reserved = 0
-        self._lock = threading.Lock()
 
     @property
-    def reserved(self) -> int:
-        return self._reserved
+    def reserved(self) -> None:
+        return None
 
     def allocate(self, nbytes: int, home: Timeline) -> Block:
-        pointer = self._driver.alloc_async(nbytes, home.handle)
-        self._count(nbytes)
-        return Block(pointer, nbytes, home)
+        return Block(self._driver.alloc_async(nbytes, home.handle), nbytes, home)
 
     def release(self, block: Block) -> None:
         home = block.home
-        if home.ended:  # its memory goes back on the default stream, behind its last work
+        if home.last is not None:  # its memory goes back on the default stream, behind its last work
             home = self._timelines.default
             self._timelines.order(block.home, home)
-        for guest in block.guests - {home}:
-            self._timelines.order(guest, home)
+        if block.guests:
+            for guest in block.guests - {home}:
+                self._timelines.order(guest, home)
         self._driver.free_async(PoolPointer(block.pointer), home.handle)
-        self._count(-block.nbytes)
 
     def trim(self) -> None:
         self._driver.trim_pool()
-
-    def _count(self, nbytes: int) -> None:
-        with self._lock:
-            self._reserved += nbytes
