@@ -107,12 +107,12 @@ def bare(device: Device, kernel: Any) -> dict[str, Callable[[], object]]:
     launch = api.launch
     extra = words or None
     records = LaunchRecords(driver, plan.launches, plan.block_bytes)
-    record = records.make()
-    records.head.pack_into(record.block, HEAD, stream, 1)
+    block, submit, _ = records.make()
+    records.head.pack_into(block, HEAD, stream, 1)
     return {
         "the binding": lambda: launch(function, *shape, stream, None, words),
         "ctypes": lambda: prototype(function, *shape, stream, None, extra),
-        "machine code": record.submit,
+        "machine code": submit,
     }
 
 

@@ -91,7 +91,7 @@ class _Writer:
         yield from self.block.components("        ")
         yield from self._grids()
         yield "        record = take() if spare else make()"  # IndexError: another thread took the last one meanwhile
-        yield "        block, submit, arguments = record"
+        yield "        block, submit, _ = record"
         yield f"        pack_into(block, {HEAD}, on._handle, {', '.join([*self._blocks(), *self.block.values()])})"
         yield "    except misfits: return False"
         yield "    timeline = on.timeline"
@@ -99,7 +99,7 @@ class _Writer:
         yield "        calls = on._calls"
         yield "        calls.append(None)"  # as Owned._begin: from here on the handle stays alive
         yield "    try:"
-        yield "        if timeline.last is not None or not on._alive: return False"
+        yield "        if on is not default and (timeline.last is not None or not on._alive): return False"
         yield from self._announcements()
         yield from self._submission()
         yield "    finally:"

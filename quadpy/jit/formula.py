@@ -69,11 +69,16 @@ def formula_source(formula: Formula, values: Sequence[str]) -> str:
         return f"({' * '.join(formula_source(f, values) for f in rest)})"
     if name == "count":
         start, stop, step = (formula_source(f, values) for f in rest)
-        return f"max({stop}, 0)" if (start, step) == ("0", "1") else f"count({start}, {stop}, {step})"
+        return _from_zero(stop) if (start, step) == ("0", "1") else f"count({start}, {stop}, {step})"
     bits, signed, *operands = rest
     parts = [formula_source(f, values) for f in operands]
     inner = parts[0] if name == "wrap" else f"{name}_({', '.join(parts)})"
     return f"wrapped({inner}, {bits}, signed={signed})"
+
+
+def _from_zero(stop: str) -> str:
+    """``max(stop, 0)``, which Python finds quicker without a call."""
+    return stop if stop.isdecimal() else f"(stop if (stop := {stop}) > 0 else 0)"
 
 
 def _wrapped(number: int, bits: int, *, signed: bool) -> int:

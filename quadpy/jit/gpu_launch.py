@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from quadpy.artifact import CodeObject, Formula, TaskInfo
-from quadpy.errors import DeviceError
+from quadpy.errors import DeviceError, DriverError
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.runtime.device import Device
-from quadpy.runtime.driver import FunctionHandle
+from quadpy.runtime.driver import Driver, FunctionHandle
 from quadpy.runtime.launch import MemoryRange
 from quadpy.runtime.module import Module
 from quadpy.runtime.timeline import Timeline
@@ -31,9 +31,8 @@ MANY_BLOCKS: Final = 8192
 """Four times what keeps the largest GPUs busy: from there on a thread may do four iterations."""
 SPARE_BLOCKS: Final = 8
 """Such a thread may number iterations behind the last one, and must not come round to the first."""
-_STRIDING_BLOCKS: Final = 4096
-_UNKNOWN_BLOCKS: Final = 256
-"""Blocks of a loop whose iterations only the device can count."""
+_STRIDING_BLOCKS: Final = 2048
+"""Blocks of a loop that takes any number of them, where nobody knows how many the device runs at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,8 @@ class TaskLaunch:
     """One kernel of the code object.
 
     ``extent`` counts its iterations by ``formula``, None where it is one block or only the device can count them.  One
-    that ``strides`` has ``most`` blocks.  Of MANY_BLOCKS on, ``tiled`` counts the threads, where it is there.
+    that ``strides`` has ``most`` blocks: as many as the device runs at once, since more would only come after them.  Of
+    MANY_BLOCKS on, ``tiled`` counts the threads, where it is there.
     """
 
     name: str
@@ -61,7 +61,7 @@ class TaskLaunch:
         if not self.parallel:
             return 1
         if self.extent is None:
-            return _UNKNOWN_BLOCKS
+            return self.most
         threads = self.block[0]
         blocks = -(-self.extent(values) // threads)
         if self.strides:
@@ -81,16 +81,28 @@ class TaskLaunch:
         return found
 
 
-def task_launches(code: CodeObject, module: Module, name: str, spans: Sequence[Span | None]) -> Iterator[TaskLaunch]:
-    """What each task of ``code`` asks of the driver; ``spans`` are their places, none for none known."""
+def task_launches(
+    code: CodeObject, driver: Driver, module: Module, name: str, spans: Sequence[Span | None]
+) -> Iterator[TaskLaunch]:
+    """What each task of ``code`` asks of ``driver``; ``spans`` are their places, none for none known."""
     known = spans or [None] * len(code.tasks)
     for task, span in zip(code.tasks, known, strict=True):
         extent = None if task.extent is None else compile_formula(task.extent)
         tiled = None if task.tiled is None else compile_formula(task.tiled)
+        function, any_number = module.function(task.symbol), task.grid_stride or extent is None
+        most = _at_once(driver, function, task.block_dim) if task.parallel and any_number else 1
         yield TaskLaunch(
-            _title(name, task), module.function(task.symbol), (task.block_dim, 1, 1), task.parallel, task.grid_stride,
-            _STRIDING_BLOCKS, task.extent, extent, span, task.tiled, tiled,
+            _title(name, task), function, (task.block_dim, 1, 1), task.parallel, task.grid_stride, most, task.extent,
+            extent, span, task.tiled, tiled,
         )  # fmt: skip
+
+
+def _at_once(driver: Driver, function: FunctionHandle, threads: int) -> int:
+    """How many blocks of ``function`` the device runs at once.  No result depends on it."""
+    try:
+        return driver.max_blocks(function, threads, 0) or _STRIDING_BLOCKS
+    except DriverError:  # an older library has no such call; what else is wrong, the launch says
+        return _STRIDING_BLOCKS
 
 
 def _title(kernel: str, task: TaskInfo) -> str:

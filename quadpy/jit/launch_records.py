@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 from quadpy.errors import DeviceError
 from quadpy.jit.gpu_launch import TaskLaunch
@@ -18,17 +18,12 @@ from quadpy.runtime.driver import Driver, StreamHandle
 __all__ = ["LaunchRecords", "Record"]
 
 
-class Record(NamedTuple):
-    """One call at a time has it, though a finalizer may launch the same kernel between any two of Python's steps.
+Record: TypeAlias = tuple[bytearray, Callable[[], int], object]
+"""One call at a time has it, though a finalizer may launch the same kernel between any two of Python's steps.
 
-    block      HEAD bytes, the stream, the blocks of each task, the argument block
-    submit     launches the tasks; 0 when the driver took all
-    arguments  what the driver takes for the argument block, and keeps alive
-    """
-
-    block: bytearray
-    submit: Callable[[], int]
-    arguments: object
+HEAD bytes, the stream, the blocks of each task and the argument block; what launches the tasks, and says 0 when the driver
+took all; what the driver takes for the argument block, and keeps alive.
+"""
 
 
 class LaunchRecords:
@@ -51,8 +46,8 @@ class LaunchRecords:
         arguments = self._driver.launch_arguments(address, self._nbytes)
         if self._native is not None:
             assert isinstance(arguments, int)
-            return Record(block, self._native.record(block, arguments), arguments)
-        return Record(block, lambda: self._launch(block, arguments), arguments)
+            return block, self._native.record(block, arguments), arguments
+        return block, lambda: self._launch(block, arguments), arguments
 
     def settle(self, record: Record, code: int) -> bool:
         """What ``submit`` has left, for a ``code`` that is not 0: False where that is everything.
@@ -62,8 +57,8 @@ class LaunchRecords:
         """
         if code < 0 or self._native is None:
             return False
-        number, status = (code >> 32) - 1, code & 0xFFFFFFFF
-        self._launch(record.block, record.arguments, number, status)
+        block, _, arguments = record
+        self._launch(block, arguments, first=(code >> 32) - 1, status=code & 0xFFFFFFFF)
         return True
 
     def _launch(self, block: bytearray, arguments: object, first: int = 0, status: int = 0) -> int:

@@ -203,5 +203,8 @@ class Driver(Protocol):
     ) -> None:
         """Run ``grid`` blocks of ``block`` threads, none of them 0."""
 
+    def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
+        """How many blocks of ``threads`` threads the device can run at once, where it runs nothing else."""
+
     def native_launch(self) -> NativeLaunch | None:
         """The same for machine code, where ``launch_arguments`` are the address of the ``extra`` words; or None."""

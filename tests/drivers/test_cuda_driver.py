@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import enum
 import subprocess
 import sys
@@ -149,6 +150,34 @@ def test_opening_describes_the_device_and_takes_its_primary_context():
     assert ("cuCtxSetCurrent", (CONTEXT,)) in stand_in.log
     release = ("cuMemPoolSetAttribute", (0x10, "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD", 2**64 - 1))
     assert release in stand_in.log
+
+
+class Library:
+    """One that has the two calls that machine code makes."""
+
+    def __getitem__(self, name):
+        if name not in ("cuLaunchKernel", "cuCtxSetCurrent"):
+            raise AttributeError(name)
+        return ctypes.CFUNCTYPE(ctypes.c_int)(len(name))
+
+
+@pytest.mark.parametrize("ordinal", [0, 1])
+def test_machine_code_selects_the_context_of_its_device(ordinal):
+    stand_in = StandIn()
+    stand_in.values["cuDeviceGetCount"] = (2,)
+    calls = GpuDriver(dataclasses.replace(table._table(stand_in), library=Library), ordinal).native_launch()
+    assert calls.selects == CONTEXT + ordinal
+    assert (calls.launch, calls.select) == (len("cuLaunchKernel"), len("cuCtxSetCurrent"))
+
+
+def test_a_device_knows_how_many_blocks_it_runs_at_once():
+    stand_in = StandIn()
+    stand_in.attributes["CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT"] = 132
+    stand_in.values["cuOccupancyMaxActiveBlocksPerMultiprocessor"] = (8,)
+    driver = open_over(stand_in)
+    assert driver.info.units == 132
+    assert driver.max_blocks(7, 256, 0) == 1056
+    assert stand_in.log[-1] == ("cuOccupancyMaxActiveBlocksPerMultiprocessor", (7, 256, 0))
 
 
 def test_how_to_wait_is_the_choice_of_who_opened_the_device_first():

@@ -139,6 +139,14 @@ def test_after_a_fault_every_call_names_it(status):
     assert len(stand_in.log) == calls
 
 
+def test_a_device_knows_how_many_blocks_it_runs_at_once():
+    stand_in = StandIn()
+    stand_in.values["hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"] = (8,)
+    driver = open_over(stand_in)
+    assert driver.info.units == 304
+    assert driver.max_blocks(7, 256, 0) == 2432
+
+
 def test_a_launch_that_is_refused_leaves_the_device_as_it_is():
     driver = open_over(StandIn(hipModuleLaunchKernel=Status.hipErrorLaunchFailure))
     with pytest.raises(DriverError, match="more threads than its kernel was built for"):

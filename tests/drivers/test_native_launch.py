@@ -280,11 +280,10 @@ def test_a_record_keeps_what_it_reads(vendor):
     driver = devices.current_device().driver
     tasks = [TaskLaunch("t", 0x7F00_1234_5678, (2**20, 1, 1), True, False, 1, None, None, None)]
     records = LaunchRecords(driver, tasks, 24)
-    record = records.make()
-    records.head.pack_into(record.block, HEAD, 2**64 - 16, 2**32 - 1)
-    record.block[records.start : records.start + 24] = bytes(range(24))
-    submit = record.submit
-    del records, record, tasks
+    block, submit, _ = records.make()
+    records.head.pack_into(block, HEAD, 2**64 - 16, 2**32 - 1)
+    block[records.start : records.start + 24] = bytes(range(24))
+    del records, block, _, tasks
     gc.collect()
     assert submit() == 0
     assert library.seen == [(0x7F00_1234_5678, 2**32 - 1, 2**20, 2**64 - 16, bytes(range(24)))]

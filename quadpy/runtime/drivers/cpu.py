@@ -167,6 +167,9 @@ class CpuDriver:
     ) -> None:
         _refuse_code()
 
+    def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
+        _refuse_code()
+
     def native_launch(self) -> NativeLaunch | None:
         return None
 

@@ -119,6 +119,7 @@ def _table(cuda: Any) -> GpuApi:
         module_function=bound(_function, cuda, "cuModuleGetFunction"),
         module_unload=cuda.cuModuleUnload,
         launch=cuda.cuLaunchKernel,
+        blocks_at_once=cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor,
         launch_markers=(1, 2, 0),
         graphs=functools.partial(cuda_graph_api, cuda),
     )
@@ -142,7 +143,8 @@ def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
     if value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device):
         features.add("pool")
     total = value(cuda.cuDeviceTotalMem, device)
-    return DeviceInfo(name, _target(name, 10 * major + minor), total), frozenset(features)
+    units = value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)
+    return DeviceInfo(name, _target(name, 10 * major + minor), total, units), frozenset(features)
 
 
 def _target(name: str, capability: int) -> str:

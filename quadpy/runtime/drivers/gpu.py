@@ -310,6 +310,9 @@ class GpuDriver:
         if status:
             self._refused(status, function, *grid, *block, shared_bytes, stream, None, arguments)
 
+    def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
+        return self.info.units * int(self._call(self._api.blocks_at_once, function, threads, shared_bytes))
+
     def native_launch(self) -> NativeLaunch | None:
         self._select()
         symbol, which = self._api.selection(self.ordinal)

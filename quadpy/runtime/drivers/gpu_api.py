@@ -40,6 +40,7 @@ class GpuApi:
     deselected   statuses that say that the thread's device is not the one selected last: another library changed it
     causes       status name -> likely cause and what to do
     library      opens the vendor's library, the same that the binding uses, whose ``launch_symbol`` is ``launch``
+    blocks_at_once  function, threads, shared bytes -> the blocks that one of the device's units can hold
     selection    device ordinal -> the library's symbol that selects it, and with what number; asked after ``select``
     describe     device ordinal -> its description and its features
     module_load  image -> the module, and what the vendor's compiler said of the image: also where it is refused
@@ -98,6 +99,7 @@ class GpuApi:
     module_function: Call
     module_unload: Call
     launch: Call
+    blocks_at_once: Call
     launch_markers: tuple[int, int, int]
     """What stands before the argument block, before its size, and at the end of a launch's ``extra`` words."""
     graphs: Callable[[], GraphApi]

@@ -137,6 +137,7 @@ def _table(hip: Any) -> GpuApi:
         module_function=hip.hipModuleGetFunction,
         module_unload=hip.hipModuleUnload,
         launch=hip.hipModuleLaunchKernel,
+        blocks_at_once=hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,
         launch_markers=(1, 2, 3),
         graphs=functools.partial(hip_graph_api, hip),
     )  # fmt: skip
@@ -159,7 +160,7 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
         features.add("pool")
     if hip.has_symbol("hipStreamGetDevice"):
         features.add("stream-device")
-    return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem), frozenset(features)
+    return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount), frozenset(features)
 
 
 def _keep_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:

@@ -39,6 +39,8 @@ __all__ = ["Call", "RecordedKernel", "RecordingDriver"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_THREADS: Final = 2048
+"""That one unit can hold."""
 _FEATURES: Final[frozenset[Feature]] = frozenset(("handles", "timing", "pool", "modules", "stream-device"))
 
 
@@ -340,6 +342,9 @@ class RecordingDriver:
     ) -> None:
         run, reads, writes = self.kernel_action(function, ctypes.string_at(*arguments))
         self.simulation.submit("launch", self.lane_of(stream), reads=reads, writes=writes, action=run)
+
+    def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
+        return self.info.units * (_THREADS // threads)
 
     def native_launch(self) -> NativeLaunch | None:
         return None
