@@ -237,6 +237,9 @@ class Device:
         with suppress(DriverError):  # a device that is lost frees nothing
             self._settle()
             self.retired.close()
+            if len(self.retired):
+                self.driver.synchronize()  # for the marks that this has just made
+                self.retired.sweep()
             self.lending.close()
             self.memory.close()
             self.staging.close()

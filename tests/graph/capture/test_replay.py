@@ -1,0 +1,549 @@
+"""``@qp.graph.replay``: the same bytes as the function itself, whatever changes between calls."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import subprocess
+import sys
+import threading
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.errors import ArgumentError, DriverError
+from quadpy.graph.replay import MOST_FAILURES, MOST_VARIANTS
+from quadpy.graph.verify import Verification
+from quadpy.runtime.capturing import CAPTURES, table
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    yield
+    assert CAPTURES.count == 0
+    assert table() == ([], {})
+
+
+def numbers(x):
+    return x.to_numpy().tolist()
+
+
+def replayed(function, **options):
+    """``function`` as a graph, and a list that grows each time that its Python runs."""
+    runs = []
+    note = runs.append
+
+    def noted(*args, **kwargs):
+        note(1)
+        return function(*args, **kwargs)
+
+    return qp.graph.replay(noted, **options), runs
+
+
+def test_the_first_call_runs_everything_once_G2(here):
+    step, runs = replayed(lambda x: (here.add(1, x), here.twice(1, x)) and None)
+    x = here.array(1, 2)
+    assert (step.state, step.stats.captures) == ("eager", 0)
+    step(x)
+    assert numbers(x) == [6, 8]
+    assert (step.state, step.stats.captures, step.stats.replays, len(runs)) == ("captured", 1, 1, 1)
+    assert step.stats.capture_s > 0  # H7
+
+
+def test_a_call_like_the_last_is_one_launch(here):
+    add = here.add
+    step, runs = replayed(lambda v, x: [add(v, x) for _ in range(20)] and None)
+    x = here.array(0)
+    step(1, x)
+    launches = step.variants[0].stats().launches
+    before = len(here.driver.calls) if here.is_simulated else 0
+    step(1, x)
+    step(1, x)
+    if here.is_simulated:
+        assert [call.verb for call in here.driver.calls[before:]].count("launch") == 0
+    assert (numbers(x), len(runs)) == ([60], 1)
+    assert step.variants[0].stats().launches == launches + 2
+    assert (step.stats.replays, step.stats.updates) == (3, 0)
+
+
+def test_changed_numbers_and_arrays_are_bound_by_updates_G14(here):
+    step, runs = replayed(lambda v, x, y: (here.add(v, x), here.mix(2, x, y)) and None)
+    x, y, z = here.array(1), here.array(2), here.array(3)
+    step(1, x, y)
+    step(5, x, y)
+    assert (numbers(x), numbers(y)) == ([7], [3 * (3 * 2 + 2 + 2) + 7 + 2])
+    assert step.stats.updates == 1
+    step(5, z, y)
+    step(5, z, x)
+    assert (numbers(z), numbers(x)) == ([13], [3 * 7 + 13 + 2])
+    assert (step.stats.captures, step.stats.rebuilds, step.stats.fallbacks) == (1, 0, 0)
+    assert step.stats.updates == 1 + 2 + 1
+
+
+def test_an_equal_object_is_not_taken_for_the_same_memory(here):
+    step, _ = replayed(lambda x: here.add(1, x))
+    for _ in range(4):
+        x = here.array(0)
+        step(x)
+        assert numbers(x) == [1]
+
+
+def test_overlapping_arrays_get_the_code_for_them(here):
+    step, _ = replayed(lambda x, y: here.mix(1, x, y))
+    x, y = here.array(1, 2), here.array(3, 4)
+    step(x, y)
+    step(x, x)
+    step(x, y)
+    assert (numbers(x), numbers(y)) == ([5, 9], [3 * 11 + 5 + 1, 3 * 15 + 9 + 1])
+
+
+def test_other_shapes_get_a_graph_of_their_own_X9(here):
+    step, _ = replayed(lambda x: (here.add(1, x), here.twice(1, x)) and None)
+    arrays = [here.array(*range(n)) for n in (1, 7, 3, 0, 7)]
+    for _ in range(2):
+        for x in arrays:
+            step(x)
+    for x in arrays:
+        assert numbers(x) == [((k + 2) * 2 + 2) * 2 for k in range(len(x))]
+    assert step.stats.captures == 4
+
+
+def test_graphs_are_bounded_and_released_G18(here):
+    step, _ = replayed(lambda x: here.add(1, x))
+    first = here.array(0)
+    seen = weakref.ref(first)
+    step(first)
+    del first
+    for n in range(2, MOST_VARIANTS + 2):
+        step(here.array(*range(n)))
+    gc.collect()
+    here.device.synchronize()
+    assert seen() is None
+    assert len(step.variants) == MOST_VARIANTS
+    step.clear()
+    assert (step.state, step.variants) == ("eager", ())
+
+
+def test_a_structure_that_follows_from_a_number(here):
+    def many(n, x):
+        for k in range(n):
+            here.add(k + 1, x)
+
+    step, _ = replayed(many)
+    expected = 0
+    x = here.array(0)
+    for n in (1, 3, 1, 0, 3, 5):
+        step(n, x)
+        expected += n * (n + 1) // 2
+        assert numbers(x) == [expected]
+    assert step.stats.fallbacks == 0
+    assert step.stats.captures <= 6
+
+
+def test_arrays_made_inside_are_returned_and_overwritten_by_the_next_call_G6(here):
+    mix = here.mix
+
+    def step(v, x):
+        t = qp.ndarray(qp.i32, x.shape[0])
+        mix(v, x, t)
+        return {"t": t, "all": [x, (t,)]}
+
+    step, _ = replayed(step)
+    x = here.array(1, 2)
+    first = step(1, x)
+    assert numbers(first["t"]) == [2, 3]
+    second = step(1, x)
+    assert first["t"] is second["t"] and first["all"] is not second["all"]
+    third = step(10, x)
+    assert numbers(third["t"]) == [11, 12] == numbers(first["t"])
+    assert third["all"][0] is x
+    assert step.stats.captures == 1
+
+
+def test_numpy_arrays_are_read_and_written_each_time(here):
+    step, _ = replayed(lambda x, y: here.mix(0, x, y))
+    x, y, eager = np.array([1, 2], np.int32), np.array([0, 0], np.int32), np.array([0, 0], np.int32)
+    for k in range(4):
+        x[:] += k
+        step(x, y)
+        here.mix(0, x, eager)
+        assert y.tolist() == eager.tolist()
+    other = np.zeros(2, np.int32)
+    step(x, other)
+    assert other.tolist() == x.tolist()
+    assert (step.stats.captures, step.stats.fallbacks) == (1, 0)
+
+
+def test_data_that_is_copied_in_is_that_of_the_call(here):
+    def step(data, x):
+        x.from_numpy(data)
+        here.add(1, x)
+
+    step, _ = replayed(step)
+    x, data = here.array(0, 0), np.array([1, 2], np.int32)
+    for k in (0, 5, 5, -1):
+        data[:] = k
+        step(data, x)
+        assert numbers(x) == [k + 1] * 2
+    assert step.stats.captures == 1
+
+
+@dataclass
+class World:
+    now: object
+    after: object
+
+
+def test_objects_that_change_inside(here):
+    class Plain:
+        pass
+
+    def step(world):
+        here.mix(1, world.now, world.after)
+        world.now, world.after = world.after, world.now
+
+    for kind in (World, lambda a, b: setattr(p := Plain(), "now", a) or setattr(p, "after", b) or p):
+        graph, _ = replayed(step)
+        one, two = kind(here.array(1), here.array(2)), kind(here.array(1), here.array(2))
+        for _ in range(5):
+            graph(one)
+            step(two)
+            assert numbers(one.now) == numbers(two.now)
+        assert graph.stats.fallbacks == 0
+
+
+def test_closures_globals_and_defaults_are_looked_at(here):
+    x, v = here.array(0), 1
+
+    def helper(k):
+        here.add(v + k, x)
+
+    def step(k=10):
+        helper(k)
+
+    graph = qp.graph.replay(step)
+    graph()
+    v = 2
+    graph()
+    x = here.array(100)
+    graph()
+    assert numbers(x) == [112]
+    assert graph.stats.captures == 1
+
+
+def test_methods_are_replayed(here):
+    class Counter:
+        def __init__(self):
+            self.x = here.array(0)
+
+        @qp.graph.replay
+        def step(self, v):
+            here.add(v, self.x)
+
+    one, two = Counter(), Counter()
+    for v in (1, 2):
+        one.step(v)
+        two.step(10 * v)
+    assert (numbers(one.x), numbers(two.x)) == ([3], [30])
+    assert Counter.step.stats.fallbacks == 0
+
+
+def test_replays_honour_the_current_stream_X4(here):
+    step, _ = replayed(lambda x: here.add(1, x))
+    x = here.array(0)
+    with qp.create_stream() as s, qp.create_stream() as t:
+        for stream in (s, t, s):
+            with qp.use_stream(stream):
+                step(x)
+        s.synchronize()
+        assert numbers(x) == [3]
+
+
+def test_forks_inside(here):
+    def step(x, y, side):
+        fork, join = qp.create_event(), qp.create_event()
+        here.add(1, x)
+        fork.record()
+        fork.wait(side)
+        here.add(1, y, stream=side)
+        join.record(side)
+        join.wait()
+        here.mix(0, x, y)
+
+    step, _ = replayed(step)
+    x, y = here.array(1), here.array(1)
+    with qp.create_stream() as side:
+        for _ in range(3):
+            step(x, y, side)
+        assert (numbers(x), numbers(y)) == ([4], [97])
+        assert (step.state, step.stats.captures) == ("captured", 1)
+
+
+def test_work_on_a_stream_that_is_not_forked_is_not_lost(here):
+    """A replay would miss it, so the function runs as it is."""
+    step, _ = replayed(lambda x, y, s: (here.add(1, x), here.add(1, y, stream=s)) and None)
+    x, y = here.array(0), here.array(0)
+    step(x, y, here.device.default_stream)
+    assert step.state == "captured"
+    with qp.create_stream() as s:
+        step(x, y, s)
+        s.synchronize()
+    assert (numbers(x), numbers(y), step.state) == ([2], [2], "broken")
+    assert "a replay would miss" in step.stats.reason
+
+
+def test_replayed_functions_call_each_other_and_are_captured(here):
+    inner, _ = replayed(lambda v, x: here.add(v, x))
+    outer, runs = replayed(lambda v, x: (inner(v, x), inner(2 * v, x)) and None)
+    x = here.array(0)
+    for v in (1, 1, 2):
+        outer(v, x)
+    assert numbers(x) == [3 + 3 + 6]
+    assert (outer.stats.captures, inner.stats.captures) == (1, 0)
+    with qp.graph.capture() as g:
+        outer(1, x)
+    assert (len(g), numbers(x)) == (2, [12])
+
+
+def test_several_threads_replay_one_function(here):
+    step, _ = replayed(lambda v, x: here.add(v, x))
+    arrays = [here.array(0) for _ in range(4)]
+
+    def work(k):
+        for _ in range(10):
+            step(k, arrays[k])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [numbers(x) for x in arrays] == [[0], [10], [20], [30]]
+
+
+def test_several_functions_in_several_threads_G18(here):
+    steps = [replayed(lambda x, k=k: here.add(k, x))[0] for k in range(4)]
+    arrays = [here.array(0) for _ in range(4)]
+    threads = [threading.Thread(target=lambda k=k: [steps[k](arrays[k]) for _ in range(5)]) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [numbers(x) for x in arrays] == [[0], [5], [10], [15]]
+    assert all(step.stats.captures == 1 for step in steps)
+
+
+# what cannot be captured
+
+
+def test_what_cannot_be_captured_runs_eagerly_with_one_warning_G3_G10_X2(here, caplog):
+    def step(x):
+        here.add(1, x)
+        return int(x[0])
+
+    step, runs = replayed(step)
+    x = here.array(0)
+    with caplog.at_level(logging.WARNING, "quadpy.graph"):
+        assert [step(x) for _ in range(4)] == [1, 2, 3, 4]
+    assert len(caplog.records) == 1
+    assert "reading an array" in caplog.text and "test_replay.py" in caplog.text
+    assert (step.state, step.stats.fallbacks, step.stats.captures) == ("broken", 4, 0)
+    assert "reading an array" in step.stats.reason
+    assert len(runs) == 5  # the capture that came to nothing, and four calls: no retries
+
+
+def test_a_function_that_breaks_later_frees_its_graphs(here):
+    def step(x, read):
+        here.add(1, x)
+        return int(x[0]) if read else None
+
+    step, _ = replayed(step)
+    x = here.array(0)
+    step(x, False)
+    assert step(x, True) == 2
+    step(x, False)
+    assert (numbers(x), step.state, step.variants) == ([3], "broken", ())
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_an_exception_of_the_function_is_raised_as_it_is_X5(here, error):
+    def step(x, bad):
+        here.add(1, x)
+        if bad:
+            raise error
+
+    step, _ = replayed(step)
+    x = here.array(0)
+    for bad in (True, False, True, False):
+        if bad:
+            with pytest.raises(error):
+                step(x, bad)
+        else:
+            step(x, bad)
+    assert numbers(x) == [2]
+    assert step.state == "captured"
+
+
+@pytest.mark.parametrize("verb", ["instantiate", "graph_create", "add"])
+def test_a_driver_that_refuses_the_graph_G3_G7_X1(here, verb, caplog):
+    if not here.is_simulated:
+        return
+    step, _ = replayed(lambda x: here.add(1, x))
+    x = here.array(0)
+    graphs = here.driver.graphs
+    real, failing = getattr(graphs, verb), []
+
+    def refuse(*args, **kwargs):
+        failing.append(verb)
+        raise DriverError(f"{verb} failed")
+
+    setattr(graphs, verb, refuse)
+    for k in range(MOST_FAILURES + 2):
+        step(x)
+        assert numbers(x) == [k + 1]
+        assert (step.state == "broken") is (k + 1 >= MOST_FAILURES)
+    setattr(graphs, verb, real)
+    assert len(failing) == MOST_FAILURES
+    assert step.stats.fallbacks == MOST_FAILURES + 2
+
+
+def test_an_update_that_the_driver_refuses_is_a_rebuild(here):
+    if not here.is_simulated:
+        return
+    step, _ = replayed(lambda v, x: here.add(v, x))
+    x = here.array(0)
+    step(1, x)
+    graphs = here.driver.graphs
+    real = graphs.update
+    graphs.update = lambda *args, **kwargs: False
+    step(2, x)
+    graphs.update = real
+    step(3, x)
+    assert numbers(x) == [6]
+    assert (step.stats.rebuilds, step.stats.updates, step.state) == (1, 2, "captured")
+
+
+def test_warm_up_calls_are_eager_and_counted_down_X7(here):
+    add = here.add
+    step, runs = replayed(lambda x: add(1, x), warmup=2)
+    x = here.array(0)
+    states = []
+    for _ in range(4):
+        step(x)
+        states.append(step.state)
+    assert states == ["eager", "eager", "captured", "captured"]
+    assert (numbers(x), len(runs), step.stats.replays) == ([4], 3, 2)
+    with pytest.raises(ArgumentError, match="warmup"):
+        qp.graph.replay(len, warmup=-1)
+    for wrong in (3, step):
+        with pytest.raises(ArgumentError, match="no function"):
+            qp.graph.replay(wrong)
+
+
+def test_a_replayed_function_keeps_what_it_uses_and_frees_it_with_itself_X3(here):
+    before = here.device.memory_stats().used
+
+    def use():
+        step, _ = replayed(lambda x: here.add(1, x))
+        x = here.array(0)
+        step(x)
+        del x
+        gc.collect()
+        step.variants[0].launch()
+        step.variants[0].synchronize()
+
+    use()
+    gc.collect()
+    here.device.synchronize()
+    assert here.device.memory_stats().used == before
+
+
+# random numbers, on the devices whose code is real
+
+
+@qp.kernel
+def noise(x: F32):
+    for i in x:
+        x[i] = qp.random(qp.f32) + x[i]
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_random_numbers_are_those_of_the_function_itself(here, read):
+    """Also where it falls back: the launches that were only noted have drawn nothing."""
+    if here.is_simulated:
+        return
+
+    def step(x):
+        noise(x)
+        noise(x)
+        return float(x[0]) if read else None
+
+    def run(function):
+        qp.init(arch=here.name, random_seed=3)
+        x = qp.ndarray(qp.f32, 5)
+        found = []
+        for _ in range(4):
+            function(x)
+            noise(x)
+            found.append(x.to_numpy().tobytes())
+        return found
+
+    assert run(step) == run(qp.graph.replay(step))
+
+
+# QUADPY_GRAPH_VERIFY
+
+
+def verified(function, monkeypatch):
+    monkeypatch.setattr(Verification, "failed", False)
+    step = qp.graph.replay(function)
+    step._verification = Verification()
+    return step
+
+
+def test_verification_gives_what_the_function_gives(here, monkeypatch, caplog):
+    def step(v, x):
+        t = qp.ndarray(qp.i32, 1)
+        here.mix(v, x, t)
+        here.add(v, x)
+        return t
+
+    step = verified(step, monkeypatch)
+    x = here.array(1)
+    for k in range(3):
+        assert numbers(step(2, x)) == [3 + 2 * k]
+    assert (numbers(x), caplog.text) == ([7], "")
+    assert not Verification.failed
+
+
+def test_verification_turns_graphs_off_where_bytes_differ(here, monkeypatch, caplog):
+    seen = iter(range(100))
+
+    def step(x):
+        here.add(next(seen), x)  # differs from run to run, and so from its recording
+
+    step = verified(step, monkeypatch)
+    x = here.array(0)
+    with caplog.at_level(logging.WARNING, "quadpy.graph"):
+        step(x)
+    assert "other bytes" in caplog.text
+    assert Verification.failed
+    assert numbers(x) == [1]
+    other, runs = replayed(lambda x: here.add(1, x))
+    other(x)
+    other(x)
+    assert (numbers(x), other.state, len(runs)) == ([3], "eager", 2)
+
+
+def test_the_variable_turns_verification_on():
+    code = "import quadpy as qp; print(qp.graph.replay(len)._verification is not None)"
+    for value, expected in (("1", "True"), ("0", "False")):
+        child = subprocess.run(
+            [sys.executable, "-c", code], env={"QUADPY_GRAPH_VERIFY": value, "PATH": ""}, capture_output=True, text=True
+        )
+        assert child.stdout.strip() == expected, child.stderr
