@@ -6,7 +6,7 @@ that of another.  Handle 0 is the default stream; address 0 is memory of size 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NewType, Protocol
 
@@ -46,12 +46,13 @@ DEFAULT_STREAM: Final = StreamHandle(0)
 AllocatorName = Literal["cache", "pool"]
 """quadpy's own cache over ``alloc``, or the driver's pool through ``alloc_async``."""
 
-Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device"]
+Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device", "cooperative"]
 """``host``           work runs at once, in memory of the host: a copy needs no staging
 ``handles``        streams and events are things of the driver; without it every handle is 0
 ``timing``         events measure time on the device
 ``pool``           ``alloc_async`` and ``free_async``
 ``modules``        code objects can be loaded and launched
+``cooperative``    ``launch_cooperative``: launches whose blocks may wait for each other
 ``stream-device``  ``stream_device`` knows the device of a stream that another library made
 """
 
@@ -205,6 +206,20 @@ class Driver(Protocol):
 
     def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
         """How many blocks of ``threads`` threads the device can run at once, where it runs nothing else."""
+
+    def cooperative_arguments(self, address: int, offsets: Sequence[int]) -> object:
+        """As ``launch_arguments``, for ``launch_cooperative``: ``offsets`` are those of the arguments in the block."""
+
+    def launch_cooperative(
+        self,
+        function: FunctionHandle,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        stream: StreamHandle,
+        arguments: object,
+    ) -> None:
+        """As ``launch``, with all blocks resident at once; refused where they are more than ``max_blocks``."""
 
     def native_launch(self) -> NativeLaunch | None:
         """The same for machine code, where ``launch_arguments`` are the address of the ``extra`` words; or None."""

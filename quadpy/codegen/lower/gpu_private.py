@@ -1,6 +1,6 @@
 """Loops on a GPU that only accumulate integers into a small array, as a histogram does: a copy a block.
 
-Owns: ``private_arrays``, ``lower_private``.
+Owns: ``private_arrays``, ``copies_of``, ``lower_private``.
 
 Contended atomics on global memory cost a hundred times what reading the input does.  A block accumulates into a copy in
 its shared memory, and at its end adds to the array what it found.  Integers come out the same in any order; floats do
@@ -24,7 +24,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space
 
-__all__ = ["lower_private", "private_arrays"]
+__all__ = ["copies_of", "lower_private", "private_arrays"]
 
 _BYTES: Final = 8 << 10
 """Of shared memory for all copies of a block: more would leave room for fewer blocks."""
@@ -52,6 +52,18 @@ def private_arrays(kernel: ir.Kernel, task: ir.Task) -> tuple[tuple[ir.ArrayPara
     return plan.arrays
 
 
+def copies_of(kernel: ir.Kernel, task: ir.Task) -> dict[str, int]:
+    """The shared memory of the copies: bytes by the variable's name."""
+    arrays = private_arrays(kernel, task)
+    return {_copy_name(param, cells): cells * param.type.elem.nbytes
+            for param, _ in arrays for cells in (_BYTES // len(arrays) // param.type.elem.nbytes,)}  # fmt: skip
+
+
+def _copy_name(param: ir.ArrayParam, cells: int) -> str:
+    """Another one for another size: tasks of a kernel may need different ones."""
+    return symbol(f"copy.{param.name}.{cells}")
+
+
 def lower_private(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask, block_dim: int, body: Callable[[], None]) -> None:
     """``body`` writes the statements of an iteration, once for copies and once for the arrays themselves."""
     out, axes = s.text, lower_axes(s, task.axes, 64)
@@ -76,7 +88,7 @@ def lower_private(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask, block_dim:
 def _copy(s: Scope, param: ir.ArrayParam, op: AtomicOp, nbytes: int) -> _Copy:
     array, elem = s.arrays[param.name], param.type.elem
     cells = nbytes // elem.nbytes
-    name = symbol(f"copy.{param.name}")
+    name = _copy_name(param, cells)
     s.text.module.define(name, f"internal addrspace(3) global [{cells} x {memory_type(elem)}] undef, align 16")
     size = str(param.type.components)
     for extent in array.extents:

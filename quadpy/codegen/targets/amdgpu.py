@@ -53,6 +53,8 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
             barrier=_barrier,
             block_scope='syncscope("workgroup")',
             shared_bytes=amd_arch(spec.arch).lds_bytes,
+            pause=_pause,
+            fences_for_block=False,  # it waits for the stores of its own wave alone
             approximate=_APPROXIMATE,
         ),
     )
@@ -78,6 +80,11 @@ def _barrier(out: Writer) -> None:
     out.do('fence syncscope("workgroup") release')
     out.intrinsic("llvm.amdgcn.s.barrier", "void")
     out.do('fence syncscope("workgroup") acquire')
+
+
+def _pause(out: Writer) -> None:
+    """For some sixty cycles, which the wave's neighbours have for themselves."""
+    out.intrinsic("llvm.amdgcn.s.sleep", "void", ("i32", "1"))
 
 
 def _has_atomic(arch: AmdArch, op: AtomicOp, t: Scalar) -> bool:

@@ -36,6 +36,9 @@ class GpuRules:
     barrier       all threads of the block meet, and see what each of them wrote before
     block_scope   LLVM's name for the threads of a block
     shared_bytes  of shared memory, as much as a block can have
+    pause         what a thread does that waits for memory to change
+    fences_for_block  whether one thread's fence of the whole device serves for what its block did before and does after,
+                  where barriers of the block stand around it
     approximate   intrinsics of f32 for exp2, log2, sin, cos and rsqrt as the hardware has them
     """
 
@@ -47,6 +50,8 @@ class GpuRules:
     barrier: Callable[[Writer], None]
     block_scope: str
     shared_bytes: int
+    pause: Callable[[Writer], None]
+    fences_for_block: bool
     approximate: Mapping[str, str]
 
 

@@ -10,6 +10,7 @@ import ctypes
 import os
 import platform
 import threading
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from quadpy.errors import DriverError
@@ -168,6 +169,20 @@ class CpuDriver:
         _refuse_code()
 
     def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
+        _refuse_code()
+
+    def cooperative_arguments(self, address: int, offsets: Sequence[int]) -> object:
+        _refuse_code()
+
+    def launch_cooperative(
+        self,
+        function: FunctionHandle,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        stream: StreamHandle,
+        arguments: object,
+    ) -> None:
         _refuse_code()
 
     def native_launch(self) -> NativeLaunch | None:

@@ -84,6 +84,7 @@ def _table(cuda: Any) -> GpuApi:
         causes=CAUSES,
         library=functools.partial(ctypes.CDLL, _LIBRARY),
         launch_symbol="cuLaunchKernel",
+        cooperative_symbol="cuLaunchCooperativeKernel",
         selection=contexts.selection,
         device_count=cuda.cuDeviceGetCount,
         describe=functools.partial(_describe, cuda),
@@ -119,6 +120,7 @@ def _table(cuda: Any) -> GpuApi:
         module_function=bound(_function, cuda, "cuModuleGetFunction"),
         module_unload=cuda.cuModuleUnload,
         launch=cuda.cuLaunchKernel,
+        launch_cooperative=cuda.cuLaunchCooperativeKernel,
         blocks_at_once=cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor,
         launch_markers=(1, 2, 0),
         graphs=functools.partial(cuda_graph_api, cuda),
@@ -142,6 +144,8 @@ def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
     features: set[Feature] = {"handles", "timing", "modules", "stream-device"}
     if value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device):
         features.add("pool")
+    if value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, device):
+        features.add("cooperative")
     total = value(cuda.cuDeviceTotalMem, device)
     units = value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)
     return DeviceInfo(name, _target(name, 10 * major + minor), total, units), frozenset(features)

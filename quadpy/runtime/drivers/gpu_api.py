@@ -39,7 +39,8 @@ class GpuApi:
     refusals     those of them by which a launch may also refuse its arguments, and harm nothing
     deselected   statuses that say that the thread's device is not the one selected last: another library changed it
     causes       status name -> likely cause and what to do
-    library      opens the vendor's library, the same that the binding uses, whose ``launch_symbol`` is ``launch``
+    library      opens the vendor's library, the same that the binding uses, whose ``launch_symbol`` is ``launch``, and
+                 ``cooperative_symbol`` is ``launch_cooperative``
     blocks_at_once  function, threads, shared bytes -> the blocks that one of the device's units can hold
     selection    device ordinal -> the library's symbol that selects it, and with what number; asked after ``select``
     describe     device ordinal -> its description and its features
@@ -59,6 +60,7 @@ class GpuApi:
 
     library: Callable[[], ctypes.CDLL]
     launch_symbol: str
+    cooperative_symbol: str
     selection: Callable[[int], tuple[str, int]]
 
     device_count: Call
@@ -99,6 +101,7 @@ class GpuApi:
     module_function: Call
     module_unload: Call
     launch: Call
+    launch_cooperative: Call
     blocks_at_once: Call
     launch_markers: tuple[int, int, int]
     """What stands before the argument block, before its size, and at the end of a launch's ``extra`` words."""

@@ -102,6 +102,7 @@ def _table(hip: Any) -> GpuApi:
         causes=_CAUSES,
         library=_library,
         launch_symbol="hipModuleLaunchKernel",
+        cooperative_symbol="hipModuleLaunchCooperativeKernel",
         selection=lambda ordinal: ("hipSetDevice", ordinal),
         device_count=hip.hipGetDeviceCount,
         describe=functools.partial(_describe, hip),
@@ -137,6 +138,7 @@ def _table(hip: Any) -> GpuApi:
         module_function=hip.hipModuleGetFunction,
         module_unload=hip.hipModuleUnload,
         launch=hip.hipModuleLaunchKernel,
+        launch_cooperative=hip.hipModuleLaunchCooperativeKernel,
         blocks_at_once=hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,
         launch_markers=(1, 2, 3),
         graphs=functools.partial(hip_graph_api, hip),
@@ -158,6 +160,8 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
     features: set[Feature] = {"handles", "timing", "modules"}
     if facts.memoryPoolsSupported and hip.has_symbol("hipMallocAsync"):
         features.add("pool")
+    if facts.cooperativeLaunch and hip.has_symbol("hipModuleLaunchCooperativeKernel"):
+        features.add("cooperative")
     if hip.has_symbol("hipStreamGetDevice"):
         features.add("stream-device")
     return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount), frozenset(features)

@@ -11,7 +11,7 @@ import ctypes
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -41,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _THREADS: Final = 2048
 """That one unit can hold."""
-_FEATURES: Final[frozenset[Feature]] = frozenset(("handles", "timing", "pool", "modules", "stream-device"))
+_FEATURES: Final[frozenset[Feature]] = frozenset(("handles", "timing", "pool", "modules", "stream-device", "cooperative"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +345,25 @@ class RecordingDriver:
 
     def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
         return self.info.units * (_THREADS // threads)
+
+    def cooperative_arguments(self, address: int, offsets: Sequence[int]) -> object:
+        return address, max(offsets, default=0) + 8
+
+    @_recorded
+    def launch_cooperative(
+        self,
+        function: FunctionHandle,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        stream: StreamHandle,
+        arguments: tuple[int, int],
+    ) -> None:
+        most = self.max_blocks(function, block[0], shared_bytes)
+        if grid[0] > most:
+            raise DriverError(f"launch_cooperative failed: {grid[0]} blocks, and {most} are the most")
+        run, reads, writes = self.kernel_action(function, ctypes.string_at(*arguments))
+        self.simulation.submit("launch", self.lane_of(stream), reads=reads, writes=writes, action=run)
 
     def native_launch(self) -> NativeLaunch | None:
         return None
