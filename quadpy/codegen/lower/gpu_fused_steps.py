@@ -1,0 +1,227 @@
+"""In which steps one launch does all tasks of a kernel, and where its blocks must meet in between.
+
+Owns: Phase, Meet, Again, Step, ``steps_of``.  Imports: ``ir`` and ``codegen.flow`` only.
+
+A task is a phase, one with reductions two: its chunks, then their merge.  What a phase touches are arrays, slots of
+scratch memory and rows of partial results.  Blocks meet before a phase that touches what an earlier one wrote, or writes
+what one touched, unless the grid's first thread alone did and does: it sees its own work.  Branches of a fork touch nothing of each
+other's, so their phases stand side by side between two meetings.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from quadpy.codegen.flow import reduction_rows
+from quadpy.ir import nodes as ir
+from quadpy.ir.effects import effects_of
+from quadpy.ir.flow import Flow, Fork, Loop
+from quadpy.ir.nodes import Access
+from quadpy.ir.walk import walk
+
+__all__ = ["Again", "Meet", "Phase", "Step", "steps_of"]
+
+Part = Literal["all", "chunks", "merge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Task ``task``, or a part of one with reductions."""
+
+    task: int
+    part: Part = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """All blocks meet, and see what each of them wrote before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """``body``, a meeting, and again while element 0 of the array ``condition`` is not 0.
+
+    The grid's first thread asks before the meeting, and all of them take its answer behind it: so the condition may
+    be written before the next one.  ``number`` is the loop's.
+    """
+
+    condition: str
+    body: tuple[Step, ...]
+    number: int
+
+
+Step: TypeAlias = "Phase | Meet | Again"
+
+_ANY_ARRAY: Final = ("array", "")
+"""Stands for each array where any two may overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Touch:
+    """One place that a phase touches: ``alone`` says that only the grid's first thread does.
+
+    ``path`` names the forks around it, each with the number of its branch.
+    """
+
+    place: tuple[str, str | int]
+    writes: bool
+    alone: bool
+    path: tuple[tuple[int, int], ...]
+
+    def disturbs(self, other: _Touch) -> bool:
+        if self.place != other.place or not (self.writes or other.writes) or (self.alone and other.alone):
+            return False
+        return not any(a == b and m != n for a, m in self.path for b, n in other.path)
+
+
+_Path: TypeAlias = "tuple[tuple[int, int], ...]"
+_Item: TypeAlias = "tuple[Phase | Fork | Loop, _Path]"
+
+
+def steps_of(kernel: ir.Kernel) -> tuple[Step, ...]:
+    """The steps of ``kernel``, in order."""
+    planner = _Planner(kernel)
+    planner.parts(planner.items(kernel.flow or tuple(range(len(kernel.tasks))), ()))
+    return tuple(planner.steps)
+
+
+class _Planner:
+    """``pending`` is what was touched since the blocks last met."""
+
+    def __init__(self, kernel: ir.Kernel) -> None:
+        self.kernel = kernel
+        self.steps: list[Step] = []
+        self.pending: list[_Touch] = []
+        self.rows = reduction_rows(kernel)[0]
+        self.forks = self.loops = 0
+
+    def items(self, flow: Iterable[Flow], path: _Path) -> Iterator[_Item]:
+        for part in flow:
+            if not isinstance(part, int):
+                yield part, path
+            elif _reductions(self.kernel.tasks[part]):
+                yield Phase(part, "chunks"), path
+                yield Phase(part, "merge"), path
+            else:
+                yield Phase(part), path
+
+    def parts(self, items: Iterable[_Item]) -> None:
+        for part, path in items:
+            match part:
+                case Fork():
+                    self.fork(part, path)
+                case Loop():
+                    self.loop(part, path)
+                case _:
+                    self.phase(part, path)
+
+    def phase(self, phase: Phase, path: _Path) -> None:
+        touches = self.touches(phase, path)
+        if self.disturbed(touches):
+            self.meet()
+        self.pending += touches
+        self.steps.append(phase)
+
+    def meet(self) -> None:
+        self.steps.append(Meet())
+        self.pending = []
+
+    def disturbed(self, touches: Iterable[_Touch]) -> bool:
+        return any(touch.disturbs(earlier) for touch in touches for earlier in self.pending)
+
+    def fork(self, fork: Fork, path: _Path) -> None:
+        """What is ready of any branch goes before the next meeting."""
+        self.forks += 1
+        branches = [deque(self.items(b, (*path, (self.forks, n)))) for n, b in enumerate(fork.branches)]
+        while branches := [branch for branch in branches if branch]:
+            ready = [branch for branch in branches if self.is_ready(branch[0])]
+            if ready:
+                self.parts([ready[0].popleft()])
+            elif holding := [branch for branch in branches if not isinstance(branch[0][0], Phase)]:
+                self.parts([holding[0].popleft()])
+            else:
+                self.meet()
+
+    def is_ready(self, item: _Item) -> bool:
+        return isinstance(item[0], Phase) and not self.disturbed(self.touches(item[0], item[1]))
+
+    def loop(self, loop: Loop, path: _Path) -> None:
+        """Nothing is pending behind an iteration, so the first one decides where the blocks meet inside."""
+        if self.disturbed(self.inside((loop,), path)):
+            self.meet()  # once, and not in each iteration
+        number, self.loops = self.loops, self.loops + 1
+        outer, self.steps = self.steps, []
+        self.parts(self.items(loop.body, path))
+        if self.disturbed([self.asked(loop, path)]):
+            self.meet()
+        outer.append(Again(loop.condition, tuple(self.steps), number))
+        self.steps, self.pending = outer, []
+
+    def asked(self, loop: Loop, path: _Path) -> _Touch:
+        return _Touch(self.array(loop.condition), writes=False, alone=True, path=path)
+
+    def inside(self, flow: Iterable[Flow], path: _Path) -> Iterator[_Touch]:
+        """All that the phases in ``flow`` touch."""
+        for part, _ in self.items(flow, path):
+            match part:
+                case Fork(branches=branches):
+                    for branch in branches:
+                        yield from self.inside(branch, path)
+                case Loop():
+                    yield self.asked(part, path)
+                    yield from self.inside(part.body, path)
+                case _:
+                    yield from self.touches(part, path)
+
+    # what a phase touches
+
+    def touches(self, phase: Phase, path: _Path) -> list[_Touch]:
+        task = self.kernel.tasks[phase.task]
+        if isinstance(task, ir.SerialTask):
+            return [*self.arrays(task, path, alone=True), *_slots(task, path, alone=True)]
+        axes = [touch for axis in task.axes for touch in _slots(axis, path, alone=False)]
+        if phase.part == "all":
+            return [*self.arrays(task, path, alone=False), *_slots(task, path, alone=False)]
+        rows = range(self.rows[task.name], self.rows[task.name] + len(task.reductions))
+        partial = [_Touch(("row", row), phase.part == "chunks", alone=False, path=path) for row in rows]
+        if phase.part == "chunks":
+            body = task.body
+            return [*self.arrays(body, path, alone=False), *_slots(body, path, alone=False), *axes, *partial]
+        totals = [touch for r in task.reductions for touch in self.total(r, path)]
+        return [*totals, *axes, *partial]
+
+    def arrays(self, node: ir.Node, path: _Path, *, alone: bool) -> Iterator[_Touch]:
+        for name, access in effects_of(node):
+            if name in self.parameters():
+                yield _Touch(self.array(name), access != Access.READ, alone, path)
+
+    def parameters(self) -> set[str]:
+        return {param.name for param in self.kernel.params if isinstance(param, ir.ArrayParam)}
+
+    def total(self, r: ir.Reduction, path: _Path) -> Iterator[_Touch]:
+        """The first thread updates the place with what the block merged."""
+        yield from _slots(r, path, alone=True)
+        yield from self.arrays(r, path, alone=True)
+
+    def array(self, name: str) -> tuple[str, str | int]:
+        return ("array", name) if self.kernel.noalias else _ANY_ARRAY
+
+
+def _reductions(task: ir.Task) -> bool:
+    return isinstance(task, ir.ParallelTask) and bool(task.reductions)
+
+
+def _slots(node: ir.Node, path: _Path, *, alone: bool) -> Iterator[_Touch]:
+    for child in walk(node):
+        match child:
+            case ir.SlotRead(number=number) | ir.Load(place=ir.Slot(number=number)):
+                yield _Touch(("slot", number), writes=False, alone=alone, path=path)
+            case (
+                ir.Store(place=ir.Slot(number=number))
+                | ir.Atomic(place=ir.Slot(number=number))
+                | ir.Reduction(place=ir.Slot(number=number))
+            ):
+                yield _Touch(("slot", number), writes=True, alone=alone, path=path)

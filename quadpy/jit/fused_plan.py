@@ -1,0 +1,170 @@
+"""Graph kernels whose tasks are one cooperative launch, where that is possible and worth it.  Owns: FusingPlan, FusedPlan.
+
+Imports: leaves, ``artifact`` and ``runtime``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from quadpy.artifact import CodeObject
+from quadpy.errors import ArgumentError, DriverError
+from quadpy.jit.formula import compile_formula
+from quadpy.jit.fusion import Fuse, Fusion
+from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.whole_blocks import whole_blocks
+from quadpy.runtime.device import Device
+from quadpy.runtime.device_memory import DeviceBuffer
+from quadpy.runtime.launch import Prepared
+from quadpy.runtime.stream import Stream
+from quadpy.runtime.timeline import Timeline
+from quadpy.source import Span
+
+__all__ = ["FusedPlan", "FusingPlan"]
+
+_BLOCKS_OF_UNIT: Final = 2
+"""More would be resident, and would take longer to meet."""
+_MOST_ITERATIONS: Final = (1 << 31) - 1
+"""Code that counts in 32 bits adds the number of all threads."""
+_WORTH: Final = {"amdgpu": (16, 16), "cuda": (16, 0)}
+"""Iterations of a thread, up to which one launch is expected to be quicker than several: with loops on the device, and
+without.  A launch behind another costs AMD's GPUs 4 µs and NVIDIA's less than blocks take to meet; but there a loop costs
+the host nothing only if it is on the device."""
+_TOO_LARGE: Final = frozenset({"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "hipErrorCooperativeLaunchTooLarge"})
+
+
+class FusedPlan(GpuPlan):
+    """One kernel in one launch.  ``separate`` has it in several, and knows what a call must fulfil."""
+
+    def __init__(self, code: CodeObject, separate: GpuPlan, *, name: str, spans: Sequence[Span | None]) -> None:
+        device = separate.device
+        super().__init__(
+            code, device, fields=separate.fields, seed=separate.seed, wider=lambda: separate, name=name, spans=spans
+        )
+        (launch,) = self.launches
+        resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
+        self.most_blocks = min(resident, _BLOCKS_OF_UNIT * device.driver.info.units)
+        self.launches = (replace(launch, most=self.most_blocks),)
+        self._whole = tuple(whole_blocks(separate.code, [each.span for each in separate.launches]))
+        self._asked = separate.places.conditions
+        self._scratches: weakref.WeakKeyDictionary[Timeline, DeviceBuffer] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def require_conditions(self, views: Sequence[Any]) -> None:
+        """ArgumentError where an array is empty whose element 0 decides whether a loop goes on."""
+        arrays = [*views, *self.fields]
+        for name, (member, _) in self._asked.items():
+            if not arrays[member].nbytes:
+                raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
+
+    def _scratch(self, on: Stream) -> DeviceBuffer | None:
+        """The stream's own, for all its launches: blocks count themselves in it, from 0 when it is new."""
+        with self._lock:
+            found = self._scratches.get(on.timeline)
+            if found is None:
+                found = self.device.allocate_lasting(8 * self.code.slots, on)
+                self.device.driver.fill(found.pointer, 0, found.nbytes, on.handle)
+                self._scratches[on.timeline] = found
+        if found.block is not None:
+            self.device.memory.use((found.block,), on.timeline, writes=True)
+        return found
+
+    def take_block(self) -> Any:
+        try:
+            return self.spare.pop()
+        except IndexError:
+            return _Block(self)
+
+
+class _Block:
+    """An argument block as ``GpuPlan`` has them, and the addresses of its parts."""
+
+    def __init__(self, plan: FusedPlan) -> None:
+        layout = plan.code.layout
+        self.buffer = ctypes.create_string_buffer(plan.block_bytes)
+        offsets = [*(slot.offset for slot in layout.slots), layout.size]
+        self.arguments = plan.device.driver.cooperative_arguments(ctypes.addressof(self.buffer), offsets)
+
+
+class FusingPlan:
+    """A plan that runs ``separate`` launches, or one; ``compile_fused`` gives the latter, or says why there is none."""
+
+    def __init__(self, separate: Any, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]) -> None:
+        self.separate, self.device, self._fuse, self._compile = separate, device, fuse, compile_fused
+        self.code: CodeObject = separate.code
+        self._extents = [compile_formula(task.extent) for task in self.code.tasks if task.extent is not None]
+        self._fused: FusedPlan | str | None = None
+        self._lock = threading.Lock()
+
+    def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
+        """As ``GpuPlan.run``."""
+        given = values[:]
+        fused = self._choose(values) if self.device.life.direct else ""
+        if isinstance(fused, FusedPlan):
+            fused.require_conditions(views)
+            try:
+                return fused.run(values, views, stream)
+            except DriverError as error:
+                if error.name not in _TOO_LARGE:
+                    raise
+                self._fused = f"the device refused a launch of {fused.most_blocks} blocks at once"
+        return self.separate.run(given, views, stream)
+
+    def prepare(self, values: list[Any], views: list[Any], stream: Stream | None = None) -> Prepared:
+        """As ``GpuPlan.prepare``, always the separate launches: nodes of a graph may run at once with others."""
+        prepared: Prepared = self.separate.prepare(values, views, stream)
+        return prepared
+
+    def fusion(self, values: list[Any]) -> Fusion:
+        """What ``run`` would do."""
+        found = self._choose(values)
+        if isinstance(found, str):
+            return Fusion(False, found)
+        return Fusion(True, f"one launch of at most {found.most_blocks} blocks, all of them resident")
+
+    def _choose(self, values: Sequence[Any]) -> FusedPlan | str:
+        """The plan for one launch, or why it is several."""
+        driver = self.device.driver
+        if "cooperative" not in driver.features or not driver.info.units:
+            return f"{driver.info.name} has no cooperative launches"
+        if len(self.code.tasks) == 1 and not self.code.flow:
+            return "there is one launch only"
+        iterations = max((extent(values) for extent in self._extents), default=0)
+        if iterations > _MOST_ITERATIONS:
+            return f"a loop has {iterations} iterations"
+        if self._fuse == "auto" and (why := self._not_worth(iterations)):
+            return why
+        return self._one_launch()
+
+    def _not_worth(self, iterations: int) -> str:
+        looped, plain = _WORTH.get(self.device.driver.name, _WORTH["amdgpu"])
+        loops = _has_loop(self.code.flow)
+        most = (looped if loops else plain) * _BLOCKS_OF_UNIT * self.device.driver.info.units * _THREADS
+        if not most:
+            return "launches behind each other are quicker on this device where no loop is among them"
+        if iterations > most:
+            return f"a loop has {iterations} iterations: from {most} on separate launches are quicker on this device"
+        return ""
+
+    def _one_launch(self) -> FusedPlan | str:
+        with self._lock:
+            if self._fused is None:
+                found = self._compile()
+                if isinstance(found, FusedPlan) and not found.most_blocks:
+                    found = "not even one of its blocks fits on the device"
+                self._fused = found
+            return self._fused
+
+
+_THREADS: Final = 256
+"""Of a block, for an estimate."""
+
+
+def _has_loop(flow: Sequence[Any]) -> bool:
+    steps = [step for step in flow if not isinstance(step, int)]
+    return any("loop" in step or any(map(_has_loop, step.get("fork", ()))) for step in steps)
