@@ -20,6 +20,7 @@ from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.life import refuse_in_host_function
+from quadpy.runtime.stream import Stream
 from quadpy.runtime.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -104,6 +105,12 @@ class GraphExec:
             on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
             self._launches += 1
             self._held.left = self._usage.launched()
+
+    def order_before(self, stream: Stream) -> None:
+        """Let ``stream``'s later work come after all launches so far."""
+        with self._lock:
+            for timeline in self._held.flight - {stream.timeline}:
+                self.device.timelines.order(timeline, stream.timeline)
 
     def upload(self, stream: object = None) -> None:
         """Bring what a launch needs to the device, in the order of ``stream``: the first launch is then as the others."""

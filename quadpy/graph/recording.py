@@ -13,7 +13,6 @@ from quadpy.graph.arena import Arena
 from quadpy.graph.graph import Graph
 from quadpy.graph.nodes import ChildNode, EventRecordNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.session import CaptureSession
-from quadpy.runtime.current import launches_so_far, take_back_launches
 from quadpy.runtime.device import Device
 from quadpy.runtime.launch import HostLaunch, KernelLaunch
 
@@ -26,7 +25,6 @@ class Recording:
 
     draws  whether its numbers depend on the count of launches, and so on when it is called
     waits  whether it reads or writes memory of the host, which must be done when the call returns
-    drawn  the count of launches before, and behind it
     """
 
     graph: Graph
@@ -34,11 +32,6 @@ class Recording:
     arena: Arena
     draws: bool
     waits: bool
-    drawn: tuple[int, int]
-
-    def take_back(self) -> None:
-        """It will not run; what runs in its place draws the same numbers."""
-        take_back_launches(*self.drawn)
 
 
 def record(
@@ -50,7 +43,6 @@ def record(
         CaptureError: it does what cannot be captured.
     """
     arena.rewind()
-    before = launches_so_far()
     session = CaptureSession(device, device.current_stream(), strict=True, arena=arena)
     session.begin()
     try:
@@ -58,8 +50,7 @@ def record(
         graph = session.end()
     finally:
         session.abort()
-    waits, drawn = session.reads_host and not session.host, (before, launches_so_far())
-    return Recording(graph, result, arena, session.draws > 0, waits, drawn)
+    return Recording(graph, result, arena, session.draws > 0, session.reads_host and not session.host)
 
 
 def changes_between(before: tuple[Node, ...], after: Graph) -> tuple[dict[str, Node], int] | None:

@@ -154,34 +154,43 @@ class Replay:
     # how
 
     def _launch(self, variant: _Variant) -> Any:
+        self._order(variant)
         variant.run.launch()
         if variant.recording.waits:
             variant.device.current_stream().synchronize()
         self.stats = replace(self.stats, replays=self.stats.replays + 1)
-        self._variants.remove(variant)
-        self._variants.append(variant)
+        if self._variants[-1] is not variant:
+            self._variants.remove(variant)
+            self._variants.append(variant)
         return copied(variant.recording.result)
 
+    def _order(self, variant: _Variant) -> None:
+        """Graphs that share what the function allocates come after each other, as the launches of one do."""
+        for other in self._variants:
+            if other is not variant and other.recording.arena is variant.recording.arena:
+                other.run.order_before(variant.device.current_stream())
+
     def _bind(self, device: Device, given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Variant:
-        """The variant that does what this call asks: one that is there, changed, or a new one."""
-        for variant in reversed(self._variants):
-            if variant.device is device and variant.given.shape == given.shape:
-                found = record(device, self._function, args, kwargs, variant.recording.arena)
-                changed = changes_between(variant.run.nodes, found.graph)
-                if changed is not None:
-                    self._change(variant, *changed)
-                    variant.given, variant.recording = given, found
-                    return variant
-                found.take_back()
+        """The variant that does what this call asks: one that is there, changed, or a new one.
+
+        The function is called once, whatever comes of it: it may change objects of the user's.
+        """
+        alike = [v for v in reversed(self._variants) if v.device is device and v.given.shape == given.shape]
         began = time.perf_counter()
-        found = record(device, self._function, args, kwargs, Arena())
+        found = record(device, self._function, args, kwargs, alike[0].recording.arena if alike else Arena())
+        for variant in alike:
+            changed = changes_between(variant.run.nodes, found.graph)
+            if changed is not None:
+                self._change(variant, *changed)
+                variant.given, variant.recording = given, found
+                return variant
         variant = _Variant(device, given, found, found.graph.instantiate())
         spent = time.perf_counter() - began
         self.stats = replace(self.stats, captures=self.stats.captures + 1, capture_s=self.stats.capture_s + spent)
         self._variants.append(variant)
-        for old in self._variants[:-MOST_VARIANTS]:
-            old.run.destroy()
-        self._variants = self._variants[-MOST_VARIANTS:]
+        while len(self._variants) > MOST_VARIANTS:
+            self._order(variant)  # what is destroyed may be pending, and share memory with what is launched next
+            self._variants.pop(0).run.destroy()
         self.state = "captured"
         self._around = None  # helpers may have been defined meanwhile
         return variant

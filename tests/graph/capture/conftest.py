@@ -47,8 +47,15 @@ def _simulated(code, bodies):
     def decoded(block):
         values = dict(zip(slots, layout.unpack_from(block), strict=True))
         names = list(dict.fromkeys(name for name, _ in slots))
-        scalars = [values[name, part] for name in names for part in [p for n, p in slots if n == name] if part not in ("pointer", "extent")]
-        arrays = [(values[name, "pointer"], 4 * values[name, "extent"]) for name in names if (name, "pointer") in values]
+        scalars = [
+            values[name, part]
+            for name in names
+            for part in [p for n, p in slots if n == name]
+            if part not in ("pointer", "extent")
+        ]
+        arrays = [
+            (values[name, "pointer"], 4 * values[name, "extent"]) for name in names if (name, "pointer") in values
+        ]
         return scalars, arrays
 
     def kernel(task, body):
@@ -56,7 +63,10 @@ def _simulated(code, bodies):
 
         def run(block):
             scalars, arrays = decoded(block)
-            views = [np.frombuffer((ctypes.c_char * n).from_address(p), np.int32) if n else np.zeros(0, np.int32) for p, n in arrays]
+            views = [
+                np.frombuffer((ctypes.c_char * n).from_address(p), np.int32) if n else np.zeros(0, np.int32)
+                for p, n in arrays
+            ]
             body(*scalars, *views)
 
         def touches(block):

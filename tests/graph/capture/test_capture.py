@@ -344,7 +344,6 @@ def test_a_kernel_that_first_compiles_inside(here):
 # what is refused
 
 
-
 def refused(here, what, *calls):
     """Each call is refused and named with its line, the capture comes to nothing, and the stream works."""
     for call in calls:

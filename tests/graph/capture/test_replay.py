@@ -145,6 +145,49 @@ def test_a_structure_that_follows_from_a_number(here):
     assert step.stats.captures <= 6
 
 
+def test_graphs_of_one_function_share_what_it_allocates_and_take_turns(here):
+    """On streams that nothing orders: the race would be between temporaries that both have at one address."""
+
+    def step(n, x):
+        t = qp.ndarray(qp.i32, 3)
+        for k in range(n):
+            here.mix(k, x, t)
+        here.mix(0, t, x)
+
+    graph, _ = replayed(step)
+    arrays = [here.array(1, 2, 3), here.array(4, 5, 6)]
+    with qp.create_stream() as s, qp.create_stream() as t:
+        for n in (1, 2, 1, 2):
+            for stream, x in zip((s, t), arrays, strict=True):
+                with qp.use_stream(stream):
+                    graph(n, x)
+        s.synchronize()
+        t.synchronize()
+    eager = [here.array(1, 2, 3), here.array(4, 5, 6)]
+    for n in (1, 2, 1, 2):
+        for x in eager:
+            step(n, x)
+    assert [numbers(x) for x in arrays] == [numbers(x) for x in eager]
+    assert graph.stats.captures == 2
+
+
+def test_objects_change_once_a_call_also_where_the_graph_is_another(here):
+    class Counter:
+        calls = 0
+
+    def step(counter, x):
+        counter.calls += 1
+        for _ in range(counter.calls % 3):
+            here.add(counter.calls, x)
+
+    graph, _ = replayed(step)
+    one, two = (Counter(), here.array(0)), (Counter(), here.array(0))
+    for k in range(7):
+        graph(*one)
+        step(*two)
+        assert (one[0].calls, numbers(one[1])) == (k + 1, numbers(two[1]))
+
+
 def test_arrays_made_inside_are_returned_and_overwritten_by_the_next_call_G6(here):
     mix = here.mix
 
