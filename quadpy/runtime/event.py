@@ -66,8 +66,10 @@ class Event(Owned[EventHandle]):
             else:
                 self._record_with_care(on)
         finally:
-            self._end()
-            on._end()  # noqa: SLF001
+            mine.pop()
+            theirs.pop()
+            if not (self._alive and on._alive):  # noqa: SLF001
+                self._retire_what_ended(on)
 
     def _goes_straight_to(self, stream: Stream) -> bool:
         """Whether nothing is destroyed, nothing is captured, and both are of one device, which is there."""
@@ -81,6 +83,12 @@ class Event(Owned[EventHandle]):
             and self._handle in self.device.streams.events
             and not THREAD.in_host_function
         )
+
+    def _retire_what_ended(self, stream: Stream) -> None:
+        """The rest of ``_end`` of both."""
+        for owned in (self, stream):
+            if owned.destroyed:
+                owned._retire()  # noqa: SLF001
 
     def _record_with_care(self, target: Stream) -> None:
         device = self.device
@@ -121,8 +129,10 @@ class Event(Owned[EventHandle]):
             else:
                 self._wait_with_care(on)
         finally:
-            self._end()
-            on._end()  # noqa: SLF001
+            mine.pop()
+            theirs.pop()
+            if not (self._alive and on._alive):  # noqa: SLF001
+                self._retire_what_ended(on)
 
     def _wait_with_care(self, target: Stream) -> None:
         for owned in (self, target):

@@ -12,7 +12,7 @@ import warnings
 from quadpy.errors import EventError, StreamError
 from quadpy.runtime.capturing import CAPTURES, table
 from quadpy.runtime.device_memory import DeviceMemory
-from quadpy.runtime.driver import Driver, EventHandle, StreamHandle
+from quadpy.runtime.driver import Driver, EventHandle
 from quadpy.runtime.life import THREAD, Life
 from quadpy.runtime.timeline import Timeline, Timelines
 
@@ -136,7 +136,7 @@ class StreamManager:
         Raises:
             OutOfDeviceMemory: the device has too little; what nobody uses any more was freed before.
         """
-        home = self._timelines.live.get(StreamHandle(stream))  # as ``find``, where all is well
+        home = self._timelines.live.get(stream)  # as ``find``, where all is well
         if home is None or not self._life.direct or THREAD.in_host_function:
             home = self._timelines.find(stream)
         block = self._memory.allocate(nbytes, home)
@@ -144,7 +144,7 @@ class StreamManager:
 
     def free_async(self, pointer: int, stream: int) -> None:
         """Give memory back after the work so far on ``stream`` and on the stream that it was allocated on."""
-        behind = self._timelines.live.get(StreamHandle(stream))
+        behind = self._timelines.live.get(stream)
         if behind is None or not self._life.direct or THREAD.in_host_function:
             behind = self._uncaptured(stream, "free_async")
         self._memory.free(pointer, behind)

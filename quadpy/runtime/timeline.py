@@ -50,7 +50,7 @@ class Timelines:
     def __init__(self, driver: Driver, reaper: Reaper, life: Life) -> None:
         self._driver, self._reaper, self._life = driver, reaper, life
         self.default = Timeline(DEFAULT_STREAM)
-        self.live = {DEFAULT_STREAM: self.default}
+        self.live: dict[int, Timeline] = {DEFAULT_STREAM: self.default}
         self._own: set[StreamHandle] = set()
         self._lasts: set[EventHandle] = set()
         self._borrowed: Counter[StreamHandle] = Counter()
@@ -61,7 +61,7 @@ class Timelines:
         """The timeline of a live stream; StreamError where ``handle`` is none of this device."""
         if not self._life.direct or THREAD.in_host_function:
             self._life.check()
-        timeline = self.live.get(StreamHandle(handle))
+        timeline = self.live.get(handle)
         if timeline is None:
             raise StreamError(
                 f"{handle:#x} is no stream of this device: it was destroyed, or never created here",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from quadpy.runtime.timeline import Timeline
@@ -10,7 +9,6 @@ from quadpy.runtime.timeline import Timeline
 __all__ = ["Allocator", "Block"]
 
 
-@dataclass(slots=True, eq=False)
 class Block:
     """``nbytes`` bytes at ``pointer``, which belong to ``home``'s stream.
 
@@ -19,12 +17,12 @@ class Block:
     lent     the memory is another library's: only then can it be that of another block, too
     """
 
-    pointer: int
-    nbytes: int
-    home: Timeline
-    guests: set[Timeline] = field(default_factory=set)
-    writers: set[Timeline] = field(default_factory=set)
-    lent: bool = False
+    __slots__ = ("guests", "home", "lent", "nbytes", "pointer", "writers")
+
+    def __init__(self, pointer: int, nbytes: int, home: Timeline, *, lent: bool = False) -> None:
+        self.pointer, self.nbytes, self.home, self.lent = pointer, nbytes, home, lent
+        self.guests: set[Timeline] = set()
+        self.writers: set[Timeline] = set()
 
     def users(self) -> set[Timeline]:
         """All streams that may have used the memory."""

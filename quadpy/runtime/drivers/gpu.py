@@ -25,6 +25,7 @@ from quadpy.runtime.driver import (
     StreamHandle,
 )
 from quadpy.runtime.drivers.gpu_api import Call, GpuApi
+from quadpy.runtime.drivers.gpu_calls import QuickCalls
 from quadpy.runtime.drivers.gpu_graphs import GpuGraphs
 from quadpy.runtime.graph_driver import GraphDriver
 
@@ -32,6 +33,7 @@ __all__ = ["GpuDriver"]
 
 _NON_BLOCKING: Final = 1  # a stream that the null stream does not wait for, and that does not wait for it
 _DISABLE_TIMING: Final = 2
+_Address: Final = ctypes.c_uint64
 _MOST_POINTERS: Final = 256
 """Streams whose pointers are kept for the next launch."""
 
@@ -76,6 +78,8 @@ class GpuDriver:
         self._priorities = range(min(least, greatest), max(least, greatest) + 1)
         self._lost = ctypes.c_int(0)
         self._direct = _direct(api, api.launch_symbol)
+        self._cooperative = _direct(api, api.cooperative_symbol)
+        self._quick = QuickCalls(api, self._call, self._done)
         self._functions: dict[int, ctypes.c_void_p] = {}
         self._streams: dict[int, ctypes.c_void_p] = {}
 
@@ -109,6 +113,11 @@ class GpuDriver:
             self._answer(self._api.select, self.ordinal)
             _selected.device[self.name] = self.ordinal
         self._ready.selected = self._alone
+
+    def _prepare(self) -> None:
+        """What comes before a quick call: the device is there, and the thread's."""
+        self._check_fault()
+        self._select()
 
     def _answer(self, call: Call, *arguments: object) -> Sequence[Any]:
         """What ``call`` answers after its status, which is looked at first: beside an error, values are garbage."""
@@ -161,7 +170,8 @@ class GpuDriver:
             return OutOfDeviceMemory(text)
         hint = self._api.causes.get(status.name, "")
         error = DriverError(text, hint=hint, call=_name(call), name=status.name, code=int(status))
-        refused = call is self._api.launch and status in self._api.refusals
+        launches = (self._api.launch, self._api.launch_cooperative)
+        refused = call in launches and status in self._api.refusals
         if status in self._api.fatal and not refused:
             self._fault, self._lost.value = error, 1
         return error
@@ -176,13 +186,23 @@ class GpuDriver:
         self._call(self._api.stream_destroy, stream)
 
     def stream_synchronize(self, stream: StreamHandle) -> None:
-        self._call(self._api.stream_synchronize, stream)
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if status := self._quick.stream_synchronize(stream):
+            self._again_by_binding(status, self._api.stream_synchronize, stream)
 
     def stream_query(self, stream: StreamHandle) -> bool:
-        return self._done(self._api.stream_query, stream)
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if not (status := self._quick.stream_query(stream)):
+            return True
+        return self._not_ready(status, self._api.stream_query, stream)
 
     def stream_wait(self, stream: StreamHandle, event: EventHandle) -> None:
-        self._call(self._api.stream_wait, stream, event, 0)
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if status := self._quick.stream_wait(stream, event, 0):
+            self._again_by_binding(status, self._api.stream_wait, stream, event, 0)
 
     def stream_device(self, stream: StreamHandle) -> int:
         return int(self._call(self._api.stream_device, stream))
@@ -199,13 +219,23 @@ class GpuDriver:
         self._call(self._api.event_destroy, event)
 
     def event_record(self, event: EventHandle, stream: StreamHandle) -> None:
-        self._call(self._api.event_record, event, stream)
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if status := self._quick.event_record(event, stream):
+            self._again_by_binding(status, self._api.event_record, event, stream)
 
     def event_synchronize(self, event: EventHandle) -> None:
-        self._call(self._api.event_synchronize, event)
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if status := self._quick.event_synchronize(event):
+            self._again_by_binding(status, self._api.event_synchronize, event)
 
     def event_query(self, event: EventHandle) -> bool:
-        return self._done(self._api.event_query, event)
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if not (status := self._quick.event_query(event)):
+            return True
+        return self._not_ready(status, self._api.event_query, event)
 
     def event_elapsed(self, start: EventHandle, end: EventHandle) -> float:
         return float(self._call(self._api.event_elapsed, start, end))
@@ -220,11 +250,23 @@ class GpuDriver:
             self._call(self._api.free, pointer)
 
     def alloc_async(self, nbytes: int, stream: StreamHandle) -> PoolPointer:
-        return PoolPointer(int(self._call(self._api.alloc_async, nbytes, stream)) if nbytes else 0)
+        if not nbytes:
+            return PoolPointer(0)
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        found: Any = _Address()
+        if status := self._quick.alloc_async(found, nbytes, stream):
+            return PoolPointer(int(self._again_by_binding(status, self._api.alloc_async, nbytes, stream)))
+        pointer: PoolPointer = found.value
+        return pointer
 
     def free_async(self, pointer: PoolPointer, stream: StreamHandle) -> None:
-        if pointer:
-            self._call(self._api.free_async, pointer, stream)
+        if not pointer:
+            return
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if status := self._quick.free_async(pointer, stream):
+            self._again_by_binding(status, self._api.free_async, pointer, stream)
 
     def trim_pool(self) -> None:
         self._call(self._api.trim_pool, self.ordinal)
@@ -253,8 +295,12 @@ class GpuDriver:
             self._call(self._api.copy_within, target, source, nbytes, stream)
 
     def fill(self, target: Address, value: int, nbytes: int, stream: StreamHandle) -> None:
-        if nbytes:
-            self._call(self._api.fill, target, value, nbytes, stream)
+        if not nbytes:
+            return
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if status := self._quick.fill(target, value, nbytes, stream):
+            self._again_by_binding(status, self._api.fill, target, value, nbytes, stream)
 
     # code
 
@@ -313,6 +359,33 @@ class GpuDriver:
     def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
         return self.info.units * int(self._call(self._api.blocks_at_once, function, threads, shared_bytes))
 
+    def cooperative_arguments(self, address: int, offsets: Sequence[int]) -> object:
+        """Their addresses, one by one: HIP takes no block here."""
+        words = (ctypes.c_void_p * max(len(offsets), 1))(*(address + offset for offset in offsets))
+        found = _Words(ctypes.addressof(words))
+        found.memory, found.pointer = (words,), ctypes.c_void_p(found)
+        return found
+
+    def launch_cooperative(
+        self,
+        function: FunctionHandle,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        stream: StreamHandle,
+        arguments: object,
+    ) -> None:
+        call, called = self._api.launch_cooperative, self._functions.get(function)
+        if called is None or self._cooperative is None or not isinstance(arguments, _Words):
+            self._call(call, function, *grid, *block, shared_bytes, stream, arguments)
+            return
+        if self._fault is not None or not self._ready.selected:
+            self._check_fault()
+            self._select()
+        on = (self._streams.get(stream) or self._stream_pointer(stream)) if stream else None
+        if status := self._cooperative(called, *grid, *block, shared_bytes, on, arguments.pointer):
+            self._again_by_binding(status, call, function, *grid, *block, shared_bytes, stream, arguments)
+
     def native_launch(self) -> NativeLaunch | None:
         self._select()
         symbol, which = self._api.selection(self.ordinal)
@@ -334,14 +407,29 @@ class GpuDriver:
         return found
 
     def _refused(self, number: int, *arguments: object) -> None:
-        """Raise what ``number`` means; where the thread had lost its device, launch once more."""
+        """Raise what ``number`` means for a launch; where the thread had lost its device, launch once more."""
+        self._again_by_binding(number, self._api.launch, *arguments)
+
+    def _again_by_binding(self, number: int, call: Call, *arguments: object) -> Any:
+        """Raise what ``number`` means; where the thread had lost its device, the value of ``call`` after a selection."""
+        self._refuse(number, call)
+        return self._call(call, *arguments)
+
+    def _not_ready(self, number: int, call: Call, handle: int) -> bool:
+        """What a query with this answer says, which is not that all is complete."""
+        if number == self._quick.not_ready:
+            return False
+        self._refuse(number, call)
+        return self._done(call, handle)
+
+    def _refuse(self, number: int, call: Call) -> None:
+        """Raise what ``number`` means, unless it is that the thread had lost its device, which the binding finds too."""
         try:
             status = self._api.status(number)
         except ValueError as error:
-            raise DriverError(f"{_name(self._api.launch)} failed: {number}, which the binding does not know") from error
+            raise DriverError(f"{_name(call)} failed: {number}, which the binding does not know") from error
         if status not in self._api.deselected:
-            raise self._error(self._api.launch, status)
-        self._call(self._api.launch, *arguments)
+            raise self._error(call, status)
 
 
 class _Words(int):

@@ -1,0 +1,81 @@
+"""The calls of a vendor that are made most, without its binding.  Owns: QuickCalls.  Imports: the table's shape.
+
+A binding takes longer to convert a call's arguments, and its answer, than the driver takes for most of these.  ctypes
+takes the numbers as they are: all as pointers, which it converts quickest, and of which a call reads the bits it needs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Final, TypeAlias
+
+from quadpy.runtime.drivers.gpu_api import Call, GpuApi
+
+__all__ = ["QuickCalls"]
+
+Ask: TypeAlias = Callable[..., int]
+
+_WORD: Final = ctypes.c_void_p
+
+
+class QuickCalls:
+    """Each answers the vendor's number of a status, 0 for success; ``alloc_async`` leaves its address in a c_uint64.
+
+    Where the library has no such call, the binding is asked by ``call`` and ``done``, which raise what fails.
+    """
+
+    __slots__ = ("alloc_async", "event_query", "event_record", "event_synchronize", "fill", "free_async", "not_ready",
+                 "stream_query", "stream_synchronize", "stream_wait")  # fmt: skip
+
+    def __init__(self, api: GpuApi, call: Callable[..., Any], done: Callable[[Call, int], bool]) -> None:
+        find = _finder(api)
+        self.not_ready = int(api.not_ready)  # type: ignore[call-overload]
+
+        def asked(binding: Call) -> Ask:
+            def ask(*arguments: int) -> int:
+                call(binding, *arguments)
+                return 0
+
+            return ask
+
+        def queried(binding: Call) -> Ask:
+            return lambda handle: 0 if done(binding, handle) else self.not_ready
+
+        def allocated(found: ctypes.c_uint64, nbytes: int, stream: int) -> int:
+            found.value = int(call(api.alloc_async, nbytes, stream))
+            return 0
+
+        self.stream_synchronize = find(api.stream_synchronize, _WORD) or asked(api.stream_synchronize)
+        self.stream_query = find(api.stream_query, _WORD) or queried(api.stream_query)
+        self.stream_wait = find(api.stream_wait, _WORD, _WORD, _WORD) or asked(api.stream_wait)
+        self.event_record = find(api.event_record, _WORD, _WORD) or asked(api.event_record)
+        self.event_synchronize = find(api.event_synchronize, _WORD) or asked(api.event_synchronize)
+        self.event_query = find(api.event_query, _WORD) or queried(api.event_query)
+        self.alloc_async = find(api.alloc_async, ctypes.POINTER(ctypes.c_uint64), _WORD, _WORD) or allocated
+        self.free_async = find(api.free_async, _WORD, _WORD) or asked(api.free_async)
+        self.fill = find(api.fill, _WORD, _WORD, _WORD, _WORD) or asked(api.fill)
+
+
+def _finder(api: GpuApi) -> Callable[..., Ask | None]:
+    """What finds a call of the table in the vendor's library, by the name that the binding gives it; or says None.
+
+    A call that is written in Python is no binding's, and does what the library does not.
+    """
+    try:
+        library = api.library()
+    except (OSError, AttributeError, ImportError):
+        return lambda call, *words: None
+
+    def find(call: Call, *words: Any) -> Ask | None:
+        if isinstance(call, FunctionType):
+            return None
+        try:
+            found = library[call.__name__]
+        except AttributeError:
+            return None
+        found.argtypes = words
+        return found
+
+    return find
