@@ -81,13 +81,14 @@ def stub() -> GpuApi:
     }
     calls |= {name: lambda *_: (0, next(addresses)) for name in calls if name.endswith(("create", "function"))}
     calls |= {name: lambda *_: (0, next(addresses)) for name in calls if name.startswith("alloc")}
+    calls |= dict.fromkeys((name for name in GpuApi.__annotations__ if name.endswith("_symbol")), "launch")
     calls |= {"device_count": lambda: (0, 1), "priority_range": lambda: (0, 0, 0)}
     calls |= {"module_load": lambda _: (0, next(addresses), ""), "blocks_at_once": lambda *_: (0, 8)}
     return GpuApi(
         **calls, name="amdgpu", default_allocator="cache", status=int, ok=0, not_ready=1, out_of_memory=2,
         fatal=frozenset(), refusals=frozenset(), deselected=frozenset(), causes={},
         library=functools.cache(_Library),  # type: ignore[arg-type]  # what is asked of a CDLL
-        launch_symbol="launch", cooperative_symbol="launch", selection=lambda ordinal: ("select", ordinal),
+        selection=lambda ordinal: ("select", ordinal),
         describe=lambda _: (info, frozenset({"handles", "modules"})), launch_markers=(1, 2, 3),
         graphs=None,  # type: ignore[arg-type]
     )  # fmt: skip
