@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 
 import _conformance
+import _instructions
+import _nvidia
 import _samples
 import _tables
 
@@ -20,7 +22,9 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "conformance": _conformance.print_conformance,
     "errors": _tables.print_errors,
     "glsl": _tables.print_glsl,
+    "instructions": _instructions.print_instructions,
     "members": _tables.print_members,
+    "nvidia": _nvidia.print_nvidia,
     "promotion": _tables.print_promotion,
     "settings": _tables.print_settings,
     "targets": _tables.print_targets,

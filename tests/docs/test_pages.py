@@ -11,7 +11,7 @@ import pytest
 
 from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.vecmethods import METHODS
-from quadpy.target import AMD_ARCHS
+from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -41,8 +41,25 @@ def test_printed_tables_are_complete(hooks):
     assert set(re.findall(r"^\| `(gfx[\w-]+)`", targets, re.MULTILINE)) == set(AMD_ARCHS)
 
 
+def test_the_table_of_nvidias_targets_is_complete(hooks):
+    rows = re.findall(r"^\| `(sm_\w+)` \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \|$", hooks.PRINTERS["nvidia"](), re.MULTILINE)
+    assert [name for name, _, _ in rows] == list(NVIDIA_ARCHS)
+    assert ("sm_90", "7.8", "12.0") in rows
+
+
+@pytest.mark.parametrize("mode", ["strict", "fast"])
+def test_the_instruction_counts_have_every_kernel_on_both_targets(mode, hooks):
+    rows = re.findall(
+        r"^\| (\w+)(?:/\d)? \| (gfx\w+) \| [\d→ ]+ \|", hooks.PRINTERS["instructions"](mode), re.MULTILINE
+    )
+    kernels = {name for name, _ in rows}
+    assert {"saxpy", "sweep", "total_array", "nbody", "matmul_32", "histogram", "substep"} <= kernels
+    assert set(rows) == {(name, target) for name in kernels for target in ("gfx942", "gfx1100")}
+
+
 def test_the_readme_counts_the_targets():
     assert f"[{len(AMD_ARCHS)} targets]" in text_of("README.md")
+    assert f"[{len(NVIDIA_ARCHS)} targets]" in text_of("README.md")
 
 
 def test_the_language_reference_names_every_method_of_vectors():
