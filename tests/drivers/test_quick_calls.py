@@ -245,3 +245,28 @@ def test_handles_that_are_gone_never_reach_the_library(monkeypatch, vendor):
     with pytest.raises(EventError, match="was destroyed"):
         fresh.record()
     assert library.seen == []
+
+
+@pytest.mark.parametrize("verb", ["record", "wait"])
+def test_handles_live_until_the_call_that_uses_them_returns(monkeypatch, vendor, verb):
+    _, _, driver = opened(monkeypatch, vendor)
+    numbers, done = itertools.count(STREAM, 16), []
+    for name in ("stream_create", "event_create"):
+        monkeypatch.setattr(driver, name, lambda *_, **__: next(numbers))
+    device = Device(driver)
+    stream, event = device.create_stream(), device.create_event()
+
+    def call(*_handles):  # another thread destroys both meanwhile
+        thread = threading.Thread(target=lambda: [event.destroy(), stream.destroy()])
+        thread.start()
+        thread.join()
+        done.append(verb)
+
+    monkeypatch.setattr(driver, {"record": "event_record", "wait": "stream_wait"}[verb], call)
+    monkeypatch.setattr(driver, "event_destroy", lambda _handle: done.append("event"))
+    monkeypatch.setattr(driver, "stream_destroy", lambda _handle: done.append("stream"))
+    monkeypatch.setattr(device.timelines, "end", lambda _handle: None)
+    getattr(event, verb)(stream)
+    assert event.destroyed
+    assert stream.destroyed
+    assert done == [verb, "event", "stream"]
