@@ -11,7 +11,7 @@ __all__ = ["HELP", "NAME", "add_arguments", "run"]
 NAME: Final = "demo"
 HELP: Final = "list the examples, or run one: they draw pictures"
 
-EXAMPLES: Final = ("mpm88", "nbody", "mandelbrot", "stable_fluids", "game_of_life", "image_filter")
+EXAMPLES: Final = ("mpm88", "nbody", "mandelbrot", "stable_fluids", "game_of_life", "image_filter", "conjugate_gradient")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
         return int(_module(args.name).main(args.options))
     for name in EXAMPLES:
         summary, *_ = (_module(name).__doc__ or "").splitlines()
-        print(f"  {name:<14} {summary}", file=out)
+        print(f"  {name:<19} {summary}", file=out)
     print("run one with: quadpy demo NAME --out picture.png, and see its options with --help", file=out)
     return 0
 

@@ -19,6 +19,7 @@ SMALL = {
     "stable_fluids": ["--steps", "4", "--size", "32"],
     "game_of_life": ["--steps", "5", "--size", "24"],
     "image_filter": ["--steps", "1", "--size", "48"],
+    "conjugate_gradient": ["--steps", "60", "--size", "32"],
 }
 
 

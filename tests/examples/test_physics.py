@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quadpy.examples import mpm88, nbody, stable_fluids
+from quadpy.examples import conjugate_gradient, mpm88, nbody, stable_fluids
 
 
 @pytest.fixture
@@ -146,3 +146,34 @@ def test_no_flow_passes_the_walls_and_ink_stays_bounded():
     assert not fluid.v[:, [0, -1]].any()
     assert fluid.ink.min() >= -1e-6
     assert fluid.ink.max() <= 1 + 1e-5
+
+
+def grid_equation(x):
+    """Four times each point less its neighbours."""
+    padded = np.pad(x.astype(float), 1)
+    return 4 * padded[1:-1, 1:-1] - padded[:-2, 1:-1] - padded[2:, 1:-1] - padded[1:-1, :-2] - padded[1:-1, 2:]
+
+
+def test_conjugate_gradients_solve_the_equation():
+    b = np.random.default_rng(5).normal(size=(40, 40)).astype(np.float32)
+    x, count = conjugate_gradient.Solver(40).solve(b, 500)
+    assert 20 < count < 300
+    assert np.linalg.norm(grid_equation(x) - b) < 1e-4 * np.linalg.norm(b)
+
+
+def test_conjugate_gradients_know_a_wave_after_one_iteration():
+    n = 31
+    wave = np.sin(np.pi * np.arange(1, n + 1) / (n + 1))
+    b = np.outer(wave, wave).astype(np.float32)
+    x, count = conjugate_gradient.Solver(n).solve(b, 500)
+    assert count == 1
+    np.testing.assert_allclose(x, b / (4 - 4 * np.cos(np.pi / (n + 1))), rtol=1e-4)
+
+
+def test_conjugate_gradients_stop_where_they_are_told_to_and_where_nothing_is_left():
+    solver = conjugate_gradient.Solver(16)
+    b = conjugate_gradient.random_charges(16, seed=1)
+    assert solver.solve(b, 3)[1] == 3
+    x, count = solver.solve(np.zeros_like(b), 9)
+    assert count == 1
+    assert not x.any()

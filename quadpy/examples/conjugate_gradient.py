@@ -1,0 +1,131 @@
+"""The electric potential of charges in a grounded box, by conjugate gradients that decide themselves when to stop.
+
+Poisson's equation on a square grid, five points each: 4 x - (its neighbours) = b, and 0 behind the rim.  The solver is one
+kernel with a loop over its tasks, so on a GPU nothing waits for the host between two iterations; with ``--fuse yes`` all
+of it is one launch.  (M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients", 1952.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+import quadpy as qp
+from quadpy.examples._common import parser, run
+from quadpy.examples._pictures import Floats, Picture, Sink, palette
+
+tolerance = 1e-5  # of the first residual: what may be left
+charges = 24
+bands = 24  # equipotential lines between the least and the greatest potential
+
+scalars = qp.types.ndarray(dtype=qp.f32, ndim=2)
+number = qp.types.ndarray(dtype=qp.i32, ndim=0)
+
+FUSE: Final = {"auto": "auto", "yes": True, "no": False}
+
+
+@qp.func
+def stencil(p, i, j):
+    """4 p less its neighbours, those behind the rim being 0."""
+    total = 4.0 * p[i, j]
+    for di, dj in qp.static(((1, 0), (-1, 0), (0, 1), (0, -1))):
+        if 0 <= i + di < p.shape[0] and 0 <= j + dj < p.shape[1]:
+            total -= p[i + di, j + dj]
+    return total
+
+
+def conjugate_gradients(
+    b: scalars, x: scalars, r: scalars, p: scalars, q: scalars, go: number, count: number, least: qp.f32, most: qp.i32
+) -> None:
+    """Solves for x, until the residual r is ``least`` of b or after ``most`` iterations; p is the direction, q its image."""
+    rr = 0.0
+    for i, j in b:
+        x[i, j] = 0.0
+        r[i, j] = b[i, j]
+        p[i, j] = b[i, j]
+        rr += b[i, j] * b[i, j]
+    enough = least * least * rr
+    count[None] = 0
+    while qp.graph.do_while(go):
+        curvature = 0.0
+        for i, j in p:
+            q[i, j] = stencil(p, i, j)
+            curvature += p[i, j] * q[i, j]
+        step = rr / curvature if curvature > 0.0 else 0.0
+        left = 0.0
+        for i, j in r:
+            x[i, j] += step * p[i, j]
+            r[i, j] -= step * q[i, j]
+            left += r[i, j] * r[i, j]
+        turn = left / rr if rr > 0.0 else 0.0
+        rr = left
+        for i, j in p:
+            p[i, j] = r[i, j] + turn * p[i, j]
+        count[None] += 1
+        go[None] = qp.i32(left > enough and count[None] < most)
+
+
+class Solver:
+    """Solves for right-hand sides of shape (n, n); ``fuse`` is that of ``qp.kernel``."""
+
+    def __init__(self, n: int, fuse: Any = "auto") -> None:
+        self.kernel = qp.kernel(graph=True, fuse=fuse)(conjugate_gradients)
+        self.b, self.x, *self._work = (qp.ndarray(qp.f32, (n, n)) for _ in range(5))
+        self.go, self.count = qp.ndarray(qp.i32, ()), qp.ndarray(qp.i32, ())
+
+    def arguments(self, most: int) -> tuple[Any, ...]:
+        """What the kernel is called with."""
+        return self.b, self.x, *self._work, self.go, self.count, tolerance, most
+
+    def solve(self, b: Floats, most: int) -> tuple[Floats, int]:
+        """The solution, and after how many iterations, ``most`` at the most."""
+        self.b.from_numpy(b)
+        self.kernel(*self.arguments(most))
+        return self.x.to_numpy(), int(self.count.to_numpy())
+
+
+def random_charges(n: int, seed: int) -> Floats:
+    """As many positive as negative ones, away from the rim, each spread over a few points."""
+    rng = np.random.default_rng(seed)
+    at = rng.uniform(0.1, 0.9, (charges, 2)) * n
+    size = (n / 60) ** 2
+    y, x = np.mgrid[:n, :n] + 0.5
+    b = np.zeros((n, n))
+    for k, (cx, cy) in enumerate(at):
+        b += (-1) ** k * np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / size) / size
+    return b.astype(np.float32)
+
+
+def draw(potential: Floats) -> Picture:
+    """Negative blue, positive orange, a line between two bands."""
+    scale = np.abs(potential).max() or 1.0
+    level = 0.5 + 0.5 * np.sign(potential) * np.sqrt(np.abs(potential) / scale)
+    picture = palette(level.astype(np.float32), ["0b2a6b", "3f7fd0", "b9d7ee", "f6f3ea", "f3c48a", "dd7a2e", "7a2208"])
+    step = np.floor(level * bands)
+    edge = (step != np.roll(step, 1, 0)) | (step != np.roll(step, 1, 1))
+    edge[0], edge[:, 0] = False, False
+    picture[edge] = picture[edge] // 2
+    return picture
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; gives the exit status."""
+    made = parser(__doc__, out="conjugate_gradient.png", steps=5000, steps_help="the most iterations", size=512,
+                  size_help="points along each side")  # fmt: skip
+    made.add_argument("--seed", type=int, default=5, help="of the random charges (%(default)s)")
+    made.add_argument("--fuse", choices=tuple(FUSE), default="auto", help="all tasks in one launch (%(default)s)")
+
+    def body(args: argparse.Namespace, sink: Sink) -> None:
+        solver = Solver(args.size, FUSE[args.fuse])
+        potential, _ = solver.solve(random_charges(args.size, args.seed), args.steps)
+        sink.add(draw(potential))
+
+    return run(made, argv, body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
