@@ -13,6 +13,7 @@ import numpy as np
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.runtime.allocators.block import Block
+from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_storage import DeviceStorage
 from quadpy.runtime.dlpack import DEVICE_KINDS, EXTENSION, export
@@ -20,6 +21,7 @@ from quadpy.runtime.dlpack_import import Taken, take
 from quadpy.runtime.driver import DEFAULT_STREAM
 from quadpy.runtime.interop import HOST_KINDS, TypeKey, describe_host_array, device_kind, layout_of, renamed, type_key
 from quadpy.runtime.storage import Numbers
+from quadpy.runtime.stream import Stream
 
 __all__ = ["DeviceView", "cuda_array_interface", "describe_device_array", "lies_on_gpu", "place_of", "share"]
 
@@ -135,6 +137,7 @@ def cuda_array_interface(
 ) -> dict[str, Any]:
     """Version 3 of the interface, of numbers in C order; the calling thread's stream is the one to wait for."""
     stream = device.current_stream()
+    _refuse_in_capture(stream)
     if block is not None:
         device.memory.follow_users(block, stream.timeline)
         device.memory.use([block], stream.timeline)
@@ -148,6 +151,12 @@ def cuda_array_interface(
     }
 
 
+def _refuse_in_capture(stream: Stream) -> None:
+    """What another library does with the memory would not be in the graph, and would find no numbers there."""
+    if (session := session_of(stream)) is not None:
+        session.refuse("an array that is shown to another library", "show it before the capture, or behind a launch")
+
+
 def share(storage: DeviceStorage, dtype: Scalar, stream: int | None, max_version: tuple[int, int] | None) -> Any:
     """A capsule of DLPack's, of the numbers of ``storage``.
 
@@ -156,6 +165,7 @@ def share(storage: DeviceStorage, dtype: Scalar, stream: int | None, max_version
     """
     device = storage.device
     device.life.check()
+    _refuse_in_capture(device.current_stream())
     consumer = None
     if stream != _UNORDERED:
         handle = DEFAULT_STREAM if stream in (None, _DEFAULT, _PER_THREAD) else int(stream)

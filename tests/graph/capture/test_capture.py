@@ -54,6 +54,17 @@ def test_a_block_of_calls_becomes_a_graph_and_runs_when_it_is_launched(here):
         assert numbers(y) == [3 * 12 + 24 + 10 + 1, 3 * 13 + 26 + 10 + 1, 3 * 14 + 28 + 10 + 1]
 
 
+def test_captured_nodes_are_changed_like_any_others(here):
+    x, y = here.array(1), here.array(2)
+    with qp.graph.capture() as g:
+        here.add(1, x)
+        here.mix(0, x, y)
+    with g.instantiate() as run:
+        run.update("add", here.add, 10, x)
+        run.launch()
+        assert (numbers(x), numbers(y)) == ([11], [17])
+
+
 def test_the_line_of_each_call_is_known(here):
     x = here.array(1)
     with qp.graph.capture() as g:
@@ -365,6 +376,13 @@ def test_reading_is_refused(here):
         here, "reading an array",
         lambda x: x[0], lambda x: x.to_numpy(), np.asarray, lambda x: x.to_numpy(copy=False) if here.is_cpu else x[0],
     )  # fmt: skip
+
+
+def test_showing_an_array_to_another_library_is_refused(here):
+    what = "reading an array" if here.is_cpu else "shown to another library"
+    refused(here, what, lambda x: x.__dlpack__())
+    if not here.is_cpu:
+        refused(here, what, lambda x: x.__cuda_array_interface__)
 
 
 def test_waiting_and_asking_are_refused_g5(here):
