@@ -94,12 +94,15 @@ def stub() -> GpuApi:
     )  # fmt: skip
 
 
-def bare(device: Device, kernel: Any) -> dict[str, Callable[[], object]]:
+def bare(device: Device, kernel: Any, arrays: int) -> dict[str, Callable[[], object]]:
     """The launch of ``kernel``, which was called, without quadpy's share."""
     driver, plan = device.driver, next(iter(kernel._plans.values()))._plain  # noqa: SLF001 - what the call has made
     assert isinstance(driver, GpuDriver)
     api, task = driver._api, plan.launches[0]  # noqa: SLF001
-    words = plan.take_block().arguments
+    values = [value for _ in range(arrays) for value in qp.ndarray(qp.f32, 64).abi]
+    taken = plan.take_block()
+    plan.format.pack_into(taken.buffer, 0, *values)
+    words = taken.arguments
     shape = (1, 1, 1, *task.block, 0)
     prototype = api.library()[api.launch_symbol]
     number, pointer = ctypes.c_uint, ctypes.c_void_p
@@ -110,6 +113,7 @@ def bare(device: Device, kernel: Any) -> dict[str, Callable[[], object]]:
     records = LaunchRecords(driver, plan.launches, plan.block_bytes)
     block, submit, _ = records.make()
     records.head.pack_into(block, HEAD, stream, 1)
+    plan.format.pack_into(block, records.start, *values)
     return {
         "the binding": lambda: launch(function, *shape, stream, None, words),
         "ctypes": lambda: prototype(function, *shape, stream, None, extra),
@@ -183,7 +187,7 @@ def main() -> int:
     print("| arrays |", " | ".join(NAMES), "| call / binding | call - binding |")
     print("|---|" + "---|" * (len(NAMES) + 2))
     for arrays, kernel in KERNELS.items():
-        found = measure(calls_of(kernel, arrays) | bare(device, kernel), options.rounds, device.synchronize)
+        found = measure(calls_of(kernel, arrays) | bare(device, kernel, arrays), options.rounds, device.synchronize)
         call, binding = found["a kernel call"], found["the binding"]
         cells = " | ".join(f"{found[name]:.2f}" for name in NAMES)
         print(f"| {arrays} | {cells} | {call / binding:.2f} | {call - binding:+.2f} |")

@@ -99,9 +99,10 @@ class On:
                     memory[i] += value
 
             return HostLaunch("add_value", run, whole, whole, (buffer,), None)
-        function, pack = self._kernel()
+        function, pack, threads = self._kernel()
+        block = (threads, 1, 1)
         arguments = pack(value, buffer.pointer, count)
-        return KernelLaunch("add_value", function, (1, 1, 1), (64, 1, 1), 0, arguments, whole, whole, (buffer,), None)
+        return KernelLaunch("add_value", function, (1, 1, 1), block, 0, arguments, whole, whole, (buffer,), None)
 
     @functools.cached_property
     def _kernel(self):
@@ -111,11 +112,11 @@ class On:
             module = self.driver.module_load(b"\x7fELF")
             function = self.driver.module_function(module, "add_value")
             self._module = module
-            return lambda: (function, lambda v, p, n: layout.pack(v, 0, p, n))
+            return lambda: (function, lambda v, p, n: layout.pack(v, 0, p, n), 64)
         code = add_value.compile(self.driver.info.arch)
         function = self.device.modules.load(code).function(code.tasks[0].symbol)
         pack = struct.Struct(code.layout.format).pack
-        return lambda: (function, pack)
+        return lambda: (function, pack, code.tasks[0].block_dim)
 
     def driver_edges(self, exec_):
         """The edges of the driver's graph, by the names of quadpy's nodes."""

@@ -60,6 +60,7 @@ def resident():
 
 def handles(device):
     """What the device counts; the events kept for the next marks stop growing, and are no leak."""
+    gc.collect()  # what earlier tests left
     device.synchronize()
     stats = device.memory_stats()
     left = device.driver.left_open() if isinstance(device.driver, RecordingDriver) else {}

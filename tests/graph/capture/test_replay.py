@@ -495,6 +495,8 @@ def test_warm_up_calls_are_eager_and_counted_down_x7(here):
 
 
 def test_a_replayed_function_keeps_what_it_uses_and_frees_it_with_itself_x3(here):
+    gc.collect()
+    here.device.synchronize()
     before = here.device.memory_stats().used
 
     def use():
