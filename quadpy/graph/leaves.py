@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from quadpy.dtypes import Scalar
+from quadpy.runtime.current import Config
 from quadpy.runtime.event import Event
 from quadpy.runtime.field import Field
 from quadpy.runtime.ndarray import NDArray
@@ -25,7 +26,18 @@ from quadpy.runtime.stream import Stream
 __all__ = ["Given", "copied", "given_to", "surroundings"]
 
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
-_FIXED: Final = (NDArray, Field, Stream, Event, Scalar, type, types.ModuleType, types.BuiltinFunctionType, np.dtype)
+_FIXED: Final = (
+    NDArray,
+    Field,
+    Stream,
+    Event,
+    Config,
+    Scalar,
+    type,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+    np.dtype,
+)
 _DEEPEST: Final = 8
 
 
