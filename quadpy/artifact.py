@@ -49,7 +49,9 @@ class TaskInfo:
     it depends on memory; ``effects`` maps an array to
     letters out of ``r``, ``w`` and ``a`` (atomic).  On a GPU, ``grid_stride`` says that any number of blocks runs
     all iterations; without it a launch has a thread for each, or some fewer: ``tiled``, where it is not None.
-    ``whole_blocks`` says that iterations wait for each other: their number is a multiple of ``block_dim``.
+    ``whole_blocks`` says that iterations wait for each other: their number is a multiple of ``block_dim``.  ``scratch`` is
+    what it does with scratch memory: nothing, ``r`` or ``rw``.  A ``latch`` decides which part of a loop comes next.
+    A ``cooperative`` launch has blocks that wait for each other, and so no more than the device can hold at once.
     """
 
     symbol: str
@@ -61,6 +63,9 @@ class TaskInfo:
     extent: Formula | None = None
     whole_blocks: bool = False
     tiled: Formula | None = None
+    scratch: str = ""
+    latch: bool = False
+    cooperative: bool = False
 
 
 @dataclass(frozen=True, slots=True)

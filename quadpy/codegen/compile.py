@@ -10,15 +10,19 @@ from quadpy.codegen.abi import layout_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
 from quadpy.codegen.extent import extent_of, tiled_extent
 from quadpy.codegen.flow import flow_data
+from quadpy.codegen.fused import fused_info, require_fusable
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
+from quadpy.codegen.lower.gpu_fused import fused_slots
 from quadpy.codegen.lower.gpu_kernel import scratch_slots
+from quadpy.codegen.lower.gpu_predicate import latch_name
 from quadpy.codegen.lower.gpu_tasks import launches_of
 from quadpy.codegen.lower.kernel import lower_for_cpu, lower_for_gpu
 from quadpy.codegen.lower.task import task_name
+from quadpy.codegen.predication import Predication, predicated_flow, predication_of
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_barrier
-from quadpy.ir.effects import effects_of
+from quadpy.ir.effects import effects_of, scratch_use
 from quadpy.ir.printer import print_effects, print_expr
 from quadpy.ir.verify import verify
 from quadpy.target import TargetSpec
@@ -38,21 +42,31 @@ def lower(kernel: ir.Kernel, spec: TargetSpec) -> str:
 def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = False) -> CodeObject:
     """Machine code of ``kernel`` for ``spec``, with its assembly where ``want_asm`` asks for it.
 
-    CodegenError where the IR breaks a rule or LLVM refuses the module.
+    CodegenError where the IR breaks a rule or LLVM refuses the module, NotFusable where one launch is asked for that
+    cannot be.
     """
+    if kernel.fused:
+        require_fusable(kernel, spec)
     text = lower(kernel, spec)
     image, asm = _machine_code(text, spec, want_asm=want_asm)
+    if kernel.fused:
+        return CodeObject(
+            str(spec), image, "", layout_of(kernel), (fused_info(kernel),), slots=fused_slots(kernel), asm=asm
+        )
     infos = [tuple(_task_infos(kernel, number, spec)) for number in range(len(kernel.tasks))]
     ends = list(accumulate(map(len, infos), initial=0))
+    launches = [range(a, b) for a, b in pairwise(ends)]
+    found = None if spec.family == "cpu" else predication_of(kernel)
+    latches = tuple(_latch_infos(kernel, found)) if found else ()
     return CodeObject(
         target=str(spec),
         image=image,
         entry=kernel.name if spec.family == "cpu" else "",
         layout=layout_of(kernel),
-        tasks=tuple(info for task in infos for info in task),
+        tasks=tuple(info for task in infos for info in task) + latches,
         results=tuple(t.name for t in kernel.results),
         slots=kernel.slots if spec.family == "cpu" else scratch_slots(kernel),
-        flow=flow_data(kernel.flow, [range(a, b) for a, b in pairwise(ends)]),
+        flow=predicated_flow(kernel.flow, launches, ends[-1], found) if found else flow_data(kernel.flow, launches),
         asm=asm,
     )
 
@@ -84,8 +98,14 @@ def _task_infos(kernel: ir.Kernel, number: int, spec: TargetSpec) -> Iterator[Ta
         extent = extent_of(loop, layout_of(kernel)) if launch.parallel and loop else None
         yield TaskInfo(
             launch.symbol, launch.parallel, launch.block_dim, counted, effects, launch.grid_stride, extent, whole,
-            tiled_extent(loop, layout_of(kernel)) if launch.tiled and loop else None,
+            tiled_extent(loop, layout_of(kernel)) if launch.tiled and loop else None, scratch_use(task),
         )  # fmt: skip
+
+
+def _latch_infos(kernel: ir.Kernel, found: Predication) -> Iterator[TaskInfo]:
+    for number, latch in enumerate(found.latches):
+        asked = tuple((name, "r") for name in sorted({name for name, _ in latch.decisions}))
+        yield TaskInfo(latch_name(kernel, number), False, 1, effects=asked, scratch="rw", latch=True)
 
 
 def _require_counts(kernel: ir.Kernel) -> None:

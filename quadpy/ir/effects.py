@@ -1,11 +1,11 @@
-"""What a task does with each array.  Owns: effects_of.  Imports: ``ir`` only."""
+"""What a task does with each array.  Owns: effects_of, scratch_use.  Imports: ``ir`` only."""
 
 from __future__ import annotations
 
-from quadpy.ir.nodes import Access, Atomic, Element, Load, Node, ParallelTask, Reduction, Store
+from quadpy.ir.nodes import Access, Atomic, Element, Load, Node, ParallelTask, Reduction, Slot, SlotRead, Store
 from quadpy.ir.walk import walk
 
-__all__ = ["effects_of"]
+__all__ = ["effects_of", "scratch_use"]
 
 
 def effects_of(node: Node) -> tuple[tuple[str, Access], ...]:
@@ -33,3 +33,15 @@ def effects_of(node: Node) -> tuple[tuple[str, Access], ...]:
         for shared in node.shared:
             found.pop(shared.name, None)
     return tuple(sorted(found.items()))
+
+
+def scratch_use(task: Node) -> str:
+    """What ``task`` does with scratch memory: nothing, ``r`` or ``rw``; reductions leave partial results there."""
+    found = ""
+    for child in walk(task):
+        match child:
+            case Store(place=Slot()) | Atomic(place=Slot()) | Reduction():
+                return "rw"
+            case Load(place=Slot()) | SlotRead():
+                found = "r"
+    return found

@@ -583,7 +583,8 @@ class Kernel(Node):
     ``body`` holds the statements before tasks are split and is empty after.  ``flow`` is the order of the tasks,
     which ``()`` says is theirs.  ``noalias`` says that no written
     array overlaps another.  A kernel that draws random numbers has the scalar parameters ``$seed`` (u64) and
-    ``$launch`` (u64).
+    ``$launch`` (u64).  ``predicated`` says that the loops of the flow are repeated without a look at their conditions,
+    and on a GPU the tasks see for themselves whether it is their turn.  ``fused`` asks for one launch of all tasks.
     """
 
     CHILDREN = ("params", "functions", "body", "tasks")
@@ -598,3 +599,5 @@ class Kernel(Node):
     noalias: bool = True
     fast_math: bool = False
     flow: tuple[Flow, ...] = ()
+    predicated: bool = False
+    fused: bool = False

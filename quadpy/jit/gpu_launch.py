@@ -42,6 +42,7 @@ class TaskLaunch:
     ``extent`` counts its iterations by ``formula``, None where it is one block or only the device can count them.  One
     that ``strides`` has ``most`` blocks: as many as the device runs at once, since more would only come after them.  Of
     MANY_BLOCKS on, ``tiled`` counts the threads, where it is there.
+    The blocks of a ``cooperative`` one wait for each other.
     """
 
     name: str
@@ -55,6 +56,7 @@ class TaskLaunch:
     span: Span | None
     tiled_formula: Formula | None = None
     tiled: Evaluator | None = None
+    cooperative: bool = False
 
     def blocks(self, values: list[Any]) -> int | None:
         """How many blocks to launch; None where the grid cannot be that large."""
@@ -93,7 +95,7 @@ def task_launches(
         most = _at_once(driver, function, task.block_dim) if task.parallel and any_number else 1
         yield TaskLaunch(
             _title(name, task), function, (task.block_dim, 1, 1), task.parallel, task.grid_stride, most, task.extent,
-            extent, span, task.tiled, tiled,
+            extent, span, task.tiled, tiled, task.cooperative,
         )  # fmt: skip
 
 
@@ -137,7 +139,9 @@ class Submission:
         if not blocks:
             return
         try:
-            self.device.driver.launch(task.function, (blocks, 1, 1), task.block, 0, on.handle, self.arguments)
+            driver = self.device.driver
+            launch = driver.launch_cooperative if task.cooperative else driver.launch
+            launch(task.function, (blocks, 1, 1), task.block, 0, on.handle, self.arguments)
         except DeviceError as error:
             raise task.named(error) from error
 

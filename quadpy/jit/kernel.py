@@ -15,6 +15,8 @@ from typing import Any, overload
 from quadpy.artifact import CodeObject
 from quadpy.dtypes import i32, i64
 from quadpy.errors import ArgumentError, KernelSourceError
+from quadpy.jit.fusion import Fuse, Fusion, require_fuse
+from quadpy.jit.graph_stats import Counts, GraphKernelStats
 from quadpy.jit.parameters import (
     ArrayParameter,
     CheckedParameter,
@@ -43,9 +45,11 @@ class Kernel:
 
     __quadpy_kernel__ = True
 
-    def __init__(self, fn: Callable[..., Any], *, graph: bool = False) -> None:
+    def __init__(self, fn: Callable[..., Any], *, graph: bool = False, fuse: Fuse = "auto") -> None:
         functools.update_wrapper(self, fn)
+        require_fuse(fuse, graph=graph)
         self.graph = graph
+        self.fuse: Fuse = fuse if graph else False
         self.source = FunctionSource(fn)
         self._config: Config | None = None
         self._parameters: tuple[Parameter, ...] = ()
@@ -104,6 +108,26 @@ class Kernel:
             raise self._named(error) from error
         return prepared
 
+    def fusion(self, *args: Any, **kwargs: Any) -> Fusion:
+        """Whether a call with these arguments would be one launch, and why it would, or would not.
+
+        Raises:
+            ArgumentError: wrong number or types of arguments.
+            CompilationError: the kernel itself is at fault; the message shows its line.
+        """
+        if not self.graph:
+            return Fusion(False, "it is no graph kernel: qp.kernel(graph=True)")
+        if self._config is not current_config():
+            self._configure()
+        if kwargs or len(args) != len(self._parameters):
+            args = self._bind(args, kwargs)
+        try:
+            variants, values, views = self._resolve(args)
+            found: Fusion = _compiler().fusion_of(variants.pick(views), values)
+        except ArgumentError as error:
+            raise self._named(error) from error
+        return found
+
     def _resolve(self, args: tuple[Any, ...]) -> tuple[Any, list[Any], list[Any]]:
         """The plans for arguments of these types, the values of the argument block, and the arrays as a launch sees them."""
         key: list[Any] = []
@@ -131,8 +155,8 @@ class Kernel:
         """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.
 
         ``arguments`` are what annotations leave open: ``x=qp.types.ndarray(dtype=qp.f32, ndim=2)`` for an array, a
-        value for a ``template()`` parameter.  The code is that of arrays below 4 GiB that do not overlap; its
-        ``image`` is the file that the target's driver loads.
+        value for a ``template()`` parameter.  The code is that of arrays below 4 GiB that do not overlap, and on a
+        GPU begin at multiples of 16 bytes; its ``image`` is the file that the target's driver loads.
 
         Raises:
             UnknownTargetError: there is no such target.
@@ -142,6 +166,10 @@ class Kernel:
         offline = importlib.import_module("quadpy.jit.offline")
         code: CodeObject = offline.compile_for(self, parse_target(target), arguments)
         return code
+
+    def graph_stats(self) -> GraphKernelStats:
+        """What the calls of a graph kernel came to on GPUs since ``qp.init``; all 0 for any other kernel."""
+        return Counts.sum(variants.counts for variants in list(self._plans.values()))
 
     def _configure(self) -> None:
         """Starts anew where ``qp.init`` changed what kernels depend on."""
@@ -181,7 +209,7 @@ class Kernel:
             if found is None:
                 types = self._types(args, views)
                 index = i64 if any(view.wide for view in views) else i32
-                found = _compiler().Variants(self.source, types, self._options(index))
+                found = _compiler().Variants(self.source, types, self._options(index), self.fuse)
                 self._plans[key] = found
             return found
 
@@ -236,21 +264,31 @@ def _signature(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 
 @overload
-def kernel(fn: Callable[..., Any], /, *, fastcache: bool = False, graph: bool = False) -> Kernel: ...
+def kernel(
+    fn: Callable[..., Any], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
+) -> Kernel: ...
 @overload
-def kernel(*, fastcache: bool = False, graph: bool = False) -> Callable[[Callable[..., Any]], Kernel]: ...
-def kernel(fn: Callable[..., Any] | None = None, /, *, fastcache: bool = False, graph: bool = False) -> Any:
+def kernel(
+    *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    fn: Callable[..., Any] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
+) -> Any:
     """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
 
     ``graph=True`` makes a graph kernel of it: its tasks become one graph, with loops over tasks (``qp.graph.do_while``)
     and sections that run at once (``qp.graph.parallel``); it returns nothing.
+    ``fuse`` says whether its tasks run as one launch, with loops and all, on a GPU: ``True`` wherever that is possible,
+    ``"auto"`` where it is also expected to be quicker, ``False`` never; ``Kernel.fusion`` tells what a call would do.
     ``fastcache`` is accepted for programs written for Quadrants: quadpy caches every kernel that way.
 
     Raises:
         KernelSourceError: ``fn`` is no Python function.
+        ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``.
     """
     if fn is None:
-        return functools.partial(kernel, graph=graph)
+        require_fuse(fuse, graph=graph)
+        return functools.partial(kernel, graph=graph, fuse=fuse)
     if not hasattr(fn, "__code__"):
         raise KernelSourceError(f"{fn!r} is no Python function")
-    return Kernel(fn, graph=graph)
+    return Kernel(fn, graph=graph, fuse=fuse)

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,6 +83,10 @@ def compile_request(request: Request) -> Compiled:
     if index is not None and (found := _from_index(index, request)):
         return found
     traced = trace_kernel(request.source, request.args, request.options)
+    if request.options.predicated:
+        traced = replace(traced, kernel=replace(traced.kernel, predicated=True))
+    if request.options.fused:
+        traced = replace(traced, kernel=replace(traced.kernel, fused=True))
     key = CacheKey(print_ir(traced.kernel), _target_text(request.target), TOOLCHAIN)
     digest = key.digest()
     code = _load(digest)
@@ -136,7 +140,7 @@ def _spans(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, ..
         span = task.span if task.span.file == own.file else own
         by_symbol[task_name(kernel, number)] = span
         by_symbol |= {launch.symbol: span for launch in launches_of(kernel, number)}
-    return tuple(Span(own.file, by_symbol[task.symbol].line) for task in code.tasks)
+    return tuple(Span(own.file, by_symbol.get(task.symbol, own).line) for task in code.tasks)
 
 
 def _record(digest: str, traced: Traced, spans: tuple[Span, ...], request: Request) -> IndexRecord | None:

@@ -1,6 +1,6 @@
 """The plans of one signature: with the promise that no written array overlaps another, and without.
 
-Owns: Variants, prepare.  Imports: leaves, ``lang``, ``runtime`` and the compiler (and so LLVM).
+Owns: Variants, fusion_of, prepare.  Imports: leaves, ``lang``, ``runtime`` and the compiler (and so LLVM).
 """
 
 from __future__ import annotations
@@ -11,10 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from quadpy.codegen.fused import NotFusable
 from quadpy.dtypes import i64
 from quadpy.errors import DeviceError
 from quadpy.jit.express import express
+from quadpy.jit.fused_plan import FusedPlan, FusingPlan
+from quadpy.jit.fusion import Fuse, Fusion
 from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.graph_plan import GraphPlan
+from quadpy.jit.graph_stats import Counts
 from quadpy.jit.native_cache import cached_code
 from quadpy.jit.parameters import Parameter
 from quadpy.jit.plan import CpuPlan
@@ -26,18 +31,22 @@ from quadpy.runtime.current import current_config
 from quadpy.runtime.devices import current_device
 from quadpy.target import parse_target
 
-__all__ = ["Variants", "prepare"]
+__all__ = ["Variants", "fusion_of", "prepare"]
 
 
 class Variants:
     """Compiled at once for arrays that do not overlap; for overlapping ones when they first come."""
 
     __slots__ = (
-        "_args", "_express", "_fields", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_source", "express", "on_gpu",
+        "_args", "_express", "_fields", "_fuse", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_source", "counts", "express",
+        "on_gpu",
     )  # fmt: skip
 
-    def __init__(self, source: FunctionSource, args: Mapping[str, ArgType], options: Options) -> None:
-        self._source, self._args, self._options = source, args, options
+    def __init__(
+        self, source: FunctionSource, args: Mapping[str, ArgType], options: Options, fuse: Fuse = False
+    ) -> None:
+        self._source, self._args, self._options, self._fuse = source, args, options, fuse
+        self.counts = Counts()
         self._lock = threading.Lock()
         self._overlapping: Any = None
         self._fields: tuple[tuple[int, int], ...] = ()
@@ -97,15 +106,35 @@ class Variants:
         self._fields = tuple((field.pointer, field.nbytes) for field in fields)
         seed = config.random_seed if compiled.uses_random else None
         if device:
-            return GpuPlan(
+            plan = GpuPlan(
                 compiled.code, device, fields=fields, seed=seed, outline=compiled.outline,
                 wider=functools.cache(lambda: self._compile(replace(options, index=i64))),
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
+            return self._graph(plan, options) if options.graph and not options.predicated else plan
         return CpuPlan(
             compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
             outline=compiled.outline, keep=fields, name=self._source.name, spans=compiled.spans,
         )  # fmt: skip
+
+    def _graph(self, eager: GpuPlan, options: Options) -> GraphPlan | FusingPlan:
+        """How a graph kernel runs on a GPU."""
+        plan = GraphPlan(
+            eager, lambda: self._compile(replace(options, predicated=True)), self.counts,
+            ordered=not options.noalias, name=self._source.name,
+        )  # fmt: skip
+        if self._fuse is False:
+            return plan
+        return FusingPlan(plan, plan.device, self._fuse, lambda: self._one_launch(eager, options))
+
+    def _one_launch(self, separate: GpuPlan, options: Options) -> FusedPlan | str:
+        """All tasks of ``separate`` in one launch, or why that cannot be."""
+        target = parse_target(separate.device.driver.info.arch)
+        try:
+            compiled = compile_request(Request(self._source, self._args, replace(options, fused=True), target))
+        except NotFusable as error:
+            return error.message
+        return FusedPlan(compiled.code, separate, name=self._source.name, spans=compiled.spans)
 
     def _pairs_to_check(self) -> tuple[tuple[int, int], ...]:
         """Pairs of array arguments, by position, of which at least one is written."""
@@ -117,6 +146,15 @@ class Variants:
             for j, second in enumerate(names[i + 1 :], i + 1)
             if first in written or second in written
         )
+
+
+def fusion_of(plan: Any, values: list[Any]) -> Fusion:
+    """Whether a call of ``plan`` is one launch."""
+    if isinstance(plan, FusingPlan):
+        return plan.fusion(values)
+    if isinstance(plan, CpuPlan):
+        return Fusion(False, "on the CPU a call runs all tasks anyway")
+    return Fusion(False, "fuse is False")
 
 
 def prepare(threads: int | None) -> None:

@@ -46,7 +46,11 @@ ArgType: TypeAlias = ScalarArg | VecArg | ArrayArg | StaticArg
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What else a specialisation depends on; ``graph`` is that of the decorator."""
+    """What else a specialisation depends on; ``graph`` is that of the decorator.
+
+    ``predicated`` asks for tasks that see for themselves whether their loop goes on, ``fused`` for all tasks
+    in one launch.
+    """
 
     default_ip: Scalar = i32
     default_fp: Scalar = f32
@@ -54,3 +58,5 @@ class Options:
     noalias: bool = True
     fast_math: bool = False
     graph: bool = False
+    predicated: bool = False
+    fused: bool = False

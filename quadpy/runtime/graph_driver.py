@@ -15,6 +15,7 @@ from quadpy.runtime.driver import Address, EventHandle, FunctionHandle, StreamHa
 __all__ = [
     "AllocWork",
     "ChildWork",
+    "ConditionHandle",
     "CopyKind",
     "CopyWork",
     "EmptyWork",
@@ -40,14 +41,17 @@ GraphHandle = NewType("GraphHandle", int)
 NodeHandle = NewType("NodeHandle", int)
 ExecHandle = NewType("ExecHandle", int)
 SemaphoreHandle = NewType("SemaphoreHandle", int)
+ConditionHandle = NewType("ConditionHandle", int)
+"""What decides whether a loop in a graph goes on; kernels alone can set it."""
 
 CopyKind: TypeAlias = Literal["in", "out", "within"]
 """Pinned host memory to the device, the device to pinned host memory, the device to itself."""
 
-GraphPower: TypeAlias = Literal["memory", "semaphores", "priorities"]
+GraphPower: TypeAlias = Literal["memory", "semaphores", "priorities", "loops"]
 """``memory``      alloc and free nodes
 ``semaphores``  semaphores of other libraries can be imported
 ``priorities``  kernel nodes have a priority
+``loops``       a graph may repeat a part of itself: ``condition_create``, ``add_loop``
 """
 
 
@@ -194,6 +198,14 @@ class GraphDriver(Protocol):
         self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: AllocWork
     ) -> tuple[NodeHandle, Address]:
         """A node, and the address of its memory, the same in every launch."""
+
+    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
+        """What one loop of ``graph`` asks; each launch of the graph begins with a yes."""
+
+    def add_loop(
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+    ) -> tuple[NodeHandle, GraphHandle]:
+        """A node that runs another graph, to which nodes are then added, as long as ``condition`` says yes."""
 
     def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
         """Every node, as the driver has them."""

@@ -15,6 +15,7 @@ from quadpy.codegen.lower.arguments import Argument, arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, symbol
+from quadpy.codegen.predication import predication_of
 from quadpy.codegen.reduction import MOST_CHUNKS
 from quadpy.codegen.targets.rules import GpuRules
 from quadpy.ir import nodes as ir
@@ -26,21 +27,31 @@ __all__ = [
 
 
 def scratch_slots(kernel: ir.Kernel) -> int:
-    """Eight-byte cells of scratch memory: the kernel's slots, and behind them the chunks' results of a reduction."""
-    return kernel.slots + reduction_rows(kernel)[1] * MOST_CHUNKS
+    """Eight-byte cells of scratch memory: the kernel's slots, behind them the chunks' results of a reduction.
+
+    The last one of a predicated kernel is that of ``gpu_predicate``.
+    """
+    return kernel.slots + reduction_rows(kernel)[1] * MOST_CHUNKS + (predication_of(kernel) is not None)
 
 
 def finish_kernel(
-    s: Scope, kernel: ir.Kernel, name: str, block_dim: int, exchanged: frozenset[str] = frozenset()
+    s: Scope,
+    kernel: ir.Kernel,
+    name: str,
+    block_dim: int,
+    exchanged: frozenset[str] = frozenset(),
+    *,
+    scratch: bool = False,
 ) -> None:
     """End the function that ``s`` writes as kernel ``name``, launched in blocks of ``block_dim`` threads.
 
-    Through the arrays ``exchanged`` its threads hand each other values, behind barriers.
+    Through the arrays ``exchanged`` its threads hand each other values, behind barriers.  ``scratch`` says that it takes
+    scratch memory even where the kernel has no cells there.
     """
     if s.text.open:
         s.text.end("ret void")
     params = [_parameter(s, kernel, argument, exchanged) for argument in arguments_of(kernel)]
-    if scratch_slots(kernel):
+    if scratch or scratch_slots(kernel):
         params.append(f"{s.rules.pointer} %scratch")
     gpu = _gpu(s)
     head = f"define {gpu.convention} void {symbol(name)}({', '.join(params)})"
@@ -51,6 +62,8 @@ def _parameter(s: Scope, kernel: ir.Kernel, argument: Argument, exchanged: froze
     """LLVM takes what is ``noalias`` for untouched by a barrier: a load may move across."""
     alone = kernel.noalias and argument.slot.param not in exchanged
     pointer = f"{s.rules.pointer} noalias" if alone else s.rules.pointer
+    if argument.type is None and s.arrays[argument.slot.param].type.aligned:
+        pointer += " align 16"
     return f"{argument.llvm_type(pointer)} {argument.operand}"
 
 
@@ -88,9 +101,16 @@ def thread_number(s: Scope, block_dim: int, bits: int) -> str:
 
 
 def strided(
-    out: FunctionText, first: str, end: str, stride: str, body: Callable[[str, str], None], *, unroll: int = 0
+    out: FunctionText,
+    first: str,
+    end: str,
+    stride: str,
+    body: Callable[[str, str], None],
+    *,
+    unroll: int = 0,
+    bits: int = 64,
 ) -> None:
-    """``body(k, following)`` for each i64 k from ``first`` below ``end`` in steps of ``stride``.
+    """``body(k, following)`` for each k of ``bits`` bits from ``first`` below ``end`` in steps of ``stride``.
 
     ``unroll`` iterations at a time have their loads under way together.
     """
@@ -99,15 +119,15 @@ def strided(
         count = out.module.metadata(f'!{{!"llvm.loop.unroll.count", i32 {unroll}}}')
         tag = ", !llvm.loop " + out.module.metadata(f"distinct !{{%s, {count}}}")
     loop, following, done = out.label("loop"), out.label("next"), out.label("done")
-    enter, before = out.op(f"icmp ult i64 {first}, {end}"), out.here
+    enter, before = out.op(f"icmp ult i{bits} {first}, {end}"), out.here
     out.branch(enter, loop, done)
     out.start(loop)
     k, next_k = out.reserve(), out.reserve()
-    out.define(k, f"phi i64 [ {first}, %{before} ], [ {next_k}, %{following} ]")
+    out.define(k, f"phi i{bits} [ {first}, %{before} ], [ {next_k}, %{following} ]")
     body(k, following)
     out.start(following)
-    out.define(next_k, f"add nuw i64 {k}, {stride}")
-    more = out.op(f"icmp ult i64 {next_k}, {end}")
+    out.define(next_k, f"add nuw i{bits} {k}, {stride}")
+    more = out.op(f"icmp ult i{bits} {next_k}, {end}")
     out.end(f"br i1 {more}, label %{loop}, label %{done}{tag}")
     out.start(done)
 

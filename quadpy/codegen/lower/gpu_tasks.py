@@ -1,4 +1,4 @@
-"""Tasks on a GPU: one kernel each, two where there are reductions.  Owns: ``lower_gpu_task``, ``launches_of``.
+"""Tasks on a GPU: one kernel each, two where there are reductions.  Owns: ``lower_gpu_task``, ``launches_of``, ``strides_grid``.
 
 A thread runs one iteration, the number of which is its place in the grid, or a few (``gpu_tiles``).  Where the host cannot know how many
 iterations there are (an axis depends on a slot), or threads might be too few (64-bit loops), threads go on in steps of
@@ -15,6 +15,7 @@ from quadpy.codegen.lower.arguments import arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.gpu_blocks import lower_blocks
 from quadpy.codegen.lower.gpu_kernel import bind_axes, finish_kernel, grid_size, strided, thread_number
+from quadpy.codegen.lower.gpu_predicate import guard
 from quadpy.codegen.lower.gpu_private import lower_private, private_arrays
 from quadpy.codegen.lower.gpu_reduce import MERGE_BLOCK, lower_chunks, lower_merge
 from quadpy.codegen.lower.gpu_tiles import lower_tiles, wants_tiles
@@ -29,7 +30,7 @@ from quadpy.ir.effects import effects_of
 from quadpy.ir.nodes import Access
 from quadpy.ir.walk import walk
 
-__all__ = ["Launch", "launches_of", "lower_gpu_task"]
+__all__ = ["Launch", "launches_of", "lower_gpu_task", "strides_grid"]
 
 MERGE: Final = "_merge"
 
@@ -53,7 +54,7 @@ def launches_of(kernel: ir.Kernel, number: int) -> tuple[Launch, ...]:
     if task.reductions:
         chunks = Launch(name, MERGE_BLOCK, parallel=True, grid_stride=True)
         return chunks, Launch(name + MERGE, MERGE_BLOCK, parallel=False)
-    strides = _strides_grid(task, kernel) or bool(private_arrays(kernel, task))
+    strides = strides_grid(task, kernel) or bool(private_arrays(kernel, task))
     tiled = not (strides or uses_block(task)) and wants_tiles(task, kernel)
     return (Launch(name, task.block_dim or DEFAULT_BLOCK, parallel=True, grid_stride=strides, tiled=tiled),)
 
@@ -62,6 +63,8 @@ def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: Ta
     """Write task ``number`` of ``kernel``."""
     task, launches = kernel.tasks[number], launches_of(kernel, number)
     scopes = [task_scope(module, kernel, rules, arguments_of(kernel), "%scratch") for _ in launches]
+    for s in scopes:
+        guard(s, kernel, number)
     if isinstance(task, ir.ParallelTask) and task.reductions:
         lower_chunks(scopes[0], kernel, task)
         lower_merge(scopes[1], kernel, task)
@@ -99,7 +102,8 @@ def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> N
         _one_each(s, task, launch.block_dim, iteration)
 
 
-def _strides_grid(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
+def strides_grid(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
+    """Whether iterations are counted in 64 bits, since the host cannot count them or there may be that many."""
     reads_slot = any(isinstance(node, ir.SlotRead) for axis in task.axes for node in walk(axis))
     return reads_slot or max(kernel.index.bits, *(axis.var.type.bits for axis in task.axes)) == 64
 

@@ -19,6 +19,7 @@ from quadpy.runtime.graph_driver import (
     EventWaitWork,
     FillWork,
     FreeWork,
+    GraphPower,
     HostWork,
     KernelWork,
     NodeHandle,
@@ -32,6 +33,10 @@ __all__ = ["cuda_graph_api"]
 _MARKERS: Final = (1, 2, 0)
 _AUTO_FREE: Final = 1
 _PRIORITIES: Final = 8
+_POWERS: Final[frozenset[GraphPower]] = frozenset(("memory", "semaphores", "priorities"))
+_LOOPS: Final[frozenset[GraphPower]] = frozenset(("loops",))
+_LOOPS_SINCE: Final = 12040
+_EDGE_DATA_SINCE: Final = 13000
 
 Answer = tuple[Any, ...]
 
@@ -39,8 +44,9 @@ Answer = tuple[Any, ...]
 def cuda_graph_api(cuda: Any) -> GraphApi:
     """The calls of ``cuda``, the module ``cuda.bindings.driver``."""
     calls, error = _Calls(cuda), cuda.CUresult
+    loops = calls.has_loops()
     return GraphApi(
-        powers=frozenset({"memory", "semaphores", "priorities"}),
+        powers=_POWERS | _LOOPS if loops else _POWERS,
         refused=frozenset({error.CUDA_ERROR_INVALID_VALUE, error.CUDA_ERROR_NOT_SUPPORTED,
                            error.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE}),
         create=cuda.cuGraphCreate,
@@ -105,6 +111,8 @@ def cuda_graph_api(cuda: Any) -> GraphApi:
         trim=cuda.cuDeviceGraphMemTrim,
         semaphore_import=named(cuda.cuImportExternalSemaphore, calls.semaphore_import),
         semaphore_destroy=cuda.cuDestroyExternalSemaphore,
+        condition_create=named(cuda.cuGraphConditionalHandleCreate, calls.condition_create) if loops else None,
+        add_loop=named(cuda.cuGraphAddNode, calls.add_loop) if loops else None,
     )  # fmt: skip
 
 
@@ -239,6 +247,35 @@ class _Calls:
         wanted.type = self._cuda.CUexternalSemaphoreHandleType(kind)
         wanted.handle.fd = descriptor
         return tuple(self._cuda.cuImportExternalSemaphore(wanted))
+
+    # loops
+
+    def has_loops(self) -> bool:
+        """From CUDA 12.4 on, the driver's and the binding's."""
+        if not hasattr(self._cuda, "CUgraphConditionalHandle"):
+            return False
+        status, version = self._cuda.cuDriverGetVersion()
+        return bool(status == self._cuda.CUresult.CUDA_SUCCESS and version >= _LOOPS_SINCE)
+
+    def condition_create(self, graph: int) -> Answer:
+        yes, at_launch = 1, self._cuda.CU_GRAPH_COND_ASSIGN_DEFAULT
+        return tuple(self._cuda.cuGraphConditionalHandleCreate(graph, self._context(), yes, at_launch))
+
+    def add_loop(self, graph: int, dependencies: Sequence[NodeHandle], condition: int) -> Answer:
+        params = self._cuda.CUgraphNodeParams()
+        params.type = self._cuda.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+        params.conditional.handle = self._cuda.CUgraphConditionalHandle(condition)
+        params.conditional.type = self._cuda.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
+        params.conditional.size, params.conditional.ctx = 1, self._context()
+        behind, count = self.list(dependencies)
+        # With version 13 of the binding, edges may carry data.
+        edges = (behind, count) if self._version() < _EDGE_DATA_SINCE else (behind, None, count)
+        answer = self._cuda.cuGraphAddNode(graph, *edges, params)
+        return answer[0], answer[1], params.conditional.phGraph_out[0]
+
+    def _version(self) -> int:
+        """The version of CUDA that the binding was made for."""
+        return int(self._cuda.CUDA_VERSION)
 
     # the graph as a whole
 

@@ -9,6 +9,7 @@ from quadpy.runtime.driver import Address, StreamHandle
 from quadpy.runtime.drivers.graph_api import GraphApi
 from quadpy.runtime.graph_driver import (
     AllocWork,
+    ConditionHandle,
     ExecHandle,
     GraphHandle,
     GraphMemory,
@@ -47,6 +48,17 @@ class GpuGraphs:
     ) -> tuple[NodeHandle, Address]:
         node, pointer = self._call(self._api.add_alloc, self._ordinal, graph, dependencies, work)
         return NodeHandle(int(node)), int(pointer)
+
+    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
+        assert self._api.condition_create is not None
+        return ConditionHandle(int(self._call(self._api.condition_create, graph)))
+
+    def add_loop(
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+    ) -> tuple[NodeHandle, GraphHandle]:
+        assert self._api.add_loop is not None
+        node, body = self._call(self._api.add_loop, graph, dependencies, condition)
+        return NodeHandle(int(node)), GraphHandle(int(body))
 
     def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
         return [NodeHandle(node) for node in self._call(self._api.nodes, graph)]

@@ -25,6 +25,8 @@ class GraphApi:
     add_alloc    the same for an alloc node: (ordinal, graph, dependencies, work), which answers the node and an address
     change       kind of work -> call of (exec, node, work); what is missing cannot be changed
     refused      statuses by which a change says that the executable graph must be made anew
+    condition_create, add_loop    graph -> a loop's condition; (graph, dependencies, condition) -> the node and its graph;
+                 None where graphs have no loops
     memory       ordinal -> used, its peak, reserved, its peak
     """
 
@@ -47,6 +49,8 @@ class GraphApi:
     trim: Call
     semaphore_import: Call
     semaphore_destroy: Call
+    condition_create: Call | None = None
+    add_loop: Call | None = None
 
 
 class ArgumentWords:

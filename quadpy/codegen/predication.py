@@ -1,0 +1,122 @@
+"""Which part of a loop each task belongs to, where the host cannot decide whether the loop goes on.
+
+A loop over tasks is cut into segments at the places where it is decided what comes next.  The number of the segment that
+is to run stands in memory; tasks of any other do nothing, and a latch behind each segment decides.  So whatever sequence
+repeats the body, nested loops included, does what the loop would: only the segments whose turn it is run.
+
+Owns: Latch, Predication, ``predication_of``, ``predicated_flow``, DONE.  Imports: ``ir`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from quadpy.ir.flow import Flow, Fork, Loop, tasks_of
+from quadpy.ir.nodes import Kernel
+
+__all__ = ["DONE", "Latch", "Predication", "predicated_flow", "predication_of"]
+
+DONE: Final = -1
+"""No segment: the loop is over."""
+
+
+@dataclass(slots=True)
+class Latch:
+    """Behind ``segment``: the first condition that is not 0 leads to its segment, and if all are, ``otherwise``."""
+
+    segment: int
+    otherwise: int
+    decisions: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Predication:
+    """The segments of a kernel's loops, numbered from 0 in each that stands at the top.
+
+    segments  task -> its segment; what is in no loop is not in here
+    latches   in the order of the program
+    behind    latch -> the last task of its segment
+    """
+
+    segments: dict[int, int]
+    latches: tuple[Latch, ...]
+    behind: tuple[int, ...]
+
+
+def predication_of(kernel: Kernel) -> Predication | None:
+    """The segments of ``kernel``; None where it is not predicated, or has no loop."""
+    if not kernel.predicated or not any(isinstance(part, Loop) for part in kernel.flow):
+        return None
+    cut = _Cut()
+    for part in kernel.flow:
+        if isinstance(part, Loop):
+            cut.segment = 0
+            cut.loop(part)
+            cut.latches[-1].otherwise = DONE
+    return Predication(cut.segments, tuple(cut.latches), tuple(cut.behind))
+
+
+class _Cut:
+    """Cuts one loop after the other."""
+
+    def __init__(self) -> None:
+        self.segments: dict[int, int] = {}
+        self.latches: list[Latch] = []
+        self.behind: list[int] = []
+        self.segment = 0
+        self._last: int | None = None  # the last task of the segment so far
+
+    def loop(self, loop: Loop) -> None:
+        self._close()
+        first = self.segment
+        for part in loop.body:
+            if isinstance(part, Loop):
+                self.loop(part)
+                continue
+            for task in tasks_of((part,)):
+                self.segments[task] = self.segment
+                self._last = task
+        self._close()
+        self.latches[-1].decisions.append((loop.condition, first))
+
+    def _close(self) -> None:
+        """Put a latch behind the tasks since the last one."""
+        if self._last is not None:
+            self.latches.append(Latch(self.segment, self.segment + 1))
+            self.behind.append(self._last)
+            self.segment, self._last = self.segment + 1, None
+
+
+def predicated_flow(
+    flow: tuple[Flow, ...], launches: Sequence[range], first_latch: int, found: Predication
+) -> tuple[Any, ...]:
+    """As ``flow_data``, with the latches in their places, numbered from ``first_latch`` on."""
+    latches = {task: first_latch + number for number, task in enumerate(found.behind)}
+
+    def walk(parts: Sequence[Flow]) -> list[Any]:
+        data: list[Any] = []
+        for part in parts:
+            match part:
+                case Fork(branches=branches):
+                    data.append({"fork": [walk_plain(branch) for branch in branches]})
+                case Loop(condition=condition, body=body):
+                    data.append({"loop": condition, "body": walk(body)})
+                case _:
+                    data += launches[part]
+            if not isinstance(part, Loop) and (last := list(tasks_of((part,)))[-1]) in latches:
+                data.append(latches[last])
+        return data
+
+    def walk_plain(parts: Sequence[Flow]) -> list[Any]:
+        data: list[Any] = []
+        for part in parts:
+            if isinstance(part, Fork):
+                data.append({"fork": [walk_plain(branch) for branch in part.branches]})
+            else:
+                assert isinstance(part, int)
+                data += launches[part]
+        return data
+
+    return tuple(walk(flow))

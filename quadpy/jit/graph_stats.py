@@ -1,0 +1,53 @@
+"""What a graph kernel has done.  Owns: GraphKernelStats, Counts.  Imports: the standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+__all__ = ["Counts", "GraphKernelStats"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphKernelStats:
+    """What the calls of a graph kernel came to on GPUs.
+
+    calls     how many there were
+    launches  launches of graphs: one a call, more where the host repeats a loop
+    builds    graphs that were made
+    rebuilds  those of them that took the place of another: a change was refused, or there were many
+    updates   nodes that were given other arguments
+    waits     how often the host waited for a loop's condition
+    eager     calls that ran launch by launch, and ``reasons`` why; each is logged once
+    """
+
+    calls: int = 0
+    launches: int = 0
+    builds: int = 0
+    rebuilds: int = 0
+    updates: int = 0
+    waits: int = 0
+    eager: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Counts:
+    """The same while it is counted."""
+
+    calls: int = 0
+    launches: int = 0
+    builds: int = 0
+    rebuilds: int = 0
+    updates: int = 0
+    waits: int = 0
+    eager: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def sum(counts: Iterable[Counts]) -> GraphKernelStats:
+        """All of them together."""
+        found = list(counts)
+        names = ("calls", "launches", "builds", "rebuilds", "updates", "waits", "eager")
+        totals = {name: sum(getattr(one, name) for one in found) for name in names}
+        return GraphKernelStats(**totals, reasons=tuple(dict.fromkeys(r for one in found for r in one.reasons)))

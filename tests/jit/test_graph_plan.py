@@ -1,0 +1,560 @@
+"""Graph kernels over the recording driver: which graphs a call makes, changes and launches, and when the host waits."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.predication import DONE, predication_of
+from quadpy.errors import DriverError, OutOfDeviceMemory
+from quadpy.jit import graph_piece
+from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.graph_plan import GraphPlan
+from quadpy.jit.graph_stats import Counts
+from quadpy.jit.offline import trace_for
+from quadpy.runtime.device import Device
+from quadpy.runtime.device_storage import zero_bytes
+from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.graph_driver import EmptyWork, KernelWork
+from quadpy.runtime.ndarray import NDArray
+from quadpy.runtime.placement import storage_in
+from quadpy.target import parse_target
+
+A = qp.types.ndarray
+I32 = A(dtype=qp.i32, ndim=1)
+TARGET = parse_target("gfx942")
+SIZE = 8
+MANY = 600
+"""Calls of the driver among which it takes long to look for races."""
+
+
+@qp.kernel(graph=True)
+def steps(x: I32, y: I32, z: I32, n: qp.i32):
+    for i in x:
+        x[i] += n
+    for i in y:
+        y[i] += 2 * n
+    for i in x:
+        x[i] *= 3
+    for i in z:
+        z[i] = x[i] + y[i]
+
+
+@qp.kernel(graph=True)
+def forked(x: I32, y: I32, z: I32):
+    x[0] += 1
+    with qp.graph.parallel():
+        for i in x:
+            x[i] += 1
+        for i in x:
+            x[i] *= 2
+    with qp.graph.parallel():
+        for i in y:
+            y[i] += 5
+    for i in z:
+        z[i] = x[i] - y[i]
+
+
+@qp.kernel(graph=True)
+def repeated(x: I32, left: I32):
+    x[1] += 100
+    while qp.graph.do_while(left):
+        for i in x:
+            x[i] += i
+        left[0] -= 1
+    x[2] += 1000
+
+
+@qp.kernel(graph=True)
+def nested(x: I32, outer: I32, inner: I32):
+    while qp.graph.do_while(outer):
+        inner[0] = outer[0]
+        while qp.graph.do_while(inner):
+            for i in x:
+                x[i] += 1
+            inner[0] -= 1
+        for i in x:
+            x[i] *= 2
+        outer[0] -= 1
+
+
+def python_of(name, array):
+    """What task ``name`` does, over arrays by their names; ``n`` is a number."""
+    x, y, z = (array.get(k) for k in "xyz")
+    match name:
+        case "steps_t0":
+            x += array["n"]
+        case "steps_t1":
+            y += 2 * array["n"]
+        case "steps_t2":
+            x *= 3
+        case "steps_t3":
+            z[:] = x + y
+        case "forked_t0":
+            x[0] += 1
+        case "forked_t1":
+            x += 1
+        case "forked_t2":
+            x *= 2
+        case "forked_t3":
+            y += 5
+        case "forked_t4":
+            z[:] = x - y
+        case "repeated_t0":
+            x[1] += 100
+        case "repeated_t1":
+            x += np.arange(SIZE, dtype=np.int32)
+        case "repeated_t2":
+            array["left"][0] -= 1
+        case "repeated_t3":
+            x[2] += 1000
+        case "nested_t0":
+            array["inner"][0] = array["outer"][0]
+        case "nested_t1":
+            x += 1
+        case "nested_t2":
+            array["inner"][0] -= 1
+        case "nested_t3":
+            x *= 2
+        case "nested_t4":
+            array["outer"][0] -= 1
+        case _:
+            raise AssertionError(name)
+
+
+class Simulated:
+    """The kernels of one code object in Python, with the turns that predicated code takes."""
+
+    def __init__(self, device, kernel, *, predicated):
+        traced = replace(trace_for(kernel, {}).kernel, predicated=predicated)
+        self.code, self.found = compile_kernel(traced, TARGET), predication_of(traced)
+        for number, info in enumerate(self.code.tasks):
+            run = functools.partial(self.latch if info.latch else self.task, number)
+            device.driver.kernels[info.symbol] = RecordedKernel(run, functools.partial(self.touches, number))
+
+    def values(self, block):
+        found = {}
+        for slot in self.code.layout.slots:
+            (value,) = struct.unpack_from("=" + slot.code, block, slot.offset)
+            if slot.part == "pointer":
+                found[slot.param] = np.ctypeslib.as_array((ctypes.c_int32 * SIZE).from_address(value))
+            elif slot.part == "scalar":
+                found[slot.param] = value
+        return found
+
+    def cell(self, block):
+        (scratch,) = struct.unpack_from("Q", block, self.code.layout.size)
+        return scratch + 8 * (self.code.slots - 1)
+
+    def turn(self, block):
+        return (ctypes.c_int32 * 2).from_address(self.cell(block))
+
+    def task(self, number, block):
+        segment = self.found.segments.get(number) if self.found else None
+        if segment is None or self.turn(block)[0] == segment:
+            python_of(self.code.tasks[number].symbol, self.values(block))
+
+    def latch(self, number, block):
+        latch = self.found.latches[number - (len(self.code.tasks) - len(self.found.latches))]
+        turn = self.turn(block)
+        if turn[0] != latch.segment:
+            return
+        values = self.values(block)
+        turn[1] += bool(latch.decisions)
+        turn[0] = next((target for name, target in latch.decisions if values[name][0]), latch.otherwise)
+
+    def touches(self, number, block):
+        """Arrays by the effects of the task, and whose turn it is."""
+        pointers = {
+            slot.param: struct.unpack_from("Q", block, slot.offset)[0]
+            for slot in self.code.layout.slots
+            if slot.part == "pointer"
+        }
+        reads = [(pointers[name], 4 * SIZE) for name, letters in self.code.tasks[number].effects if letters != "w"]
+        writes = [(pointers[name], 4 * SIZE) for name, letters in self.code.tasks[number].effects if letters != "r"]
+        if self.code.tasks[number].latch:
+            writes.append((self.cell(block), 8))
+        elif self.found and number in self.found.segments:
+            reads.append((self.cell(block), 8))
+        return reads, writes
+
+
+@pytest.fixture
+def device():
+    with Device(RecordingDriver()) as found:
+        yield found
+    assert len(found.driver.calls) > MANY or found.driver.races() == []
+    assert set(found.driver.left_open().values()) == {0}, found.driver.left_open()
+
+
+class Made:
+    """A graph kernel on ``device``, called with arrays."""
+
+    def __init__(self, device, kernel, *, ordered=False):
+        self.device, self.counts = device, Counts()
+        self.last = None
+
+        def plan(predicated):
+            code = Simulated(device, kernel, predicated=predicated).code
+            return GpuPlan(code, device, wider=lambda: pytest.fail("the grid is large enough"))
+
+        self.plan = GraphPlan(
+            plan(False), lambda: plan(True), self.counts, ordered=ordered, name=kernel.source.name
+        )  # fmt: skip
+
+    def __call__(self, *arguments, stream=None):
+        values = []
+        for argument in arguments:
+            values += argument.abi if isinstance(argument, NDArray) else [argument]
+        self.plan.run(values, [a for a in arguments if isinstance(a, NDArray)], stream)
+
+    @property
+    def stats(self):
+        return Counts.sum([self.counts])
+
+
+@pytest.fixture
+def made(device):
+    return functools.partial(Made, device)
+
+
+@pytest.fixture
+def array(device):
+    def make(*numbers):
+        data = np.resize(np.array(numbers or (0,), np.int32), SIZE)
+        memory = zero_bytes(device, data.nbytes)
+        found = NDArray(qp.i32, (SIZE,), (), storage_in(memory, 0, np.dtype(np.int32), (SIZE,), (4,)))
+        found.from_numpy(data)
+        return found
+
+    return make
+
+
+@pytest.fixture
+def verbs(device):
+    """``verbs("launch")``: how many calls of the driver so far were such."""
+    return lambda *names: sum(call.verb in names for call in device.driver.calls)
+
+
+def graph_of(device):
+    """The edges of the last graph that was made, between the places of its kernels."""
+    handle = [call.arguments[0] for call in device.driver.calls if call.verb == "instantiate"][-1]
+    graphs = device.driver.graphs
+    edges, nodes = graphs.edges(handle), graphs.nodes(handle)
+    kernels = [node for node in nodes if node != empty_of(device)]
+    return sorted((kernels.index(a), kernels.index(b)) for a, b in edges if {a, b} <= set(kernels))
+
+
+def empty_of(device):
+    """The node before all kernels of a graph, where there is one."""
+    adds = [call.arguments for call in device.driver.calls if call.verb == "graph_add"]
+    graph = [call.arguments[0] for call in device.driver.calls if call.verb == "instantiate"][-1]
+    if not any(at == graph and isinstance(work, EmptyWork) for at, _, work in adds):
+        return None
+    return device.driver.graphs.nodes(graph)[0]
+
+
+# straight kernels
+
+
+def test_a_call_is_one_launch_of_a_graph(made, array, device, verbs):
+    x, y, z = array(1), array(2), array()
+    call = made(steps)
+    call(x, y, z, 5)
+    assert (verbs("launch"), verbs("graph_launch")) == (0, 1)
+    assert x.to_numpy().tolist() == [18] * SIZE
+    assert z.to_numpy().tolist() == [30] * SIZE
+
+
+def test_what_is_independent_has_no_order(made, array, device):
+    made(steps)(array(), array(), array(), 1)
+    assert graph_of(device) == [(0, 2), (1, 3), (2, 3)]
+
+
+def test_a_graph_begins_with_one_node(made, array, device):
+    """Lesson of HIP 7.2, whose other first nodes do not wait for what is on the stream."""
+    made(steps)(array(), array(), array(), 1)
+    (graph,) = [call.arguments[0] for call in device.driver.calls if call.verb == "instantiate"]
+    later = {after for _, after in device.driver.graphs.edges(graph)}
+    assert [node for node in device.driver.graphs.nodes(graph) if node not in later] == [empty_of(device)]
+
+
+def test_code_for_arrays_that_overlap_keeps_its_order(made, array, device):
+    made(steps, ordered=True)(array(), array(), array(), 1)
+    assert graph_of(device) == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_sections_are_forks_in_the_graph(made, array, device):
+    x, y, z = array(1), array(2), array()
+    made(forked)(x, y, z)
+    edges = graph_of(device)
+    assert (2, 3) not in edges
+    assert (1, 3) not in edges
+    assert {(2, 4), (3, 4)} <= set(edges)
+    assert z.to_numpy().tolist() == [6 - 7, *[4 - 7] * (SIZE - 1)]
+
+
+def test_sections_are_forks_in_ordered_code_too(made, array, device):
+    made(forked, ordered=True)(array(), array(), array())
+    assert graph_of(device) == [(0, 1), (0, 3), (1, 2), (2, 4), (3, 4)]
+
+
+def test_the_same_arguments_change_nothing(made, array, verbs):
+    x, y, z = array(), array(), array()
+    call = made(steps)
+    for _ in range(5):
+        call(x, y, z, 1)
+    assert (verbs("instantiate"), verbs("update"), verbs("graph_launch")) == (1, 0, 5)
+    assert (call.stats.builds, call.stats.rebuilds, call.stats.updates) == (1, 0, 0)
+
+
+def test_other_arrays_change_the_nodes_that_touch_them(made, array, verbs):
+    call, first = made(steps), [array(k) for k in range(3)]
+    call(*first, 1)
+    other = array(7)
+    call(first[0], other, first[2], 1)
+    assert (verbs("instantiate"), verbs("update")) == (1, 2)  # two of four tasks touch y
+    assert other.to_numpy().tolist() == [9] * SIZE
+    assert first[1].to_numpy().tolist() == [3] * SIZE
+
+
+def test_other_numbers_change_all_nodes(made, array, verbs):
+    x, y, z = array(), array(), array()
+    call = made(steps)
+    for n in (1, 2, 2, 3):
+        call(x, y, z, n)
+    assert (verbs("instantiate"), verbs("update")) == (1, 8)
+    assert y.to_numpy().tolist() == [16] * SIZE
+
+
+def test_what_was_launched_keeps_its_arguments(made, array, device):
+    call, found = made(steps), [[array(k), array(k), array()] for k in range(6)]
+    for k, arrays in enumerate(found):
+        call(*arrays, k)  # nothing has run yet
+    for k, (_, y, _) in enumerate(found):
+        assert y.to_numpy().tolist() == [3 * k] * SIZE
+
+
+def test_many_changes_make_the_graph_anew(made, array, monkeypatch):
+    assert graph_piece.MOST_UPDATES == 1000
+    monkeypatch.setattr(graph_piece, "MOST_UPDATES", 40)
+    x, y, z = array(), array(), array()
+    call, calls = made(steps), 12
+    for n in range(calls):
+        call(x, y, z, n % 2)
+    assert call.stats.rebuilds == 1
+    assert call.stats.updates == 40
+    assert y[0] == 2 * sum(n % 2 for n in range(calls))
+
+
+def test_a_change_that_is_refused_makes_the_graph_anew(made, array, device):
+    x, y, z = array(), array(), array()
+    call = made(steps)
+    call(x, y, z, 1)
+    device.driver.graphs.update = lambda *_: False
+    call(x, y, z, 2)
+    assert (call.stats.builds, call.stats.rebuilds) == (2, 1)
+    assert y[0] == 6
+
+
+# streams
+
+
+def test_streams_have_graphs_of_their_own(made, array, device, verbs):
+    call = made(steps)
+    with device.create_stream() as one, device.create_stream() as other:
+        for stream in (one, other, one, other):
+            call(array(), array(), array(), 1, stream=stream)
+        device.synchronize()
+    assert verbs("instantiate") == 2
+
+
+def test_many_streams_share_graphs_in_order(made, array, device, verbs):
+    call, found = made(repeated), []
+    streams = [device.create_stream() for _ in range(9)]
+    for k, stream in enumerate(streams):
+        found.append((array(k), array(k + 1)))
+        call(*found[-1], stream=stream)
+        stream.destroy()
+    for k, (x, _) in enumerate(found):
+        assert x[3] == k + 3 * (k + 1)
+
+
+def test_the_current_stream_is_honoured(made, array, device):
+    call = made(steps)
+    with device.create_stream() as stream:
+        before = device.exchange_current(stream)
+        call(array(), array(), array(), 1)
+        device.restore_current(before)
+        handle = stream.handle
+        device.synchronize()
+    assert [c.arguments[1] for c in device.driver.calls if c.verb == "graph_launch"] == [handle]
+
+
+def test_arrays_may_die_while_they_are_used(made, array, device):
+    call = made(steps)
+    with device.create_stream() as stream:
+        for n in range(20):
+            call(array(n), array(n), array(), n, stream=stream)  # memory is given back, and taken again
+        device.synchronize()
+
+
+def test_a_plan_that_dies_gives_its_graphs_back(made, array, device):
+    call = made(repeated)
+    call(array(), array(3))
+    del call
+    device.synchronize()
+    assert not {"graphs", "graph execs"} & set(device.driver.graphs.left_open())
+
+
+# failures
+
+
+def test_a_graph_that_cannot_be_made_is_launched_one_by_one(made, array, device, verbs, caplog):
+    device.driver.failures["instantiate"] = DriverError("no graph today")
+    x, y, z = array(1), array(2), array()
+    call = made(steps)
+    for _ in range(3):
+        call(x, y, z, 1)
+    assert (verbs("graph_launch"), verbs("launch")) == (0, 12)
+    assert (call.stats.eager, len(call.stats.reasons)) == (3, 1)
+    assert "no graph today" in call.stats.reasons[0]
+    assert len(caplog.records) == 1
+    assert "steps" in caplog.text
+    assert y[0] == 8
+
+
+def test_a_launch_that_fails_leaves_nothing_behind(made, array, device):
+    x, y, z = array(), array(), array()
+    call = made(steps)
+    call(x, y, z, 1)
+    device.driver.failures["graph_launch"] = DriverError("lost")
+    with pytest.raises(DriverError, match="lost"):
+        call(x, y, z, 2)
+    call(x, y, z, 3)
+    assert y[0] == 8
+    assert call.stats.builds == 2
+
+
+def test_without_memory_a_call_is_launched_one_by_one_and_the_next_is_not(made, array, device, verbs):
+    x, left = array(), array(2)
+    call = made(repeated)
+    device.driver.failures["alloc_pinned"] = OutOfDeviceMemory("nothing left")
+    call(x, left)
+    assert call.stats.eager == 1
+    left[0] = 2
+    call(x, left)
+    assert call.stats.eager == 1
+    assert x[3] == 12
+
+
+# loops
+
+
+def expected_after(rounds):
+    x = np.arange(SIZE) * rounds
+    x[1] += 100
+    x[2] += 1000
+    return x.tolist()
+
+
+@pytest.mark.parametrize("rounds", range(1, 71))
+def test_a_loop_ends_at_every_count(made, array, rounds):
+    x, left = array(0), array(rounds)
+    call = made(repeated)
+    call(x, left)
+    assert x.to_numpy().tolist() == expected_after(rounds)
+    assert left[0] == 0
+    assert call.stats.waits <= math.ceil(rounds / 16) + 2
+    assert call.stats.calls == 1
+
+
+@pytest.mark.parametrize("rounds", [1, 4, 5, 16, 23, 64, 300])
+def test_the_host_waits_for_a_fraction_of_the_iterations(made, array, device, verbs, rounds):
+    x, left = array(0), array(rounds)
+    call = made(repeated)
+    call(x, left)
+    for size in (1, 4, 16):
+        assert call.stats.waits <= math.ceil(rounds / size) + 1
+    x.from_numpy(np.zeros(SIZE, np.int32))
+    left[0] = rounds
+    waited = call.stats.waits
+    call(x, left)  # it knows how many iterations it needed
+    assert x.to_numpy().tolist() == expected_after(rounds)
+    assert call.stats.waits - waited <= math.ceil(rounds / 64) + 3
+
+
+def test_the_next_chunk_is_launched_before_the_host_waits(made, array, device):
+    made(repeated)(array(0), array(40))
+    order = [call.verb for call in device.driver.calls if call.verb in ("graph_launch", "event_synchronize")]
+    ahead = order.index("event_synchronize", order.index("graph_launch"))
+    assert order[:ahead].count("graph_launch") >= 3  # what stands before the loop, and two chunks
+
+
+def test_a_loop_may_need_more_or_fewer_iterations_than_last_time(made, array):
+    call = made(repeated)
+    for rounds in (3, 50, 50, 2, 1, 200, 7, 64):
+        x, left = array(0), array(rounds)
+        call(x, left)
+        assert x.to_numpy().tolist() == expected_after(rounds)
+
+
+@pytest.mark.parametrize("rounds", range(1, 9))
+def test_loops_in_loops(made, array, rounds):
+    x, outer, inner = array(1), array(rounds), array(0)
+    call = made(nested)
+    for _ in range(2):
+        outer[0] = rounds
+        call(x, outer, inner)
+    want = 1
+    for k in [*range(rounds, 0, -1)] * 2:
+        want = (want + k) * 2
+    assert x.to_numpy().tolist() == [ctypes.c_int32(want).value] * SIZE
+    assert (outer[0], inner[0]) == (0, 0)
+
+
+def test_graphs_of_a_loop_are_changed_and_not_made_anew(made, array):
+    call = made(repeated)
+    for rounds in (30, 30, 30, 30):
+        x, left = array(0), array(rounds)
+        call(x, left)
+        assert x.to_numpy().tolist() == expected_after(rounds)
+    assert call.stats.rebuilds == 0
+    assert call.stats.builds <= 2 + 4  # what stands before and behind the loop, and its chunks
+
+
+def test_a_larger_chunk_that_cannot_be_made_is_done_without(made, array, device):
+    call, instantiate = made(repeated), device.driver.graphs.instantiate
+    made_so_far = []
+
+    def refuse(*arguments, **options):
+        made_so_far.append(arguments)
+        if len(made_so_far) > 4:
+            raise DriverError("too large")
+        return instantiate(*arguments, **options)
+
+    device.driver.graphs.instantiate = refuse
+    x, left = array(0), array(60)
+    call(x, left)
+    assert x.to_numpy().tolist() == expected_after(60)
+
+
+def test_nobodys_turn_is_no_segment():
+    found = predication_of(replace(trace_for(nested, {}).kernel, predicated=True))
+    assert found is not None
+    assert DONE not in found.segments.values()
+    assert [latch.otherwise for latch in found.latches] == [1, 2, DONE]
+
+
+def test_launches_of_a_graph_are_those_of_the_kernel(made, array, device):
+    made(steps)(array(), array(), array(), 1)
+    works = [call.arguments[2] for call in device.driver.calls if call.verb == "graph_add"]
+    assert [work.grid for work in works if isinstance(work, KernelWork)] == [(1, 1, 1)] * 4
