@@ -126,6 +126,24 @@ def test_a_stream_that_waits_for_an_event_is_a_fork(here):
             assert numbers(y) == [3 * 3 + 4]
 
 
+def test_the_first_use_on_another_stream_comes_after_the_allocation(here):
+    """As outside of a capture, nobody has to say so."""
+    with qp.create_stream() as side:
+        fork, join = qp.create_event(), qp.create_event()
+        with qp.graph.capture() as g:
+            fork.record()
+            fork.wait(side)
+            t = qp.ndarray(qp.i32, 2, stream=side)
+            here.add(1, t)
+            join.record(side)
+            join.wait()
+        if not here.is_cpu:  # which runs nodes in the order of their making
+            assert g["add"].after == ("memset",)
+        with g.instantiate() as run:
+            run.launch()
+            assert numbers(t) == [1, 1]
+
+
 def test_a_fork_may_come_first_and_go_through_several_streams(here):
     x, y, z, w = here.array(1), here.array(2), here.array(3), here.array(4)
     events = [qp.create_event() for _ in range(4)]
