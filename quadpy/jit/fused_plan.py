@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -52,7 +51,7 @@ class FusedPlan(GpuPlan):
         self.launches = (replace(launch, most=self.most_blocks),)
         self._whole = tuple(whole_blocks(separate.code, [each.span for each in separate.launches]))
         self._asked = separate.places.conditions
-        self._scratches: weakref.WeakKeyDictionary[Timeline, DeviceBuffer] = weakref.WeakKeyDictionary()
+        self._scratches: dict[Timeline, DeviceBuffer] = {}
         self._lock = threading.Lock()
 
     def require_conditions(self, views: Sequence[Any]) -> None:
@@ -63,10 +62,14 @@ class FusedPlan(GpuPlan):
                 raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
 
     def _scratch(self, on: Stream) -> DeviceBuffer | None:
-        """The stream's own, for all its launches: blocks count themselves in it, from 0 when it is new."""
+        """The stream's own, for all its launches: blocks count themselves in it, from 0 when it is new.
+
+        That of streams that are gone is given back when the next one comes.
+        """
         with self._lock:
             found = self._scratches.get(on.timeline)
             if found is None:
+                self._scratches = {known: each for known, each in self._scratches.items() if not known.ended}
                 found = self.device.allocate_lasting(8 * self.code.slots, on)
                 self.device.driver.fill(found.pointer, 0, found.nbytes, on.handle)
                 self._scratches[on.timeline] = found
@@ -154,11 +157,17 @@ class FusingPlan:
     def _one_launch(self) -> FusedPlan | str:
         with self._lock:
             if self._fused is None:
-                found = self._compile()
-                if isinstance(found, FusedPlan) and not found.most_blocks:
-                    found = "not even one of its blocks fits on the device"
-                self._fused = found
+                self._fused = self._found()
             return self._fused
+
+    def _found(self) -> FusedPlan | str:
+        try:
+            found = self._compile()
+        except DriverError as error:  # an older library has no such call
+            return error.message
+        if isinstance(found, FusedPlan) and not found.most_blocks:
+            return "not even one of its blocks fits on the device"
+        return found
 
 
 _THREADS: Final = 256
