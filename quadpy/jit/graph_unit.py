@@ -83,6 +83,8 @@ class Unit:
         self.flight: set[Timeline] = set()
         self.scratch = device.allocate(8 * program.code.slots, on) if program.code.slots else None
         self._pieces: dict[tuple[int, int], Piece] = {}
+        self.packed = b""  # the values of the last call,
+        self.binding: Binding | None = None  # and what they came to
         self._told = device.driver.alloc_pinned(_CELL) if program.chunks else PinnedPointer(0)
 
     def move(self, on: Stream) -> None:
@@ -94,13 +96,17 @@ class Unit:
         if self.scratch is not None and self.scratch.block is not None:
             self._device.memory.use((self.scratch.block,), on.timeline)
 
-    def bind(self, binding: Binding) -> None:
+    def bind(self, packed: bytes, binding: Binding) -> None:
         """Have all graphs that a call begins with, bound to its arguments, before any of it runs."""
         for number, part in enumerate(self.program.parts):
             self._piece(number, self._first_size(number) if isinstance(part, Repeat) else 1, binding)
 
-    def launch(self, binding: Binding, on: Stream) -> None:
+        self.packed, self.binding = packed, binding
+
+    def launch(self, on: Stream) -> None:
         """Put the work of the call on ``on``; waits as long as the host must know whether a loop goes on."""
+        binding = self.binding
+        assert binding is not None
         for number, part in enumerate(self.program.parts):
             if isinstance(part, Repeat):
                 self._repeat(number, binding, on)
@@ -227,6 +233,14 @@ class Units:
             self.discard(unit)
             raise
         return unit
+
+    def take_bound(self, packed: bytes, on: Stream) -> Unit | None:
+        """The unit whose last call was on ``on``, too, with these values; None where there is none."""
+        for unit in reversed(self._free.copy()):
+            if unit.timeline is on.timeline and unit.packed == packed and self._claim(unit):
+                unit.move(on)
+                return unit
+        return None
 
     def give(self, unit: Unit) -> None:
         """The call is submitted."""

@@ -1,0 +1,242 @@
+"""Graph kernels as users call them, on every backend: the same bytes as without a graph, few updates, no rebuilds."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.errors import NoDeviceError
+from quadpy.runtime.devices import current_device, open_device
+
+A = qp.types.ndarray
+I32, FLAG = A(qp.i32, 1), A(qp.i32, 0)
+COUNTS = (1, 2, 4, 5, 20, 21, 33, 70)
+"""Iterations: at the ends of chunks of every size, and inside them."""
+
+
+def backends():
+    found = ["cpu"]
+    for gpu in qp.gpu:
+        try:
+            open_device(gpu)
+        except NoDeviceError:
+            continue
+        found.append(gpu)
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True, params=backends())
+def arch(request):
+    qp.init(arch=request.param, cpu_max_num_threads=2)
+    return request.param
+
+
+def step(x: I32, y: I32, z: I32, n: qp.i32):
+    for i in x:
+        x[i] += n * i
+    for i in y:
+        y[i] += 2 * n
+    for i in range(z.shape[0]):
+        z[i] = x[i] - y[i]
+    z[0] = 7
+    for i in x:
+        x[i] = x[i] * 3 + z[i]
+
+
+plain, replayed = qp.kernel(step), qp.kernel(step, graph=True, fuse=False)
+
+
+def arrays(*firsts, size=100):
+    found = [qp.ndarray(qp.i32, size) for _ in firsts]
+    for array, first in zip(found, firsts, strict=True):
+        array.from_numpy(np.arange(first, first + size, dtype=np.int32))
+    return found
+
+
+def bytes_of(found):
+    return b"".join(array.to_numpy().tobytes() for array in found)
+
+
+def stats_on_gpu(kernel, arch):
+    return None if arch == "cpu" else kernel.graph_stats()
+
+
+def test_a_chain_gives_the_bytes_of_separate_launches(arch):
+    here, there = arrays(1, 2, 3), arrays(1, 2, 3)
+    for n in (1, 1, 5, -2):
+        plain(*here, n)
+        replayed(*there, n)
+    assert bytes_of(here) == bytes_of(there)
+    if arch == "cpu":
+        assert replayed.graph_stats() == type(replayed.graph_stats())()
+
+
+def test_other_arrays_and_numbers_need_no_other_graph(arch):
+    before = replayed.graph_stats()
+    first, other = arrays(1, 2, 3), arrays(4, 5, 6)
+    for found, n in ((first, 1), (other, 1), (first, 9), (first, 9)):
+        replayed(*found, n)
+    oracle = arrays(1, 2, 3)
+    for n in (1, 9, 9):
+        plain(*oracle, n)
+    assert bytes_of(first) == bytes_of(oracle)
+    if arch != "cpu":
+        now = replayed.graph_stats()
+        assert now.rebuilds == before.rebuilds
+        assert now.launches - before.launches == 4
+        assert now.updates > before.updates
+
+
+def test_arrays_of_other_lengths_have_other_grids(arch):
+    for size in (1, 1000, 3, 0):
+        here, there = arrays(1, 2, 3, size=max(size, 1)), arrays(1, 2, 3, size=max(size, 1))
+        if size:
+            plain(*here, 2)
+            replayed(*there, 2)
+        assert bytes_of(here) == bytes_of(there)
+
+
+def test_arrays_of_the_host(arch):
+    here, there = ([np.arange(k, k + 50, dtype=np.int32) for k in range(3)] for _ in range(2))
+    for n in (1, 2):
+        plain(*here, n)
+        replayed(*there, n)
+    np.testing.assert_array_equal(here, there)
+
+
+def test_the_same_array_twice(arch):
+    here, there = arrays(1, 2), arrays(1, 2)
+    plain(here[0], here[0], here[1], 3)
+    replayed(there[0], there[0], there[1], 3)
+    assert bytes_of(here) == bytes_of(there)
+
+
+def test_streams_and_threads_at_once(arch):
+    work = [(arrays(k, k + 1, k + 2), arrays(k, k + 1, k + 2)) for k in range(4)]
+
+    def run(found, n):
+        with qp.create_stream() as stream, qp.use_stream(stream):
+            for _ in range(5):
+                replayed(*found, n)
+            stream.synchronize()
+
+    threads = [threading.Thread(target=run, args=(there, k)) for k, (_, there) in enumerate(work)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, (here, there) in enumerate(work):
+        for _ in range(5):
+            plain(*here, k)
+        assert bytes_of(here) == bytes_of(there)
+
+
+# loops
+
+
+@qp.kernel(graph=True, fuse=False)
+def count_down(x: I32, total: A(qp.i64, 1), left: FLAG):
+    while qp.graph.do_while(left):
+        for i in x:
+            x[i] += i
+        for i in x:
+            total[0] += x[i]
+        left[None] -= 1
+
+
+@pytest.mark.parametrize("rounds", COUNTS)
+def test_a_loop_ends_when_its_condition_is_zero(arch, rounds):
+    x, total, left = arrays(0)[0], qp.ndarray(qp.i64, 1), qp.ndarray(qp.i32, ())
+    x.fill(0)
+    total.fill(0)
+    left[None] = rounds
+    count_down(x, total, left)
+    np.testing.assert_array_equal(x.to_numpy(), rounds * np.arange(100))
+    assert total[0] == 4950 * rounds * (rounds + 1) // 2
+    assert left[None] == 0
+
+
+def test_a_loop_on_the_device_is_one_launch(arch):
+    if arch == "cpu" or "loops" not in current_device().driver.graphs.powers:
+        pytest.skip("this driver's graphs have no loops")
+    before = count_down.graph_stats()
+    x, total = np.zeros(10, np.int32), np.zeros(1, np.int64)
+    count_down(x, total, np.array(300, np.int32))
+    now = count_down.graph_stats()
+    assert x[1] == 300
+    assert (now.launches - before.launches, now.waits, now.eager, now.reasons) == (1, 0, 0, ())
+
+
+def test_the_host_waits_for_chunks(arch):
+    if arch == "cpu" or "loops" in current_device().driver.graphs.powers:
+        pytest.skip("no host is asked here")
+    x, total = np.zeros(10, np.int32), np.zeros(1, np.int64)
+    before = count_down.graph_stats()
+    count_down(x, total, np.array(40, np.int32))
+    assert x[1] == 40
+    assert count_down.graph_stats().waits - before.waits <= 40 // 4 + 1
+
+
+@qp.kernel(graph=True, fuse=False)
+def nested(x: I32, outer: FLAG, inner: A(qp.i64, 0)):
+    while qp.graph.do_while(outer):
+        inner[None] = outer[None]
+        while qp.graph.do_while(inner):
+            with qp.graph.parallel():
+                for i in range(50):
+                    x[i] += 1
+            with qp.graph.parallel():
+                for i in range(50, 100):
+                    x[i] += 1
+            inner[None] -= 1
+        for i in x:
+            x[i] *= 2
+        outer[None] -= 1
+    x[0] = -x[0]
+
+
+def test_loops_in_loops_with_sections_in_them(arch):
+    for rounds in (1, 3, 2):
+        x = np.ones(100, np.int32)
+        nested(x, np.array(rounds, np.int32), np.array(0, np.int64))
+        want = 1
+        for k in range(rounds, 0, -1):
+            want = (want + k) * 2
+        assert x[0] == -want
+        assert set(x[1:]) == {want}
+
+
+# bad input
+
+
+def test_an_empty_condition_is_refused_before_any_work(arch):
+    @qp.kernel(graph=True, fuse=False)
+    def run(x: I32, left: I32):
+        x[0] = 5
+        while qp.graph.do_while(left):
+            x[0] += 1
+
+    x = np.zeros(1, np.int32)
+    with pytest.raises(qp.ArgumentError, match="left is empty"):
+        run(x, np.zeros(0, np.int32))
+    assert x[0] == 0
+
+
+def test_wrong_arguments_are_named(arch):
+    x, y, z = arrays(1, 2, 3)
+    with pytest.raises(qp.ArgumentError, match="step"):
+        replayed(x, y, z, 1 << 40)
+    with pytest.raises(qp.ArgumentError, match="step"):
+        replayed(x, y, z)
+    replayed(x, y, z, 1)
+
+
+def test_a_destroyed_stream_is_refused(arch):
+    x, y, z = arrays(1, 2, 3)
+    stream = qp.create_stream()
+    stream.destroy()
+    with pytest.raises(qp.StreamError):
+        replayed(x, y, z, 1, stream=stream)
