@@ -155,3 +155,35 @@ def denormal(x: qp.f32) -> qp.f32:
 
 def test_denormals_are_kept():
     assert denormal(2.0**-148) == 2.0**-149
+
+
+@qp.kernel
+def beside_whole_numbers(x: A(), n: A(dtype=qp.i32, ndim=1), y: A()):
+    for i in x:
+        y[i, 0] = min(x[i], n[i])
+        y[i, 1] = max(x[i], n[i])
+        y[i, 2] = max(n[i], x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 3, 18])
+def test_a_whole_number_beats_a_nan(n, dtype):
+    """That an operand comes from an integer, and is no NaN, leads no compiler astray."""
+    x, y = np.full(n, np.nan, dtype), np.zeros((n, 3), dtype)
+    beside_whole_numbers(x, np.arange(n, dtype=np.int32) - 1, y)
+    assert y.tolist() == [[i - 1] * 3 for i in range(n)]
+
+
+@qp.kernel
+def extremes_of_the_index(low: A(), high: A(), n: qp.i32):
+    for i in range(n):
+        qp.atomic_min(low[0], -i)
+        qp.atomic_max(high[0], i)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 7, 19, 66])
+def test_extremes_of_the_index(n, dtype):
+    low, high = np.full(1, 50, dtype), np.full(1, -50, dtype)
+    extremes_of_the_index(low, high, n)
+    assert (low[0], high[0]) == (min(50, 1 - n), max(-50, n - 1))
