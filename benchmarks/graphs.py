@@ -2,13 +2,14 @@
 
 ``separate`` is a graph kernel without fusing, ``fused`` one cooperative launch of all its tasks, ``auto`` what quadpy
 chooses, with its reason, and ``host loop`` kernels that the host launches one by one, asking behind each iteration whether
-to go on.  The conjugate gradients are those of ``quadpy.examples.conjugate_gradient``; chains are tasks that depend on the
+to go on; ``other arrays`` is a separate step with other arrays in each call, ``replay`` a captured function.  The conjugate gradients are those of ``quadpy.examples.conjugate_gradient``; chains are tasks that depend on the
 one before.  A time is the median of rounds in which all variants take turns, and includes the wait for the result.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 import time
@@ -174,8 +175,35 @@ def chains(function: Callable[..., None], tasks: int, n: int) -> tuple[str, dict
 
     launches()
     calls["host loop"] = launches
+    calls["other arrays"] = other_arrays(function, n)
+
+    @qp.graph.replay
+    def replayed(x: Any, y: Any) -> None:
+        for _ in range(tasks // 2):
+            half(x, y)
+            more(x, y)
+
+    def replay() -> None:
+        replayed(x, y)
+        device.synchronize()
+
+    replay()
+    calls["replay"] = replay
     assert len(results) == 1, "the bytes depend on how the tasks are launched"
     return f"chain of {tasks}, {n} elements", calls, reason
+
+
+def other_arrays(function: Callable[..., None], n: int) -> Callable[[], object]:
+    """A graph kernel that is called with two pairs of arrays in turn, so that each call changes all nodes."""
+    pairs = itertools.cycle([(qp.ndarray(qp.f32, n), qp.ndarray(qp.f32, n)) for _ in range(2)])
+    kernel, device = qp.kernel(graph=True, fuse=False)(function), devices.current_device()
+
+    def step() -> None:
+        kernel(*next(pairs))
+        device.synchronize()
+
+    step()
+    return step
 
 
 # ------------------------------------------------------------------------ report
@@ -206,7 +234,7 @@ def main() -> int:
     except qp.QuadpyError as error:
         print(error, file=sys.stderr)
         return 1
-    names = (*FUSE, "host loop")
+    names = (*FUSE, "host loop", "other arrays", "replay")
     print(f"{devices.current_device().driver.info.name}, µs\n")
     print("| step |", " | ".join(names), "| separate / fused | auto |")
     print("|---|" + "---|" * (len(names) + 2))
@@ -216,7 +244,7 @@ def main() -> int:
     for row in rows:
         title, calls, reason = row()
         found = measure(calls, options.rounds)
-        cells = " | ".join(f"{found[name]:.1f}" for name in names)
+        cells = " | ".join(f"{found[name]:.1f}" if name in found else "" for name in names)
         print(f"| {title} | {cells} | {found['separate'] / found['fused']:.2f} | {reason} |", flush=True)
     return 0
 
