@@ -18,6 +18,7 @@ hypothesis.settings.load_profile("quadpy")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what the tests see")
+    parser.addoption("--random-kernels", type=int, default=20, help="how many kernels at random each property tries")
 
 
 def pytest_configure(config: pytest.Config) -> None:

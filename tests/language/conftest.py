@@ -6,6 +6,7 @@ import importlib.util
 import itertools
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ import quadpy as qp
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.devices import open_device
 
+sys.path.insert(0, str(Path(__file__).parent))  # for random_kernels.py
 _numbers = itertools.count()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-import os
 import struct
 from dataclasses import replace
 from types import SimpleNamespace
@@ -382,10 +381,5 @@ def b(request):
     def loaded(kernel):
         return (LoadedOnCpu if target.startswith("cpu") else LoadedOnHip)(kernel, target)
 
-    def emulator_lacks(what):
-        """End a test, as an expected failure, whose rest AMD's emulator is known to get wrong."""
-        if not target.startswith("cpu") and "ROCJITSU_RUNTIME_DIR" in os.environ:
-            pytest.xfail(f"AMD's emulator: {what}")
-
     names |= {"target": target, "on_cpu": target.startswith("cpu")}
-    return SimpleNamespace(**names | {"Loaded": loaded, "emulator_lacks": emulator_lacks})
+    return SimpleNamespace(**names | {"Loaded": loaded})

@@ -1,0 +1,106 @@
+"""Kernels at random: they compute what the reference says, and the same bits on every backend and in every variant.
+
+``pytest --random-kernels=400`` tries more than the few of each run, with other seeds in each test; a failure shows the
+smallest kernel that was found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from random_kernels import programs
+
+from quadpy.dtypes import i64
+from quadpy.jit.kernel import Kernel
+
+EACH = 20
+"""Kernels of one test: more of them are more tests, which can run at once."""
+
+
+def pytest_generate_tests(metafunc):
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(max(1, metafunc.config.getoption("--random-kernels") // EACH)))
+
+
+@pytest.fixture
+def every(request, seed):
+    """``every(strategy)(property)`` runs it; what it draws depends on the seed alone."""
+    options = settings(
+        max_examples=min(EACH, request.config.getoption("--random-kernels")),
+        database=None,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    return lambda strategy: lambda check: hypothesis.seed(seed)(options(given(program=strategy)(check)))()
+
+
+def called(kernel, program, *, overlapping=False):
+    """What the kernel leaves in the arrays; it gets one that it writes a second time, if they are to overlap."""
+    arrays = program.arrays()
+    other = arrays[program.outputs[0].name].reshape(-1).view(np.uint8) if overlapping else np.zeros(1, np.uint8)
+    kernel(*arrays.values(), other, *program.scalars.values())
+    return arrays
+
+
+def agree(found, expected, what):
+    """The same bytes, but that all NaNs are one."""
+    for name, x in expected.items():
+        y = found[name]
+        same = x.view(f"u{x.itemsize}") == y.view(f"u{x.itemsize}")
+        if x.dtype.kind == "f":
+            same |= np.isnan(x) & np.isnan(y)
+        at = next(map(tuple, np.argwhere(~same).tolist()), None)
+        assert at is None, f"{what}: {name}{list(at)} is {y[at]!r}, not {x[at]!r}"
+
+
+@contextlib.contextmanager
+def wide_indices():
+    """Loops of 64 bits in kernels compiled meanwhile, as for arrays of 4 GiB and more."""
+    with pytest.MonkeyPatch.context() as patch:
+        options = Kernel._options
+        patch.setattr(Kernel, "_options", lambda self, index: options(self, i64))
+        yield
+
+
+@contextlib.contextmanager
+def long_threads():
+    """Several iterations in each thread of a GPU from the first block on, as large loops have."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("express", "gpu_launch"):
+            patch.setattr(f"quadpy.jit.{module}.MANY_BLOCKS", 1)
+        yield
+
+
+@pytest.mark.timeout(900)
+def test_kernels_compute_what_the_reference_says(every, load):
+    @every(programs(exact=True))
+    def check(program):
+        agree(called(load(program.text).k, program), program.expected(), "the kernel")
+
+
+VARIANTS = {"overlapping arrays": contextlib.nullcontext, "wide indices": wide_indices, "long threads": long_threads}
+
+
+@pytest.mark.timeout(900)
+def test_kernels_compute_the_same_bits_everywhere(every, load, init, arch):
+    """On a GPU as on the CPU; with other numbers of threads, with wide indices, with arrays that may overlap."""
+
+    @every(st.tuples(programs(exact=False), st.sampled_from(list(VARIANTS))))
+    def check(program):
+        program, variant = program
+        kernel = load(program.text).k
+        init(arch="cpu", cpu_max_num_threads=1, random_seed=7)
+        expected = called(kernel, program)
+        init(cpu_max_num_threads=3, random_seed=7)
+        agree(called(kernel, program), expected, f"{arch}, three threads")
+        init(random_seed=7)  # which also has the kernel compiled anew
+        with VARIANTS[variant]():
+            found = called(kernel, program, overlapping=variant == "overlapping arrays")
+        agree(found, expected, f"{arch}, {variant}")
