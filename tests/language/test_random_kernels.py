@@ -7,7 +7,6 @@ smallest kernel that was found.
 from __future__ import annotations
 
 import contextlib
-from functools import partial
 
 import hypothesis
 import numpy as np
@@ -99,7 +98,7 @@ def test_kernels_compute_the_same_bits_everywhere(every, load, init, arch):
         init(arch="cpu", cpu_max_num_threads=1, random_seed=7)
         expected = called(kernel, program)
         init(cpu_max_num_threads=3, random_seed=7)
-        agree(called(kernel, program), expected, f"{arch}, three threads")
+        agree(called(kernel, program), expected, f"{arch} (three threads)")
         init(random_seed=7)  # which also has the kernel compiled anew
         with VARIANTS[variant]():
             found = called(kernel, program, overlapping=variant == "overlapping arrays")
