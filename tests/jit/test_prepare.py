@@ -112,7 +112,7 @@ def test_arrays_of_the_host_are_refused(device, plan_of):
 
 def test_a_grid_that_is_too_large_is_prepared_by_the_wider_plan(plan_of):
     class Wider:
-        def prepare(self, values, views):
+        def prepare(self, values, views, stream):
             return ("wide", values, views)
 
     @qp.kernel
