@@ -34,7 +34,7 @@ __all__ = ["MOST_UPDATES", "Binding", "Launches", "Piece"]
 MOST_UPDATES: Final = 1000
 """Changes of nodes before the executable graph is made anew: HIP takes new memory for each, until it is destroyed."""
 
-_CONDITION: Final = struct.Struct("<QQI4x")
+_CONDITION: Final = struct.Struct("<QQI")
 """What the kernel that tells the device of a loop takes: the loop, an address, and how many bytes decide there."""
 
 

@@ -80,7 +80,7 @@ class GraphPlan:
 
     def _run_again(self, values: list[Any], views: list[Any], on: Stream) -> bool:
         """Whether the call was that of before, on the same stream: then nothing but the launch is left to do."""
-        if any(view.block is None and view.nbytes for view in views):
+        if any(getattr(view, "block", None) is None and view.nbytes for view in views):
             return False
         unit = self._units.take_bound(self.eager.format.pack(*values, *self._fields), on)
         if unit is None:
