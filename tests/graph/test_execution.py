@@ -340,7 +340,7 @@ def test_h4_memory_of_graphs_is_counted_and_given_back(on):
         assert on.is_cpu or memory_info(on.device).used > before
     on.device.synchronize()
     trim(on.device)
-    assert memory_info(on.device).used == before
+    assert memory_info(on.device).used <= before  # earlier graphs may have left some
 
 
 def test_g18_memory_of_graphs_has_an_end(simulated):
