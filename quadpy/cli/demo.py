@@ -11,7 +11,15 @@ __all__ = ["HELP", "NAME", "add_arguments", "run"]
 NAME: Final = "demo"
 HELP: Final = "list the examples, or run one: they draw pictures"
 
-EXAMPLES: Final = ("mpm88", "nbody", "mandelbrot", "stable_fluids", "game_of_life", "image_filter", "conjugate_gradient")
+EXAMPLES: Final = (
+    "mpm88",
+    "nbody",
+    "mandelbrot",
+    "stable_fluids",
+    "game_of_life",
+    "image_filter",
+    "conjugate_gradient",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

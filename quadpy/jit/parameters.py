@@ -125,7 +125,9 @@ class ArrayParameter:
             )
         if self.ndim is not None and ndim != self.ndim:
             raise ArgumentError(f"{self.name} takes {self.ndim} dimensions, not {ndim}")
-        return ArrayArg(Array(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=kind == ALIGNED), writable)
+        return ArrayArg(
+            Array(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=kind == ALIGNED), writable
+        )
 
     def declared(self) -> ArgType | None:
         """The type that the annotation alone gives; None where it leaves something out."""

@@ -233,7 +233,9 @@ class Device:
         if self.life.ended is not None:
             return
         if self.life.captures:
-            raise CaptureError(f"{self} cannot be closed while something is captured on it", hint="end the capture first")
+            raise CaptureError(
+                f"{self} cannot be closed while something is captured on it", hint="end the capture first"
+            )
         with suppress(DriverError):  # a device that is lost frees nothing
             self._settle()
             self.retired.close()

@@ -105,6 +105,11 @@ class Owned(Generic[H]):
 
     def _retire(self) -> None:
         """Give the handle back when no call is under way, once: two threads may both find that it is time."""
-        if not self._calls and self._finalizer is not None and self._finalizer.detach() and self.device.life.ended is None:
+        if (
+            not self._calls
+            and self._finalizer is not None
+            and self._finalizer.detach()
+            and self.device.life.ended is None
+        ):
             assert self._free is not None
             self._free(self._handle)

@@ -161,7 +161,8 @@ class StreamManager:
             return timeline
         if CAPTURES.count and self._handles and (session := table().streams.get(timeline)) is not None:
             session.refuse(
-                f"{verb}, called with a handle", "capture the methods of Stream and Event, or call it behind the capture"
+                f"{verb}, called with a handle",
+                "capture the methods of Stream and Event, or call it behind the capture",
             )
         return timeline
 

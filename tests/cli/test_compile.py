@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import struct
 
-import pytest
-
 from quadpy.cli import main
 from quadpy.codegen.metadata import read_metadata
 from quadpy.runtime.cpu.jit import load_object

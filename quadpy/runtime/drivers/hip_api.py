@@ -164,7 +164,9 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
         features.add("cooperative")
     if hip.has_symbol("hipStreamGetDevice"):
         features.add("stream-device")
-    return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount), frozenset(features)
+    return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount), frozenset(
+        features
+    )
 
 
 def _keep_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:

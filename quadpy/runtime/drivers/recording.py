@@ -41,7 +41,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _THREADS: Final = 2048
 """That one unit can hold."""
-_FEATURES: Final[frozenset[Feature]] = frozenset(("handles", "timing", "pool", "modules", "stream-device", "cooperative"))
+_FEATURES: Final[frozenset[Feature]] = frozenset(
+    ("handles", "timing", "pool", "modules", "stream-device", "cooperative")
+)
 
 
 @dataclass(frozen=True, slots=True)
