@@ -123,7 +123,7 @@ def _table(cuda: Any) -> GpuApi:
         launch_cooperative=cuda.cuLaunchCooperativeKernel,
         blocks_at_once=cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor,
         launch_markers=(1, 2, 0),
-        graphs=functools.partial(cuda_graph_api, cuda),
+        graphs=functools.partial(cuda_graph_api, cuda, functools.partial(ctypes.CDLL, _LIBRARY)),
     )
 
 

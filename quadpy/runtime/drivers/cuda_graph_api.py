@@ -5,8 +5,10 @@ Versions 12 and 13 of cuda-bindings differ in how many values some calls answer;
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+import ctypes
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any, ClassVar, Final, cast
 
 from quadpy.runtime.callbacks import THUNK
 from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, named
@@ -41,9 +43,9 @@ _EDGE_DATA_SINCE: Final = 13000
 Answer = tuple[Any, ...]
 
 
-def cuda_graph_api(cuda: Any) -> GraphApi:
-    """The calls of ``cuda``, the module ``cuda.bindings.driver``."""
-    calls, error = _Calls(cuda), cuda.CUresult
+def cuda_graph_api(cuda: Any, library: Callable[[], ctypes.CDLL]) -> GraphApi:
+    """The calls of ``cuda``, the module ``cuda.bindings.driver``, over the driver's ``library``."""
+    calls, error = _Calls(cuda, library), cuda.CUresult
     loops = calls.has_loops()
     return GraphApi(
         powers=_POWERS | _LOOPS if loops else _POWERS,
@@ -116,13 +118,40 @@ def cuda_graph_api(cuda: Any) -> GraphApi:
     )  # fmt: skip
 
 
+class _NodeParams(ctypes.Structure):
+    """``CUDA_KERNEL_NODE_PARAMS`` of version 2."""
+
+    _fields_: ClassVar = [
+        ("func", ctypes.c_void_p),
+        *((f"{what}_{axis}", ctypes.c_uint) for what in ("grid", "block") for axis in "xyz"),
+        ("shared_bytes", ctypes.c_uint), ("kernel_params", ctypes.c_void_p), ("extra", ctypes.c_void_p),
+        ("kernel", ctypes.c_void_p), ("context", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+def _direct_change(cuda: Any, library: Callable[[], ctypes.CDLL]) -> Callable[..., int] | None:
+    """The change of a kernel node by the driver's library: a tenth of what the binding takes to convert its structure."""
+    if isinstance(
+        cuda.cuGraphExecKernelNodeSetParams, FunctionType
+    ):  # a stand-in, which does what the library does not
+        return None
+    try:
+        found = library().cuGraphExecKernelNodeSetParams_v2
+    except (OSError, AttributeError):
+        return None
+    found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    return cast(Callable[..., int], found)
+
+
 class _Calls:
     """What takes more than its arguments in order."""
 
-    def __init__(self, cuda: Any) -> None:
+    def __init__(self, cuda: Any, library: Callable[[], ctypes.CDLL]) -> None:
         self._cuda = cuda
         host, device = cuda.CUmemorytype.CU_MEMORYTYPE_HOST, cuda.CUmemorytype.CU_MEMORYTYPE_DEVICE
         self._ends = {"in": (host, device), "out": (device, host), "within": (device, device)}
+        self._change = _direct_change(cuda, library)
+        self._bound: tuple[bytes | None, ArgumentWords] = None, ArgumentWords(_MARKERS, b"")
 
     def list(self, dependencies: Sequence[NodeHandle]) -> tuple[Any, int]:
         """Dependencies as the binding takes them, and how many."""
@@ -147,8 +176,15 @@ class _Calls:
         return status, answer[1]
 
     def set_kernel(self, exec_: int, node: int, work: KernelWork) -> Answer:
-        words = ArgumentWords(_MARKERS, work.arguments)
-        return tuple(self._cuda.cuGraphExecKernelNodeSetParams(exec_, node, self._kernel(work, words)))
+        block, words = self._bound
+        if block is not work.arguments:  # a graph's nodes are changed one after the other to the same block
+            words = ArgumentWords(_MARKERS, work.arguments)
+            self._bound = work.arguments, words
+        if self._change is None:
+            return tuple(self._cuda.cuGraphExecKernelNodeSetParams(exec_, node, self._kernel(work, words)))
+        params = _NodeParams(work.function, *work.grid, *work.block, work.shared_bytes, None, words.address or None)
+        status = self._change(exec_, node, ctypes.byref(params))
+        return (self._cuda.CUresult(status),) if status else (self._cuda.CUresult.CUDA_SUCCESS,)
 
     def _kernel(self, work: KernelWork, words: ArgumentWords) -> Any:
         params = self._cuda.CUDA_KERNEL_NODE_PARAMS()
