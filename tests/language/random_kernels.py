@@ -76,6 +76,7 @@ class Program:
     scalars: dict[str, Any]
     outputs: list[Array]
     starts: dict[str, Any]
+    sums_floats: bool
     steps: list[Callable[[dict], None]] = field(default_factory=list)
 
     def _repr_pretty_(self, printer, cycle):
@@ -139,6 +140,7 @@ class Maker:
         self.functions: list[tuple[str, list[Scalar], Expr]] = []
         self.shared: list[Expr] = []
         self.starts: dict[str, Any] = {}
+        self.sums_floats = False
 
     def pick(self, options):
         return self.draw(st.sampled_from(options))
@@ -529,6 +531,7 @@ class Maker:
     def accumulation(self, scope):
         kind = self.pick(["sum", "histogram", "least", "most"] + ["float sum"] * (not self.exact))
         if kind == "float sum":
+            self.sums_floats = True
             array = self.array("t", self.pick([f32, f64]), (1,))
             return array, Stmt([f"{array.name}[0] += {self.to(self.expr(scope, 2), array.type).text}"], unknown)
         if kind in ("least", "most"):
@@ -634,7 +637,9 @@ class Maker:
         ]
         lines += indented(line for task, _ in tasks for line in task)
         outputs = [a for name, a in self.arrays.items() if name not in inputs]
-        return Program("\n".join(lines) + "\n", inputs, scalars, outputs, self.starts, [run for _, run in tasks])
+        return Program(
+            "\n".join(lines) + "\n", inputs, scalars, outputs, self.starts, self.sums_floats, [run for _, run in tasks]
+        )
 
 
 class Iteration(dict):

@@ -99,6 +99,8 @@ def test_kernels_compute_the_same_bits_everywhere(every, load, init, arch):
         expected = called(kernel, program)
         init(cpu_max_num_threads=3, random_seed=7)
         agree(called(kernel, program), expected, f"{arch} (three threads)")
+        if variant == "overlapping arrays" and program.sums_floats:
+            return  # an atomic operation of each iteration: their order is not fixed
         init(random_seed=7)  # which also has the kernel compiled anew
         with VARIANTS[variant]():
             found = called(kernel, program, overlapping=variant == "overlapping arrays")
