@@ -7,6 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+if not hasattr(np, "row_stack"):  # numba-cuda 0.30 asks for it, NumPy 2.5 has it no more
+    np.row_stack = np.vstack  # noqa: NPY201
+
 from numba import cuda, float32, int32, uint32
 from numba.cuda import libdevice
 

@@ -8,6 +8,7 @@ Imports: llvmlite, ``errors``, ``target``, ``link``.
 from __future__ import annotations
 
 import functools
+import re
 from typing import Final
 
 import llvmlite.binding as llvm
@@ -26,6 +27,12 @@ AMDGPU_LAYOUT: Final = (
 )
 NVPTX_TRIPLE: Final = "nvptx64-nvidia-cuda"
 NVPTX_LAYOUT: Final = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+
+_WRAPPING: Final = (
+    (re.compile(r"neg\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;"),
+    (re.compile(r"abs\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;\n\tmax.s16 \t\1, \1, \2;"),
+)
+"""The least i16 is its own negative; NVIDIA's compiler takes it for 32768 where the result is widened."""
 
 _NAMES: Final = {"amdgpu": (AMDGPU_TRIPLE, AMDGPU_LAYOUT), "nvptx": (NVPTX_TRIPLE, NVPTX_LAYOUT)}
 
@@ -66,7 +73,10 @@ def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3) -> str:
     if spec.family != "nvptx" or spec.arch not in NVIDIA_ARCHS:
         raise CodegenError(f"{spec} is no NVIDIA target")
     machine = _machine(spec, opt)
-    return str(machine.emit_assembly(_optimized(ir_text, spec, machine, opt)))
+    ptx = str(machine.emit_assembly(_optimized(ir_text, spec, machine, opt)))
+    for pattern, wrapping in _WRAPPING:
+        ptx = pattern.sub(wrapping, ptx)
+    return ptx
 
 
 @functools.cache

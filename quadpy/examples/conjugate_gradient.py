@@ -69,11 +69,14 @@ def conjugate_gradients(
         go[None] = qp.i32(left > enough and count[None] < most)
 
 
+solution = qp.kernel(graph=True)(conjugate_gradients)
+
+
 class Solver:
     """Solves for right-hand sides of shape (n, n); ``fuse`` is that of ``qp.kernel``."""
 
     def __init__(self, n: int, fuse: Any = "auto") -> None:
-        self.kernel = qp.kernel(graph=True, fuse=fuse)(conjugate_gradients)
+        self.kernel = solution if fuse == "auto" else qp.kernel(graph=True, fuse=fuse)(conjugate_gradients)
         self.b, self.x, *self._work = (qp.ndarray(qp.f32, (n, n)) for _ in range(5))
         self.go, self.count = qp.ndarray(qp.i32, ()), qp.ndarray(qp.i32, ())
 

@@ -36,7 +36,9 @@ def print_ir(kernel: ir.Kernel) -> str:
     for task in kernel.tasks:
         lines += _task(task)
     if kernel.flow:
-        lines.append(f"  flow {print_flow(kernel.flow)}" + " predicated" * kernel.predicated)
+        lines.append(f"  flow {print_flow(kernel.flow)}")
+    if kernel.predicated:
+        lines.append("  predicated")
     if kernel.fused:
         lines.append("  fused")
     return "\n".join(lines) + "\n"

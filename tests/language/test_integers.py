@@ -117,3 +117,19 @@ def test_bit_counts(dtype):
     count_bits(x, y)
     for value, row in zip(x.tolist(), y.tolist(), strict=True):
         assert row == [value.bit_count(), width - value.bit_length(), (value & -value).bit_length()]
+
+
+@qp.kernel
+def widened(x: qp.types.ndarray(dtype=qp.i16, ndim=1), y: qp.types.ndarray(dtype=qp.i32, ndim=2)):
+    for i in range(x.shape[0]):
+        y[i, 0] = -x[i]
+        y[i, 1] = qp.abs(x[i])
+        y[i, 2] = 70000 + (-x[i])
+
+
+def test_the_least_integer_is_its_own_negative_where_it_is_widened():
+    x = np.array([-32768, -32767, -1, 0, 32767], np.int16)
+    y = np.zeros((5, 3), np.int32)
+    widened(x, y)
+    negative = np.array([-32768, 32767, 1, 0, -32767])
+    np.testing.assert_array_equal(y, np.stack([negative, [-32768, 32767, 1, 0, 32767], 70000 + negative], axis=1))
