@@ -124,8 +124,7 @@ def _promise_independence(s: Scope) -> None:
     """Tell LLVM that iterations do not depend on each other's loads and stores, as the language says."""
     module = s.text.module
     group = module.metadata("distinct !{}")
-    accesses = module.metadata(f'!{{!"llvm.loop.parallel_accesses", {group}}}')
-    s.loop_tag = module.metadata("distinct !{%s, " + accesses + "}")
+    s.loop_tag = module.loop(f'!"llvm.loop.parallel_accesses", {group}')
     s.access = f", !llvm.access.group {group}"
 
 

@@ -116,8 +116,7 @@ def strided(
     """
     tag = ""
     if unroll:
-        count = out.module.metadata(f'!{{!"llvm.loop.unroll.count", i32 {unroll}}}')
-        tag = ", !llvm.loop " + out.module.metadata(f"distinct !{{%s, {count}}}")
+        tag = ", !llvm.loop " + out.module.loop(f'!"llvm.loop.unroll.count", i32 {unroll}')
     loop, following, done = out.label("loop"), out.label("next"), out.label("done")
     enter, before = out.op(f"icmp ult i{bits} {first}, {end}"), out.here
     out.branch(enter, loop, done)

@@ -21,7 +21,6 @@ from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
 from quadpy.codegen.lower.cost import iteration_cost
 from quadpy.codegen.lower.gpu_kernel import block_number, coordinates, grid_size, lane_number, thread_number
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.text import ModuleText
 from quadpy.ir import nodes as ir
 
 __all__ = ["lower_tiles", "wants_tiles"]
@@ -125,11 +124,7 @@ def _one_by_one(s: Scope, strip: _Strip, iteration: Callable[[], None]) -> None:
     out.start(again)
     out.define(following, f"add nuw i32 {k}, {strip.step}")
     more = out.op(f"icmp ult i32 {following}, {end}")
-    out.end(f"br i1 {more}, label %{loop}, label %{done}, !llvm.loop {_as_it_is(out.module)}")
+    # A few rounds: unrolling and vectorising would only make more code.
+    tag = out.module.loop('!"llvm.loop.unroll.disable"', '!"llvm.loop.vectorize.enable", i1 false')
+    out.end(f"br i1 {more}, label %{loop}, label %{done}, !llvm.loop {tag}")
     out.start(done)
-
-
-def _as_it_is(module: ModuleText) -> str:
-    """For a loop of a few rounds, of which unrolling and vectorising would only make more code."""
-    plain = ('!{!"llvm.loop.unroll.disable"}', '!{!"llvm.loop.vectorize.enable", i1 false}')
-    return module.metadata("distinct !{%s, " + ", ".join(module.metadata(node) for node in plain) + "}")

@@ -85,8 +85,7 @@ def _unrolled(s: Scope, stmt: ir.For) -> str:
     plain = all(isinstance(inner, _PLAIN) for inner in stmt.body.stmts)
     if s.rules.gpu is None or not plain or cost_of(stmt.body, s.functions) > _SHORT:
         return ""
-    count = s.text.module.metadata(f'!{{!"llvm.loop.unroll.count", i32 {_UNROLL}}}')
-    return s.text.module.metadata(f"distinct !{{%s, {count}}}")
+    return s.text.module.loop(f'!"llvm.loop.unroll.count", i32 {_UNROLL}')
 
 
 def counted(

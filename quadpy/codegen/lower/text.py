@@ -103,6 +103,11 @@ class ModuleText:
         self._metadata.append(f"{name} = {node.replace('%s', name)}")
         return name
 
+    def loop(self, *hints: str) -> str:
+        """A loop's metadata, for its last branch; a hint is what stands in a node of its own."""
+        nodes = [self.metadata(f"!{{{hint}}}") for hint in hints]
+        return self.metadata(f"distinct !{{%s, {', '.join(nodes)}}}")
+
     def tags(self, names: tuple[str, ...]) -> str:
         """Metadata of an instruction that says each of ``names``, with a comma before."""
         if names and not self._empty:
