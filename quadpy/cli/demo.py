@@ -19,6 +19,7 @@ EXAMPLES: Final = (
     "game_of_life",
     "image_filter",
     "conjugate_gradient",
+    "decode",
 )
 
 

@@ -1,0 +1,210 @@
+"""A transformer that decodes, as kernels over one position, and weights for it.
+
+Owns: the kernels, Size, Layer, Weights, random_weights, alphabet, unknown.  Imports: numpy, quadpy.
+
+Numbers are summed in f32; weights, keys and values are f16.  ``at`` holds the position that is worked on, in the device's
+memory, so that no step needs an argument of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+import quadpy as qp
+
+__all__ = [
+    "Layer", "Size", "Weights", "alphabet", "attend", "choose", "embed", "gate", "normalise", "project",
+    "project_and_add", "random_weights", "read_out", "remember", "rotate", "score", "unknown",
+]  # fmt: skip
+
+alphabet: Final = " abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,.;:!?'()-\n"
+unknown: Final = -1  # a character that is still to be written
+epsilon = 1e-5
+sharpness: Final = 3.0  # of attention and choice: what random weights lack
+
+number = qp.types.ndarray(dtype=qp.i32, ndim=0)
+text = qp.types.ndarray(dtype=qp.i32, ndim=1)
+vector = qp.types.ndarray(dtype=qp.f32, ndim=1)
+table = qp.types.ndarray(dtype=qp.f32, ndim=2)
+gains = qp.types.ndarray(dtype=qp.f16, ndim=1)
+halves = qp.types.ndarray(dtype=qp.f16, ndim=2)
+
+Halves = npt.NDArray[np.float16]
+
+
+@qp.kernel
+def embed(at: number, characters: text, embedding: halves, x: vector) -> None:
+    """The vector of the character that is there."""
+    for i in x:
+        x[i] = embedding[characters[at[None]], i]
+
+
+@qp.kernel
+def normalise(x: vector, gain: gains, y: vector) -> None:
+    """RMS norm: y is x of length one in each element's mean, times the gain."""
+    for i in x:
+        total = 0.0
+        for j in range(x.shape[0]):
+            total += x[j] * x[j]
+        y[i] = x[i] / qp.sqrt(total / x.shape[0] + epsilon) * gain[i]
+
+
+@qp.kernel
+def project(x: vector, w: halves, y: vector) -> None:
+    """y = x w, summed in f32."""
+    for i in y:
+        total = 0.0
+        for j in range(x.shape[0]):
+            total += x[j] * w[j, i]
+        y[i] = total
+
+
+@qp.kernel
+def project_and_add(x: vector, w: halves, y: vector) -> None:
+    """y += x w, summed in f32."""
+    for i in y:
+        total = 0.0
+        for j in range(x.shape[0]):
+            total += x[j] * w[j, i]
+        y[i] += total
+
+
+@qp.kernel
+def rotate(at: number, cosines: table, sines: table, x: vector) -> None:
+    """Rotary position: in each head, element i and the one half a head on turn by an angle that grows with the position."""
+    for pair in range(x.shape[0] // 2):
+        half = cosines.shape[1]
+        i = pair % half
+        a = pair // half * 2 * half + i
+        b = a + half
+        c, s = cosines[at[None], i], sines[at[None], i]
+        x[a], x[b] = c * x[a] - s * x[b], s * x[a] + c * x[b]
+
+
+@qp.kernel
+def remember(at: number, x: vector, cache: halves) -> None:
+    """Keys or values of this position."""
+    for i in x:
+        cache[at[None], i] = qp.f16(x[i])
+
+
+@qp.kernel
+def score(at: number, q: vector, keys: halves, scores: table) -> None:
+    """How well each position up to this one fits, head by head."""
+    for head, t in scores:
+        if t <= at[None]:
+            size = q.shape[0] // scores.shape[0]
+            total = 0.0
+            for i in range(head * size, (head + 1) * size):
+                total += q[i] * keys[t, i]
+            scores[head, t] = total / qp.sqrt(qp.f32(size))
+
+
+@qp.kernel
+def attend(at: number, scores: table, values: halves, y: vector) -> None:
+    """The mean of the values, weighted by the exponentials of the scores."""
+    for i in y:
+        head = i // (y.shape[0] // scores.shape[0])
+        best = scores[head, 0]
+        for t in range(1, at[None] + 1):
+            best = qp.max(best, scores[head, t])
+        total, weights = 0.0, 0.0
+        for t in range(at[None] + 1):
+            weight = qp.exp(scores[head, t] - best)
+            weights += weight
+            total += weight * values[t, i]
+        y[i] = total / weights
+
+
+@qp.kernel
+def gate(x: vector, y: vector) -> None:
+    """SwiGLU: y is multiplied by x sigmoid(x)."""
+    for i in y:
+        y[i] *= x[i] / (1.0 + qp.exp(-x[i]))
+
+
+@qp.kernel
+def read_out(at: number, x: vector, w: halves, logits: table) -> None:
+    """How likely each character comes next, as a logarithm."""
+    for c in range(logits.shape[1]):
+        total = 0.0
+        for j in range(x.shape[0]):
+            total += x[j] * w[j, c]
+        logits[at[None], c] = total
+
+
+@qp.kernel
+def choose(at: number, logits: table, characters: text) -> None:
+    """The most likely character comes next, unless the prompt has one there; then it is the next one's turn."""
+    here = at[None]
+    best = 0
+    for c in range(1, logits.shape[1]):
+        if logits[here, c] > logits[here, best]:
+            best = c
+    if here + 1 < characters.shape[0]:
+        if characters[here + 1] < 0:
+            characters[here + 1] = best
+        at[None] = here + 1
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a model is: ``width`` is a multiple of twice the ``heads``; ``context`` is the longest text."""
+
+    layers: int = 4
+    width: int = 128
+    heads: int = 4
+    hidden: int = 256
+    context: int = 256
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Weights (NumPy's or quadpy's arrays), with as many rows as there are inputs."""
+
+    attention_gain: Any
+    q: Any
+    k: Any
+    v: Any
+    out: Any
+    mlp_gain: Any
+    gate: Any
+    up: Any
+    down: Any
+
+
+@dataclass(frozen=True)
+class Weights:
+    """All weights, of ``Layer``'s kind."""
+
+    embedding: Any
+    layers: tuple[Layer, ...]
+    gain: Any
+    out: Any
+
+
+def random_weights(size: Size, seed: int) -> Weights:
+    """Weights of f16, the same for the same seed."""
+    random = np.random.Generator(np.random.Philox(seed))
+
+    def matrix(rows: int, columns: int, scale: float = 1.0) -> Halves:
+        made: Halves = (random.standard_normal((rows, columns)) * scale / rows**0.5).astype(np.float16)
+        return made
+
+    def gain() -> Halves:
+        return (1 + 0.1 * random.standard_normal(size.width)).astype(np.float16)
+
+    d, hidden = size.width, size.hidden
+    layers = tuple(
+        Layer(
+            gain(), matrix(d, d, sharpness), matrix(d, d), matrix(d, d), matrix(d, d),
+            gain(), matrix(d, hidden), matrix(d, hidden), matrix(hidden, d),
+        )
+        for _ in range(size.layers)
+    )  # fmt: skip
+    embedding = random.standard_normal((len(alphabet), d)).astype(np.float16)
+    return Weights(embedding, layers, gain(), matrix(d, len(alphabet), sharpness))
