@@ -24,6 +24,7 @@ from quadpy.runtime.graph_driver import (
     NodeHandle,
     Work,
 )
+from quadpy.runtime.graph_roots import first_node
 from quadpy.runtime.timeline import Timeline
 
 __all__ = ["Built", "DriverEngine"]
@@ -41,9 +42,14 @@ class _Placed:
 
 
 class Built:
-    """The driver's graph of ``nodes``; ``flight`` are the timelines on which launches of it may be pending."""
+    """The driver's graph of ``nodes``; ``flight`` are the timelines on which launches of it may be pending.
 
-    def __init__(self, device: Device, nodes: Iterable[Node], failures: Failures, runs: Runs) -> None:
+    To one that ``grows``, nodes are added later.
+    """
+
+    def __init__(
+        self, device: Device, nodes: Iterable[Node], failures: Failures, runs: Runs, *, grows: bool = False
+    ) -> None:
         self.graphs = graphs_of(device)
         self.supplies = Supplies(device, failures, runs)
         self.flight: set[Timeline] = set()
@@ -51,19 +57,26 @@ class Built:
         self._parts: dict[str, list[_Placed]] = {}
         self._exits: dict[str, tuple[NodeHandle, ...]] = {}
         self._children: list[Built] = []
+        self._first: list[NodeHandle] = []
         self.handle = self.graphs.graph_create()
         try:
-            for node in nodes:
-                self.add(node)
+            planned = [(node, self._parts_of(node)) for node in nodes]
+            roots = sum(not part.after for node, parts in planned if not node.after for part in parts)
+            self._first = first_node(self.graphs, self.handle, 2 if grows else roots)
+            for node, parts in planned:
+                self._place(node, parts)
         except BaseException:
             self.retire()()
             raise
 
     def add(self, node: Node) -> None:
         """Put the parts of ``node`` behind those of the nodes that it comes after."""
+        self._place(node, self._parts_of(node))
+
+    def _place(self, node: Node, parts: list[Part]) -> None:
         behind = self._behind(node.after)
         placed: list[_Placed] = []
-        for part in self._parts_of(node):
+        for part in parts:
             handles = [placed[k].handle for k in part.after] or behind
             placed.append(_Placed(self.graphs.add(self.handle, handles, part.work), part))
         inner = {k for one in placed for k in one.part.after}
@@ -113,7 +126,7 @@ class Built:
         return [Part(ChildWork(child.handle))]
 
     def _behind(self, after: tuple[str, ...]) -> list[NodeHandle]:
-        return list(dict.fromkeys(handle for name in after for handle in self._exits[name]))
+        return list(dict.fromkeys(handle for name in after for handle in self._exits[name])) or self._first
 
 
 class DriverEngine:

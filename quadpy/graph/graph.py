@@ -362,7 +362,7 @@ class Graph:
         """The driver's graph, which from now on gets each node as it is added."""
         if self._built is None:
             runs = Runs()
-            self._built = Built(self.device, self._nodes.values(), self.device.failures, runs)
+            self._built = Built(self.device, self._nodes.values(), self.device.failures, runs, grows=True)
             holdings = GraphHoldings(self.device, self._built, runs)
             self.device.retired.enter(holdings)
             self.device.reaper.adopt(self, GraphHoldings.release, holdings)

@@ -115,7 +115,9 @@ def parts_of(node: Node, supplies: Supplies) -> list[Part]:
             raise AssertionError(node)
 
 
-def _kernel(launch: KernelLaunch, priority: int | None) -> KernelWork:
+def _kernel(launch: KernelLaunch, priority: int | None) -> Work:
+    if not launch.grid[0]:
+        return EmptyWork()
     return KernelWork(
         launch.function, launch.grid, launch.block, launch.shared_bytes, launch.arguments, priority
     )  # fmt: skip

@@ -106,7 +106,7 @@ class GpuPlan:
         keep = (self._module, *arrays, scratch)
         launches = tuple(
             KernelLaunch(
-                task.name, task.function, (max(blocks, 1), 1, 1), task.block, 0, block,
+                task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, 0, block,
                 self.places.ranges(number, "ra", arrays), self.places.ranges(number, "wa", arrays), keep, task.span,
             )
             for number, (task, blocks) in enumerate(zip(self.launches, grids, strict=True))
@@ -117,7 +117,12 @@ class GpuPlan:
             def result(on: Stream) -> Any:
                 return self._result(scratch, on)
 
-        return Prepared(launches, self.code.flow, self._conditions(values, arrays), result)
+        conditions = self._conditions(values, arrays)
+        return Prepared(launches, self.code.flow, conditions, result, self.origin, block[: self.code.layout.size])
+
+    def _idle_blocks(self, number: int) -> int:
+        """How many blocks stand for a launch without iterations: whole ones would not look whether there is any."""
+        return 0 if self.code.tasks[number].whole_blocks else 1
 
     def _complete(self, values: list[Any]) -> list[int] | None:
         """Adds what the caller does not pass, and counts the blocks; None where a grid cannot be that large.

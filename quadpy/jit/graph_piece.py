@@ -27,6 +27,7 @@ from quadpy.runtime.graph_driver import (
     NodeHandle,
     Work,
 )
+from quadpy.runtime.graph_roots import first_node
 from quadpy.runtime.launch import MemoryRange
 
 __all__ = ["MOST_UPDATES", "Binding", "Launches", "Piece"]
@@ -172,9 +173,7 @@ class Piece:
         """Add ``nodes`` of the body of the loop ``around``; those that nothing comes after."""
         handles: list[NodeHandle] = []
         conditions: dict[int, ConditionHandle] = {}
-        several = sum(not node.after for node in nodes) > 1
-        # Of several nodes that come after none, HIP 7.2 lets all but one run before the stream's earlier work is done.
-        first = [self._graphs.add(graph, [], EmptyWork())] if several else []
+        first = first_node(self._graphs, graph, sum(not node.after for node in nodes))
         for number, node in enumerate(nodes):
             after = [handles[k] for k in node.after] or first
             if node.kind == "loop":

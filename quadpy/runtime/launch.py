@@ -26,7 +26,7 @@ class KernelLaunch:
 
     name          for people: kernel and task
     grid, block   blocks of the grid, threads of a block; a launch without iterations is one block that finds none, so
-                  that the launches of a kernel are as many whatever its arguments
+                  that a node of a graph stays what it is.  Of 0 blocks, which whole blocks would be, nothing is launched
     shared_bytes  shared memory beyond what the code declares
     arguments     the argument block, all of it
     reads, writes the arrays' memory that the task touches; atomics count as both.  Scratch memory is not among it: only

@@ -119,11 +119,17 @@ class On:
         return lambda: (function, pack, code.tasks[0].block_dim)
 
     def driver_edges(self, exec_):
-        """The edges of the driver's graph, by the names of quadpy's nodes."""
+        """The edges of the driver's graph between quadpy's nodes, by their names."""
         built = exec_._held.engine.built
         names = {handle: node.name for node in exec_.nodes for handle in built.handles(node.name)}
-        edges = {(names[a], names[b]) for a, b in built.graphs.edges(built.handle)}
-        return sorted((a, b) for a, b in edges if a != b)
+        edges = {(names.get(a), names.get(b)) for a, b in built.graphs.edges(built.handle)}
+        return sorted((a, b) for a, b in edges if a != b and None not in (a, b))
+
+    def driver_roots(self, exec_):
+        """How many nodes of the driver's graph come after none."""
+        built = exec_._held.engine.built
+        later = {after for _, after in built.graphs.edges(built.handle)}
+        return len(set(built.graphs.nodes(built.handle)) - later)
 
 
 def _touched(block):

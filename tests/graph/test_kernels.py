@@ -37,6 +37,17 @@ def total(x: F32, out: F32):
     out[0] = s
 
 
+@qp.kernel
+def rotate(x: F32, n: qp.i32):
+    qp.loop_config(block_dim=64)
+    for i in range(n):
+        shared = qp.simt.block.SharedArray(64, qp.f32)
+        t = qp.simt.block.thread_idx()
+        shared[t] = x[i]
+        qp.simt.block.sync()
+        x[i] = shared[(t + 1) % 64]
+
+
 def here(arch):
     try:
         devices.open_device(arch)
@@ -134,6 +145,28 @@ def test_no_elements(arch):
     with graph.instantiate() as run:
         run.launch()
         run.synchronize()
+
+
+def test_no_elements_for_whole_blocks(arch):
+    """No block of such a loop looks whether there is an iteration for it: one would rotate the numbers of others."""
+    numbers = np.arange(128, dtype=np.float32)
+    x, kernel = array(*numbers), qp.kernel(rotate.__wrapped__, graph=True, fuse=False)
+    graph = qp.graph.Graph()
+    graph.add_kernel(rotate, x, 0, name="rotate")
+    with qp.graph.capture() as captured:
+        rotate(x, 0)
+    with graph.instantiate() as run, captured.instantiate() as other:
+        for launch in (run.launch, other.launch, lambda: kernel(x, 0), lambda: rotate(x, 0)):
+            launch()
+            np.testing.assert_array_equal(x.to_numpy(), numbers)
+        run.update("rotate", x, 64)  # and later there are some, and none again
+        run.launch()
+        run.update("rotate", x, 0)
+        run.launch()
+    kernel(x, 64)
+    kernel(x, 0)
+    np.testing.assert_array_equal(x.to_numpy()[:64], np.roll(numbers[:64], -2))
+    np.testing.assert_array_equal(x.to_numpy()[64:], numbers[64:])
 
 
 def test_arguments_that_a_kernel_does_not_take(arch):

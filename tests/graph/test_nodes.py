@@ -9,6 +9,7 @@ from quadpy.errors import ArgumentError, DeviceError, DriverError, EventError, G
 from quadpy.graph import Semaphore
 from quadpy.runtime.device import Device
 from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.graph_driver import FillWork
 from quadpy.runtime.launch import KernelLaunch, Prepared
 
 
@@ -251,9 +252,68 @@ def test_a_kernels_flow_is_forked_and_joined(gpu):
     with graph.instantiate() as run:
         built = run._held.engine.built
         a, b, c, d = built.handles("kernel")
-        assert sorted(built.graphs.edges(built.handle)) == sorted([(a, b), (b, d), (c, d)])
+        found = {edge for edge in built.graphs.edges(built.handle) if set(edge) <= {a, b, c, d}}
+        assert found == {(a, b), (b, d), (c, d)}
         run.launch()
         assert (gpu.numbers(x), gpu.numbers(y)) == ([7], [3])
+
+
+def test_a_graph_begins_with_one_node(gpu):
+    """Of several first nodes, HIP 7.2 lets all but one run before the stream's earlier work is done."""
+    x, y, z = gpu.buffer(0), gpu.buffer(0), gpu.buffer(0)
+    forked = Prepared((gpu.adder(x, 1), gpu.adder(y, 2), gpu.adder(z, 3)), ({"fork": [[0], [1]]}, 2))
+    single, several, flow, growing = (gpu.graph() for _ in range(4))
+    single.add_kernel(gpu.adder(x, 1))
+    for part in (x, y, z):
+        several.add_kernel(gpu.adder(part, 1))
+    flow.add_kernel(forked)
+    memory = growing.add_alloc(4)
+    growing.add_memset(x, 7, element=4)
+    growing.add_memset(memory, 7, element=4)
+    growing.add_free(memory)
+    with single.instantiate() as one, several.instantiate() as two, flow.instantiate() as three:
+        assert [gpu.driver_roots(run) for run in (one, two, three)] == [1, 1, 1]
+        assert len(one._held.engine.built.graphs.nodes(one._held.engine.built.handle)) == 1
+        for run in (one, two, three, two):
+            run.launch()
+        with growing.instantiate() as four:
+            assert gpu.driver_roots(four) == 1
+            assert (gpu.numbers(x), gpu.numbers(y), gpu.numbers(z)) == ([4], [4], [5])
+
+
+def test_a_child_begins_with_one_node(gpu):
+    x, y = gpu.buffer(0), gpu.buffer(0)
+    inner, graph = gpu.graph(), gpu.graph()
+    for part in (x, y):
+        inner.add_kernel(gpu.adder(part, 1))
+    graph.add_memset(x, 5, element=4)
+    graph.add_memset(y, 6, element=4)
+    graph.add_child(inner, name="child")
+    with graph.instantiate() as run:
+        assert gpu.driver_edges(run) == [("memset", "child"), ("memset.1", "child")]
+        (child,) = run._held.engine.built._children
+        edges = child.graphs.edges(child.handle)
+        assert len(child.graphs.nodes(child.handle)) == 3
+        assert len({before for before, _ in edges}) == 1
+        run.launch()
+        assert (gpu.numbers(x), gpu.numbers(y)) == ([6], [7])
+
+
+def test_first_nodes_that_do_not_wait_are_seen_as_a_race(simulated):
+    """The simulated device does as HIP 7.2 does; so the tests above see what they look for."""
+    x, y = simulated.buffer(1), simulated.buffer(2)
+    graphs, device = simulated.driver.graphs, simulated.device
+    graph = graphs.graph_create()
+    for part in (x, y):
+        graphs.add(graph, [], FillWork(part.pointer, 0, 4, 1))
+    run = graphs.instantiate(graph)
+    simulated.driver.fill(y.pointer, 1, 4, device.default_stream.handle)
+    graphs.launch(run, device.default_stream.handle)
+    device.synchronize()
+    graphs.exec_destroy(run)
+    graphs.graph_destroy(graph)
+    assert [(first.kind, second.kind) for first, second in simulated.driver.races()] == [("fill", "fill")]
+    simulated.driver.simulation.ops.clear()
 
 
 def test_a_kernel_that_loops_is_no_node(gpu):

@@ -12,6 +12,7 @@ from quadpy.errors import ArgumentError
 from quadpy.jit.plan import CpuPlan
 from quadpy.runtime.current import Config, current_config, set_config
 from quadpy.runtime.device_storage import zero_bytes
+from quadpy.runtime.graph_driver import EmptyWork, KernelWork
 from quadpy.runtime.interop import describe_host_array
 from quadpy.runtime.launch import memory_range
 from quadpy.runtime.ndarray import NDArray
@@ -37,6 +38,15 @@ def total(n: qp.i32) -> qp.i32:
     return found
 
 
+@qp.kernel
+def swap(x: F32):
+    qp.loop_config(block_dim=64)
+    for i in x:
+        held = x[i ^ 1]
+        qp.simt.block.sync()
+        x[i] = held
+
+
 def array_on(device, n: int) -> NDArray:
     region = zero_bytes(device, 4 * n)
     return NDArray(qp.f32, (n,), (), storage_in(region, 0, np.dtype(np.float32), (n,), (4,)))
@@ -58,6 +68,19 @@ def test_each_task_is_one_launch_with_its_grid_and_block(device, plan_of):
     assert second.grid == (1, 1, 1)  # no iterations: a node of a graph stays what it is
     assert first.arguments == second.arguments == struct.pack("@fQiQi", 2.0, *x.abi, *y.abi)
     assert made.flow == ()
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(0, 0), (64, 1), (128, 2)])
+def test_whole_blocks_without_iterations_are_no_launch(device, plan_of, size, blocks):
+    """They do not look whether there is an iteration for them."""
+    x = array_on(device, size)
+    prepared = plan_of(swap.compile("gfx942")).prepare([*x.abi], [x])
+    assert prepared.launches[0].grid == (blocks, 1, 1)
+    graph = qp.graph.Graph(device)
+    graph.add_kernel(prepared)
+    with graph.instantiate():
+        (work,) = [call.arguments[2] for call in device.driver.calls if call.verb == "graph_add"]
+    assert isinstance(work, KernelWork if blocks else EmptyWork)
 
 
 def test_what_a_task_reads_and_writes_is_told_apart(device, plan_of):

@@ -275,10 +275,16 @@ class RecordingGraphs:
     # a launch
 
     def _submit(self, steps: dict[NodeHandle, _Step], off: set[NodeHandle], start: Op) -> list[Op]:
-        """One run of ``steps`` behind ``start``; the ops that nothing comes after."""
+        """One run of ``steps`` behind ``start``; the ops that nothing comes after.
+
+        Of the steps that come after none, only the first waits for ``start``: so does HIP 7.2.
+        """
         done: dict[NodeHandle, Op] = {}
+        roots = [start]
         for node, step in steps.items():
-            awaited = [done[before] for before in step.after] or [start]
+            awaited = [done[before] for before in step.after]
+            if not awaited:
+                awaited, roots = roots, []
             lane = self._lane_behind(awaited, start)
             for op in awaited:
                 if op.lane is not lane:
