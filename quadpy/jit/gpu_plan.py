@@ -117,8 +117,7 @@ class GpuPlan:
             def result(on: Stream) -> Any:
                 return self._result(scratch, on)
 
-        conditions = self._conditions(values, arrays)
-        return Prepared(launches, self.code.flow, conditions, result, self.origin, block[: self.code.layout.size])
+        return Prepared(launches, self.code.flow, self._conditions(values, arrays), result)
 
     def _idle_blocks(self, number: int) -> int:
         """How many blocks stand for a launch without iterations: whole ones would not look whether there is any."""
