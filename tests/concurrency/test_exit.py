@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -50,6 +51,9 @@ ENDS = {
     "with another init": "qp.init(arch=qp.cpu); qp.reset()",
 }
 
+OF_THE_LIBRARY = re.compile(r"Warning: Resource leak detected by SharedSignalPool, \d+ Signals leaked\.\n")
+"""Some builds of the HSA runtime say so at the end of every process that used a GPU, with quadpy or without."""
+
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_process_ends_quietly_with_work_pending(arch, end, tmp_path):
@@ -60,4 +64,4 @@ def test_a_process_ends_quietly_with_work_pending(arch, end, tmp_path):
     child = subprocess.run(
         [sys.executable, "-W", "error", program], capture_output=True, text=True, check=False, timeout=240
     )
-    assert (child.returncode, child.stderr) == (0, "")
+    assert (child.returncode, OF_THE_LIBRARY.sub("", child.stderr)) == (0, "")
