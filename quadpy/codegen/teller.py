@@ -1,4 +1,4 @@
-"""The kernel by which a graph of CUDA's goes on with a loop, or ends it.  Owns: ``teller_code``, TELLER.
+"""The kernels by which a graph of CUDA's goes on with a loop, or ends it.  Owns: ``teller_code``, TELLER, TELLER_THROUGH.
 
 Only a kernel can set what a conditional node asks, by a function that NVIDIA's driver adds when it loads the code.
 """
@@ -12,17 +12,34 @@ from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.codegen.emit import compile_nvptx, gpu_header
 from quadpy.target import TargetSpec
 
-__all__ = ["TELLER", "teller_code"]
+__all__ = ["TELLER", "TELLER_THROUGH", "teller_code"]
 
 TELLER: Final = "quadpy_tell"
 """Takes a loop (i64), and where an integer of so many bytes (i64, i32) says whether it goes on; of 0 bytes, it does."""
+TELLER_THROUGH: Final = "quadpy_tell_through"
+"""The same, but it takes where that address stands."""
 
-_TEXT: Final = f"""
-declare void @cudaGraphSetConditional(i64, i32)
+_DECLARED: Final = "declare void @cudaGraphSetConditional(i64, i32)\n"
+_THROUGH: Final = """  %asked = icmp ne i32 %nbytes, 0
+  br i1 %asked, label %look, label %decide
+look:
+  %slot = inttoptr i64 %given to ptr addrspace(1)
+  %there = load i64, ptr addrspace(1) %slot
+  br label %decide
+decide:
+  %address = phi i64 [ 0, %entry ], [ %there, %look ]
+"""
+_DIRECT: Final = """  br label %decide
+decide:
+  %address = phi i64 [ %given, %entry ]
+"""
 
-define ptx_kernel void @{TELLER}(i64 %loop, i64 %address, i32 %nbytes) "nvvm.reqntid"="1" nounwind {{
+
+def _kernel(name: str, address: str) -> str:
+    return f"""
+define ptx_kernel void @{name}(i64 %loop, i64 %given, i32 %nbytes) "nvvm.reqntid"="1" nounwind {{
 entry:
-  %where = inttoptr i64 %address to ptr addrspace(1)
+{address}  %where = inttoptr i64 %address to ptr addrspace(1)
   switch i32 %nbytes, label %tell [ i32 1, label %one i32 2, label %two i32 4, label %four i32 8, label %eight ]
 one:
   %a = load i8, ptr addrspace(1) %where
@@ -40,7 +57,7 @@ eight:
   %d = load i64, ptr addrspace(1) %where
   br label %tell
 tell:
-  %found = phi i64 [ 1, %entry ], [ %a.wide, %one ], [ %b.wide, %two ], [ %c.wide, %four ], [ %d, %eight ]
+  %found = phi i64 [ 1, %decide ], [ %a.wide, %one ], [ %b.wide, %two ], [ %c.wide, %four ], [ %d, %eight ]
   %some = icmp ne i64 %found, 0
   %value = zext i1 %some to i32
   call void @cudaGraphSetConditional(i64 %loop, i32 %value)
@@ -51,6 +68,7 @@ tell:
 
 @functools.cache
 def teller_code(spec: TargetSpec) -> CodeObject:
-    """The kernel for an NVIDIA GPU."""
-    image = compile_nvptx(gpu_header(spec) + _TEXT, spec).encode()
+    """Both kernels for an NVIDIA GPU."""
+    text = _DECLARED + _kernel(TELLER, _DIRECT) + _kernel(TELLER_THROUGH, _THROUGH)
+    image = compile_nvptx(gpu_header(spec) + text, spec).encode()
     return CodeObject(target=str(spec), image=image, entry="", layout=AbiLayout((), 0), tasks=())

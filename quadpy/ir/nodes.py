@@ -584,7 +584,8 @@ class Kernel(Node):
     which ``()`` says is theirs.  ``noalias`` says that no written
     array overlaps another.  A kernel that draws random numbers has the scalar parameters ``$seed`` (u64) and
     ``$launch`` (u64).  ``predicated`` says that the loops of the flow are repeated without a look at their conditions,
-    and on a GPU the tasks see for themselves whether it is their turn.  ``fused`` asks for one launch of all tasks.
+    and on a GPU the tasks see for themselves whether it is their turn.  ``fused`` asks for one launch of all tasks,
+    ``indirect`` for kernels of a GPU that read their arguments from memory.
     """
 
     CHILDREN = ("params", "functions", "body", "tasks")
@@ -601,3 +602,4 @@ class Kernel(Node):
     flow: tuple[Flow, ...] = ()
     predicated: bool = False
     fused: bool = False
+    indirect: bool = False

@@ -41,6 +41,8 @@ def print_ir(kernel: ir.Kernel) -> str:
         lines.append("  predicated")
     if kernel.fused:
         lines.append("  fused")
+    if kernel.indirect:
+        lines.append("  indirect")
     return "\n".join(lines) + "\n"
 
 

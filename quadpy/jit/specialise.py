@@ -1,6 +1,6 @@
 """From a kernel and the types of a call to machine code: trace, look up, compile, remember.
 
-Owns: Request, Compiled, ``compile_request``.  Imports: leaves, ``lang``, ``codegen``, ``settings``.
+Owns: Request, Compiled, ``compile_request``, ``compiled_code``.  Imports: leaves, ``lang``, ``codegen``, ``settings``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.host import host_spec_string
 from quadpy.codegen.lower.gpu_tasks import launches_of
 from quadpy.codegen.lower.task import task_name
+from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
 from quadpy.lang.arguments import ArgType, Options, StaticArg
 from quadpy.lang.dependencies import fingerprint, follow, still_holds, text_digest
@@ -31,7 +32,7 @@ from quadpy.settings import settings
 from quadpy.source import Span
 from quadpy.target import TargetSpec
 
-__all__ = ["Compiled", "Request", "compile_request", "kernel_cache"]
+__all__ = ["Compiled", "Request", "compile_request", "compiled_code", "kernel_cache"]
 
 
 def _own_files() -> str:
@@ -83,20 +84,25 @@ def compile_request(request: Request) -> Compiled:
     if index is not None and (found := _from_index(index, request)):
         return found
     traced = trace_kernel(request.source, request.args, request.options)
-    if request.options.predicated:
-        traced = replace(traced, kernel=replace(traced.kernel, predicated=True))
-    if request.options.fused:
-        traced = replace(traced, kernel=replace(traced.kernel, fused=True))
-    key = CacheKey(print_ir(traced.kernel), _target_text(request.target), TOOLCHAIN)
-    digest = key.digest()
-    code = _load(digest)
-    if code is None:
-        code = compile_kernel(traced.kernel, request.target)
-        kernel_cache().store(digest, pack_parts({"manifest": code.manifest().encode(), "image": code.image}))
+    asked = request.options
+    if asked.predicated or asked.fused or asked.indirect:
+        kernel = replace(traced.kernel, predicated=asked.predicated, fused=asked.fused, indirect=asked.indirect)
+        traced = replace(traced, kernel=kernel)
+    digest, code = compiled_code(traced.kernel, request.target)
     spans = _spans(traced, code, request)
     if index is not None and (record := _record(digest, traced, spans, request)):
         kernel_cache().remember(index, record)
     return Compiled(code, traced.fields, traced.outline, traced.uses_random, spans)
+
+
+def compiled_code(kernel: Kernel, target: TargetSpec) -> tuple[str, CodeObject]:
+    """Code for ``kernel``, from the disk if it is there, and the digest under which it is kept; errors as ``compile_kernel``."""
+    digest = CacheKey(print_ir(kernel), _target_text(target), TOOLCHAIN).digest()
+    code = _load(digest)
+    if code is None:
+        code = compile_kernel(kernel, target)
+        kernel_cache().store(digest, pack_parts({"manifest": code.manifest().encode(), "image": code.image}))
+    return digest, code
 
 
 @functools.cache

@@ -49,7 +49,7 @@ class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
 
     ``predicated`` asks for tasks that see for themselves whether their loop goes on, ``fused`` for all tasks
-    in one launch.
+    in one launch, ``indirect`` for kernels of a GPU that read their arguments from memory.
     """
 
     default_ip: Scalar = i32
@@ -60,3 +60,4 @@ class Options:
     graph: bool = False
     predicated: bool = False
     fused: bool = False
+    indirect: bool = False

@@ -3,7 +3,8 @@
 Owns: ``finish_kernel``, ``lane_number``, ``block_number``, ``thread_number``, ``barrier``, ``grid_size``, ``bind_axes``,
 ``scratch_slots``, ``strided``.
 
-A kernel takes the values of the argument block as arguments in their order, and scratch memory last where it has any.
+A kernel takes the values of the argument block as arguments in their order, and scratch memory last where it has any;
+an indirect one takes the address of such a block, see ``gpu_indirect``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from quadpy.codegen.flow import reduction_rows
 from quadpy.codegen.lower.arguments import Argument, arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis
+from quadpy.codegen.lower.gpu_indirect import write_entry
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, symbol
 from quadpy.codegen.predication import predication_of
@@ -51,11 +53,17 @@ def finish_kernel(
     if s.text.open:
         s.text.end("ret void")
     params = [_parameter(s, kernel, argument, exchanged) for argument in arguments_of(kernel)]
-    if scratch or scratch_slots(kernel):
+    scratch = scratch or scratch_slots(kernel) > 0
+    if scratch:
         params.append(f"{s.rules.pointer} %scratch")
     gpu = _gpu(s)
-    head = f"define {gpu.convention} void {symbol(name)}({', '.join(params)})"
-    s.text.finish(f"{head} {gpu.attributes(block_dim)} nounwind")
+    attributes = f"{gpu.attributes(block_dim)} nounwind"
+    if kernel.indirect:
+        body = symbol(f"{name}.body")
+        s.text.finish(f"define internal void {body}({', '.join(params)}) {attributes} alwaysinline")
+        write_entry(s.text.module, kernel, s.rules, symbol(name), body, attributes, scratch=scratch)
+        return
+    s.text.finish(f"define {gpu.convention} void {symbol(name)}({', '.join(params)}) {attributes}")
 
 
 def _parameter(s: Scope, kernel: ir.Kernel, argument: Argument, exchanged: frozenset[str]) -> str:

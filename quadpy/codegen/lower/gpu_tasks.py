@@ -14,6 +14,7 @@ from typing import Final
 from quadpy.codegen.lower.arguments import arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.gpu_blocks import lower_blocks
+from quadpy.codegen.lower.gpu_indirect import constant_arrays
 from quadpy.codegen.lower.gpu_kernel import bind_axes, finish_kernel, grid_size, strided, thread_number
 from quadpy.codegen.lower.gpu_predicate import guard
 from quadpy.codegen.lower.gpu_private import lower_private, private_arrays
@@ -64,6 +65,7 @@ def lower_gpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: Ta
     task, launches = kernel.tasks[number], launches_of(kernel, number)
     scopes = [task_scope(module, kernel, rules, arguments_of(kernel), "%scratch") for _ in launches]
     for s in scopes:
+        s.constants = constant_arrays(kernel, task, rules)
         guard(s, kernel, number)
     if isinstance(task, ir.ParallelTask) and task.reductions:
         lower_chunks(scopes[0], kernel, task)

@@ -72,7 +72,10 @@ def _advances(s: Scope, place: ir.Element) -> bool:
 def load(s: Scope, place: ir.Place) -> str:
     """What ``place`` holds now; of shared memory that nobody wrote, one value like any other."""
     if not is_shared(s, place):
-        return load_at(s, address(s, place), place.type, s.access)
+        tags = s.access
+        if isinstance(place, ir.Element) and place.array in s.constants:
+            tags += s.text.module.tags(("invariant.load",))
+        return load_at(s, address(s, place), place.type, tags)
     held = load_at(s, address(s, place), place.type, s.access, memory_of(s, place))
     return s.text.op(f"freeze {llvm_type(place.type)} {held}")
 

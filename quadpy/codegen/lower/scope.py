@@ -45,6 +45,7 @@ class Scope:
     iteration where ``continue`` goes outside of all loops: the end of the parallel loop's iteration
     privates  arrays of which this thread has a copy of its own
     access    metadata of loads and stores, with a comma before
+    constants arrays that nothing writes while the function runs, where the target has loads for such
     loop_tag  metadata of the parallel loop
     results   of a function; None in a task
     """
@@ -68,6 +69,7 @@ class Scope:
     iteration: str = ""
     privates: frozenset[str] = frozenset()
     access: str = ""
+    constants: frozenset[str] = frozenset()
     loop_tag: str = ""
     results: tuple[Scalar, ...] | None = None
 

@@ -52,6 +52,8 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
             grid_threads=_grid_threads,
             barrier=_barrier,
             block_scope='syncscope("workgroup")',
+            block_pointer="ptr addrspace(4)",  # scalar loads
+            has_constant_loads=False,
             shared_bytes=amd_arch(spec.arch).lds_bytes,
             pause=_pause,
             fences_for_block=False,  # it waits for the stores of its own wave alone

@@ -45,6 +45,8 @@ def nvptx_rules() -> TargetRules:
             grid_threads=_grid_threads,
             barrier=_barrier,
             block_scope='syncscope("block")',
+            block_pointer="ptr addrspace(1)",
+            has_constant_loads=True,
             shared_bytes=48 << 10,  # what needs no leave of the driver's
             pause=lambda _out: None,
             fences_for_block=True,

@@ -35,6 +35,8 @@ class GpuRules:
     grid_threads  threads of the launch, as i64, for blocks of so many
     barrier       all threads of the block meet, and see what each of them wrote before
     block_scope   LLVM's name for the threads of a block
+    block_pointer the type of a pointer to arguments in memory
+    has_constant_loads  whether loads that say that nothing writes the memory meanwhile are other instructions
     shared_bytes  of shared memory, as much as a block can have
     pause         what a thread does that waits for memory to change
     fences_for_block  whether one thread's fence of the whole device serves for what its block did before and does after,
@@ -49,6 +51,8 @@ class GpuRules:
     grid_threads: Callable[[Writer, int], str]
     barrier: Callable[[Writer], None]
     block_scope: str
+    block_pointer: str
+    has_constant_loads: bool
     shared_bytes: int
     pause: Callable[[Writer], None]
     fences_for_block: bool
