@@ -1,4 +1,4 @@
-"""Every example, captured and replayed, gives the bytes that it gives when its kernels are called."""
+"""Every example gives the same bytes however its kernels are launched: called, captured, replayed, or put in a graph."""
 
 from __future__ import annotations
 
@@ -6,13 +6,45 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.examples import game_of_life, image_filter, mandelbrot, mpm88, nbody, stable_fluids
+from quadpy.cli.demo import EXAMPLES
+from quadpy.errors import NoDeviceError
+from quadpy.examples import (
+    _transformer,
+    conjugate_gradient,
+    decode,
+    game_of_life,
+    image_filter,
+    mandelbrot,
+    mpm88,
+    nbody,
+    stable_fluids,
+)
 from quadpy.runtime.current import current_config, set_config
+from quadpy.runtime.devices import open_device
 
 STEPS = 3
 
 
-@pytest.fixture(autouse=True)
+def backends():
+    found = ["cpu"]
+    for gpu in qp.gpu:
+        try:
+            open_device(gpu)
+        except NoDeviceError:
+            continue
+        found.append(gpu)
+    return found
+
+
+@pytest.fixture(params=backends())
+def arch(request):
+    before = current_config()
+    qp.init(arch=request.param)
+    yield request.param
+    set_config(before)
+
+
+@pytest.fixture
 def cpu():
     before = current_config()
     qp.init(arch=qp.cpu)
@@ -20,15 +52,45 @@ def cpu():
     set_config(before)
 
 
+def by_hand(module, calls):
+    """A graph of what ``calls`` launches of the kernels of ``module``, made node by node."""
+    graph = qp.graph.Graph()
+
+    def adder(kernel):
+        return lambda *args: graph.add_kernel(kernel, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, thing in list(vars(module).items()):
+            if hasattr(type(thing), "__quadpy_kernel__"):
+                patch.setattr(module, name, adder(thing))
+        calls()
+    return graph
+
+
+def captured(calls):
+    with qp.graph.capture() as graph:
+        calls()
+    return graph
+
+
+def launch(graph):
+    with graph.instantiate() as run:
+        run.launch()
+        run.synchronize()
+
+
+# examples that are objects with a method step, over NumPy arrays
+
+
 def life():
     return game_of_life.Life((np.random.default_rng(1).random((12, 9)) < 0.4).astype(np.uint8))
 
 
 MAKERS = {
-    "game_of_life": life,
-    "image_filter": lambda: image_filter.Filter(image_filter.test_card(24), "ink"),
-    "nbody": lambda: nbody.Galaxies(24),
-    "stable_fluids": lambda: stable_fluids.Fluid(12),
+    "game_of_life": (game_of_life, life),
+    "image_filter": (image_filter, lambda: image_filter.Filter(image_filter.test_card(24), "cartoon")),
+    "nbody": (nbody, lambda: nbody.Galaxies(24)),
+    "stable_fluids": (stable_fluids, lambda: stable_fluids.Fluid(12)),
 }
 
 
@@ -37,24 +99,53 @@ def contents(thing):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_an_example_with_a_state(name):
-    make = MAKERS[name]
-    eager, captured, replayed = make(), make(), make()
-    for _ in range(STEPS):
-        eager.step()
-    with qp.graph.capture() as graph:
+def test_an_example_with_a_state(arch, name):
+    module, make = MAKERS[name]
+    eager, noted, replayed, explicit = make(), make(), make(), make()
+
+    def steps(example):
         for _ in range(STEPS):
-            captured.step()
-    with graph.instantiate() as run:
-        run.launch()
+            example.step()
+
+    steps(eager)
+    launch(captured(lambda: steps(noted)))
+    launch(by_hand(module, lambda: steps(explicit)))
     step = qp.graph.replay(type(replayed).step)
     for _ in range(STEPS):
         step(replayed)
-    assert contents(eager) == contents(captured) == contents(replayed)
+    assert contents(eager) == contents(noted) == contents(replayed) == contents(explicit)
     assert (step.stats.fallbacks, step.stats.captures) == (0, 1)
 
 
-def test_mpm88():
+def test_mandelbrot(arch):
+    place = (-0.7 + 0.1j, 0.5, 60, 32)
+    eager = mandelbrot.draw(*place)
+    pictures = []
+    for make in (captured, lambda calls: by_hand(mandelbrot, calls)):
+        launch(make(lambda: pictures.append(mandelbrot.draw(*place))))
+    replayed = qp.graph.replay(mandelbrot.draw)
+    pictures += [replayed(*place) for _ in range(2)]
+    assert {picture.tobytes() for picture in pictures} == {eager.tobytes()}
+
+
+@pytest.mark.parametrize("kind", ["smooth", "edges", "cartoon"])
+def test_what_a_filter_shows(arch, kind):
+    work = image_filter.Filter(image_filter.test_card(20), kind)
+    work.step()
+    before = work.now.copy()
+    launch(captured(work.step))
+    launch(by_hand(image_filter, work.step))
+    again = image_filter.Filter(before, kind)
+    again.step()
+    again.step()
+    assert work.draw().tobytes() == again.draw().tobytes()
+
+
+# examples over memory of the device
+
+
+def test_mpm88(cpu):
+    """On a GPU the order of its sums on the grid is free, and with it their last bits."""
     fields = [mpm88.x, mpm88.v, mpm88.C, mpm88.F, mpm88.grid_m, mpm88.grid_v]
 
     def run(step):
@@ -64,22 +155,59 @@ def test_mpm88():
         return [field.to_numpy().tobytes() for field in fields]
 
     mpm88.start()
-    with qp.graph.capture() as graph:
-        mpm88.step()
     step = qp.graph.replay(mpm88.step)
-    with graph.instantiate() as captured:
-        assert run(mpm88.step) == run(captured.launch) == run(step)
+    noted, made = captured(mpm88.step), by_hand(mpm88, mpm88.step)
+    with noted.instantiate() as capture, made.instantiate() as explicit:
+        assert run(mpm88.step) == run(capture.launch) == run(step) == run(explicit.launch)
     assert (step.stats.fallbacks, step.stats.captures) == (0, 1)
 
 
-def test_mandelbrot():
-    place = (-0.7 + 0.1j, 0.5, 60, 32)
-    eager = mandelbrot.draw(*place)
-    with qp.graph.capture() as graph:
-        captured = mandelbrot.draw(*place)
-    with graph.instantiate() as run:
-        run.launch()
-    assert eager.tobytes() == captured.tobytes()
-    replayed = qp.graph.replay(mandelbrot.draw)
+def test_decode(arch):
+    size = _transformer.Size(layers=1, width=16, heads=2, hidden=16, context=8)
+
+    def run(call, decoder):
+        decode.start(decoder, "ab")
+        for _ in range(size.context - 1):
+            call(decoder)
+        return decode.written(decoder), decoder.logits.to_numpy().tobytes()
+
+    def as_graph(make, decoder):
+        with make(lambda: decode.step(decoder)).instantiate() as exec_:
+            return run(lambda _: exec_.launch(), decoder)
+
+    forked, chain = decode.make_decoder(size, 3), decode.make_decoder(size, 3, forks=False)
+    eager = run(decode.step, chain)
+    assert run(decode.step, forked) == eager
+    assert run(qp.graph.replay(decode.step), forked) == eager
+    assert as_graph(captured, forked) == eager
+    assert as_graph(captured, chain) == eager
+    assert as_graph(lambda calls: by_hand(_transformer, calls), chain) == eager
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+def test_conjugate_gradient(arch, fuse):
+    """Where the loop is not in one launch, a GPU replays it by calling it."""
+    n, most = 24, 200
+    b = conjugate_gradient.random_charges(n, seed=2)
+    made = conjugate_gradient.Solver(n, fuse)
+
+    def result():
+        return made.x.to_numpy().tobytes(), int(made.count.to_numpy())
+
+    eager = made.solve(b, most)
+    expected = eager[0].tobytes(), eager[1]
+    assert 5 < expected[1] < most
+    solve = qp.graph.replay(lambda solver: solver.kernel(*solver.arguments(most)))
     for _ in range(2):
-        assert replayed(*place).tobytes() == eager.tobytes()
+        made.x.fill(0)
+        solve(made)
+        assert result() == expected
+    assert solve.stats.fallbacks == 0 or (arch != "cpu" and "has a loop" in solve.stats.reason)
+    if arch == "cpu":
+        made.x.fill(0)
+        launch(captured(lambda: made.kernel(*made.arguments(most))))
+        assert result() == expected
+
+
+def test_every_example_is_here():
+    assert {*MAKERS, "mandelbrot", "mpm88", "decode", "conjugate_gradient"} == set(EXAMPLES)
