@@ -2,7 +2,7 @@
 
 Owns: ``reduce_piece`` (one chunk), ``call_chunks`` (all chunks and their merging).
 
-The lanes of a chunk never mix, so LLVM vectorises over them under strict rules too: a loop of one axis adds to them as
+The lanes of a strand never mix, so LLVM vectorises over them under strict rules too: a loop of one axis adds to them as
 it goes; one of several axes fills a small buffer first, which a second loop adds to the lanes.
 
 The chunks' results lie in a table on the entry function's stack, a row of 8-byte cells for each reduction.  The pool
@@ -19,7 +19,7 @@ from quadpy.codegen.lower.chunks import chunks_of
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
-from quadpy.codegen.reduction import LANES
+from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
@@ -33,18 +33,41 @@ Iterations = Callable[[str, str, Callable[[str], None]], None]
 
 
 def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Iterations, *, one_axis: bool) -> None:
-    """Write the body of a chunk: iterations [%begin, %end) into the cells at ``%cell``, ``%row`` bytes apart."""
+    """Write the body of a chunk: iterations [%begin, %end) into the cells at ``%cell``, ``%row`` bytes apart.
+
+    The strands, of ``%strand`` iterations each, come one after another.
+    """
     out = s.text
-    lanes = [out.alloca(f"[{LANES} x {memory_type(r.var.type)}], align 64") for r in reductions]
-    for r, lane in zip(reductions, lanes, strict=True):
-        _fill(s, lane, "0", str(LANES), r)
-    (_by_rows if one_axis else _by_blocks)(s, reductions, lanes, iterations)
-    for number, (r, lane) in enumerate(zip(reductions, lanes, strict=True)):
+    lanes, results = (
+        [out.alloca(f"[{count} x {memory_type(r.var.type)}], align 64") for r in reductions] for count in (LANES, WIDTH)
+    )
+
+    def strand(k: str, _following: str) -> None:
+        first = out.op(f"add i64 %begin, {out.op(f'mul i64 {k}, %strand')}")
+        begin = out.intrinsic("llvm.smin.i64", "i64", ("i64", first), ("i64", "%end"))
+        last = out.op(f"add i64 {first}, %strand")
+        end = out.intrinsic("llvm.smin.i64", "i64", ("i64", last), ("i64", "%end"))
+        for r, lane in zip(reductions, lanes, strict=True):
+            _fill(s, lane, "0", str(LANES), r)
+        (_by_rows if one_axis else _by_blocks)(s, reductions, lanes, iterations, begin, end)
+        for r, lane, result in zip(reductions, lanes, results, strict=True):
+            ty, at = memory_type(r.var.type), out.op(f"mul i64 {k}, {LANES}")
+            _copy(s, lane, out.op(f"getelementptr {ty}, ptr {result}, i64 {at}"), r)
+
+    counted(out, "0", str(STRANDS), strand, tag=out.module.loop('!"llvm.loop.unroll.disable"'))
+    for number, (r, result) in enumerate(zip(reductions, results, strict=True)):
         cell = out.op(f"getelementptr i8, ptr %cell, i64 {out.op(f'mul i64 %row, {number}')}")
-        _put(s, cell, "0", _merge_lanes(s, lane, r), r.var.type)
+        _put(s, cell, "0", _merge_chunk(s, result, r), r.var.type)
 
 
-def _by_rows(s: Scope, reductions: tuple[ir.Reduction, ...], lanes: list[str], iterations: Iterations) -> None:
+def _by_rows(
+    s: Scope,
+    reductions: tuple[ir.Reduction, ...],
+    lanes: list[str],
+    iterations: Iterations,
+    begin: str,
+    end: str,
+) -> None:
     """LANES iterations at a time, straight into the lanes, which LLVM keeps in registers; then the rest."""
     out = s.text
 
@@ -59,26 +82,33 @@ def _by_rows(s: Scope, reductions: tuple[ir.Reduction, ...], lanes: list[str], i
         return keep
 
     def row(k: str, _following: str) -> None:
-        first = out.op(f"add i64 %begin, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
         iterations(first, out.op(f"add i64 {first}, {LANES}"), add(first))
 
-    rows = out.op(f"lshr i64 {out.op('sub i64 %end, %begin')}, {LANES.bit_length() - 1}")
+    rows = out.op(f"lshr i64 {out.op(f'sub i64 {end}, {begin}')}, {LANES.bit_length() - 1}")
     counted(out, "0", rows, row)
-    rest = out.op(f"add i64 %begin, {out.op(f'shl i64 {rows}, {LANES.bit_length() - 1}')}")
-    iterations(rest, "%end", add(rest))
+    rest = out.op(f"add i64 {begin}, {out.op(f'shl i64 {rows}, {LANES.bit_length() - 1}')}")
+    iterations(rest, end, add(rest))
 
 
-def _by_blocks(s: Scope, reductions: tuple[ir.Reduction, ...], lanes: list[str], iterations: Iterations) -> None:
+def _by_blocks(
+    s: Scope,
+    reductions: tuple[ir.Reduction, ...],
+    lanes: list[str],
+    iterations: Iterations,
+    begin: str,
+    end: str,
+) -> None:
     """Iterations of several axes begin rows of their own: what they contribute goes through a buffer on the stack."""
     out = s.text
     buffers = [out.alloca(f"[{_BLOCK} x {memory_type(r.var.type)}], align 64") for r in reductions]
-    length = out.op("sub i64 %end, %begin")
+    length = out.op(f"sub i64 {end}, {begin}")
     padded = out.op(f"add i64 {length}, {_BLOCK - 1}")
     blocks = out.op(f"lshr i64 {padded}, {_BLOCK.bit_length() - 1}")
 
     def block(k: str, _following: str) -> None:
-        first = out.op(f"add i64 %begin, {out.op(f'shl i64 {k}, {_BLOCK.bit_length() - 1}')}")
-        left = out.op(f"sub i64 %end, {first}")
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {_BLOCK.bit_length() - 1}')}")
+        left = out.op(f"sub i64 {end}, {first}")
         size = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(_BLOCK)))
 
         def keep(number: str) -> None:
@@ -103,12 +133,12 @@ def _add_block(s: Scope, lanes: str, buffer: str, r: ir.Reduction) -> None:
     counted(s.text, "0", str(_BLOCK // LANES), round_)
 
 
-def _merge_lanes(s: Scope, lanes: str, r: ir.Reduction) -> str:
-    half = LANES // 2
+def _merge_chunk(s: Scope, results: str, r: ir.Reduction) -> str:
+    half = WIDTH // 2
     while half:
-        _combine_range(s, lanes, lanes, str(half), str(half), r)
+        _combine_range(s, results, results, str(half), str(half), r)
         half //= 2
-    return _get(s, lanes, "0", r.var.type)
+    return _get(s, results, "0", r.var.type)
 
 
 def _combine_range(
@@ -131,6 +161,11 @@ def _fill(s: Scope, table: str, first: str, end: str, r: ir.Reduction) -> None:
     counted(s.text, first, end, lambda k, _: _put(s, table, k, value, r.var.type))
 
 
+def _copy(s: Scope, lanes: str, into: str, r: ir.Reduction) -> None:
+    t = r.var.type
+    counted(s.text, "0", str(LANES), lambda k, _: _put(s, into, k, _get(s, lanes, k, t), t))
+
+
 def _get(s: Scope, table: str, k: str, t: Scalar) -> str:
     ty = memory_type(t)
     held = s.text.op(f"load {ty}, ptr {s.text.op(f'getelementptr {ty}, ptr {table}, i64 {k}')}")
@@ -148,13 +183,14 @@ def _put(s: Scope, table: str, k: str, value: str, t: Scalar) -> None:
 # ------------------------------------------------------------- the entry's side
 
 
-def chunk_cell(out: FunctionText) -> tuple[str, str, str]:
-    """In the function that the pool calls: the scratch memory, this chunk's cell, the bytes between rows."""
+def chunk_cell(out: FunctionText) -> tuple[str, str, str, str]:
+    """In the function that the pool calls: scratch memory, this chunk's cell, bytes between rows, a strand's size."""
     fields = [out.op(f"getelementptr {CONTEXT}, ptr %scratch, i32 0, i32 {n}") for n in range(4)]
     scratch, table = (out.op(f"load ptr, ptr {field}") for field in fields[:2])
     shift, row = (out.op(f"load i64, ptr {field}") for field in fields[2:])
     chunk = out.op(f"lshr i64 %begin, {shift}")
-    return scratch, out.op(f"getelementptr i64, ptr {table}, i64 {chunk}"), row
+    strand = out.op(f"lshr i64 {out.op(f'shl i64 1, {shift}')}, {STRANDS.bit_length() - 1}")
+    return scratch, out.op(f"getelementptr i64, ptr {table}, i64 {chunk}"), row, strand
 
 
 def call_chunks(s: Scope, task: ir.ParallelTask, n: str, run: Callable[[str, str], None]) -> None:
@@ -176,20 +212,21 @@ def call_chunks(s: Scope, task: ir.ParallelTask, n: str, run: Callable[[str, str
 
 
 def _merge_chunks(s: Scope, table: str, count: str, r: ir.Reduction) -> str:
-    """The table's row by halves."""
+    """The table's row by halves of MOST_CHUNKS; the last of its cells may be missing."""
     out = s.text
     loop, merge, done = out.label("merge"), out.label("halve"), out.label("merged")
     before = out.here
     out.start(loop)
-    m, kept = out.reserve(), out.reserve()
+    half, smaller, m, kept = (out.reserve() for _ in range(4))
     halved = out.label("halved")
+    out.define(half, f"phi i64 [ {MOST_CHUNKS // 2}, %{before} ], [ {smaller}, %{halved} ]")
     out.define(m, f"phi i64 [ {count}, %{before} ], [ {kept}, %{halved} ]")
     out.branch(out.op(f"icmp ugt i64 {m}, 1"), merge, done)
     out.start(merge)
-    moved = out.op(f"lshr i64 {m}, 1")
-    out.define(kept, f"sub i64 {m}, {moved}")
-    _combine_range(s, table, table, kept, moved, r, wide=True)
+    out.define(kept, f"select i1 {out.op(f'icmp ult i64 {m}, {half}')}, i64 {m}, i64 {half}")
+    _combine_range(s, table, table, half, out.op(f"sub i64 {m}, {kept}"), r, wide=True)
     out.start(halved)
+    out.define(smaller, f"lshr i64 {half}, 1")
     out.jump(loop)
     out.start(done)
     return _get(s, table, "0", r.var.type)

@@ -71,7 +71,7 @@ def _task(
     s.text.finish(f"define internal void {body}({', '.join(params)}) noinline nounwind")
 
 
-_CELL: Final = ["ptr noalias %cell", "i64 %row"]
+_CELL: Final = ["ptr noalias %cell", "i64 %row", "i64 %strand"]
 
 
 def _wrapper(
@@ -83,8 +83,8 @@ def _wrapper(
         where = text.op(f"getelementptr i8, ptr %args, i64 {argument.slot.offset}")
         values[argument.operand] = text.op(f"load {argument.llvm_type('ptr')}, ptr {where}")
     if reduces:
-        scratch, first, row = chunk_cell(text)
-        cell = [f"ptr {first}", f"i64 {row}"]
+        scratch, first, row, strand = chunk_cell(text)
+        cell = [f"ptr {first}", f"i64 {row}", f"i64 {strand}"]
     if plan is not None:
         pointers = {a.slot.param: a.operand for a in arguments if a.slot.part == "pointer"}
         scratch, chosen = private_pointers(s, plan, {name: values[operand] for name, operand in pointers.items()})

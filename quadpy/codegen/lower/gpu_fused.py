@@ -37,7 +37,6 @@ from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.task import task_scope
 from quadpy.codegen.lower.text import ModuleText
-from quadpy.codegen.reduction import MOST_CHUNKS
 from quadpy.codegen.targets.rules import GpuRules, TargetRules
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
@@ -106,7 +105,7 @@ def _asked(kernel: ir.Kernel) -> set[int]:
 def _shared_bytes(kernel: ir.Kernel) -> int:
     """What LLVM will lay out, but for copies; it ends the process where that is too much."""
     loops = [task for task in kernel.tasks if isinstance(task, ir.ParallelTask)]
-    total = 8 * (MERGE_BLOCK + MOST_CHUNKS) if any(loop.reductions for loop in loops) else 0
+    total = 8 * MERGE_BLOCK if any(loop.reductions for loop in loops) else 0
     for shared in {shared.name: shared for loop in loops for shared in loop.shared}.values():
         count = shared.type.components
         for extent in shared.type.shape or ():

@@ -1,12 +1,14 @@
 """Loops with reductions on a GPU, in the shape that ``codegen.reduction`` fixes.
 
-Owns: ``lower_chunks`` (a kernel in which LANES threads do a chunk) and ``lower_merge`` (a kernel of one block that
-merges the chunks).  What a chunk leaves lies in scratch memory behind the slots, a row of MOST_CHUNKS cells for each
-reduction.
+Owns: ``lower_chunks`` (a kernel whose blocks do a chunk at a time, a thread for each result) and ``lower_merge`` (a
+kernel of one block that merges the chunks).  What a chunk leaves lies in scratch memory behind the slots, a row of
+MOST_CHUNKS cells for each reduction.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from quadpy.codegen.flow import reduction_rows
@@ -18,65 +20,67 @@ from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
-from quadpy.codegen.reduction import LANES, MOST_CHUNKS
+from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
 __all__ = ["MERGE_BLOCK", "lower_chunks", "lower_merge"]
 
-MERGE_BLOCK: Final = 256
-_GROUPS: Final = MERGE_BLOCK // LANES
-"""Chunks that a block does at a time."""
-_SHARED: Final = "@lanes"
-_MERGED: Final = "@chunks"
-_UNROLL: Final = 16
-"""Iterations of a lane at a time: there are few lanes, and memory is far away."""
+MERGE_BLOCK: Final = WIDTH
+_SHARED: Final = "@results"
+_UNROLL: Final = 8
+"""Iterations of a thread at a time: memory is far away."""
 
 
 def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
-    """Blocks take _GROUPS chunks at a time; all of a block's threads meet at its barriers, also those without any."""
+    """A block takes a chunk, and on in steps of the grid; each wave does iterations of one strand."""
     out = s.text
-    out.module.define(_SHARED, f"internal addrspace(3) global [{MERGE_BLOCK} x i64] undef, align 16")
     variables = declare_variables(s, task)
     sums = [out.alloca(llvm_type(r.var.type)) for r in task.reductions]
     axes = lower_axes(s, task.axes, 64)
     n = total_count(s, axes, "i64")
     shift, count = _chunks(s, n)
+    strand_shift = out.op(f"sub i64 {shift}, {STRANDS.bit_length() - 1}")
     thread = out.op(f"zext i32 {lane_number(s)} to i64")
-    lane, group = out.op(f"and i64 {thread}, {LANES - 1}"), out.op(f"lshr i64 {thread}, {LANES.bit_length() - 1}")
-    first = out.op(f"mul i64 {out.op(f'zext i32 {block_number(s)} to i64')}, {_GROUPS}")
-    stride = out.op(f"lshr i64 {grid_size(s, MERGE_BLOCK)}, {LANES.bit_length() - 1}")
+    leads = out.op(f"icmp eq i64 {thread}, 0")
+    lane, strand = out.op(f"and i64 {thread}, {LANES - 1}"), out.op(f"lshr i64 {thread}, {LANES.bit_length() - 1}")
+    first = out.op(f"zext i32 {block_number(s)} to i64")
+    stride = out.op(f"lshr i64 {grid_size(s, MERGE_BLOCK)}, {MERGE_BLOCK.bit_length() - 1}")
 
-    def chunks(base: str, _following: str) -> None:
-        chunk = out.op(f"add i64 {base}, {group}")
-        begin = out.op(f"shl i64 {chunk}, {shift}")
-        end = out.op(f"shl i64 {out.op(f'add i64 {chunk}, 1')}, {shift}")
+    def do_chunk(chunk: str, _following: str) -> None:
+        strands = out.op(f"add i64 {out.op(f'mul i64 {chunk}, {STRANDS}')}, {strand}")
+        begin = out.op(f"shl i64 {strands}, {strand_shift}")
+        end = out.op(f"shl i64 {out.op(f'add i64 {strands}, 1')}, {strand_shift}")
         end = out.intrinsic("llvm.umin.i64", "i64", ("i64", end), ("i64", n))
         _sum_lane(s, task, axes, variables, sums, out.op(f"add i64 {begin}, {lane}"), end)
-        writes = out.op(f"and i1 {out.op(f'icmp eq i64 {lane}, 0')}, {out.op(f'icmp ult i64 {chunk}, {count}')}")
         for row, (r, cell) in enumerate(zip(task.reductions, sums, strict=True), _first_row(kernel, task)):
-            _merge_lanes(s, r, cell, thread, lane, writes, _partial(s, kernel, row, chunk))
+            own = out.op(f"load {llvm_type(r.var.type)}, {s.rules.private} {cell}")
+            _merge_block(s, r, own, thread)
+            total, place = _load_shared(out, _shared(s, "0"), r.var.type), _partial(s, kernel, row, chunk)
+            _where(s, leads, partial(store_at, s, place, total, r.var.type))
+            barrier(s)  # what comes next takes the same shared memory
 
-    strided(out, first, count, stride, chunks)
+    strided(out, first, count, stride, do_chunk)
 
 
 def lower_merge(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     """One block merges the rows by halves; its first thread updates the places."""
     out = s.text
-    out.module.define(_MERGED, f"internal addrspace(3) global [{MOST_CHUNKS} x i64] undef, align 16")
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
     _, count = _chunks(s, n)
     thread = out.op(f"zext i32 {lane_number(s)} to i64")
-    totals = [
-        _halve(s, kernel, row, r, count, thread) for row, r in enumerate(task.reductions, _first_row(kernel, task))
-    ]
-    update, done = out.label("update"), out.label("done")
-    leads = out.op(f"icmp eq i64 {thread}, 0")
-    out.branch(out.op(f"and i1 {leads}, {out.op(f'icmp ne i64 {n}, 0')}"), update, done)
-    out.start(update)
-    for r, total in zip(task.reductions, totals, strict=True):
-        merge_total(s, r, total)
-    out.start(done)
+    totals = []
+    for row, r in enumerate(task.reductions, _first_row(kernel, task)):
+        _merge_block(s, r, _fetch(s, kernel, row, r, count, thread), thread)
+        totals.append(_load_shared(out, _shared(s, "0"), r.var.type))
+        barrier(s)
+
+    def update() -> None:
+        for r, total in zip(task.reductions, totals, strict=True):
+            merge_total(s, r, total)
+
+    some = out.op(f"icmp ne i64 {n}, 0")
+    _where(s, out.op(f"and i1 {out.op(f'icmp eq i64 {thread}, 0')}, {some}"), update)
 
 
 def _chunks(s: Scope, n: str) -> tuple[str, str]:
@@ -129,65 +133,61 @@ def _sum_lane(
     strided(out, first, end, str(LANES), one, unroll=_UNROLL)
 
 
-def _merge_lanes(s: Scope, r: ir.Reduction, cell: str, thread: str, lane: str, writes: str, partial: str) -> None:
-    """Through shared memory by halves; the first lane stores the chunk's result."""
+def _fetch(s: Scope, kernel: ir.Kernel, row: int, r: ir.Reduction, count: str, thread: str) -> str:
+    """The results of chunks a block apart, from this thread's number on, merged by halves; all are loaded at once."""
     out, t = s.text, r.var.type
-    own = _shared(out, thread)
-    _store_shared(out, own, out.op(f"load {llvm_type(t)}, {s.rules.private} {cell}"), t)
-    half = LANES // 2
+    last = out.op(f"sub i64 {out.intrinsic('llvm.umax.i64', 'i64', ('i64', count), ('i64', '1'))}, 1")
+    nothing = identity(merge_op(r.op), t)
+
+    def chunk(k: int) -> str:
+        number = out.op(f"add i64 {thread}, {k * MERGE_BLOCK}")
+        there = out.intrinsic("llvm.umin.i64", "i64", ("i64", number), ("i64", last))
+        value = load_at(s, _partial(s, kernel, row, there), t)
+        exists = out.op(f"icmp ult i64 {number}, {count}")
+        return out.op(f"select i1 {exists}, {llvm_type(t)} {value}, {llvm_type(t)} {nothing}")
+
+    own = out.alloca(llvm_type(t))
+    out.do(f"store {llvm_type(t)} {chunk(0)}, {s.rules.private} {own}")
+
+    def all_of_them() -> None:
+        values = [chunk(k) for k in range(MOST_CHUNKS // MERGE_BLOCK)]
+        while half := len(values) // 2:
+            values = [combine(s, merge_op(r.op), a, b, t) for a, b in zip(values[:half], values[half:], strict=True)]
+        out.do(f"store {llvm_type(t)} {values[0]}, {s.rules.private} {own}")
+
+    _where(s, out.op(f"icmp ugt i64 {count}, {MERGE_BLOCK}"), all_of_them)
+    return out.op(f"load {llvm_type(t)}, {s.rules.private} {own}")
+
+
+def _merge_block(s: Scope, r: ir.Reduction, own: str, thread: str) -> None:
+    """Merge what the block's threads have, ``own`` of each, by halves, into the first place of shared memory."""
+    out, t = s.text, r.var.type
+    out.module.define(_SHARED, f"internal addrspace(3) global [{MERGE_BLOCK} x i64] undef, align 16")
+    here, half = _shared(s, thread), MERGE_BLOCK // 2
+    _store_shared(out, here, own, t)
     while half:
         barrier(s)
-        takes, done = out.label("takes"), out.label("taken")
-        out.branch(out.op(f"icmp ult i64 {lane}, {half}"), takes, done)
-        out.start(takes)
-        other = _load_shared(out, _shared(out, out.op(f"add i64 {thread}, {half}")), t)
-        _store_shared(out, own, combine(s, merge_op(r.op), _load_shared(out, own, t), other, t), t)
-        out.start(done)
+
+        def take(moved: int = half) -> None:
+            other = _load_shared(out, _shared(s, out.op(f"add i64 {thread}, {moved}")), t)
+            _store_shared(out, here, combine(s, merge_op(r.op), _load_shared(out, here, t), other, t), t)
+
+        _where(s, out.op(f"icmp ult i64 {thread}, {half}"), take)
         half //= 2
-    leads, done = out.label("leads"), out.label("led")
-    out.branch(writes, leads, done)
-    out.start(leads)
-    store_at(s, partial, _load_shared(out, own, t), t)
-    out.start(done)
     barrier(s)
 
 
-def _halve(s: Scope, kernel: ir.Kernel, row: int, r: ir.Reduction, count: str, thread: str) -> str:
-    """What the results of all chunks make together; in shared memory, where a round takes a tenth of the time."""
-    out, t = s.text, r.var.type
-
-    def fetch(k: str, _following: str) -> None:
-        _store_shared(out, _shared(out, k, _MERGED), load_at(s, _partial(s, kernel, row, k), t), t)
-
-    strided(out, thread, count, str(MERGE_BLOCK), fetch, unroll=_UNROLL)
-    barrier(s)
-    loop, merge, halved, done = (out.label(x) for x in ("merge", "halve", "halved", "merged"))
-    before = out.here
-    out.start(loop)
-    m, kept = out.reserve(), out.reserve()
-    out.define(m, f"phi i64 [ {count}, %{before} ], [ {kept}, %{halved} ]")
-    out.branch(out.op(f"icmp ugt i64 {m}, 1"), merge, done)
-    out.start(merge)
-    moved = out.op(f"lshr i64 {m}, 1")
-    out.define(kept, f"sub i64 {m}, {moved}")
-
-    def step(k: str, _following: str) -> None:
-        here, there = _shared(out, k, _MERGED), _shared(out, out.op(f"add i64 {k}, {kept}"), _MERGED)
-        both = combine(s, merge_op(r.op), _load_shared(out, here, t), _load_shared(out, there, t), t)
-        _store_shared(out, here, both, t)
-
-    strided(out, thread, moved, str(MERGE_BLOCK), step)
-    barrier(s)
-    out.start(halved)
-    out.jump(loop)
-    out.start(done)
-    total = _load_shared(out, _shared(out, "0", _MERGED), t)
-    barrier(s)  # the next row takes the same place
-    return total
+def _where(s: Scope, condition: str, write: Callable[[], None]) -> None:
+    """What ``write`` writes is done by the threads for which ``condition`` holds."""
+    inside, done = s.text.label("where"), s.text.label("after")
+    s.text.branch(condition, inside, done)
+    s.text.start(inside)
+    write()
+    s.text.start(done)
 
 
-def _shared(out: FunctionText, k: str, base: str = _SHARED) -> str:
-    return out.op(f"getelementptr i64, ptr addrspace(3) {base}, i64 {k}")
+def _shared(s: Scope, k: str) -> str:
+    return s.text.op(f"getelementptr i64, ptr addrspace(3) {_SHARED}, i64 {k}")
 
 
 def _load_shared(out: FunctionText, where: str, t: Scalar) -> str:

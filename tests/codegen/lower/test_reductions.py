@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quadpy import dtypes
-from quadpy.codegen.reduction import LANES, MOST_CHUNKS, chunk_size
+from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH, chunk_size
 from quadpy.dtypes import f32, f64, i32, u1
 from quadpy.ir.nodes import AtomicOp, BinOp, Var
 from quadpy.runtime.cpu import pool
@@ -18,11 +18,11 @@ UFUNCS = {
 }  # fmt: skip
 
 
-def halves(values, ufunc, first):
-    """Merge ``values`` by halves, ``first`` of them staying in the first step."""
-    while len(values) > 1:
-        kept = len(values) - len(values) // 2
-        values = np.concatenate([ufunc(values[: len(values) - kept], values[kept:]), values[len(values) - kept : kept]])
+def halves(values, ufunc):
+    """Merge ``values`` by halves of the next power of two; the last ones may be missing."""
+    half = 1 << max(0, (len(values) - 1).bit_length())
+    while half := half // 2:
+        values = np.concatenate([ufunc(values[: len(values) - half], values[half:]), values[len(values) - half : half]])
     return values[0]
 
 
@@ -31,12 +31,12 @@ def model(x, ufunc, identity):
     size, partial = chunk_size(len(x)), []
     for first in range(0, len(x), size):
         chunk = x[first : first + size]
-        padded = np.concatenate([chunk, np.full(-len(chunk) % LANES, identity, x.dtype)])
-        lanes = np.full(LANES, identity, x.dtype)
-        for row in padded.reshape(-1, LANES):
-            lanes = ufunc(lanes, row)
-        partial.append(halves(lanes, ufunc, LANES // 2))
-    return halves(np.array(partial, x.dtype), ufunc, None)
+        padded = np.concatenate([chunk, np.full(size - len(chunk), identity, x.dtype)])
+        results = np.full((STRANDS, LANES), identity, x.dtype)
+        for row in padded.reshape(STRANDS, -1, LANES).swapaxes(0, 1):
+            results = ufunc(results, row)
+        partial.append(halves(results.ravel(), ufunc))
+    return halves(np.array(partial, x.dtype), ufunc)
 
 
 def reducing(b, op, t, step=None, array="x"):
@@ -150,5 +150,5 @@ def test_several_axes_conditions_and_slots(b):
 
 def test_chunks_are_few_and_aligned():
     for n in (1, 64, 1000, 2**20, 2**26, 2**31, 2**40, 2**40 + 1, 2**63 - 1):
-        assert chunk_size(n) % LANES == 0
+        assert chunk_size(n) % WIDTH == 0
         assert -(-n // chunk_size(n)) <= MOST_CHUNKS
