@@ -1,4 +1,4 @@
-"""How many iterations a loop has, as a formula that the host evaluates at each launch.  Owns: ``extent_of``, ``tiled_extent``, TILE.
+"""How many iterations a loop has, as a formula that the host evaluates at each launch.  Owns: ``extent_of``, ``tiled_extent``.
 
 A formula is data (it travels in the manifest): a number, ``["value", k]`` for the k-th value of the argument block, or
 an operation, ``[name, bits, signed, operand, …]``, whose result wraps as the kernel's own arithmetic does.
@@ -12,10 +12,16 @@ from typing import Final
 from quadpy.artifact import AbiLayout, Formula, Part
 from quadpy.ir import nodes as ir
 
-__all__ = ["TILE", "extent_of", "tiled_extent"]
+__all__ = ["COLUMN", "LINE", "LONG_ROW", "ROW_UNIT", "extent_of", "tiled_extent"]
 
-TILE: Final = 4
-"""Iterations of a thread in a loop that ``lower.gpu_tiles`` writes."""
+LINE: Final = 4
+"""Iterations of a thread in a loop of one axis that ``lower.gpu_tiles`` writes,"""
+COLUMN: Final = 6
+"""and in one of several: of neighbours on the last axis but one."""
+ROW_UNIT: Final = 64
+"""There, rows of LONG_ROW iterations on begin at numbers of threads that are multiples of this: the widest wave's."""
+LONG_ROW: Final = 16 * ROW_UNIT
+"""Of such a row an eighth, 2 x ROW_UNIT, is the most that threads with nothing to do add."""
 
 _OPERATIONS: Final = {
     ir.BinOp.ADD: "add", ir.BinOp.SUB: "sub", ir.BinOp.MUL: "mul", ir.BinOp.FLOORDIV: "floordiv", ir.BinOp.MOD: "mod",
@@ -34,13 +40,17 @@ def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
 
 
 def tiled_extent(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
-    """The number of threads that do TILE iterations each: of neighbouring rows, or of the only axis."""
+    """The number of threads that do several iterations each, with some that have none to do."""
     whole = extent_of(task, layout)
     if not isinstance(whole, list):
         return None
     counts = whole[1:]
     cut = max(0, len(counts) - 2)
-    counts[cut] = ["floordiv", 64, True, ["add", 64, True, counts[cut], TILE - 1], TILE]
+    size = LINE if len(counts) == 1 else COLUMN
+    counts[cut] = ["floordiv", 64, True, ["add", 64, True, counts[cut], size - 1], size]
+    if len(counts) > 1:
+        idle = ["min", 64, True, 2 * ROW_UNIT, ["floordiv", 64, True, counts[-1], LONG_ROW // (2 * ROW_UNIT)]]
+        counts[-1] = ["add", 64, True, counts[-1], idle]
     return ["product", *counts]
 
 

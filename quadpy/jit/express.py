@@ -15,7 +15,7 @@ from typing import Any, Final
 from quadpy.errors import ArgumentError
 from quadpy.jit.express_block import ArgumentBlock
 from quadpy.jit.formula import HELPERS, formula_source
-from quadpy.jit.gpu_launch import MANY_BLOCKS, MOST_BLOCKS, MOST_THREADS, SPARE_BLOCKS
+from quadpy.jit.gpu_launch import MOST_BLOCKS, MOST_THREADS, SPARE_BLOCKS
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.launch_records import LaunchRecords
 from quadpy.jit.native_launch import HEAD
@@ -168,7 +168,7 @@ class _Writer:
             else:
                 yield f"        if blocks{n} > {min(MOST_BLOCKS, MOST_THREADS // threads - SPARE_BLOCKS)}: return False"
                 if task.tiled_formula is not None:
-                    yield f"        if blocks{n} >= {MANY_BLOCKS}:"
+                    yield f"        if blocks{n} >= {task.many}:"
                     yield f"            blocks{n} = -(-{formula_source(task.tiled_formula, sources)} // {threads})"
 
     def _announcements(self) -> Iterator[str]:

@@ -21,14 +21,16 @@ from quadpy.runtime.module import Module
 from quadpy.runtime.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["MANY_BLOCKS", "MOST_BLOCKS", "MOST_THREADS", "SPARE_BLOCKS", "Submission", "TaskLaunch", "task_launches"]
+__all__ = ["MOST_BLOCKS", "MOST_THREADS", "SPARE_BLOCKS", "Submission", "TaskLaunch", "task_launches"]
 
 MOST_BLOCKS: Final = (1 << 31) - 1
 """CUDA's and HIP's limit for the blocks of a grid."""
 MOST_THREADS: Final = (1 << 32) - 1
 """HIP's limit for its threads; and code with a thread for each iteration numbers them in 32 bits on every GPU."""
-MANY_BLOCKS: Final = 8192
-"""Four times what keeps the largest GPUs busy: from there on a thread may do four iterations."""
+MANY_ITERATIONS: Final = 2048
+"""For each of a device's units: from there on a thread may do several, and the device is still busy."""
+_USUAL_UNITS: Final = 128
+"""Of a device that does not say how many it has."""
 SPARE_BLOCKS: Final = 8
 """Such a thread may number iterations behind the last one, and must not come round to the first."""
 _STRIDING_BLOCKS: Final = 2048
@@ -40,8 +42,8 @@ class TaskLaunch:
     """One kernel of the code object.
 
     ``extent`` counts its iterations by ``formula``, None where it is one block or only the device can count them.  One
-    that ``strides`` has ``most`` blocks: as many as the device runs at once, since more would only come after them.  Of
-    MANY_BLOCKS on, ``tiled`` counts the threads, where it is there.
+    that ``strides`` has ``most`` blocks: as many as the device runs at once, since more would only come after them.  From
+    ``many`` blocks on, ``tiled`` counts the threads, where it is there.
     The blocks of a ``cooperative`` one wait for each other.
     """
 
@@ -56,6 +58,7 @@ class TaskLaunch:
     span: Span | None
     tiled_formula: Formula | None = None
     tiled: Evaluator | None = None
+    many: int = 0
     cooperative: bool = False
 
     def blocks(self, values: list[Any]) -> int | None:
@@ -70,7 +73,7 @@ class TaskLaunch:
             return min(blocks, self.most)
         if blocks > MOST_BLOCKS or blocks * threads > MOST_THREADS:
             return None
-        if self.tiled is not None and MANY_BLOCKS <= blocks <= MOST_THREADS // threads - SPARE_BLOCKS:
+        if self.tiled is not None and self.many <= blocks <= MOST_THREADS // threads - SPARE_BLOCKS:
             return -(-self.tiled(values) // threads)
         return blocks
 
@@ -88,6 +91,7 @@ def task_launches(
 ) -> Iterator[TaskLaunch]:
     """What each task of ``code`` asks of ``driver``; ``spans`` are their places, none for none known."""
     known = spans or [None] * len(code.tasks)
+    many = MANY_ITERATIONS * (driver.info.units or _USUAL_UNITS)
     for task, span in zip(code.tasks, known, strict=True):
         extent = None if task.extent is None else compile_formula(task.extent)
         tiled = None if task.tiled is None else compile_formula(task.tiled)
@@ -95,7 +99,7 @@ def task_launches(
         most = _at_once(driver, function, task.block_dim) if task.parallel and any_number else 1
         yield TaskLaunch(
             _title(name, task), function, (task.block_dim, 1, 1), task.parallel, task.grid_stride, most, task.extent,
-            extent, span, task.tiled, tiled, task.cooperative,
+            extent, span, task.tiled, tiled, many // task.block_dim, task.cooperative,
         )  # fmt: skip
 
 

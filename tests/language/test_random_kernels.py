@@ -72,8 +72,7 @@ def wide_indices():
 def long_threads():
     """Several iterations in each thread of a GPU from the first block on, as large loops have."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("express", "gpu_launch"):
-            patch.setattr(f"quadpy.jit.{module}.MANY_BLOCKS", 1)
+        patch.setattr("quadpy.jit.gpu_launch.MANY_ITERATIONS", 0)
         yield
 
 

@@ -4,8 +4,8 @@ Owns: ``wants_tiles``, ``lower_tiles``.
 
 One load of four bytes a thread leaves a large GPU's memory waiting, and neighbours in a grid of several axes are loaded
 once more for each row that uses them.  So where a launch has fewer threads than iterations, a thread does a strip of
-TILE: on one axis those of its number, its number plus the block's size, and so on, which keeps a wave's accesses side by
-side; on more axes those of as many rows, one below the other, of which the rows that both need are loaded once.
+them: on one axis LINE, its number, its number plus the block's size, and so on, which keeps a wave's accesses side by
+side; on more axes COLUMN, one below the other, of which the rows that both need are loaded once.
 A launch that has a thread for each iteration runs one each: the host chooses, by the grid alone, so that small launches
 use the whole device.
 """
@@ -16,8 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from quadpy.codegen.extent import TILE
+from quadpy.codegen.extent import COLUMN, LINE, LONG_ROW, ROW_UNIT
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
+from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.cost import iteration_cost
 from quadpy.codegen.lower.gpu_kernel import block_number, coordinates, grid_size, lane_number, thread_number
 from quadpy.codegen.lower.scope import Scope
@@ -32,7 +33,7 @@ _PLAIN: Final = (ir.Let, ir.Load, ir.Store)
 
 @dataclass(frozen=True, slots=True)
 class _Strip:
-    """Iterations of a thread: ``axis`` goes from the place in ``at`` on in steps of ``step``, below the axis' count.
+    """Iterations of a thread: ``axis`` goes ``size`` times from the place in ``at`` on, in steps of ``step``.
 
     ``alone`` says that it is only the first of them; ``some`` that there is any.
     """
@@ -40,6 +41,7 @@ class _Strip:
     axes: list[AxisOperands]
     at: list[str]
     axis: int
+    size: int
     step: int
     alone: str
     some: str
@@ -54,7 +56,7 @@ def wants_tiles(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
 
 
 def lower_tiles(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]) -> None:
-    """Write the body TILE times for strips that are whole, and once for all others."""
+    """Write the body as often as a whole strip has it, and once for all others."""
     out = s.text
     axes = lower_axes(s, task.axes, 32)
     alone = out.op(f"icmp uge i64 {grid_size(s, block_dim)}, {_total(s, axes)}")
@@ -63,10 +65,10 @@ def lower_tiles(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Call
     out.branch(strip.some, inside, done)
     out.start(inside)
     first, count = strip.at[strip.axis], axes[strip.axis].count
-    last = out.op(f"add nuw i32 {first}, {(TILE - 1) * strip.step}")
+    last = out.op(f"add nuw i32 {first}, {(strip.size - 1) * strip.step}")
     out.branch(out.op(f"select i1 {alone}, i1 false, i1 {out.op(f'icmp ult i32 {last}, {count}')}"), whole, parts)
     out.start(whole)
-    for k in range(TILE):
+    for k in range(strip.size):
         _bind(s, strip, out.op(f"add nuw i32 {first}, {k * strip.step}") if k else first)
         iteration()
     out.jump(done)
@@ -77,23 +79,43 @@ def lower_tiles(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Call
 
 def _line(s: Scope, axes: list[AxisOperands], block_dim: int, alone: str) -> _Strip:
     """One axis: a block has neighbouring iterations, and its threads go through them side by side."""
-    share = s.text.op(f"select i1 {alone}, i32 {block_dim}, i32 {block_dim * TILE}")
+    share = s.text.op(f"select i1 {alone}, i32 {block_dim}, i32 {block_dim * LINE}")
     begin = s.text.op(f"mul nuw i32 {block_number(s)}, {share}")
     at = s.text.op(f"add nuw i32 {begin}, {lane_number(s)}")
-    return _Strip(axes, [at], 0, block_dim, alone, s.text.op(f"icmp ult i32 {at}, {axes[0].count}"))
+    return _Strip(axes, [at], 0, LINE, block_dim, alone, s.text.op(f"icmp ult i32 {at}, {axes[0].count}"))
 
 
 def _column(s: Scope, axes: list[AxisOperands], block_dim: int, alone: str) -> _Strip:
-    """Several: the last but one is cut into groups of TILE rows, and threads are numbered over groups."""
+    """Several: the last but one is cut into groups of COLUMN rows, and threads are numbered over groups."""
     out, rows = s.text, axes[-2]
-    groups = out.op(f"udiv i32 {out.op(f'add nuw i32 {rows.count}, {TILE - 1}')}, {TILE}")
+    groups = out.op(f"udiv i32 {out.op(f'add nuw i32 {rows.count}, {COLUMN - 1}')}, {COLUMN}")
+    before, length = _aligned(s, axes[-1], alone)
     cut = list(axes)
-    cut[-2] = replace(rows, count=out.op(f"select i1 {alone}, i32 {rows.count}, i32 {groups}"))
+    cut[-2:] = [
+        replace(rows, count=out.op(f"select i1 {alone}, i32 {rows.count}, i32 {groups}")),
+        replace(axes[-1], count=length),
+    ]
     number = thread_number(s, block_dim, 32)
     some = out.op(f"icmp ult i64 {out.op(f'zext i32 {number} to i64')}, {_total(s, cut)}")
     at = coordinates(s, cut, number, 32)
-    at[-2] = out.op(f"select i1 {alone}, i32 {at[-2]}, i32 {out.op(f'mul nuw i32 {at[-2]}, {TILE}')}")
-    return _Strip(axes, at, len(axes) - 2, 1, alone, some)
+    at[-2] = out.op(f"select i1 {alone}, i32 {at[-2]}, i32 {out.op(f'mul nuw i32 {at[-2]}, {COLUMN}')}")
+    at[-1] = out.op(f"sub i32 {at[-1]}, {before}")
+    some = out.op(f"and i1 {some}, {out.op(f'icmp ult i32 {at[-1]}, {axes[-1].count}')}")
+    return _Strip(axes, at, len(axes) - 2, COLUMN, 1, alone, some)
+
+
+def _aligned(s: Scope, columns: AxisOperands, alone: str) -> tuple[str, str]:
+    """How many threads of a row have nothing before their first column, and how many a row has with those."""
+    if columns.step != "1":
+        return "0", columns.count
+    out = s.text
+    start = resize(out, columns.start, columns.var.type, 32)
+    long = out.op(f"icmp uge i32 {columns.count}, {LONG_ROW}")
+    aligns = out.op(f"select i1 {alone}, i1 false, i1 {long}")
+    before = out.op(f"select i1 {aligns}, i32 {out.op(f'and i32 {start}, {ROW_UNIT - 1}')}, i32 0")
+    behind = out.op(f"add i32 {out.op(f'add i32 {columns.count}, {before}')}, {ROW_UNIT - 1}")
+    whole = out.op(f"and i32 {behind}, {-ROW_UNIT}")
+    return before, out.op(f"select i1 {aligns}, i32 {whole}, i32 {columns.count}")
 
 
 def _total(s: Scope, axes: list[AxisOperands]) -> str:
@@ -112,7 +134,7 @@ def _one_by_one(s: Scope, strip: _Strip, iteration: Callable[[], None]) -> None:
     """A strip that the end of its axis cuts off, or of one iteration."""
     out = s.text
     first, count = strip.at[strip.axis], strip.axes[strip.axis].count
-    share = out.op(f"select i1 {strip.alone}, i32 1, i32 {TILE * strip.step}")
+    share = out.op(f"select i1 {strip.alone}, i32 1, i32 {strip.size * strip.step}")
     end = out.intrinsic("llvm.umin.i32", "i32", ("i32", out.op(f"add nuw i32 {first}, {share}")), ("i32", count))
     loop, again, done, before = out.label("loop"), out.label("again"), out.label("done"), out.here
     out.jump(loop)
