@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from quadpy.errors import GraphError, GraphUpdateError
+from quadpy.errors import DriverError, GraphError, GraphUpdateError
 from quadpy.graph.build import Built, DriverEngine
+from quadpy.graph.fused import FusedEngine, fuse
 from quadpy.graph.holdings import Engine, ExecHoldings
 from quadpy.graph.host import HostEngine
+from quadpy.graph.inspect import GraphInfo, describe
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.make import MAKERS
 from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
@@ -19,6 +21,7 @@ from quadpy.graph.usage import Usage
 from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device_storage import stream_of
+from quadpy.runtime.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.life import refuse_in_host_function
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.timeline import Timeline
@@ -56,8 +59,11 @@ class GraphExec:
     It has the nodes that its graph had when it was made, and changes of its own to them; it keeps the graph alive.
     """
 
-    def __init__(self, graph: Graph, *, auto_free: bool, priorities: bool) -> None:
+    def __init__(self, graph: Graph, *, auto_free: bool, priorities: bool, fuse: Fuse = False) -> None:
         self.device = graph.device
+        self._fuse: Fuse = fuse
+        self._separate = ""  # why it is no longer to be one launch,
+        self._was_one = False  # or only while a node is off
         self._graph: Graph | None = graph
         self._auto_free, self._priorities = auto_free, priorities
         self._lock = threading.RLock()
@@ -101,8 +107,16 @@ class GraphExec:
                 self._order_after_others(on.timeline, overlap=overlap)
                 self._usage.announce(self.device.memory, on.timeline)
                 self._held.runs.timelines.add(on.timeline)
+                if isinstance(engine, FusedEngine):
+                    engine.move(on)
                 self._sole = None if overlap else on.timeline
-            on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
+            try:
+                on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
+            except DriverError as error:
+                if not isinstance(engine, FusedEngine) or error.name not in TOO_LARGE:
+                    raise
+                self._separate = "the device refused a launch of so many blocks at once"
+                on._call(self._rebuild(self._held.nodes).launch)  # noqa: SLF001
             self._launches += 1
             self._held.left = self._usage.launched()
 
@@ -199,8 +213,13 @@ class GraphExec:
                     f"{name!r} is a node of kind {node.kind}, which cannot be switched off",
                     hint="kernels, copies, fills and host functions can",
                 )
-            engine.enable(node, enabled=enabled)
             (self._off.discard if enabled else self._off.add)(name)
+            if isinstance(engine, FusedEngine) or (self._was_one and not self._off):
+                if self._off or not isinstance(engine, FusedEngine):
+                    self._was_one = bool(self._off)
+                    self._rebuild(self._held.nodes)
+                return
+            engine.enable(node, enabled=enabled)
             if enabled:
                 self._apply({name: node})  # what it was changed to meanwhile
 
@@ -223,6 +242,15 @@ class GraphExec:
     def nodes(self) -> tuple[Node, ...]:
         """The nodes as they are now, in the order of their making."""
         return tuple(self._held.nodes.values())
+
+    @property
+    def fusion(self) -> Fusion:
+        """Whether a launch of all nodes is one launch of one kernel, and why it is, or is not."""
+        return self._fusion
+
+    def inspect(self) -> GraphInfo:
+        """As ``Graph.inspect``, of the nodes as they are now, with ``fusion``."""
+        return describe(self.nodes, self._fusion)
 
     def stats(self) -> GraphStats:
         """How often it was launched, changed, and made anew."""
@@ -259,11 +287,22 @@ class GraphExec:
 
     def _engine(self, nodes: dict[str, Node], runs: Runs) -> Engine:
         if "host" in self.device.driver.features:
+            self._fusion = Fusion(False, "the CPU runs nodes one after another")
             return HostEngine(nodes.values(), self.device.failures, runs)
         assert self._graph is not None
+        fused = self._one_launch(nodes)
+        self._fusion = Fusion(isinstance(fused, FusedEngine), fused if isinstance(fused, str) else fused.reason)
+        if isinstance(fused, FusedEngine):
+            return fused
         shared = self._graph._built  # noqa: SLF001
         built = shared or Built(self.device, nodes.values(), self.device.failures, runs)
         return DriverEngine(built, owned=shared is None, auto_free=self._auto_free, priorities=self._priorities)
+
+    def _one_launch(self, nodes: Mapping[str, Node]) -> FusedEngine | str:
+        """One launch for all nodes, or why there is none."""
+        if self._fuse is False:
+            return "fuse is False"
+        return self._separate or _off_reason(self._off) or fuse(nodes.values(), self._fuse)
 
     def _apply(self, placed: dict[str, Node]) -> None:
         """Let the engine do the new nodes, in place where it can."""
@@ -289,11 +328,13 @@ class GraphExec:
     def _rebuild(self, nodes: dict[str, Node]) -> Engine:
         """Make the driver's graph anew; where that fails, the old one stays."""
         engine = self._engine(nodes, self._held.runs)
-        for name in self._off:
-            engine.enable(nodes[name], enabled=False)
+        if not isinstance(engine, FusedEngine):
+            for name in self._off:
+                engine.enable(nodes[name], enabled=False)
         self._held.exchange(engine)
         self._since_build = 0
         self._rebuilds += 1
+        self._sole = None  # it knows of no stream yet
         return engine
 
     def _reorder(self) -> Engine:
@@ -318,6 +359,10 @@ class GraphExec:
                 self.device.timelines.order(other, timeline)
             flight.clear()
         flight.add(timeline)
+
+
+def _off_reason(off: Collection[str]) -> str:
+    return f"{min(off)!r} is switched off" if off else ""
 
 
 def _switched_off(node: Node) -> Node:

@@ -20,6 +20,7 @@ from quadpy.graph.place import caller_span
 from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
+from quadpy.runtime.fusion import Fuse, require_fuse
 from quadpy.runtime.life import refuse_in_host_function
 from quadpy.runtime.memory import HOST
 
@@ -207,6 +208,7 @@ class Graph:
         auto_free_on_launch: bool = False,
         use_node_priority: bool = False,
         upload: bool = False,
+        fuse: Fuse = "auto",
     ) -> GraphExec:
         """What can be launched, of the nodes that there are now.
 
@@ -214,12 +216,30 @@ class Graph:
             auto_free_on_launch: memory that a launch left is freed by the next one.
             use_node_priority: kernels run by their ``priority``.
             upload: bring what the first launch needs to the device now, on the calling thread's stream.
+            fuse: whether all nodes, where they are quadpy's own kernels, copies and fills, run as one launch whose
+                blocks wait for each other: ``"auto"`` where that is possible and expected to be quicker, ``True`` or
+                not at all; the CPU runs nodes one after another.  ``GraphExec.fusion`` tells what became of it.
 
         Raises:
-            GraphError: a graph with alloc nodes, which was instantiated before.
+            ArgumentError: ``fuse`` is none of the three.
+            GraphError: a graph with alloc nodes, which was instantiated before; or ``fuse=True`` where a GPU cannot.
             CaptureError: it is being captured, or its capture was aborted.
             DeviceError: the device was closed, or refuses the graph.
         """
+        require_fuse(fuse)
+        made = self._made(auto_free=auto_free_on_launch, priorities=use_node_priority, fuse=fuse)
+        if fuse is True and not made.fusion.fused and "host" not in self.device.driver.features:
+            made.destroy()
+            raise GraphError(
+                f"the graph cannot be one launch: {made.fusion.reason}",
+                hint='fuse="auto" takes one launch where that is possible',
+            )
+        if upload:
+            made.upload()
+        return made
+
+    def _made(self, *, auto_free: bool, priorities: bool, fuse: Fuse) -> GraphExec:
+        """As ``instantiate``, where ``True`` is wherever it is possible."""
         refuse_in_host_function()
         with self._lock:
             self.device.life.check()
@@ -229,10 +249,8 @@ class Graph:
                     "a graph that allocates memory can be instantiated once: its memory is at one address",
                     hint="build another graph",
                 )
-            made = GraphExec(self, auto_free=auto_free_on_launch, priorities=use_node_priority)
+            made = GraphExec(self, auto_free=auto_free, priorities=priorities, fuse=fuse)
             self._instantiated = True
-        if upload:
-            made.upload()
         return made
 
     def clone(self) -> Graph:

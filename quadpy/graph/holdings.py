@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from quadpy.errors import DriverError
 from quadpy.graph.build import Built, DriverEngine
+from quadpy.graph.fused import FusedEngine
 from quadpy.graph.host import HostEngine
 from quadpy.graph.nodes import Allocation, Node
 from quadpy.runtime.callbacks import Runs
@@ -19,7 +20,7 @@ from quadpy.runtime.timeline import Timeline
 
 __all__ = ["Engine", "ExecHoldings", "GraphHoldings"]
 
-Engine = DriverEngine | HostEngine
+Engine = DriverEngine | HostEngine | FusedEngine
 
 
 class GraphHoldings:

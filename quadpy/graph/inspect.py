@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from quadpy.graph.nodes import AllocNode, ChildNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.order import MemoryRange
+from quadpy.runtime.fusion import Fusion
 
 __all__ = ["GraphInfo", "NodeInfo", "describe", "dot_of", "table_of"]
 
@@ -30,9 +31,10 @@ class NodeInfo:
 
 @dataclass(frozen=True, slots=True)
 class GraphInfo:
-    """The nodes of a graph, in an order in which they could run."""
+    """The nodes of a graph, in an order in which they could run; of one that can be launched, whether it is one launch."""
 
     nodes: tuple[NodeInfo, ...]
+    fusion: Fusion | None = None
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
@@ -51,9 +53,9 @@ class GraphInfo:
         return tuple(node.name for node in self.nodes if node.name not in inner)
 
 
-def describe(nodes: Iterable[Node]) -> GraphInfo:
+def describe(nodes: Iterable[Node], fusion: Fusion | None = None) -> GraphInfo:
     """The graph of ``nodes``, as data."""
-    return GraphInfo(tuple(map(_describe, nodes)))
+    return GraphInfo(tuple(map(_describe, nodes)), fusion)
 
 
 def _describe(node: Node) -> NodeInfo:

@@ -47,6 +47,7 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
         there = getattr(thing, "device", None)
         if isinstance(there, Device) and there is not device:
             raise DeviceError(f"{thing!r} is on {there}, and the graph on {device}", hint="copy it there")
+    whole = prepared if isinstance(prepared, Prepared) else None
     return KernelNode(
         launches=launches,
         flow=flow,
@@ -55,6 +56,9 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
         reads=_ranges(launch.reads for launch in launches),
         writes=_ranges(launch.writes for launch in launches),
         keep=tuple({id(thing): thing for thing in keep if thing is not None}.values()),
+        origin=whole.origin if whole else None,
+        arguments=whole.arguments if whole else b"",
+        conditions=whole.conditions if whole else {},
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from quadpy.graph.order import MemoryRange
 from quadpy.runtime.event import Event
+from quadpy.runtime.fusion import Origin
 from quadpy.runtime.graph_driver import CopyKind
 from quadpy.runtime.launch import HostLaunch, KernelLaunch
 from quadpy.source import Span
@@ -68,6 +69,7 @@ class KernelNode(Node):
     """A call of a kernel: its launches, in order or as ``flow`` says (``CodeObject.flow``); a call on the CPU is one.
 
     ``kernel`` is what was called, to be called with other arguments; None where the launches came from elsewhere.
+    ``origin`` is what they were compiled from, with ``arguments``; ``conditions`` are where it says whether loops go on.
     """
 
     kind: ClassVar[str] = "kernel"
@@ -76,6 +78,9 @@ class KernelNode(Node):
     flow: tuple[Any, ...] = ()
     kernel: Any = field(default=None, repr=False)
     priority: int | None = None
+    origin: Origin | None = field(default=None, repr=False)
+    arguments: bytes = field(default=b"", repr=False)
+    conditions: dict[str, MemoryRange] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -26,6 +26,7 @@ from quadpy.runtime.capturing import CAPTURES, table
 from quadpy.runtime.current import current_config, launches_so_far, take_back_launches
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
+from quadpy.runtime.fusion import Fuse, Fusion, require_fuse
 from quadpy.settings import settings
 
 __all__ = ["Replay", "ReplayStats", "State", "replay"]
@@ -74,8 +75,9 @@ class _Variant:
 class Replay:
     """A function that runs as a graph; ``qp.graph.replay`` makes one.  Safe from any thread: one call at a time."""
 
-    def __init__(self, function: Callable[..., Any], warmup: int) -> None:
+    def __init__(self, function: Callable[..., Any], warmup: int, fuse: Fuse) -> None:
         functools.update_wrapper(self, function)
+        self._fuse: Fuse = fuse
         self._function, self._warmup = function, warmup
         self._around: Callable[[], tuple[object, ...]] | None = None
         self._variants: list[_Variant] = []  # the latest last
@@ -143,6 +145,11 @@ class Replay:
         """The executable graphs, the latest last."""
         return tuple(variant.run for variant in self._variants)
 
+    @property
+    def fusion(self) -> Fusion:
+        """Whether the graph that was launched last is one launch, and why it is, or is not."""
+        return self._variants[-1].run.fusion if self._variants else Fusion(False, "there is no graph")
+
     __quadpy_replay__ = True
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -184,7 +191,8 @@ class Replay:
                 self._change(variant, *changed)
                 variant.given, variant.recording = given, found
                 return variant
-        variant = _Variant(device, given, found, found.graph.instantiate())
+        run = found.graph._made(auto_free=False, priorities=False, fuse=self._fuse)  # noqa: SLF001 - this package's own
+        variant = _Variant(device, given, found, run)
         spent = time.perf_counter() - began
         self.stats = replace(self.stats, captures=self.stats.captures + 1, capture_s=self.stats.capture_s + spent)
         self._variants.append(variant)
@@ -221,10 +229,10 @@ class Replay:
 
 
 @overload
-def replay(function: Callable[..., Any], /, *, warmup: int = 0) -> Replay: ...
+def replay(function: Callable[..., Any], /, *, warmup: int = 0, fuse: Fuse = "auto") -> Replay: ...
 @overload
-def replay(*, warmup: int = 0) -> Callable[[Callable[..., Any]], Replay]: ...
-def replay(function: Any = None, /, *, warmup: int = 0) -> Any:
+def replay(*, warmup: int = 0, fuse: Fuse = "auto") -> Callable[[Callable[..., Any]], Replay]: ...
+def replay(function: Any = None, /, *, warmup: int = 0, fuse: Fuse = "auto") -> Any:
     """Makes ``function`` run as a graph: its first call captures what it launches, and later ones replay that.
 
     Results are those of the function itself, byte for byte.  Arguments may change: numbers and arrays are bound anew,
@@ -237,14 +245,17 @@ def replay(function: Any = None, /, *, warmup: int = 0) -> Any:
     Args:
         function: called with anything; what it reads from its closure and from globals is looked at as arguments are.
         warmup: how many calls run eagerly before the first capture.
+        fuse: whether a graph of quadpy's own work runs as one launch: ``True`` wherever it can, ``"auto"`` where that is
+            also expected to be quicker; ``fusion`` tells.
 
     Raises:
-        ArgumentError: ``function`` cannot be called, or ``warmup`` is negative.
+        ArgumentError: ``function`` cannot be called, ``warmup`` is negative, or ``fuse`` is none of the three.
     """
+    require_fuse(fuse)
     if warmup < 0:
         raise ArgumentError(f"warmup is 0 or more, not {warmup}")
     if function is None:
-        return functools.partial(replay, warmup=warmup)
+        return functools.partial(replay, warmup=warmup, fuse=fuse)
     if not callable(function) or isinstance(function, Replay):
         raise ArgumentError(f"{function!r} is no function to replay")
-    return Replay(function, warmup)
+    return Replay(function, warmup, fuse)

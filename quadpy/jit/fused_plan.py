@@ -1,6 +1,6 @@
-"""Graph kernels whose tasks are one cooperative launch, where that is possible and worth it.  Owns: FusingPlan, FusedPlan.
+"""Graph kernels whose tasks are one cooperative launch, where that is possible and worth it.
 
-Imports: leaves, ``artifact`` and ``runtime``.
+Owns: FusingPlan, FusedPlan, ``why_separate``, ``has_loop``, BLOCKS_OF_UNIT.  Imports: leaves, ``artifact`` and ``runtime``.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from typing import Any, Final
 from quadpy.artifact import CodeObject
 from quadpy.errors import ArgumentError, DriverError
 from quadpy.jit.formula import compile_formula
-from quadpy.jit.fusion import Fuse, Fusion
+from quadpy.jit.fused_scratch import FusedScratch
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.whole_blocks import whole_blocks
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
+from quadpy.runtime.driver import Driver
+from quadpy.runtime.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.launch import Prepared
 from quadpy.runtime.stream import Stream
-from quadpy.runtime.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["FusedPlan", "FusingPlan"]
+__all__ = ["BLOCKS_OF_UNIT", "FusedPlan", "FusingPlan", "has_loop", "why_separate"]
 
-_BLOCKS_OF_UNIT: Final = 2
+BLOCKS_OF_UNIT: Final = 2
 """More would be resident, and would take longer to meet."""
 _MOST_ITERATIONS: Final = (1 << 31) - 1
 """Code that counts in 32 bits adds the number of all threads."""
@@ -34,7 +35,8 @@ _WORTH: Final = {"amdgpu": (16, 16), "cuda": (2, 0)}
 """Iterations of a thread, up to which one launch is expected to be quicker than several: with loops on the device, and
 without.  A launch behind another costs AMD's GPUs 4 µs, and an H200 less than blocks take to meet, also in a loop of a
 graph: there steps of five tasks in a loop gain a third up to 128 x 128 elements, and nothing from 512 x 512 on."""
-_TOO_LARGE: Final = frozenset({"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "hipErrorCooperativeLaunchTooLarge"})
+_THREADS: Final = 256
+"""Of a block, for an estimate."""
 
 
 class FusedPlan(GpuPlan):
@@ -47,12 +49,11 @@ class FusedPlan(GpuPlan):
         )
         (launch,) = self.launches
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
-        self.most_blocks = min(resident, _BLOCKS_OF_UNIT * device.driver.info.units)
+        self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
         self.launches = (replace(launch, most=self.most_blocks),)
         self._whole = tuple(whole_blocks(separate.code, [each.span for each in separate.launches]))
         self._asked = separate.places.conditions
-        self._scratches: dict[Timeline, DeviceBuffer] = {}
-        self._lock = threading.Lock()
+        self._counters = FusedScratch(device, 8 * code.slots)
 
     def require_conditions(self, views: Sequence[Any]) -> None:
         """ArgumentError where an array is empty whose element 0 decides whether a loop goes on."""
@@ -62,20 +63,7 @@ class FusedPlan(GpuPlan):
                 raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
 
     def _scratch(self, on: Stream) -> DeviceBuffer | None:
-        """The stream's own, for all its launches: blocks count themselves in it, from 0 when it is new.
-
-        That of streams that are gone is given back when the next one comes.
-        """
-        with self._lock:
-            found = self._scratches.get(on.timeline)
-            if found is None:
-                self._scratches = {known: each for known, each in self._scratches.items() if not known.ended}
-                found = self.device.allocate_lasting(8 * self.code.slots, on)
-                self.device.driver.fill(found.pointer, 0, found.nbytes, on.handle)
-                self._scratches[on.timeline] = found
-        if found.block is not None:
-            self.device.memory.use((found.block,), on.timeline, writes=True)
-        return found
+        return self._counters.on(on)
 
     def take_block(self) -> Any:
         try:
@@ -113,7 +101,7 @@ class FusingPlan:
             try:
                 return fused.run(values, views, stream)
             except DriverError as error:
-                if error.name not in _TOO_LARGE:
+                if error.name not in TOO_LARGE:
                     raise
                 self._fused = f"the device refused a launch of {fused.most_blocks} blocks at once"
         return self.separate.run(given, views, stream)
@@ -132,27 +120,13 @@ class FusingPlan:
 
     def _choose(self, values: Sequence[Any]) -> FusedPlan | str:
         """The plan for one launch, or why it is several."""
-        driver = self.device.driver
-        if "cooperative" not in driver.features or not driver.info.units:
-            return f"{driver.info.name} has no cooperative launches"
         if len(self.code.tasks) == 1 and not self.code.flow:
             return "there is one launch only"
         iterations = max((extent(values) for extent in self._extents), default=0)
-        if iterations > _MOST_ITERATIONS:
-            return f"a loop has {iterations} iterations"
-        if self._fuse == "auto" and (why := self._not_worth(iterations)):
+        loops = has_loop(self.code.flow)
+        if why := why_separate(self.device.driver, iterations, loops=loops, fuse=self._fuse):
             return why
         return self._one_launch()
-
-    def _not_worth(self, iterations: int) -> str:
-        looped, plain = _WORTH.get(self.device.driver.name, _WORTH["amdgpu"])
-        loops = _has_loop(self.code.flow)
-        most = (looped if loops else plain) * _BLOCKS_OF_UNIT * self.device.driver.info.units * _THREADS
-        if not most:
-            return "launches behind each other are quicker on this device where no loop is among them"
-        if iterations > most:
-            return f"a loop has {iterations} iterations: from {most} on separate launches are quicker on this device"
-        return ""
 
     def _one_launch(self) -> FusedPlan | str:
         with self._lock:
@@ -170,10 +144,26 @@ class FusingPlan:
         return found
 
 
-_THREADS: Final = 256
-"""Of a block, for an estimate."""
+def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) -> str:
+    """Why launches of at most ``iterations`` each are not one launch; an empty string where they are, if they can be.
+
+    ``loops`` says that some are in a loop on the device.
+    """
+    if "cooperative" not in driver.features or not driver.info.units:
+        return f"{driver.info.name} has no cooperative launches"
+    if iterations > _MOST_ITERATIONS:
+        return f"a loop has {iterations} iterations"
+    if fuse != "auto":
+        return ""
+    looped, plain = _WORTH.get(driver.name, _WORTH["amdgpu"])
+    most = (looped if loops else plain) * BLOCKS_OF_UNIT * driver.info.units * _THREADS
+    if not most:
+        return "launches behind each other are quicker on this device where no loop is among them"
+    if iterations > most:
+        return f"a loop has {iterations} iterations: from {most} on separate launches are quicker on this device"
+    return ""
 
 
-def _has_loop(flow: Sequence[Any]) -> bool:
+def has_loop(flow: Sequence[Any]) -> bool:
     steps = [step for step in flow if not isinstance(step, int)]
-    return any("loop" in step or any(map(_has_loop, step.get("fork", ()))) for step in steps)
+    return any("loop" in step or any(map(has_loop, step.get("fork", ()))) for step in steps)

@@ -24,6 +24,7 @@ from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.driver import Driver
+from quadpy.runtime.fusion import Origin
 from quadpy.runtime.launch import KernelLaunch, MemoryRange, Prepared
 from quadpy.runtime.stream import Stream
 from quadpy.source import Span
@@ -60,6 +61,7 @@ class GpuPlan:
         self.places = Places(code)
         self._results = tuple(BY_NAME[name] for name in code.results)
         self.spare: list[_Block] = []
+        self.origin: Origin | None = None  # what the code was compiled from
 
     def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
         """Puts the kernel on ``stream``, or the calling thread's.
@@ -117,7 +119,8 @@ class GpuPlan:
             def result(on: Stream) -> Any:
                 return self._result(scratch, on)
 
-        return Prepared(launches, self.code.flow, self._conditions(values, arrays), result)
+        conditions = self._conditions(values, arrays)
+        return Prepared(launches, self.code.flow, conditions, result, self.origin, block[: self.code.layout.size])
 
     def _idle_blocks(self, number: int) -> int:
         """How many blocks stand for a launch without iterations: whole ones would not look whether there is any."""

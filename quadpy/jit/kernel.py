@@ -15,7 +15,6 @@ from typing import Any, overload
 from quadpy.artifact import CodeObject
 from quadpy.dtypes import i32, i64
 from quadpy.errors import ArgumentError, KernelSourceError
-from quadpy.jit.fusion import Fuse, Fusion, require_fuse
 from quadpy.jit.graph_stats import Counts, GraphKernelStats
 from quadpy.jit.parameters import (
     ArrayParameter,
@@ -29,6 +28,7 @@ from quadpy.jit.parameters import (
 from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.current import Config, current_config
+from quadpy.runtime.fusion import Fuse, Fusion, require_fuse
 from quadpy.runtime.launch import HostLaunch, Prepared
 from quadpy.runtime.ndarray import NDArray
 from quadpy.target import parse_target

@@ -1,6 +1,6 @@
 """The plans of one signature: with the promise that no written array overlaps another, and without.
 
-Owns: Variants, fusion_of, prepare.  Imports: leaves, ``lang``, ``runtime`` and the compiler (and so LLVM).
+Owns: Variants, fusion_of, prepare.  Imports: leaves, ``ir``, ``lang``, ``runtime`` and the compiler (and so LLVM).
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ from typing import Any
 from quadpy.codegen.fused import NotFusable
 from quadpy.dtypes import i64
 from quadpy.errors import DeviceError
+from quadpy.ir.nodes import Kernel
 from quadpy.jit.express import express
 from quadpy.jit.fused_plan import FusedPlan, FusingPlan
-from quadpy.jit.fusion import Fuse, Fusion
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.graph_stats import Counts
+from quadpy.jit.joined import code_of
 from quadpy.jit.native_cache import cached_code
 from quadpy.jit.parameters import Parameter
 from quadpy.jit.plan import CpuPlan
 from quadpy.jit.specialise import Request, compile_request
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.source import FunctionSource
+from quadpy.lang.trace import trace_kernel
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
 from quadpy.runtime.current import current_config
 from quadpy.runtime.devices import current_device
+from quadpy.runtime.fusion import Fuse, Fusion
 from quadpy.target import parse_target
 
 __all__ = ["Variants", "fusion_of", "prepare"]
@@ -111,11 +114,15 @@ class Variants:
                 wider=functools.cache(lambda: self._compile(replace(options, index=i64))),
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
+            plan.origin = code_of(device, self._source.name, compiled.code, lambda: self._traced(options))
             return self._graph(plan, options) if options.graph and not options.predicated else plan
         return CpuPlan(
             compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
             outline=compiled.outline, keep=fields, name=self._source.name, spans=compiled.spans,
         )  # fmt: skip
+
+    def _traced(self, options: Options) -> Kernel:
+        return trace_kernel(self._source, self._args, options).kernel
 
     def _graph(self, eager: GpuPlan, options: Options) -> GraphPlan | FusingPlan:
         """How a graph kernel runs on a GPU."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from quadpy.runtime.driver import FunctionHandle
 from quadpy.runtime.field import Field
+from quadpy.runtime.fusion import Origin
 from quadpy.runtime.stream import Stream
 from quadpy.source import Span
 
@@ -54,12 +55,15 @@ class Prepared:
 
     conditions  parameter -> the address and the bytes of what decides whether a loop of ``flow`` goes on
     result      what the kernel returned, read behind the work on a stream; None for a kernel that returns nothing
+    origin      what the launches were compiled from, with ``arguments``; None where nobody knows
     """
 
     launches: tuple[KernelLaunch, ...]
     flow: tuple[Any, ...] = ()
     conditions: dict[str, MemoryRange] = field(default_factory=dict)
     result: Callable[[Stream], Any] | None = None
+    origin: Origin | None = field(default=None, repr=False)
+    arguments: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

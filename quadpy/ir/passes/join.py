@@ -1,0 +1,121 @@
+"""Several kernels as one, whose tasks one launch can do.  Owns: ``join``.  Imports: ``ir`` only.
+
+Parameters, slots and tasks of each kernel get names and numbers of their own; kernels that do not depend on each other
+become branches of a fork.  Nothing is known of arrays of different kernels: each may be another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from quadpy.errors import CodegenError
+from quadpy.ir import nodes as ir
+from quadpy.ir.flow import Flow, Fork, Loop
+from quadpy.ir.walk import map_children
+
+__all__ = ["NAME", "join"]
+
+NAME: Final = "graph"
+"""What a joined kernel is called, whatever it was made of."""
+
+N = TypeVar("N", bound=ir.Node)
+
+
+def join(levels: Sequence[Sequence[ir.Kernel]]) -> ir.Kernel:
+    """All tasks of the kernels; those of a level come after those of the levels before it, and not after each other.
+
+    The parameters are those of all kernels, in the order of the levels.
+
+    Raises:
+        CodegenError: they were compiled in ways that cannot be mixed.
+    """
+    kernels = [kernel for level in levels for kernel in level]
+    one = kernels[0]
+    if any((other.index, other.fast_math) != (one.index, one.fast_math) for other in kernels):
+        raise CodegenError("some of its kernels count in 32 bits or are exact, and others are not", one.span)
+    joined = _Joined()
+    flow = tuple(part for level in levels for part in joined.level(level))
+    return replace(
+        one, name=NAME, params=tuple(joined.params), results=(), functions=_functions(kernels), tasks=tuple(joined.tasks),
+        slots=joined.slots, noalias=False, flow=flow, predicated=False, fused=True, indirect=False,
+    )  # fmt: skip
+
+
+class _Joined:
+    """What was taken up so far."""
+
+    def __init__(self) -> None:
+        self.params: list[ir.Param] = []
+        self.tasks: list[ir.Task] = []
+        self.slots = self.count = 0
+
+    def level(self, kernels: Iterable[ir.Kernel]) -> Iterator[Flow]:
+        branches = [branch for kernel in kernels if (branch := self.take(kernel))]
+        if len(branches) > 1:
+            yield Fork(tuple(branches))
+        else:
+            yield from (part for branch in branches for part in branch)
+
+    def take(self, kernel: ir.Kernel) -> tuple[Flow, ...]:
+        """The tasks of ``kernel``; their flow."""
+        renaming = _Renaming(self.count, kernel, self.slots)
+        first, self.slots, self.count = len(self.tasks), self.slots + kernel.slots, self.count + 1
+        self.params += map(renaming.param, kernel.params)
+        self.tasks += map(renaming.task, kernel.tasks)
+        return tuple(renaming.flow(kernel.flow or tuple(range(len(kernel.tasks))), first))
+
+
+class _Renaming:
+    """The names of one kernel in the joined one."""
+
+    def __init__(self, number: int, kernel: ir.Kernel, slots: int) -> None:
+        self.prefix, self.slots = f"k{number}.", slots
+        self.names = {param.name: self.prefix + param.name for param in kernel.params}
+
+    def param(self, param: ir.Param) -> ir.Param:
+        return replace(param, name=self.names[param.name])
+
+    def task(self, task: ir.Task) -> ir.Task:
+        """Shared arrays have the names of their types: tasks take turns with that memory, whosever they are."""
+        effects = tuple((self.names[name], access) for name, access in task.effects)
+        if isinstance(task, ir.SerialTask):
+            return replace(self.node(task), name=self.prefix + task.name, effects=effects)
+        own = self.names
+        shared = {array.name: f"shared.{k}.{array.type!r}" for k, array in enumerate(task.shared)}
+        self.names = own | shared
+        found = replace(
+            self.node(task), name=self.prefix + task.name, effects=effects,
+            privates=tuple((self.names[name], op) for name, op in task.privates),
+        )  # fmt: skip
+        self.names = own
+        return found
+
+    def node(self, node: N) -> N:
+        found: ir.Node = map_children(node, self.node)
+        match found:
+            case ir.ParamRead(name=name) | ir.SharedArray(name=name):
+                found = replace(found, name=self.names[name])
+            case ir.ShapeOf(array=name) | ir.Element(array=name):
+                found = replace(found, array=self.names[name])
+            case ir.Slot(number=number) | ir.SlotRead(number=number):
+                found = replace(found, number=number + self.slots)
+            case _:
+                pass
+        return found  # type: ignore[return-value]  # of the class that it was
+
+    def flow(self, flow: Iterable[Flow], first: int) -> Iterator[Flow]:
+        for part in flow:
+            match part:
+                case Fork(branches=branches):
+                    yield Fork(tuple(tuple(self.flow(branch, first)) for branch in branches))
+                case Loop(condition=condition, body=body):
+                    yield Loop(self.names[condition], tuple(self.flow(body, first)))
+                case _:
+                    yield part + first
+
+
+def _functions(kernels: Iterable[ir.Kernel]) -> tuple[ir.Function, ...]:
+    """Those of all; the math library has one of a name."""
+    return tuple({function.name: function for kernel in kernels for function in kernel.functions}.values())
