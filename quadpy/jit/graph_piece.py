@@ -1,7 +1,8 @@
 """One graph of a call, in the driver.  Owns: Binding, Piece.  Imports: ``artifact``, ``runtime``.
 
 A node is one launch, and has the whole argument block of the kernel.  When a call has another block, only the nodes that
-read what is different are changed.
+read what is different are changed.  Of code that reads its arguments from memory, a node has the address of the block, and
+is changed where the grid is another.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Piece:
 
         An exception leaves it of no use.
         """
-        if binding.arguments == self._binding.arguments:  # and so is all that follows from it
+        if binding == self._binding:
             return
         before, self._binding = self._binding, binding
         changed = self._launches.changed(before, binding)

@@ -1,8 +1,9 @@
 """A graph kernel on a GPU: a call is the launch of a graph.  Owns: GraphPlan.  Imports: leaves, ``codegen``, ``runtime``.
 
-The first call makes the graph, later ones change the nodes whose arguments are not those of the call before.  A loop is
-a node of the graph where the driver has such nodes; elsewhere the host repeats graphs of several iterations that know
-themselves when the loop is over.
+The first call makes the graph, later ones change the nodes whose arguments are not those of the call before.  Where these
+are many again and again, the kernel goes over to code that reads its arguments from memory: then another call is one more
+launch, whatever it changes.  A loop is a node of the graph where the driver has such nodes; elsewhere the host repeats
+graphs of several iterations that know themselves when the loop is over.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from quadpy.artifact import CodeObject
-from quadpy.codegen.teller import TELLER, teller_code
+from quadpy.codegen.putter import PUT_SIZES, put_name, putter_code
+from quadpy.codegen.teller import TELLER, TELLER_THROUGH, teller_code
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_piece import Binding
@@ -28,25 +30,35 @@ from quadpy.target import parse_target
 
 __all__ = ["GraphPlan"]
 
+FEW_CHANGES: Final = 2
+"""Nodes that are changed in less time than it takes to put their arguments into memory."""
+PATIENCE: Final = 2
+"""The call after so many changes of more nodes than that has its arguments in memory, and all later ones have."""
+
+_NEVER: Final = -(1 << 62)
+
 _log = logging.getLogger("quadpy.graph")
 
 
 class GraphPlan:
     """``eager`` as a graph.
 
-    ``predicated`` gives the plan of code whose loops the host may repeat blindly; ``ordered`` keeps the order of
-    tasks, for arrays that overlap.  ``counts`` may be those of other plans, too.
+    ``compiled`` gives the plan of other code: whether the host may repeat its loops blindly, and whether it reads its
+    arguments from memory.  ``ordered`` keeps the order of tasks, for arrays that overlap.  ``counts`` may be those of
+    other plans, too.
     """
 
     def __init__(
-        self, eager: GpuPlan, predicated: Callable[[], GpuPlan], counts: Counts, *, ordered: bool, name: str = ""
+        self, eager: GpuPlan, compiled: Callable[[bool, bool], GpuPlan], counts: Counts, *, ordered: bool, name: str = ""
     ) -> None:  # fmt: skip
-        self.eager, self._predicated, self._ordered, self._counts = eager, predicated, ordered, counts
+        self.eager, self._compiled, self._ordered, self._counts = eager, compiled, ordered, counts
         self._name = name
         self.device = eager.device
         self._fields = tuple(field.pointer for field in eager.fields)
         self._has_loops = any(isinstance(step, dict) and "loop" in step for step in eager.code.flow)
         self._device_loops = True  # until the driver says no
+        self._indirect = False  # whether arguments stand in memory
+        self._changes = 0  # calls that changed many nodes; below 0, the driver refused code that reads its arguments
         self._program: Program | None = None
         self._refused = False
         self._units = Units(self.device, counts)
@@ -126,6 +138,10 @@ class GraphPlan:
             return None
         except DriverError as error:
             self._program = None
+            if self._indirect:
+                self._indirect, self._changes = False, _NEVER
+                self._explain(f"each node has its arguments, since the driver refused others: {error.message}")
+                return self._ready(values, grids, conditions, on)
             if not self._uses_device_loops:
                 self._refused = True
                 self._explain(f"launched one by one, since the driver refused the graph: {error.message}")
@@ -145,11 +161,21 @@ class GraphPlan:
                 block = block.ljust(code.layout.size, b"\0") + struct.pack("Q", unit.scratch.pointer)
             latches = len(code.tasks) - len(grids)
             binding = Binding(block, (*grids, *[1] * latches), conditions)
-            unit.bind(packed, binding)
+            if not self._wants_memory(unit.changes(binding)):
+                unit.bind(packed, binding)
+                return unit
         except BaseException:
             self._units.discard(unit)
             raise
-        return unit
+        self._units.discard(unit)
+        self._indirect = True
+        return self._bound(self._new_program(), values, grids, conditions, on)
+
+    def _wants_memory(self, changed: int) -> bool:
+        """Whether a call that changes so many launches is better served by arguments in memory, and so are later ones."""
+        if changed > FEW_CHANGES:
+            self._changes += 1
+        return changed > FEW_CHANGES and self._changes >= PATIENCE
 
     @property
     def _uses_device_loops(self) -> bool:
@@ -159,14 +185,21 @@ class GraphPlan:
     def _new_program(self) -> Program:
         """What is launched, decided once: loops as nodes of a graph, or repeated by the host."""
         graphs: GraphDriver = self.device.driver.graphs  # type: ignore[attr-defined]
-        plan, teller = self.eager, None
+        load, spec = self.device.modules.load, parse_target(self.device.driver.info.arch)
+        plan, teller, putters = self.eager, None, None
+        predicated = self._has_loops and not self._uses_device_loops
+        if predicated or self._indirect:
+            plan = self._compiled(predicated, self._indirect)
         if self._uses_device_loops:
-            spec = parse_target(self.device.driver.info.arch)
-            teller = self.device.modules.load(teller_code(spec)).function(TELLER)
-        elif self._has_loops:
-            plan = self._predicated()
-        self._program = Program(plan.code, plan.launches, graphs, teller, ordered=self._ordered)
-        return self._program
+            teller = load(teller_code(spec)).function(TELLER_THROUGH if self._indirect else TELLER)
+        if self._indirect:
+            module = load(putter_code(spec))
+            putters = {size: module.function(put_name(size)) for size in PUT_SIZES}
+        program = Program(plan.code, plan.launches, graphs, teller, ordered=self._ordered, putters=putters)
+        if self._program is not None:
+            program.expected = self._program.expected
+        self._program = program
+        return program
 
     def _explain(self, reason: str) -> None:
         """Say once why a call is not what it could be."""

@@ -17,6 +17,7 @@ class GraphKernelStats:
     builds    graphs that were made
     rebuilds  those of them that took the place of another: a change was refused, or there were many
     updates   nodes that were given other arguments
+    copies    launches that put arguments into memory, where the nodes read them
     waits     how often the host waited for a loop's condition
     eager     calls that ran launch by launch, and ``reasons`` why; each is logged once
     """
@@ -26,6 +27,7 @@ class GraphKernelStats:
     builds: int = 0
     rebuilds: int = 0
     updates: int = 0
+    copies: int = 0
     waits: int = 0
     eager: int = 0
     reasons: tuple[str, ...] = ()
@@ -40,6 +42,7 @@ class Counts:
     builds: int = 0
     rebuilds: int = 0
     updates: int = 0
+    copies: int = 0
     waits: int = 0
     eager: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -48,6 +51,6 @@ class Counts:
     def sum(counts: Iterable[Counts]) -> GraphKernelStats:
         """All of them together."""
         found = list(counts)
-        names = ("calls", "launches", "builds", "rebuilds", "updates", "waits", "eager")
+        names = ("calls", "launches", "builds", "rebuilds", "updates", "copies", "waits", "eager")
         totals = {name: sum(getattr(one, name) for one in found) for name in names}
         return GraphKernelStats(**totals, reasons=tuple(dict.fromkeys(r for one in found for r in one.reasons)))

@@ -7,8 +7,9 @@ is in the order of one stream after another.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from quadpy.artifact import CodeObject
@@ -18,6 +19,7 @@ from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.graph_piece import Binding, Launches, Piece
 from quadpy.jit.graph_shape import GraphNode, Part, Repeat, parts_of, passes, place, size_of
 from quadpy.jit.graph_stats import Counts
+from quadpy.runtime.argument_memory import ArgumentMemory
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import FunctionHandle, PinnedPointer
 from quadpy.runtime.graph_driver import CopyWork, GraphDriver
@@ -32,23 +34,33 @@ MOST_NODES: Final = 192
 """Nodes of a graph that the host repeats, unless one pass has more: with 200, HIP has shown stale pointers."""
 _CHUNKS: Final = (1, 4, 16, 64)
 """Passes over a loop's body in one graph; the next larger one comes when the last one has not ended the loop."""
+_ADDRESS: Final = struct.Struct("Q")
 _CELL: Final = 8
 """Bytes by which the device says whose turn it is, and how many iterations there were."""
 
 
 class Program:
-    """What the calls of one kernel have in common: its parts, and how many iterations its loops had last."""
+    """What the calls of one kernel have in common: its parts, and how many iterations its loops had last.
+
+    With ``putters`` it is code that reads its arguments from memory, where these put them.
+    """
 
     def __init__(
         self, code: CodeObject, launches: Sequence[TaskLaunch], graphs: GraphDriver, teller: FunctionHandle | None,
-        *, ordered: bool,
+        *, ordered: bool, putters: Mapping[int, FunctionHandle] | None = None,
     ) -> None:  # fmt: skip
-        self.code, self.graphs, self.teller, self.ordered = code, graphs, teller, ordered
+        self.code, self.graphs, self.teller, self.ordered, self.putters = code, graphs, teller, ordered, putters
         self.launches = Launches(code, launches)
+        self._offsets = {slot.param: slot.offset for slot in code.layout.slots if slot.part == "pointer"}
         self.parts: tuple[Part, ...] = parts_of(code, ordered=ordered)
         self.expected: dict[int, int] = {}
         self.chunks = {k: _chunk_sizes(part) for k, part in enumerate(self.parts) if isinstance(part, Repeat)}
         self._nodes: dict[tuple[int, int], tuple[GraphNode, ...]] = {}
+
+    def bound_at(self, address: int, binding: Binding) -> Binding:
+        """What the graphs are bound to where the arguments of ``binding`` stand at ``address``."""
+        where = {name: (address + self._offsets[name], size) for name, (_, size) in binding.conditions.items()}
+        return Binding(_ADDRESS.pack(address), binding.grids, where)
 
     def is_nested(self, number: int) -> bool:
         """Whether a loop has loops in it."""
@@ -82,8 +94,14 @@ class Unit:
         self.timeline: Timeline = on.timeline
         self.flight: set[Timeline] = set()
         self.scratch = device.allocate(8 * program.code.slots, on) if program.code.slots else None
+        self._arguments: ArgumentMemory | None = None
+        if program.putters:
+            nbytes = program.code.layout.size + 8 * (self.scratch is not None)
+            self._arguments = ArgumentMemory(device, program.putters, nbytes, on)
+        owned = (self.scratch, None if self._arguments is None else self._arguments.buffer)
+        self._memory = tuple(buffer.block for buffer in owned if buffer is not None and buffer.block is not None)
         self._pieces: dict[tuple[int, int], Piece] = {}
-        self.packed = b""  # the values of the last call,
+        self.packed = self._block = b""  # the values of the last call,
         self.binding: Binding | None = None  # and what they came to
         self._told = device.driver.alloc_pinned(_CELL) if program.chunks else PinnedPointer(0)
 
@@ -93,20 +111,30 @@ class Unit:
             self._device.timelines.order(self.timeline, on.timeline)
             self.timeline = on.timeline
         self.flight.add(on.timeline)
-        if self.scratch is not None and self.scratch.block is not None:
-            self._device.memory.use((self.scratch.block,), on.timeline)
+        if self._memory:
+            self._device.memory.use(self._memory, on.timeline)
 
     def bind(self, packed: bytes, binding: Binding) -> None:
         """Have all graphs that a call begins with, bound to its arguments, before any of it runs."""
+        self._block = binding.arguments
+        if self._arguments is not None:
+            binding = self.program.bound_at(self._arguments.address, binding)
         for number, part in enumerate(self.program.parts):
             self._piece(number, self._first_size(number) if isinstance(part, Repeat) else 1, binding)
-
         self.packed, self.binding = packed, binding
+
+    def changes(self, binding: Binding) -> int:
+        """How many launches would be changed for other arguments, in their nodes."""
+        if self._arguments is not None or self.binding is None:
+            return 0
+        return len(self.program.launches.changed(self.binding, binding))
 
     def launch(self, on: Stream) -> None:
         """Put the work of the call on ``on``; waits as long as the host must know whether a loop goes on."""
         binding = self.binding
         assert binding is not None
+        if self._arguments is not None:
+            self._counts.copies += self._arguments.put(self._block, on.handle)
         for number, part in enumerate(self.program.parts):
             if isinstance(part, Repeat):
                 self._repeat(number, binding, on)
@@ -118,9 +146,9 @@ class Unit:
         for piece in self._pieces.values():
             piece.destroy()
         self._pieces = {}
-        told, scratch = self._told, self.scratch
+        told, owned = self._told, (self.scratch, self._arguments)
 
-        def give_back(_alive: object = scratch) -> None:
+        def give_back(_alive: object = owned) -> None:
             self._device.driver.free_pinned(told)
 
         return give_back
@@ -223,7 +251,10 @@ class Units:
     def take(self, program: Program, on: Stream) -> Unit:
         """A unit for a call on ``on``: that of its last call, a new one, or one of another stream, behind its work."""
         for unit in reversed(self._free.copy()):
-            if unit.timeline is on.timeline and self._claim(unit):
+            if unit.program is not program:
+                if self._claim(unit):
+                    self.discard(unit)
+            elif unit.timeline is on.timeline and self._claim(unit):
                 break
         else:
             unit = self._any(program, on)
@@ -269,10 +300,10 @@ class Units:
 
     def _any(self, program: Program, on: Stream) -> Unit:
         if len(self._all) >= MOST_UNITS:
-            try:
-                return self._free.pop(0)
-            except IndexError:
-                pass  # all are in calls that wait for a loop
+            for unit in self._free.copy():
+                if unit.program is program and self._claim(unit):
+                    return unit
+            # all are in calls that wait for a loop
         unit = Unit(self._device, program, self._counts, on)
         self._all.add(unit)
         return unit

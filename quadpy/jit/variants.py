@@ -115,7 +115,7 @@ class Variants:
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
             plan.origin = code_of(device, self._source.name, compiled.code, lambda: self._traced(options))
-            return self._graph(plan, options) if options.graph and not options.predicated else plan
+            return plan if options.predicated or options.indirect or not options.graph else self._graph(plan, options)
         return CpuPlan(
             compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
             outline=compiled.outline, keep=fields, name=self._source.name, spans=compiled.spans,
@@ -127,8 +127,8 @@ class Variants:
     def _graph(self, eager: GpuPlan, options: Options) -> GraphPlan | FusingPlan:
         """How a graph kernel runs on a GPU."""
         plan = GraphPlan(
-            eager, lambda: self._compile(replace(options, predicated=True)), self.counts,
-            ordered=not options.noalias, name=self._source.name,
+            eager, lambda blindly, indirect: self._compile(replace(options, predicated=blindly, indirect=indirect)),
+            self.counts, ordered=not options.noalias, name=self._source.name,
         )  # fmt: skip
         if self._fuse is False:
             return plan

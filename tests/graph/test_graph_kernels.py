@@ -84,7 +84,29 @@ def test_other_arrays_and_numbers_need_no_other_graph(arch):
         now = replayed.graph_stats()
         assert now.rebuilds == before.rebuilds
         assert now.launches - before.launches == 4
-        assert now.updates > before.updates
+        assert now.updates + now.copies > before.updates + before.copies
+
+
+def test_arguments_that_change_in_each_call(arch):
+    """After a few calls they stand in memory, and nodes are changed for other grids alone."""
+    changing = qp.kernel(step, graph=True, fuse=False)
+    sizes = (100, 100, 100, 100, 700, 100, 3)
+    for k, size in enumerate(sizes):
+        here, there = arrays(k, 1, 2, size=size), arrays(k, 1, 2, size=size)
+        plain(*here, k)
+        changing(*there, k)
+        assert bytes_of(here) == bytes_of(there)
+    found = changing.graph_stats()
+    if arch != "cpu":
+        assert (found.rebuilds, found.eager, found.reasons) == (0, 0, ())
+        assert found.copies >= len(sizes) - 3
+    before = changing.graph_stats()
+    overlapping = arrays(5)[0]
+    changing(overlapping, overlapping, arrays(1)[0], 2)
+    expected = arrays(5)[0]
+    plain(expected, expected, arrays(1)[0], 2)
+    assert bytes_of([overlapping]) == bytes_of([expected])
+    assert changing.graph_stats().copies == before.copies  # code of its own, with patience of its own
 
 
 def test_arrays_of_other_lengths_have_other_grids(arch):
@@ -203,6 +225,23 @@ def test_loops_in_loops_with_sections_in_them(arch):
             want = (want + k) * 2
         assert x[0] == -want
         assert set(x[1:]) == {want}
+
+
+def test_loops_with_other_arguments_in_each_call(arch):
+    found = []
+    for rounds in (1, 2, 6, 3, 5):
+        x, outer, inner = arrays(0)[0], qp.ndarray(qp.i32, ()), qp.ndarray(qp.i64, ())
+        x.fill(1)
+        outer[None] = rounds
+        found.append((x, outer, inner))
+        nested(*found[-1])
+        want = 1
+        for k in range(rounds, 0, -1):
+            want = (want + k) * 2
+        assert (-x.to_numpy()[0], set(x.to_numpy()[1:])) == (want, {want})
+    if arch != "cpu":
+        assert nested.graph_stats().copies
+        assert nested.graph_stats().reasons == ()
 
 
 # bad input

@@ -14,12 +14,14 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.predication import DONE, predication_of
+from quadpy.codegen.putter import PUT_SIZES, put_name, putter_code
 from quadpy.errors import DriverError, OutOfDeviceMemory
-from quadpy.jit import graph_piece
+from quadpy.jit import graph_piece, graph_plan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.graph_stats import Counts
 from quadpy.jit.offline import trace_for
+from quadpy.runtime.argument_memory import ArgumentMemory
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_storage import zero_bytes
 from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
@@ -133,12 +135,28 @@ def python_of(name, array):
 class Simulated:
     """The kernels of one code object in Python, with the turns that predicated code takes."""
 
-    def __init__(self, device, kernel, *, predicated):
-        traced = replace(trace_for(kernel, {}).kernel, predicated=predicated)
+    def __init__(self, device, kernel, *, predicated, indirect=False):
+        traced = replace(trace_for(kernel, {}).kernel, predicated=predicated, indirect=indirect)
+        self.indirect = indirect
         self.code, self.found = compile_kernel(traced, TARGET), predication_of(traced)
         for number, info in enumerate(self.code.tasks):
             run = functools.partial(self.latch if info.latch else self.task, number)
             device.driver.kernels[info.symbol] = RecordedKernel(run, functools.partial(self.touches, number))
+        self.put = {}  # what stands at an address when the launches so far have run
+        for size in PUT_SIZES:
+            device.driver.kernels[put_name(size)] = RecordedKernel(put_into, functools.partial(self.puts, size))
+
+    def puts(self, size, record):
+        (address,) = struct.unpack_from("Q", record)
+        self.put[address] = record[8:]
+        return [], [(address, size)]
+
+    def arguments(self, block):
+        """What stands in memory where that is read."""
+        if not self.indirect:
+            return block
+        (address,) = struct.unpack("Q", block)
+        return ctypes.string_at(address, self.code.layout.size + 8 * bool(self.code.slots))
 
     def values(self, block):
         found = {}
@@ -158,11 +176,13 @@ class Simulated:
         return (ctypes.c_int32 * 2).from_address(self.cell(block))
 
     def task(self, number, block):
+        block = self.arguments(block)
         segment = self.found.segments.get(number) if self.found else None
         if segment is None or self.turn(block)[0] == segment:
             python_of(self.code.tasks[number].symbol, self.values(block))
 
     def latch(self, number, block):
+        block = self.arguments(block)
         latch = self.found.latches[number - (len(self.code.tasks) - len(self.found.latches))]
         turn = self.turn(block)
         if turn[0] != latch.segment:
@@ -172,7 +192,11 @@ class Simulated:
         turn[0] = next((target for name, target in latch.decisions if values[name][0]), latch.otherwise)
 
     def touches(self, number, block):
-        """Arrays by the effects of the task, and whose turn it is."""
+        """Arrays by the effects of the task, whose turn it is, and the arguments where they are in memory."""
+        stand = []
+        if self.indirect:
+            (address,) = struct.unpack("Q", block)
+            block, stand = self.put[address], [(address, self.code.layout.size)]
         pointers = {
             slot.param: struct.unpack_from("Q", block, slot.offset)[0]
             for slot in self.code.layout.slots
@@ -180,11 +204,18 @@ class Simulated:
         }
         reads = [(pointers[name], 4 * SIZE) for name, letters in self.code.tasks[number].effects if letters != "w"]
         writes = [(pointers[name], 4 * SIZE) for name, letters in self.code.tasks[number].effects if letters != "r"]
+        reads += stand
         if self.code.tasks[number].latch:
             writes.append((self.cell(block), 8))
         elif self.found and number in self.found.segments:
             reads.append((self.cell(block), 8))
         return reads, writes
+
+
+def put_into(record):
+    """The kernel that puts bytes where an address says."""
+    (address,) = struct.unpack_from("Q", record)
+    ctypes.memmove(address, record[8:], len(record) - 8)
 
 
 @pytest.fixture
@@ -202,13 +233,11 @@ class Made:
         self.device, self.counts = device, Counts()
         self.last = None
 
-        def plan(predicated):
-            code = Simulated(device, kernel, predicated=predicated).code
+        def plan(predicated, indirect):
+            code = Simulated(device, kernel, predicated=predicated, indirect=indirect).code
             return GpuPlan(code, device, wider=lambda: pytest.fail("the grid is large enough"))
 
-        self.plan = GraphPlan(
-            plan(False), lambda: plan(True), self.counts, ordered=ordered, name=kernel.source.name
-        )  # fmt: skip
+        self.plan = GraphPlan(plan(False, False), plan, self.counts, ordered=ordered, name=kernel.source.name)
 
     def __call__(self, *arguments, stream=None):
         values = []
@@ -329,10 +358,161 @@ def test_other_arrays_change_the_nodes_that_touch_them(made, array, verbs):
 def test_other_numbers_change_all_nodes(made, array, verbs):
     x, y, z = array(), array(), array()
     call = made(steps)
-    for n in (1, 2, 2, 3):
+    for n in (1, 2, 2):
         call(x, y, z, n)
-    assert (verbs("instantiate"), verbs("update")) == (1, 8)
-    assert y.to_numpy().tolist() == [16] * SIZE
+    assert (verbs("instantiate"), verbs("update")) == (1, 4)
+    assert y.to_numpy().tolist() == [10] * SIZE
+
+
+# arguments in memory
+
+
+def test_many_changes_for_the_second_time_move_arguments_to_memory(made, array, verbs):
+    x, y, z = array(), array(), array()
+    call = made(steps)
+    for n in (1, 2, 3):
+        call(x, y, z, n)
+    assert (verbs("instantiate"), verbs("update"), verbs("launch"), verbs("graph_launch")) == (2, 4, 1, 3)
+    assert (call.stats.builds, call.stats.copies) == (2, 1)
+    assert y.to_numpy().tolist() == [12] * SIZE
+
+
+def test_few_changes_stay_changes_of_nodes(made, array, verbs):
+    x, z, call = array(), array(), made(steps)
+    for y in [array() for _ in range(5)]:
+        call(x, y, z, 1)  # two tasks touch it
+    assert (verbs("instantiate"), verbs("update"), verbs("launch")) == (1, 8, 0)
+
+
+@pytest.fixture
+def settled(made, array):
+    """``settled(kernel, numbers)``: a graph kernel whose arguments are in memory, and arrays for it."""
+
+    def make(kernel, *numbers):
+        call = made(kernel)
+        given = [[array(*each) for each in numbers] for _ in range(graph_plan.PATIENCE + 1)]
+        for n, arrays in enumerate(given):
+            call(*arrays, *([n] if kernel is steps else []))
+        assert call.stats.copies == 1
+        call.given = given  # so that no other arrays lie there
+        return call
+
+    return make
+
+
+def test_a_call_with_other_arguments_is_a_launch_more(settled, array, device):
+    call = settled(steps, (0,), (0,), (0,))
+    for k in range(5):
+        arrays, before = [array(k), array(2), array()], len(device.driver.calls)
+        call(*arrays, k)
+        assert [c.verb for c in device.driver.calls[before:]] == ["launch", "graph_launch"]
+        assert arrays[2].to_numpy().tolist() == [3 * (k + k) + 2 + 2 * k] * SIZE
+
+
+def test_a_call_with_the_same_arguments_is_the_launch_alone(settled, array, device):
+    call, (x, y, z) = settled(steps, (0,), (0,), (0,)), (array(), array(), array())
+    for k in range(4):
+        before = len(device.driver.calls)
+        call(x, y, z, 7)
+        assert [c.verb for c in device.driver.calls[before:]][not k :] == ["graph_launch"]
+    assert y[0] == 4 * 14
+
+
+def test_what_was_launched_keeps_its_arguments_in_memory_too(settled, array):
+    call, found = settled(steps, (0,), (0,), (0,)), [[array(k), array(k), array()] for k in range(6)]
+    for k, arrays in enumerate(found):
+        call(*arrays, k)  # nothing has run yet
+    for k, (_, y, _) in enumerate(found):
+        assert y.to_numpy().tolist() == [3 * k] * SIZE
+
+
+def test_nothing_is_made_anew_however_often_arguments_change(settled, array, monkeypatch):
+    monkeypatch.setattr(graph_piece, "MOST_UPDATES", 8)
+    call, (x, y, z) = settled(steps, (0,), (0,), (0,)), (array(), array(), array())
+    before = call.stats
+    for n in range(20):
+        call(x, y, z, n)
+    after = call.stats
+    assert (after.builds, after.rebuilds, after.updates) == (before.builds, before.rebuilds, before.updates)
+    assert after.copies == before.copies + 20
+    assert y[0] == 2 * sum(range(20))
+
+
+def test_streams_have_arguments_of_their_own(settled, array, device):
+    call, found = settled(steps, (0,), (0,), (0,)), []
+    with device.create_stream() as one, device.create_stream() as other:
+        for k in range(12):
+            found.append((k, array(), array(), array()))
+            call(*found[-1][1:], k, stream=(one, other)[k % 2])
+        for k, _, y, _ in found:
+            assert y.to_numpy().tolist() == [2 * k] * SIZE
+
+
+def test_many_streams_share_arguments_in_order(settled, array, device):
+    call, found = settled(steps, (0,), (0,), (0,)), []
+    for k in range(12):
+        found.append((array(), array(), array()))
+        with device.create_stream() as stream:
+            call(*found[-1], k, stream=stream)
+    for k, (_, y, _) in enumerate(found):
+        assert y[0] == 2 * k
+
+
+def test_loops_that_the_host_repeats_read_their_arguments_from_memory(settled, array, device):
+    call, counts = settled(repeated, (0,), (3,)), (1, 7, 20, 3)
+    given = [(array(0), array(count)) for count in counts]
+    for (x, left), count in zip(given, counts, strict=True):
+        before = len(device.driver.calls)
+        call(x, left)
+        verbs = [c.verb for c in device.driver.calls[before:]]
+        assert ("update" in verbs, verbs.count("launch")) == (False, 1)
+        assert x.to_numpy().tolist() == expected_after(count)
+
+
+def test_loops_in_loops_read_their_arguments_from_memory(settled, array, device):
+    call, x, expected = settled(nested, (0,), (2,), (0,)), array(0), 0
+    call(x, array(3), array(0))
+    for outer in (3, 2, 1):
+        expected = (expected + outer) * 2
+    assert x[0] == expected
+
+
+def test_arguments_in_memory_may_be_many(device, array):
+    """More than one launch takes: parts are put only where they differ."""
+    put, module = {}, device.modules.load(putter_code(TARGET))
+    for size in PUT_SIZES:
+        device.driver.kernels[put_name(size)] = RecordedKernel(put_into)
+        put[size] = module.function(put_name(size))
+    nbytes, on = 2 * PUT_SIZES[-1] + 100, device.default_stream
+    memory = ArgumentMemory(device, put, nbytes, on)
+    data = bytes(range(256)) * (nbytes // 256 + 1)
+    assert memory.put(data[:nbytes], on.handle) == 3
+    assert memory.put(data[:nbytes], on.handle) == 0
+    changed = data[: nbytes - 1] + b"!"
+    assert memory.put(changed, on.handle) == 1
+    device.synchronize()
+    assert ctypes.string_at(memory.address, nbytes) == changed
+
+
+def test_a_driver_that_refuses_them_leaves_arguments_in_the_nodes(made, array, device, caplog):
+    call, (x, y, z) = made(steps), (array(), array(), array())
+    call(x, y, z, 1)
+    call(x, y, z, 2)
+    device.driver.failures["module_load"] = DriverError("not this one")
+    for n in range(3, 8):
+        call(x, y, z, n)
+    assert (call.stats.copies, call.stats.updates, call.stats.eager) == (0, 4 + 4 * 4, 0)
+    assert len(caplog.records) == 1
+    assert y[0] == 2 * sum(range(8))
+
+
+def test_a_launch_that_puts_arguments_and_fails_leaves_nothing_behind(settled, array, device):
+    call, (x, y, z) = settled(steps, (0,), (0,), (0,)), (array(), array(), array())
+    device.driver.failures["launch"] = DriverError("lost")
+    with pytest.raises(DriverError, match="lost"):
+        call(x, y, z, 9)
+    call(x, y, z, 3)
+    assert y[0] == 6
 
 
 def test_what_was_launched_keeps_its_arguments(made, array, device):
@@ -346,6 +526,7 @@ def test_what_was_launched_keeps_its_arguments(made, array, device):
 def test_many_changes_make_the_graph_anew(made, array, monkeypatch):
     assert graph_piece.MOST_UPDATES == 1000
     monkeypatch.setattr(graph_piece, "MOST_UPDATES", 40)
+    monkeypatch.setattr(graph_plan, "PATIENCE", 100)
     x, y, z = array(), array(), array()
     call, calls = made(steps), 12
     for n in range(calls):
@@ -368,7 +549,8 @@ def test_a_change_that_is_refused_makes_the_graph_anew(made, array, device):
 # streams
 
 
-def test_streams_have_graphs_of_their_own(made, array, device, verbs):
+def test_streams_have_graphs_of_their_own(made, array, device, verbs, monkeypatch):
+    monkeypatch.setattr(graph_plan, "PATIENCE", 100)
     call = made(steps)
     with device.create_stream() as one, device.create_stream() as other:
         for stream in (one, other, one, other):
@@ -521,7 +703,8 @@ def test_loops_in_loops(made, array, rounds):
     assert (outer[0], inner[0]) == (0, 0)
 
 
-def test_graphs_of_a_loop_are_changed_and_not_made_anew(made, array):
+def test_graphs_of_a_loop_are_changed_and_not_made_anew(made, array, monkeypatch):
+    monkeypatch.setattr(graph_plan, "PATIENCE", 100)
     call = made(repeated)
     for rounds in (30, 30, 30, 30):
         x, left = array(0), array(rounds)
