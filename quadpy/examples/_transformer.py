@@ -140,15 +140,16 @@ def read_out(at: number, x: vector, w: halves, logits: table) -> None:
 @qp.kernel
 def choose(at: number, logits: table, characters: text) -> None:
     """The most likely character comes next, unless the prompt has one there; then it is the next one's turn."""
-    here = at[None]
-    best = 0
-    for c in range(1, logits.shape[1]):
-        if logits[here, c] > logits[here, best]:
-            best = c
-    if here + 1 < characters.shape[0]:
-        if characters[here + 1] < 0:
-            characters[here + 1] = best
-        at[None] = here + 1
+    for _ in range(1):  # one thread: loops at the top level are parallel
+        here = at[None]
+        best, highest = 0, logits[here, 0]
+        for c in range(1, logits.shape[1]):
+            if logits[here, c] > highest:
+                best, highest = c, logits[here, c]
+        if here + 1 < characters.shape[0]:
+            if characters[here + 1] < 0:
+                characters[here + 1] = best
+            at[None] = here + 1
 
 
 @dataclass(frozen=True)
