@@ -115,7 +115,7 @@ class Piece:
 
         An exception leaves it of no use.
         """
-        if binding == self._binding:
+        if binding is self._binding or binding == self._binding:
             return
         before, self._binding = self._binding, binding
         changed = self._launches.changed(before, binding)

@@ -21,7 +21,9 @@ from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_piece import Binding
 from quadpy.jit.graph_stats import Counts
 from quadpy.jit.graph_unit import Program, Unit, Units
+from quadpy.jit.grids import Grids
 from quadpy.jit.host_arrays import HostArrays
+from quadpy.runtime.current import next_launch
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.graph_driver import GraphDriver
 from quadpy.runtime.launch import MemoryRange, Prepared
@@ -61,6 +63,7 @@ class GraphPlan:
         self._changes = 0  # calls that changed many nodes; below 0, the driver refused code that reads its arguments
         self._program: Program | None = None
         self._refused = False
+        self._grids = Grids(eager.code, eager.launches)
         self._units = Units(self.device, counts)
         self.device.reaper.adopt(self, Units.release, self._units)
 
@@ -77,37 +80,45 @@ class GraphPlan:
         on = stream_of(self.device, stream)
         if not self.device.life.direct:  # a capture notes the launches
             return self.eager.run(values, views, stream)
-        given, eager = len(values), self.eager
-        if eager.seed is None and self._run_again(values, views, on):
-            return None
-        grids = eager._complete(values)  # noqa: SLF001
-        if grids is None:
-            return eager._wider().run(values[:given], views, stream)  # noqa: SLF001
-        self._counts.calls += 1
+        eager, given = self.eager, values[:]
+        values += self._fields
+        if eager.seed is not None:
+            values += (eager.seed, next_launch())
+        packed = eager.format.pack(*values)
         arrays = [*views, *eager.fields]
-        if self._refused:
-            self._counts.eager += 1
-            return on._call(lambda _: eager._run(values, grids, arrays, on))  # noqa: SLF001
-        return on._call(lambda _: self._run(values, grids, arrays, on))  # noqa: SLF001
-
-    def _run_again(self, values: list[Any], views: list[Any], on: Stream) -> bool:
-        """Whether the call was that of before, on the same stream: then nothing but the launch is left to do."""
-        if any(getattr(view, "block", None) is None and view.nbytes for view in views):
-            return False
-        unit = self._units.take_bound(self.eager.format.pack(*values, *self._fields), on)
+        there = not any(map(_is_on_host, views))
+        unit = self._units.take_bound(packed, on) if there else None
         if unit is None:
-            return False
+            grids = self._grids.of(values)
+            if grids is None:
+                return eager._wider().run(given, views, stream)  # noqa: SLF001
+            if there and self._program is not None and not self._has_loops:
+                unit = self._units.take_settled(self._program, packed, grids, on)
+            if unit is None:
+                return self._run(values, grids, arrays, on)
         self._counts.calls += 1
+        self._submit(unit, arrays, on)
+        return None
+
+    def _submit(self, unit: Unit, arrays: list[Any], on: Stream) -> None:
+        """A call of which nothing but the launch is left to do."""
         try:
-            self.eager._announce([*views, *self.eager.fields], on)  # noqa: SLF001
+            self.eager._announce(arrays, on)  # noqa: SLF001
             on._call(lambda _: unit.launch(on))  # noqa: SLF001
         except BaseException:
             self._units.discard(unit)
             raise
         self._units.give(unit)
-        return True
 
-    def _run(self, values: list[Any], grids: list[int], arrays: list[Any], on: Stream) -> Any:
+    def _run(self, values: list[Any], grids: tuple[int, ...], arrays: list[Any], on: Stream) -> Any:
+        """A call that may be like none before."""
+        self._counts.calls += 1
+        if self._refused:
+            self._counts.eager += 1
+            return on._call(lambda _: self.eager._run(values, list(grids), arrays, on))  # noqa: SLF001
+        return on._call(lambda _: self._run_bound(values, grids, arrays, on))  # noqa: SLF001
+
+    def _run_bound(self, values: list[Any], grids: tuple[int, ...], arrays: list[Any], on: Stream) -> Any:
         eager = self.eager
         host = HostArrays(self.device, on, arrays, eager.places.written)
         for member, address in host.addresses.items():
@@ -117,7 +128,7 @@ class GraphPlan:
         unit = self._ready(values, grids, conditions, on)
         if unit is None:
             self._counts.eager += 1
-            return eager._run(values, grids, arrays, on)  # noqa: SLF001
+            return eager._run(values, list(grids), arrays, on)  # noqa: SLF001
         try:
             unit.launch(on)
         except BaseException:
@@ -128,7 +139,7 @@ class GraphPlan:
         return None
 
     def _ready(
-        self, values: list[Any], grids: list[int], conditions: dict[str, MemoryRange], on: Stream
+        self, values: list[Any], grids: tuple[int, ...], conditions: dict[str, MemoryRange], on: Stream
     ) -> Unit | None:
         """A unit whose graphs are made and bound, so that nothing of the call has run if that fails; then None."""
         try:
@@ -151,7 +162,12 @@ class GraphPlan:
         return self._ready(values, grids, conditions, on)
 
     def _bound(
-        self, program: Program, values: list[Any], grids: list[int], conditions: dict[str, MemoryRange], on: Stream
+        self,
+        program: Program,
+        values: list[Any],
+        grids: tuple[int, ...],
+        conditions: dict[str, MemoryRange],
+        on: Stream,
     ) -> Unit:
         unit = self._units.take(program, on)
         try:
@@ -162,7 +178,7 @@ class GraphPlan:
             latches = len(code.tasks) - len(grids)
             binding = Binding(block, (*grids, *[1] * latches), conditions)
             if not self._wants_memory(unit.changes(binding)):
-                unit.bind(packed, binding)
+                unit.bind(packed, grids, binding)
                 return unit
         except BaseException:
             self._units.discard(unit)
@@ -206,3 +222,7 @@ class GraphPlan:
         if reason not in self._counts.reasons:
             self._counts.reasons.append(reason)
             _log.warning("%s: %s", self._name, reason)
+
+
+def _is_on_host(view: Any) -> bool:
+    return getattr(view, "block", None) is None and bool(view.nbytes)

@@ -102,6 +102,7 @@ class Unit:
         self._memory = tuple(buffer.block for buffer in owned if buffer is not None and buffer.block is not None)
         self._pieces: dict[tuple[int, int], Piece] = {}
         self.packed = self._block = b""  # the values of the last call,
+        self.grids: tuple[int, ...] | None = None
         self.binding: Binding | None = None  # and what they came to
         self._told = device.driver.alloc_pinned(_CELL) if program.chunks else PinnedPointer(0)
 
@@ -114,14 +115,24 @@ class Unit:
         if self._memory:
             self._device.memory.use(self._memory, on.timeline)
 
-    def bind(self, packed: bytes, binding: Binding) -> None:
-        """Have all graphs that a call begins with, bound to its arguments, before any of it runs."""
+    def bind(self, packed: bytes, grids: tuple[int, ...], binding: Binding) -> None:
+        """Have all graphs that a call begins with, bound to its arguments, before any of it runs.
+
+        ``packed`` and ``grids`` are what the call was given, by which a later one is known to be like it.
+        """
         self._block = binding.arguments
         if self._arguments is not None:
             binding = self.program.bound_at(self._arguments.address, binding)
         for number, part in enumerate(self.program.parts):
             self._piece(number, self._first_size(number) if isinstance(part, Repeat) else 1, binding)
-        self.packed, self.binding = packed, binding
+        self.packed, self.grids, self.binding = packed, grids, binding
+
+    def rebind(self, packed: bytes) -> None:
+        """Another call with the same grids, whose arguments stand in memory."""
+        self._block = packed
+        if self.scratch is not None:
+            self._block = packed.ljust(self.program.code.layout.size, b"\0") + _ADDRESS.pack(self.scratch.pointer)
+        self.packed = packed
 
     def changes(self, binding: Binding) -> int:
         """How many launches would be changed for other arguments, in their nodes."""
@@ -156,7 +167,12 @@ class Unit:
     def _piece(self, number: int, count: int, binding: Binding) -> Piece:
         found = self._pieces.get((number, count))
         if found is not None:
-            found.bind(binding)
+            try:
+                found.bind(binding)
+            except BaseException:  # nobody knows what it is bound to
+                del self._pieces[number, count]
+                found.destroy()
+                raise
             return found
         program = self.program
         tail = CopyWork(self._told, self._cell, _CELL, "out") if isinstance(program.parts[number], Repeat) else None
@@ -270,6 +286,18 @@ class Units:
         for unit in reversed(self._free.copy()):
             if unit.timeline is on.timeline and unit.packed == packed and self._claim(unit):
                 unit.move(on)
+                return unit
+        return None
+
+    def take_settled(self, program: Program, packed: bytes, grids: tuple[int, ...], on: Stream) -> Unit | None:
+        """The unit of ``program`` whose last call was on ``on`` and had these grids, with its arguments in memory."""
+        if program.putters is None:
+            return None
+        for unit in reversed(self._free.copy()):
+            alike = unit.timeline is on.timeline and unit.grids == grids and unit.program is program
+            if alike and self._claim(unit):
+                unit.move(on)
+                unit.rebind(packed)
                 return unit
         return None
 

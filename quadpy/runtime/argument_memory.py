@@ -36,6 +36,8 @@ class ArgumentMemory:
 
     def put(self, data: bytes, stream: StreamHandle) -> int:
         """Let ``data`` stand there for all later work on ``stream``; how many launches that took."""
+        if len(self._parts) == 1:
+            return self._parts[0].put(data, stream)
         return sum(part.put(data[part.start : part.start + part.size], stream) for part in self._parts)
 
 

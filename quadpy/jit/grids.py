@@ -1,0 +1,57 @@
+"""How many blocks each launch of a plan has.  Owns: Grids.  Imports: ``artifact``, the launches.
+
+Most calls have the extents of the call before, and twenty formulas take longer than all else that a call does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+from quadpy.artifact import CodeObject, Formula
+from quadpy.jit.gpu_launch import TaskLaunch
+from quadpy.jit.whole_blocks import whole_blocks
+
+__all__ = ["Grids", "places_in"]
+
+
+class Grids:
+    """The grids of ``launches``, which are those of ``code``; any thread may ask."""
+
+    def __init__(self, code: CodeObject, launches: Sequence[TaskLaunch]) -> None:
+        self._launches = launches
+        self._whole = tuple(whole_blocks(code, [launch.span for launch in launches]))
+        found = [formula for task in code.tasks for formula in (task.extent, task.tiled) if formula is not None]
+        places = sorted({place for formula in found for place in places_in(formula)})
+        self._key = itemgetter(*places) if places else len
+        self._last: tuple[Any, tuple[int, ...] | None] | None = None
+
+    def of(self, values: list[Any]) -> tuple[int, ...] | None:
+        """Blocks of each launch, for the ``values`` of an argument block; None where a grid cannot be that large.
+
+        Raises:
+            ArgumentError: a loop whose iterations wait for each other has not as many as whole blocks have.
+        """
+        key, last = self._key(values), self._last
+        if last is not None and last[0] == key:
+            return last[1]
+        for blocks in self._whole:
+            blocks.require_whole(values)
+        found = [launch.blocks(values) for launch in self._launches]
+        grids = None if None in found else tuple(found)
+        self._last = key, grids  # type: ignore[assignment]  # no None is left
+        return self._last[1]  # type: ignore[index]  # it was just set
+
+
+def places_in(formula: Formula) -> Iterator[int]:
+    """Which values of the argument block ``formula`` looks at, by their places."""
+    if isinstance(formula, int):
+        return
+    name, *rest = formula
+    if name == "value":
+        yield rest[0]
+        return
+    for part in rest:
+        if isinstance(part, (list, tuple)):
+            yield from places_in(part)  # type: ignore[arg-type]
