@@ -6,8 +6,10 @@ Imports: lowering, nodes, devices, the graphs' protocol.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from quadpy.errors import GraphError
+from quadpy.graph.flat import has_loops
+from quadpy.graph.loops import LoopWork, Placed, Placing, TellWork
 from quadpy.graph.lower import Part, Supplies, parts_of
 from quadpy.graph.nodes import ChildNode, Node
 from quadpy.graph.support import graphs_of
@@ -33,14 +35,6 @@ _NOTHING = HostWork(0)
 """A host function that nobody registered."""
 
 
-@dataclass(slots=True)
-class _Placed:
-    """One part of a node, in the driver's graph."""
-
-    handle: NodeHandle
-    part: Part
-
-
 class Built:
     """The driver's graph of ``nodes``; ``flight`` are the timelines on which launches of it may be pending.
 
@@ -54,14 +48,15 @@ class Built:
         self.supplies = Supplies(device, failures, runs)
         self.flight: set[Timeline] = set()
         self._origin = device, failures, runs
-        self._parts: dict[str, list[_Placed]] = {}
+        self._parts: dict[str, list[Placed]] = {}
         self._exits: dict[str, tuple[NodeHandle, ...]] = {}
         self._children: list[Built] = []
         self._first: list[NodeHandle] = []
         self.handle = self.graphs.graph_create()
         try:
             planned = [(node, self._parts_of(node)) for node in nodes]
-            roots = sum(not part.after for node, parts in planned if not node.after for part in parts)
+            firsts = (part for node, parts in planned if not node.after for part in parts if part.inside < 0)
+            roots = sum(not part.after for part in firsts)
             self._first = first_node(self.graphs, self.handle, 2 if grows else roots)
             for node, parts in planned:
                 self._place(node, parts)
@@ -74,23 +69,20 @@ class Built:
         self._place(node, self._parts_of(node))
 
     def _place(self, node: Node, parts: list[Part]) -> None:
-        behind = self._behind(node.after)
-        placed: list[_Placed] = []
-        for part in parts:
-            handles = [placed[k].handle for k in part.after] or behind
-            placed.append(_Placed(self.graphs.add(self.handle, handles, part.work), part))
+        placed = Placing(self.graphs, self.handle, self._behind(node.after), parts).run()
         inner = {k for one in placed for k in one.part.after}
+        ends = (one for k, one in enumerate(placed) if k not in inner and one.part.inside < 0)
         self._parts[node.name] = placed
-        self._exits[node.name] = tuple(one.handle for k, one in enumerate(placed) if k not in inner)
+        self._exits[node.name] = tuple(one.handle for one in ends)
 
     def add_alloc(self, name: str, after: tuple[str, ...], nbytes: int) -> Address:
         """The address of an alloc node's memory."""
         work = AllocWork(nbytes)
         handle, pointer = self.graphs.add_alloc(self.handle, self._behind(after), work)
-        self._parts[name], self._exits[name] = [_Placed(handle, Part(work))], (handle,)
+        self._parts[name], self._exits[name] = [Placed(handle, Part(work))], (handle,)
         return pointer
 
-    def placed(self, name: str) -> list[_Placed]:
+    def placed(self, name: str) -> list[Placed]:
         """The driver's nodes for one of quadpy's."""
         return self._parts[name]
 
@@ -101,7 +93,7 @@ class Built:
     def new_parts(self, node: Node) -> list[Part] | None:
         """What ``node`` comes to in place of the one of its name; None where that has another structure."""
         now, then = self._parts_of(node), self._parts[node.name]
-        alike = [(type(part.work), part.after) for part in now] == [(type(p.part.work), p.part.after) for p in then]
+        alike = list(map(_shape, now)) == [_shape(placed.part) for placed in then]
         return now if alike else None
 
     def retire(self) -> Callable[[], None]:
@@ -118,6 +110,11 @@ class Built:
         return give_back
 
     def _parts_of(self, node: Node) -> list[Part]:
+        if has_loops(node) and ("loops" not in self.graphs.powers or isinstance(node, ChildNode)):
+            raise GraphError(
+                f"{node.name!r} has a loop, and a graph that allocates memory is made in one piece, which cannot have it",
+                hint="allocate before the graph is made",
+            )
         if not isinstance(node, ChildNode):
             return parts_of(node, self.supplies)
         device, failures, runs = self._origin
@@ -151,12 +148,12 @@ class DriverEngine:
         parts = self.built.new_parts(node)
         if parts is None:
             return False
-        changed: list[tuple[_Placed, Part]] = []
+        changed: list[tuple[Placed, Part]] = []
         complete = False
         try:
             for placed, part in zip(self.built.placed(node.name), parts, strict=True):
                 if placed.part.work != part.work:
-                    if not self._graphs.update(self.handle, placed.handle, part.work):
+                    if not self._graphs.update(self.handle, placed.handle, placed.work(part)):
                         return False
                     changed.append((placed, placed.part))
                     placed.part = part
@@ -164,13 +161,13 @@ class DriverEngine:
         finally:
             for placed, old in () if complete else changed:
                 placed.part = old
-                self._graphs.update(self.handle, placed.handle, old.work)
+                self._graphs.update(self.handle, placed.handle, placed.work(old))
         return True
 
     def enable(self, node: Node, *, enabled: bool) -> None:
         """Whether later launches run ``node``, which then only orders."""
         for placed in self.built.placed(node.name):
-            work: Work = placed.part.work
+            work = placed.part.work
             if isinstance(work, HostWork):  # no driver can switch one off: it is made to call nothing
                 self._graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)
             elif isinstance(work, (KernelWork, CopyWork, FillWork)):
@@ -184,6 +181,10 @@ class DriverEngine:
         """Give the executable graph back, and answer what gives back the rest when nothing is pending."""
         self._graphs.exec_destroy(self.handle)
         return self.built.retire() if self._owned else _nothing
+
+
+def _shape(part: Part) -> tuple[type[Work | LoopWork | TellWork], tuple[int, ...], int]:
+    return type(part.work), part.after, part.inside
 
 
 def _nothing() -> None:

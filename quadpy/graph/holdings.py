@@ -13,6 +13,7 @@ from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.fused import FusedEngine
 from quadpy.graph.host import HostEngine
 from quadpy.graph.nodes import Allocation, Node
+from quadpy.graph.series import SeriesEngine
 from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import PoolPointer
@@ -20,7 +21,7 @@ from quadpy.runtime.timeline import Timeline
 
 __all__ = ["Engine", "ExecHoldings", "GraphHoldings"]
 
-Engine = DriverEngine | HostEngine | FusedEngine
+Engine = DriverEngine | HostEngine | FusedEngine | SeriesEngine
 
 
 class GraphHoldings:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from quadpy.errors import ArgumentError, DeviceError, GraphError
+from quadpy.graph.flat import flow_loops
 from quadpy.graph.nodes import KernelNode
+from quadpy.graph.support import graphs_of
 from quadpy.runtime.device import Device
 from quadpy.runtime.launch import HostLaunch, KernelLaunch, Prepared
 
@@ -22,7 +24,7 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     Raises:
         ArgumentError: no kernel, or arguments that it does not take.
         DeviceError: it was prepared for another device.
-        GraphError: it loops until the device says so.
+        GraphError: it loops until the device says so, and this device can do that in no graph.
     """
     prepared: Prepared | HostLaunch | KernelLaunch
     if isinstance(kernel, (Prepared, HostLaunch, KernelLaunch)):
@@ -37,23 +39,23 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     flow = prepared.flow if isinstance(prepared, Prepared) else ()
     if launches and isinstance(launches[0], HostLaunch) is not ("host" in device.driver.features):
         raise DeviceError(f"a kernel was prepared for another device than {device}", hint="qp.init chooses the device")
-    if _has_loops(flow):
+    whole = prepared if isinstance(prepared, Prepared) else None
+    if whole is not None and (why := _no_loop(device, whole)):
         raise GraphError(
-            f"{launches[0].name!r} has a loop that its device decides on, and cannot be a node of a graph",
-            hint="call the kernel itself: it makes a graph of its own",
+            f"{launches[0].name!r} has a loop that its device decides on, and cannot be a node of a graph: {why}",
+            hint="call the kernel beside the graph: it makes a graph of its own",
         )
     keep = [thing for launch in launches for thing in launch.keep]
     for thing in keep:
         there = getattr(thing, "device", None)
         if isinstance(there, Device) and there is not device:
             raise DeviceError(f"{thing!r} is on {there}, and the graph on {device}", hint="copy it there")
-    whole = prepared if isinstance(prepared, Prepared) else None
     return KernelNode(
         launches=launches,
         flow=flow,
         kernel=callee,
         priority=priority,
-        reads=_ranges(launch.reads for launch in launches),
+        reads=_ranges((*(launch.reads for launch in launches), tuple(whole.conditions.values()) if whole else ())),
         writes=_ranges(launch.writes for launch in launches),
         keep=tuple({id(thing): thing for thing in keep if thing is not None}.values()),
         origin=whole.origin if whole else None,
@@ -62,11 +64,13 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     )
 
 
-def _has_loops(flow: tuple[Any, ...]) -> bool:
-    """Whether a flow repeats a part until the device says so."""
-    return any(
-        isinstance(part, dict) and ("loop" in part or any(map(_has_loops, map(tuple, part["fork"])))) for part in flow
-    )
+def _no_loop(device: Device, prepared: Prepared) -> str:
+    """Why a kernel's loops cannot run in a graph of ``device``; an empty string where they can, or there are none."""
+    if not flow_loops(prepared.flow):
+        return ""
+    if prepared.origin is None:
+        return "nobody knows what its code was made from"
+    return "" if "loops" in graphs_of(device).powers else prepared.origin.why_not_alone
 
 
 def _ranges(groups: Iterator[tuple[tuple[int, int], ...]] | Any) -> tuple[tuple[int, int], ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from quadpy.graph.loops import LoopWork, TellWork
 from quadpy.graph.nodes import (
     EmptyNode,
     EventRecordNode,
@@ -46,10 +47,14 @@ __all__ = ["Part", "Supplies", "parts_of"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One node of the driver's, behind other parts of the same node, by number; behind the node's own for none."""
+    """One node of the driver's, behind other parts of the same node, by number; behind the node's own for none.
 
-    work: Work
+    ``inside`` is the loop whose body it belongs to, by its number, or -1.
+    """
+
+    work: Work | LoopWork | TellWork
     after: tuple[int, ...] = ()
+    inside: int = -1
 
 
 class Supplies:
@@ -90,7 +95,7 @@ def parts_of(node: Node, supplies: Supplies) -> list[Part]:
     match node:
         case KernelNode():
             works = [_kernel(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]
-            return _flow_parts(works, node.flow or tuple(range(len(works)))) or [Part(EmptyWork())]
+            return _FlowParts(works, node).parts or [Part(EmptyWork())]
         case MemcpyNode() if node.nbytes:
             return _copy_parts(node, supplies)
         case MemsetNode() if node.width:
@@ -135,19 +140,37 @@ def _copy_parts(node: MemcpyNode, supplies: Supplies) -> list[Part]:
     return [Part(CopyWork(pinned, node.source, node.nbytes, "out")), Part(deliver, (0,))]
 
 
-def _flow_parts(works: Sequence[Work], flow: tuple[Any, ...]) -> list[Part]:
-    """The launches of one kernel, forked and joined as its flow says, which has no loops."""
-    parts: list[Part] = []
+class _FlowParts:
+    """The launches of one kernel, forked, joined and repeated as its flow says."""
 
-    def walk(flow: Sequence[Any], frontier: tuple[int, ...]) -> tuple[int, ...]:
+    def __init__(self, works: Sequence[Work], node: KernelNode) -> None:
+        self._works, self._node = works, node
+        self.parts: list[Part] = []
+        self._walk(node.flow or tuple(range(len(works))), (), -1)
+
+    def _walk(self, flow: Sequence[Any], frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
+        """Parts for ``flow`` behind those of ``frontier``; the last ones."""
         for step in flow:
             if isinstance(step, int):
-                parts.append(Part(works[step], frontier))
-                frontier = (len(parts) - 1,)
-            else:
-                ends = [end for branch in step["fork"] for end in walk(branch, frontier)]
+                frontier = self._add(Part(self._works[step], frontier, inside))
+            elif "fork" in step:
+                ends = [end for branch in step["fork"] for end in self._walk(branch, frontier, inside)]
                 frontier = tuple(dict.fromkeys(ends))
+            else:
+                frontier = self._loop(step, frontier, inside)
         return frontier
 
-    walk(flow, ())
-    return parts
+    def _loop(self, step: Any, frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
+        """A launch of the whole graph begins with loops that go on; one in a loop must be told that each time."""
+        assert self._node.origin is not None
+        teller = self._node.origin.teller()
+        if inside >= 0:
+            frontier = self._add(Part(TellWork(teller, len(self.parts) + 1), frontier, inside))
+        loop = self._add(Part(LoopWork(), frontier, inside))
+        ends = self._walk(step["body"], (), loop[0])
+        self._add(Part(TellWork(teller, loop[0], *self._node.conditions[step["loop"]]), ends, loop[0]))
+        return loop
+
+    def _add(self, part: Part) -> tuple[int]:
+        self.parts.append(part)
+        return (len(self.parts) - 1,)

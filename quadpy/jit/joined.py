@@ -102,6 +102,12 @@ class Code:
         except DriverError as error:  # an older library has no such call
             return error.message
 
+    @functools.cached_property
+    def why_not_alone(self) -> str:
+        """As ``Origin.why_not_alone``; the values of a call do not matter."""
+        found = self.join([[(self, bytes(self.layout.size))]], True)
+        return found if isinstance(found, str) else found.why_not()
+
     def of(self, work: FillWork | CopyWork) -> Call | str:
         """As ``Origin.of``."""
         return "it has copies and fills"

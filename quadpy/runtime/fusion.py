@@ -50,6 +50,10 @@ class Origin(Protocol):
         that would be slower is none.
         """
 
+    @property
+    def why_not_alone(self) -> str:
+        """Why a call cannot be one launch, with all of its tasks and loops; an empty string where it can."""
+
     def of(self, work: FillWork | CopyWork) -> Call | str:
         """A call that does ``work``, or why there is none."""
 
