@@ -84,7 +84,7 @@ def _recorded(verb: F) -> F:
 
 
 class RecordingDriver:
-    """A simulated device of ``capacity`` bytes.
+    """A simulated device of ``capacity`` bytes: one of AMD's, or with ``loops`` one of NVIDIA's, whose graphs have loops.
 
     calls      every call so far; empty without ``history``
     failures   verb -> the error that its next call raises
@@ -92,12 +92,14 @@ class RecordingDriver:
     """
 
     def __init__(
-        self, ordinal: int = 0, *, capacity: int = 1 << 30, history: bool = True, beside: RecordingDriver | None = None
-    ) -> None:
+        self, ordinal: int = 0, *, capacity: int = 1 << 30, history: bool = True, loops: bool = False,
+        beside: RecordingDriver | None = None,
+    ) -> None:  # fmt: skip
         """Device ``ordinal``; its streams wait for events of ``beside``, another device of the same process."""
         self.name, self.ordinal, self.features = "recording", ordinal, _FEATURES
         self.default_allocator: AllocatorName = "cache"
-        self.info = DeviceInfo("recorded device", "gfx942:sramecc+:xnack-", capacity, units=304)
+        arch = "sm_90" if loops else "gfx942:sramecc+:xnack-"
+        self.info = DeviceInfo("recorded device", arch, capacity, units=304)
         self.lock: contextlib.AbstractContextManager[object] = beside.lock if beside else threading.RLock()
         self.history = history
         self.calls: list[Call] = []
@@ -112,13 +114,13 @@ class RecordingDriver:
         self._freed: Clock = {}  # the frees that have run: only then is their memory given out again
         self._functions: list[RecordedKernel] = []
 
-        self.graphs = RecordingGraphs(self)
+        self.graphs = RecordingGraphs(self, loops=loops)
 
     # what a test asks
 
     def races(self) -> list[tuple[Op, Op]]:
         """Two ops on the same bytes that nothing orders; memory that is allocated or freed in order counts, too."""
-        return list(self.simulation.races())
+        return [*self.simulation.races(), *self.graphs.races]
 
     def left_open(self) -> dict[str, int]:
         """How many things of each kind nobody has given back."""
@@ -310,7 +312,7 @@ class RecordingDriver:
 
     @_recorded
     def module_load(self, image: bytes) -> ModuleHandle:
-        if not image.startswith(b"\x7fELF"):
+        if not image.startswith((b"\x7fELF", b"//")):  # PTX begins with a comment
             raise DriverError("module_load failed: the image is no code object")
         handle = ModuleHandle(_unused(0xA000, self._modules))
         self._modules.add(handle)

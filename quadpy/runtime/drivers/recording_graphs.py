@@ -1,12 +1,14 @@
 """Graphs of the recording driver.  Owns: RecordingGraphs, which simulates what HIP does with them, refusals and all.
 
 A launch puts each node on a lane of its own, or behind the one it depends on; so what no edge orders runs in any order,
-and ``races`` sees it.  Imports: errors, the graphs' protocol, the simulation.
+and ``races`` sees it.  A loop is one node, in which passes over its body run as launches of their own.
+Imports: errors, the graphs' protocol, the simulation.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +17,11 @@ from typing import TYPE_CHECKING, Final
 from quadpy.errors import DriverError
 from quadpy.runtime.callbacks import run_ticket
 from quadpy.runtime.driver import Address, StreamHandle
-from quadpy.runtime.drivers.simulation import Lane, Op, Range
+from quadpy.runtime.drivers.simulation import Lane, Op, Range, Simulation
 from quadpy.runtime.graph_driver import (
     AllocWork,
     ChildWork,
+    ConditionHandle,
     CopyWork,
     EmptyWork,
     EventRecordWork,
@@ -44,23 +47,29 @@ if TYPE_CHECKING:
 __all__ = ["RecordingGraphs"]
 
 _POWERS: Final[frozenset[GraphPower]] = frozenset(("memory", "semaphores", "priorities"))
+_LOOPS: Final[frozenset[GraphPower]] = frozenset(("loops",))
 _SWITCHABLE: Final = (KernelWork, CopyWork, FillWork)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A node; of a child graph, which is a copy, its nodes stand in ``child``."""
+    """A node; of a child graph, which is a copy, its nodes stand in ``child``, and so does the body of a loop.
+
+    A loop goes on as long as ``condition`` says so.
+    """
 
     work: Work
     after: tuple[NodeHandle, ...]
     pointer: Address = 0
     child: _Graph | None = None
+    condition: ConditionHandle = ConditionHandle(0)
 
 
 @dataclass(slots=True, eq=False)
 class _Graph:
     steps: dict[NodeHandle, _Step] = field(default_factory=dict)
     instances: int = 0
+    conditions: list[ConditionHandle] = field(default_factory=list)
 
     @property
     def has_memory(self) -> bool:
@@ -72,15 +81,23 @@ class _Exec:
     source: GraphHandle
     steps: dict[NodeHandle, _Step]
     auto_free: bool
+    conditions: list[ConditionHandle]
     off: set[NodeHandle] = field(default_factory=set)
 
 
 class RecordingGraphs:
-    """A ``GraphDriver`` on the simulated device of ``driver``; each call is logged there."""
+    """A ``GraphDriver`` on the simulated device of ``driver``; each call is logged there.
 
-    def __init__(self, driver: RecordingDriver) -> None:
-        self.powers = _POWERS
+    ``loops`` lets graphs repeat a part of themselves, as CUDA's can.  ``races`` are those within the bodies of loops.
+    """
+
+    def __init__(self, driver: RecordingDriver, *, loops: bool = False) -> None:
+        self.powers = _POWERS | _LOOPS if loops else _POWERS
+        self.races: list[tuple[Op, Op]] = []
         self._driver = driver
+        self._bodies: dict[GraphHandle, _Graph] = {}
+        self._goes_on: dict[ConditionHandle, bool] = {}
+        self._passes = 0
         self._graphs: dict[GraphHandle, _Graph] = {}
         self._execs: dict[ExecHandle, _Exec] = {}
         self._semaphores: dict[SemaphoreHandle, int] = {}
@@ -146,6 +163,30 @@ class RecordingGraphs:
         found.steps[node] = step
         return node
 
+    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
+        with self._driver.recorded("condition_create", graph):
+            condition = ConditionHandle(next(self._handles))
+            self._graph(graph).conditions.append(condition)
+            return condition
+
+    def add_loop(
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+    ) -> tuple[NodeHandle, GraphHandle]:
+        with self._driver.recorded("graph_add_loop", graph, tuple(dependencies), condition):
+            known = [one for found in (*self._graphs.values(), *self._bodies.values()) for one in found.conditions]
+            if "loops" not in self.powers or condition not in known:
+                raise DriverError("graph_add_loop failed: invalid value: no such condition, or no loops here")
+            body, handle = _Graph(), GraphHandle(next(self._handles))
+            self._bodies[handle] = body  # it belongs to the node, and goes with it
+            step = _Step(EmptyWork(), tuple(dependencies), child=body, condition=condition)
+            return self._add(graph, step), handle
+
+    def tell(self, condition: ConditionHandle, goes_on: bool) -> None:
+        """What a kernel does that decides whether a loop goes on."""
+        if condition not in self._goes_on:
+            raise DriverError(f"a kernel told of loop {condition:#x}, which is in no launch")
+        self._goes_on[condition] = goes_on
+
     def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
         return list(self._graph(graph).steps)
 
@@ -161,7 +202,7 @@ class RecordingGraphs:
                 raise DriverError("instantiate failed: a graph with memory nodes is instantiated once")
             source.instances += 1
             handle = ExecHandle(next(self._handles))
-            self._execs[handle] = _Exec(graph, dict(source.steps), auto_free)
+            self._execs[handle] = _Exec(graph, _copied(source), auto_free, _conditions(source))
             self._count(source.steps, 1)
             return handle
 
@@ -180,30 +221,32 @@ class RecordingGraphs:
         with self._driver.recorded("graph_launch", exec_, stream):
             found, lane = self._exec(exec_), self._driver.lane_of(stream)
             self._hold_memory(found)
-            start = self._driver.simulation.submit("graph", lane)
+            begin = functools.partial(self._goes_on.update, dict.fromkeys(found.conditions, True))
+            start = self._driver.simulation.submit("graph", lane, action=begin)
             for last in self._submit(found.steps, found.off, start):
                 self._driver.simulation.submit("wait", lane, awaits=last)
 
     def update(self, exec_: ExecHandle, node: NodeHandle, work: Work) -> bool:
         with self._driver.recorded("update", exec_, node, work):
             found = self._exec(exec_)
-            before = found.steps[self._node(found, node)]
+            steps = self._steps_with(found, node)
+            before = steps[node]
             if not self._can_become(before, work):
                 return False
             child = _Graph(dict(self._graph(work.graph).steps)) if isinstance(work, ChildWork) else None
-            found.steps[node] = replace(before, work=work, child=child)
+            steps[node] = replace(before, work=work, child=child)
             return True
 
     def enable(self, exec_: ExecHandle, node: NodeHandle, *, enabled: bool) -> None:
         with self._driver.recorded("enable", exec_, node, enabled):
             found = self._exec(exec_)
-            if not isinstance(found.steps[self._node(found, node)].work, _SWITCHABLE):
+            if not isinstance(self._steps_with(found, node)[node].work, _SWITCHABLE):
                 raise DriverError("enable failed: only kernels, copies and fills can be switched off")
             (found.off.discard if enabled else found.off.add)(node)
 
     def _can_become(self, before: _Step, work: Work) -> bool:
         """HIP's table: what of a node can be changed in an executable graph."""
-        if type(work) is not type(before.work) or isinstance(work, (EmptyWork, AllocWork, FreeWork)):
+        if type(work) is not type(before.work) or isinstance(work, (EmptyWork, AllocWork, FreeWork)):  # a loop is empty
             return False
         if isinstance(work, CopyWork):
             assert isinstance(before.work, CopyWork)
@@ -262,6 +305,8 @@ class RecordingGraphs:
 
     def _forget(self, graph: _Graph) -> None:
         self._count(graph.steps, -1)
+        gone = {id(body) for body in _bodies(graph)}
+        self._bodies = {handle: body for handle, body in self._bodies.items() if id(body) not in gone}
 
     def _release_unowned(self) -> None:
         """Memory goes when no graph owns it and no launch left it behind, after all work."""
@@ -289,7 +334,12 @@ class RecordingGraphs:
             for op in awaited:
                 if op.lane is not lane:
                     self._driver.simulation.submit("wait", lane, awaits=op)
-            if step.child is not None:
+            if step.child is not None and step.condition:
+                reads, writes = self._touched(step.child, off)
+                body = _Graph(_copied(step.child))  # later changes are for later launches
+                run = functools.partial(self._repeat, body, step.condition, set(off))
+                done[node] = self._driver.simulation.submit("loop", lane, reads=reads, writes=writes, action=run)
+            elif step.child is not None:
                 done[node] = self._submit_child(step.child, lane)
             else:
                 done[node] = self._submit_one(step, lane, enabled=node not in off)
@@ -308,6 +358,35 @@ class RecordingGraphs:
         for last in self._submit(child.steps, set(), start):
             self._driver.simulation.submit("wait", lane, awaits=last)
         return self._driver.simulation.submit("joined", lane)
+
+    # loops
+
+    def _touched(self, body: _Graph, off: set[NodeHandle]) -> tuple[list[Range], list[Range]]:
+        """What all passes over ``body`` read, and what they write."""
+        reads: list[Range] = []
+        writes: list[Range] = []
+        for node, step in body.steps.items():
+            if step.child is not None:
+                inner = self._touched(step.child, off)
+            else:
+                inner = ([], []) if node in off else self._action(step)[1:]
+            reads += inner[0]
+            writes += inner[1]
+        return reads, writes
+
+    def _repeat(self, body: _Graph, condition: ConditionHandle, off: set[NodeHandle]) -> None:
+        """Passes over ``body``, each behind the one before; within one, what no edge orders runs in any order."""
+        while self._goes_on[condition]:
+            outer, self._driver.simulation = self._driver.simulation, Simulation(history=self._driver.history)
+            try:
+                inner = self._driver.simulation
+                self._submit(body.steps, off, inner.submit("pass", inner.lane()))
+                self._passes += 1
+                while ready := inner.ready():
+                    inner.step(ready[-(self._passes % 2)])
+                self.races += inner.races()
+            finally:
+                self._driver.simulation = outer
 
     def _submit_one(self, step: _Step, lane: Lane, *, enabled: bool) -> Op:
         submit, work = self._driver.simulation.submit, step.work
@@ -359,7 +438,7 @@ class RecordingGraphs:
     # what is there
 
     def _graph(self, graph: GraphHandle) -> _Graph:
-        if (found := self._graphs.get(graph)) is None:
+        if (found := self._graphs.get(graph) or self._bodies.get(graph)) is None:
             raise DriverError(f"there is no graph {graph:#x}: destroyed, or never made")
         return found
 
@@ -368,11 +447,12 @@ class RecordingGraphs:
             raise DriverError(f"there is no executable graph {exec_:#x}: destroyed, or never made")
         return found
 
-    def _node(self, found: _Exec, node: NodeHandle) -> NodeHandle:
-        """``node``, which dies with the graph that it was added to."""
-        if found.source not in self._graphs or node not in found.steps:
+    def _steps_with(self, found: _Exec, node: NodeHandle) -> dict[NodeHandle, _Step]:
+        """The steps among which is ``node``, which dies with the graph that it was added to."""
+        steps = _containing(found.steps, node)
+        if found.source not in self._graphs or steps is None:
             raise DriverError(f"invalid value: there is no node {node:#x}")
-        return node
+        return steps
 
 
 _KINDS: Final[dict[type[Work], str]] = {
@@ -386,6 +466,33 @@ _KINDS: Final[dict[type[Work], str]] = {
     AllocWork: "alloc",
     FreeWork: "free",
 }
+
+
+def _copied(graph: _Graph) -> dict[NodeHandle, _Step]:
+    """The steps of ``graph`` as they are now, with those of loops."""
+    return {
+        node: replace(step, child=_Graph(_copied(step.child))) if step.child is not None and step.condition else step
+        for node, step in graph.steps.items()
+    }
+
+
+def _bodies(graph: _Graph) -> list[_Graph]:
+    """Those of the loops of ``graph``, and of loops in them."""
+    found = [step.child for step in graph.steps.values() if step.child is not None and step.condition]
+    return [*found, *(inner for body in found for inner in _bodies(body))]
+
+
+def _conditions(graph: _Graph) -> list[ConditionHandle]:
+    """What the loops of ``graph`` ask, and those in them."""
+    return [condition for found in (graph, *_bodies(graph)) for condition in found.conditions]
+
+
+def _containing(steps: dict[NodeHandle, _Step], node: NodeHandle) -> dict[NodeHandle, _Step] | None:
+    """``steps``, or those of a loop among them, whichever has ``node``."""
+    if node in steps:
+        return steps
+    bodies = (step.child.steps for step in steps.values() if step.child is not None and step.condition)
+    return next((found for body in bodies if (found := _containing(body, node)) is not None), None)
 
 
 def _shape(graph: _Graph) -> list[tuple[type[Work], tuple[int, ...]]]:
