@@ -1,6 +1,6 @@
 """A kernel on a GPU: its code loaded, its launches counted out.  Owns: GpuPlan.
 
-Imports: leaves, ``artifact`` and ``runtime``.
+Imports: leaves, ``artifact``, ``codegen`` and ``runtime``.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from quadpy.artifact import CodeObject
@@ -16,6 +17,7 @@ from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.gpu_launch import Submission, task_launches
 from quadpy.jit.host_arrays import HostArrays, noted_host_arrays
 from quadpy.jit.places import Places
+from quadpy.jit.putters import putters_on
 from quadpy.jit.results import result_of
 from quadpy.jit.whole_blocks import whole_blocks
 from quadpy.runtime.capturing import session_of
@@ -23,9 +25,9 @@ from quadpy.runtime.current import next_launch
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.device_storage import stream_of
-from quadpy.runtime.driver import Driver
+from quadpy.runtime.driver import Driver, FunctionHandle
 from quadpy.runtime.fusion import Origin
-from quadpy.runtime.launch import KernelLaunch, MemoryRange, Prepared
+from quadpy.runtime.launch import Indirect, KernelLaunch, MemoryRange, Prepared
 from quadpy.runtime.stream import Stream
 from quadpy.source import Span
 
@@ -62,6 +64,14 @@ class GpuPlan:
         self._results = tuple(BY_NAME[name] for name in code.results)
         self.spare: list[_Block] = []
         self.origin: Origin | None = None  # what the code was compiled from
+        self._indirect: tuple[Indirect | None, ...] = (None,) * len(self.launches)
+
+    def indirect_by(self, compiled: Callable[[], GpuPlan]) -> None:
+        """``compiled`` gives the plan of the same code that reads its arguments from memory."""
+        self._indirect = tuple(
+            Indirect(partial(_function_of, compiled, number), partial(putters_on, self.device))
+            for number in range(len(self.launches))
+        )
 
     def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
         """Puts the kernel on ``stream``, or the calling thread's.
@@ -110,6 +120,7 @@ class GpuPlan:
             KernelLaunch(
                 task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, 0, block,
                 self.places.ranges(number, "ra", arrays), self.places.ranges(number, "wa", arrays), keep, task.span,
+                self._indirect[number],
             )
             for number, (task, blocks) in enumerate(zip(self.launches, grids, strict=True))
         )  # fmt: skip
@@ -217,6 +228,10 @@ class _Block:
     def __init__(self, driver: Driver, nbytes: int) -> None:
         self.buffer = ctypes.create_string_buffer(max(nbytes, 1))
         self.arguments = driver.launch_arguments(ctypes.addressof(self.buffer), nbytes)
+
+
+def _function_of(compiled: Callable[[], GpuPlan], number: int) -> FunctionHandle:
+    return compiled().launches[number].function
 
 
 def _item_bytes(array: Any) -> int:

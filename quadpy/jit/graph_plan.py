@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from quadpy.artifact import CodeObject
-from quadpy.codegen.putter import PUT_SIZES, put_name, putter_code
 from quadpy.codegen.teller import TELLER, TELLER_THROUGH, teller_code
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.jit.gpu_plan import GpuPlan
@@ -23,6 +22,7 @@ from quadpy.jit.graph_stats import Counts
 from quadpy.jit.graph_unit import Program, Unit, Units
 from quadpy.jit.grids import Grids
 from quadpy.jit.host_arrays import HostArrays
+from quadpy.jit.putters import putters_on
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.graph_driver import GraphDriver
@@ -209,8 +209,7 @@ class GraphPlan:
         if self._uses_device_loops:
             teller = load(teller_code(spec)).function(TELLER_THROUGH if self._indirect else TELLER)
         if self._indirect:
-            module = load(putter_code(spec))
-            putters = {size: module.function(put_name(size)) for size in PUT_SIZES}
+            putters = putters_on(self.device)
         program = Program(plan.code, plan.launches, graphs, teller, ordered=self._ordered, putters=putters)
         if self._program is not None:
             program.expected = self._program.expected

@@ -1,11 +1,11 @@
-"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Prepared, HostLaunch, memory_range.
+"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Indirect, Prepared, HostLaunch, memory_range.
 
 A plan makes these where it must not submit: for the nodes of a graph.  Imports: the driver protocol, streams, fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -15,10 +15,22 @@ from quadpy.runtime.fusion import Origin
 from quadpy.runtime.stream import Stream
 from quadpy.source import Span
 
-__all__ = ["HostLaunch", "KernelLaunch", "MemoryRange", "Prepared", "memory_range"]
+__all__ = ["HostLaunch", "Indirect", "KernelLaunch", "MemoryRange", "Prepared", "memory_range"]
 
 MemoryRange: TypeAlias = tuple[int, int]
 """An address, and how many bytes are touched from there on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indirect:
+    """Code that reads its arguments from memory, compiled when it is first asked for.
+
+    function  takes one argument: the address of an argument block
+    putters   put such blocks into memory, see ``ArgumentMemory``
+    """
+
+    function: Callable[[], FunctionHandle]
+    putters: Callable[[], Mapping[int, FunctionHandle]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,7 @@ class KernelLaunch:
     keep          what must stay alive as long as this can run: module, arrays, scratch memory; what has a ``block``
                   must be announced to ``DeviceMemory.use`` for each stream that it runs on
     span          where in the user's file the task begins
+    indirect      the same launch by code that reads its arguments from memory; None where there is none
     """
 
     name: str
@@ -47,6 +60,7 @@ class KernelLaunch:
     writes: tuple[MemoryRange, ...]
     keep: tuple[object, ...] = field(repr=False)
     span: Span | None
+    indirect: Indirect | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
