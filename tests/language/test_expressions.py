@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -126,9 +128,10 @@ def columns():
 
 
 INPUTS = list(columns())
+EXAMPLES = 5 if "ROCJITSU_RUNTIME_DIR" in os.environ else 40  # an emulator is slow at it
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.recursive(leaves(INPUTS), trees, max_leaves=10), min_size=12, max_size=12))
 def test_expressions(load, nodes):
     params = ", ".join(f"{t}: qp.types.ndarray(qp.{t}, 1)" for t in TYPES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from random import Random
 
 import hypothesis.strategies as st
@@ -27,7 +28,8 @@ steps = st.lists(
     ),
     max_size=14,
 )
-few = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = 3 if "ROCJITSU_RUNTIME_DIR" in os.environ else 25  # an emulator is slow at it
+few = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def start():
