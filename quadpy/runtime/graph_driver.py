@@ -213,9 +213,6 @@ class GraphDriver(Protocol):
     def edges(self, graph: GraphHandle) -> list[tuple[NodeHandle, NodeHandle]]:
         """Every dependency, as the driver has them: (before, after)."""
 
-    def graph_clone(self, graph: GraphHandle) -> GraphHandle:
-        """A copy of a graph without alloc and free nodes, made by the driver."""
-
     def instantiate(self, graph: GraphHandle, *, auto_free: bool = False, priorities: bool = False) -> ExecHandle:
         """What can be launched.
 

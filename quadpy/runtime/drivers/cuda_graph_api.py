@@ -53,7 +53,6 @@ def cuda_graph_api(cuda: Any, library: Callable[[], ctypes.CDLL]) -> GraphApi:
                            error.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE}),
         create=cuda.cuGraphCreate,
         destroy=cuda.cuGraphDestroy,
-        clone=cuda.cuGraphClone,
         add={
             KernelWork: named(cuda.cuGraphAddKernelNode, calls.add_kernel),
             CopyWork: named(cuda.cuGraphAddMemcpyNode, calls.add_copy),

@@ -37,9 +37,6 @@ class GpuGraphs:
     def graph_destroy(self, graph: GraphHandle) -> None:
         self._call(self._api.destroy, graph)
 
-    def graph_clone(self, graph: GraphHandle) -> GraphHandle:
-        return GraphHandle(int(self._call(self._api.clone, graph)))
-
     def add(self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: Work) -> NodeHandle:
         return NodeHandle(int(self._call(self._api.add[type(work)], graph, dependencies, work)))
 

@@ -34,7 +34,6 @@ class GraphApi:
     refused: frozenset[object]
     create: Call
     destroy: Call
-    clone: Call
     add: Mapping[type[Work], Call]
     add_alloc: Call
     nodes: Call

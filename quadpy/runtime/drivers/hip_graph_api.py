@@ -50,7 +50,6 @@ def hip_graph_api(hip: Any) -> GraphApi:
                            error.hipErrorUnknown}),
         create=hip.hipGraphCreate,
         destroy=hip.hipGraphDestroy,
-        clone=hip.hipGraphClone,
         add={
             KernelWork: named(hip.hipGraphAddKernelNode, calls.add_kernel),
             CopyWork: named(hip.hipGraphAddMemcpyNode1D, calls.add_copy),

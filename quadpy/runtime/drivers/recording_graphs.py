@@ -125,15 +125,6 @@ class RecordingGraphs:
             self._forget(self._graph(graph))
             del self._graphs[graph]
 
-    def graph_clone(self, graph: GraphHandle) -> GraphHandle:
-        with self._driver.recorded("graph_clone", graph):
-            source = self._graph(graph)
-            if source.has_memory:
-                raise DriverError("graph_clone failed: not supported for a graph with memory nodes")
-            handle = GraphHandle(next(self._handles))
-            self._graphs[handle] = _Graph(dict(source.steps))
-            return handle
-
     def add(self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: Work) -> NodeHandle:
         with self._driver.recorded("graph_add", graph, tuple(dependencies), work):
             child = None
