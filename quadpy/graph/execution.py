@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.errors import DriverError, GraphError, GraphUpdateError
 from quadpy.graph.build import Built, DriverEngine
+from quadpy.graph.flat import flattened, has_loops
 from quadpy.graph.fused import FusedEngine, fuse
 from quadpy.graph.holdings import Engine, ExecHoldings
 from quadpy.graph.host import HostEngine
+from quadpy.graph.indirect import IndirectEngine, is_indirect
 from quadpy.graph.inspect import GraphInfo, describe
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.make import MAKERS
 from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.reorder import reordered
+from quadpy.graph.series import SeriesEngine, series
+from quadpy.graph.support import graphs_of
 from quadpy.graph.usage import Usage
 from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.capturing import session_of
@@ -35,6 +39,12 @@ __all__ = ["MOST_UPDATES", "GraphExec", "GraphStats"]
 
 MOST_UPDATES: Final = 1000
 """Changes of nodes before the executable graph is made anew: HIP takes new memory for each, until it is destroyed."""
+
+FEW_CHANGES: Final = 2
+"""Nodes that are changed in less time than it takes to put their arguments into memory."""
+PATIENCE: Final = 2
+"""After so many changes of more nodes than that, nodes read their arguments from memory."""
+_NEVER: Final = -(1 << 62)
 
 _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
 
@@ -69,6 +79,7 @@ class GraphExec:
         self._lock = threading.RLock()
         self._off: set[str] = set()
         self._launches = self._updates = self._rebuilds = self._since_build = 0
+        self._changes = 0  # how often the arguments of several nodes were changed at once
         self._unordered = False  # memory changed, and with it perhaps what must come before what
         nodes = {node.name: node for node in graph}
         runs = Runs()
@@ -103,11 +114,12 @@ class GraphExec:
             if self._unordered:
                 engine = self._reorder()
             self._usage.check(auto_free=self._auto_free)
+            overlap = overlap and not isinstance(engine, IndirectEngine)  # whose launches share their arguments
             if on.timeline is not self._sole:  # else all is said, and what came before is in order
                 self._order_after_others(on.timeline, overlap=overlap)
                 self._usage.announce(self.device.memory, on.timeline)
                 self._held.runs.timelines.add(on.timeline)
-                if isinstance(engine, FusedEngine):
+                if isinstance(engine, (FusedEngine, SeriesEngine, IndirectEngine)):
                     engine.move(on)
                 self._sole = None if overlap else on.timeline
             try:
@@ -219,6 +231,9 @@ class GraphExec:
                     self._was_one = bool(self._off)
                     self._rebuild(self._held.nodes)
                 return
+            if has_loops(node) and not isinstance(engine, HostEngine):
+                self._rebuild(self._held.nodes)
+                return
             engine.enable(node, enabled=enabled)
             if enabled:
                 self._apply({name: node})  # what it was changed to meanwhile
@@ -294,8 +309,42 @@ class GraphExec:
         self._fusion = Fusion(isinstance(fused, FusedEngine), fused if isinstance(fused, str) else fused.reason)
         if isinstance(fused, FusedEngine):
             return fused
+        if any(map(has_loops, nodes.values())) and not self._fixed:
+            return self._looping(nodes, runs)
+        return self._indirect_engine(nodes, runs) or self._driver_engine(nodes.values(), runs)
+
+    def _indirect_engine(self, nodes: Mapping[str, Node], runs: Runs) -> IndirectEngine | None:
+        """What launches nodes that read their arguments from memory, where these have changed often enough."""
+        if self._changes < PATIENCE or self._fixed or not any(map(is_indirect, nodes.values())):
+            return None
+
+        def build(through: Iterable[Node]) -> Built:
+            return Built(self.device, through, self.device.failures, runs)
+
+        try:
+            return IndirectEngine(
+                self.device, nodes, build, auto_free=self._auto_free, priorities=self._priorities
+            )  # fmt: skip
+        except DriverError:  # nodes have their arguments, as before
+            self._changes = _NEVER
+            return None
+
+    def _looping(self, nodes: Mapping[str, Node], runs: Runs) -> Engine:
+        """What launches nodes some of which have loops, or child graphs some of whose nodes have."""
+        self._changes = _NEVER  # they keep their arguments
+        on = [_switched_off(node) if name in self._off and has_loops(node) else node for name, node in nodes.items()]
+        flat = flattened(on, has_loops)
+        if "loops" in graphs_of(self.device).powers:
+            try:
+                return self._driver_engine(flat, runs)
+            except DriverError:  # an older one than it seems
+                pass
+        return series(flat, lambda some: self._driver_engine(some, runs))
+
+    def _driver_engine(self, nodes: Iterable[Node], runs: Runs) -> DriverEngine:
+        assert self._graph is not None
         shared = self._graph._built  # noqa: SLF001
-        built = shared or Built(self.device, nodes.values(), self.device.failures, runs)
+        built = shared or Built(self.device, nodes, self.device.failures, runs)
         return DriverEngine(built, owned=shared is None, auto_free=self._auto_free, priorities=self._priorities)
 
     def _one_launch(self, nodes: Mapping[str, Node]) -> FusedEngine | str:
@@ -307,13 +356,18 @@ class GraphExec:
     def _apply(self, placed: dict[str, Node]) -> None:
         """Let the engine do the new nodes, in place where it can."""
         engine, done = self._check(), []
+        if type(engine) is DriverEngine and not self._fixed:
+            self._changes += sum(map(is_indirect, placed.values())) > FEW_CHANGES
+            if self._changes >= PATIENCE:
+                self._rebuild({**self._held.nodes, **placed})
+                return
         for name, node in placed.items():
             if name in self._off:  # HIP never runs a node again that was changed while it was off
                 continue
             if (self._since_build >= MOST_UPDATES and not self._fixed) or not engine.change(node):
                 break
             done.append(name)
-            self._since_build += 1
+            self._since_build += engine.asked if isinstance(engine, IndirectEngine) else 1
         else:
             return
         if self._fixed:

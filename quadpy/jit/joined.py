@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.artifact import AbiLayout, AbiSlot, CodeObject, Formula
 from quadpy.codegen.abi import layout_of
+from quadpy.codegen.extent import extent_of
 from quadpy.codegen.teller import TELLER, teller_code
+from quadpy.dtypes import Scalar
 from quadpy.errors import CodegenError, DeviceError, DriverError
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.join import NAME, join
@@ -26,14 +28,15 @@ from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.fused_plan import BLOCKS_OF_UNIT, has_loop, why_separate
 from quadpy.jit.fused_scratch import FusedScratch
 from quadpy.jit.gpu_launch import task_launches
+from quadpy.jit.joined_memory import copy_kernel, element, fill_kernel
 from quadpy.jit.specialise import compiled_code
+from quadpy.runtime.graph_driver import CopyWork, FillWork
 from quadpy.target import TargetSpec, parse_target
 
 if TYPE_CHECKING:
     from quadpy.runtime.device import Device
     from quadpy.runtime.driver import FunctionHandle, StreamHandle
     from quadpy.runtime.fusion import Call, Fuse
-    from quadpy.runtime.graph_driver import CopyWork, FillWork
     from quadpy.runtime.stream import Stream
 
 __all__ = ["Code", "JoinedLaunch", "code_of"]
@@ -45,7 +48,8 @@ _ARGUMENT_BYTES: Final = 4096
 class Code:
     """The code of a call on ``device``: an ``Origin``.
 
-    ``extents`` count the iterations of its loops, as far as the host can; ``trace`` gives the IR, when it is first asked.
+    ``extents`` count the iterations of its loops, as far as the host can; ``mode`` is its index type, and whether it is
+    fast rather than exact; ``trace`` gives the IR, when it is first asked.
     """
 
     def __init__(
@@ -57,8 +61,10 @@ class Code:
         launches: int,
         *,
         loops: bool,
+        mode: tuple[Scalar, bool],
         trace: Callable[[], ir.Kernel],
     ) -> None:
+        self.mode = mode
         self.device, self.name, self.layout, self.launches, self.loops = device, name, layout, launches, loops
         self._extents: list[Evaluator] = [compile_formula(extent) for extent in extents]
         self._values = struct.Struct(layout.format)
@@ -91,6 +97,8 @@ class Code:
         arguments = [block for level in levels for _, block in level]
         if sum(code.launches for code in every) < 2 and not any(code.loops for code in every):
             return "there is one launch only"
+        if any(code.mode != self.mode for code in every):
+            return "some of its kernels count in 32 bits or are exact, and others are not"
         iterations = max(code.iterations(block) for code, block in zip(every, arguments, strict=True))
         if why := why_separate(self.device.driver, iterations, loops=any(code.loops for code in every), fuse=fuse):
             return why
@@ -110,7 +118,28 @@ class Code:
 
     def of(self, work: FillWork | CopyWork) -> Call | str:
         """As ``Origin.of``."""
-        return "it has copies and fills"
+        index, fast_math = self.mode
+        nbytes = work.nbytes if isinstance(work, CopyWork) else work.width * work.element
+        if nbytes >= 1 << 31 and index.bits < 64:
+            return f"is {nbytes} bytes, for one launch with kernels that count in {index.bits} bits"
+        if isinstance(work, CopyWork):
+            size = element(work.target, work.source, nbytes)
+            kernel = copy_kernel(size, index, fast_math=fast_math)
+            values: tuple[int, ...] = (work.target, nbytes // size, work.source, nbytes // size)
+        else:
+            size = element(work.target, nbytes)
+            if size % work.element:
+                return f"begins at {work.target:#x}, between elements of {work.element} bytes"
+            bits = work.value.to_bytes(work.element, "little") * (size // work.element)
+            kernel = fill_kernel(size, index, fast_math=fast_math)
+            values = (work.target, nbytes // size, int.from_bytes(bits, "little"))
+        layout = layout_of(kernel)
+        (task,) = kernel.tasks
+        assert isinstance(task, ir.ParallelTask)
+        extent = extent_of(task, layout)
+        assert extent is not None
+        code = Code(self.device, kernel.name, layout, [extent], 1, loops=False, mode=self.mode, trace=lambda: kernel)
+        return code, struct.pack(layout.format, *values)
 
     def teller(self) -> FunctionHandle:
         """As ``Origin.teller``."""
@@ -118,10 +147,12 @@ class Code:
         return self.device.modules.load(code).function(TELLER)
 
 
-def code_of(device: Device, name: str, code: CodeObject, trace: Callable[[], ir.Kernel]) -> Code:
+def code_of(
+    device: Device, name: str, code: CodeObject, mode: tuple[Scalar, bool], trace: Callable[[], ir.Kernel]
+) -> Code:
     """What ``code`` was made of, which ``trace`` gives."""
     extents = [task.extent for task in code.tasks if task.extent is not None]
-    return Code(device, name, code.layout, extents, len(code.tasks), loops=has_loop(code.flow), trace=trace)
+    return Code(device, name, code.layout, extents, len(code.tasks), loops=has_loop(code.flow), mode=mode, trace=trace)
 
 
 def _own(origin: Any) -> Code:

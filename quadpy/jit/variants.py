@@ -114,7 +114,8 @@ class Variants:
                 wider=functools.cache(lambda: self._compile(replace(options, index=i64))),
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
-            plan.origin = code_of(device, self._source.name, compiled.code, lambda: self._traced(options))
+            mode = options.index, options.fast_math
+            plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options))
             if not (options.predicated or options.indirect):
                 plan.indirect_by(functools.cache(lambda: self._compile(replace(options, graph=False, indirect=True))))
             return plan if options.predicated or options.indirect or not options.graph else self._graph(plan, options)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.errors import ArgumentError, DeviceError, GraphError, NoDeviceError
-from quadpy.runtime.devices import current_device, open_device
+from quadpy.errors import ArgumentError, GraphError, NoDeviceError
+from quadpy.runtime.devices import open_device
 
 A = qp.types.ndarray
 I32, F32 = A(qp.i32, 1), A(qp.f32, 1)
@@ -188,3 +188,246 @@ def test_a_loop_between_kernels(arch, rounds):
         scale(5.0, x)
 
     is_one(same(lambda: (floats(300), integers(0), integers(rounds)), step, launches=1), arch)
+
+
+def test_fills_copies_and_arrays_of_the_graphs_own(arch):
+    def step(x, y):
+        made = qp.ndarray(qp.f32, 333)
+        mix(x, made, 2)
+        y.copy_from(made)
+        x.fill(1.5)
+        mix(made, x, 1)
+        made.fill(0.0)
+        mix(made, y, 1)
+
+    is_one(same(lambda: (floats(333), floats(333, 1)), step), arch)
+
+
+@pytest.mark.parametrize(("kind", "value"), [("u8", 7), ("i16", -3), ("f16", 1.5), ("i64", 9), ("f64", 0.0)])
+def test_fills_of_every_width(arch, kind, value):
+    dtype = getattr(qp, kind)
+    for n in (1, 3, 64):
+        x, left = qp.ndarray(dtype, n), integers(1)
+        if kind == "i64":
+            value = -1
+        with qp.graph.capture() as graph:
+            x.fill(value)
+            left.fill(4)
+            count(left)
+        with graph.instantiate(fuse=True) as run:
+            run.launch()
+            assert set(x.to_numpy().tolist()) == {value}
+            assert left[0] == 5
+            is_one(run, arch)
+
+
+@qp.kernel
+def count(x: I32):
+    for i in x:
+        x[i] += 1
+
+
+def test_random_numbers_are_those_of_the_calls(arch):
+    @qp.graph.replay(fuse=True)
+    def step(x, y):
+        noise(x)
+        noise(y)
+        mix(x, y, 1)
+
+    def eager(x, y):
+        noise(x)
+        noise(y)
+        mix(x, y, 1)
+
+    found = []
+    for function in (eager, step):
+        qp.init(arch=arch, random_seed=5, cpu_max_num_threads=2)
+        x, y = floats(100), floats(100, 1)
+        for _ in range(3):
+            function(x, y)
+        found.append(x.to_numpy().tobytes() + y.to_numpy().tobytes())
+    assert found[0] == found[1]
+    assert step.fusion.fused is (arch != "cpu"), step.fusion.reason
+
+
+# ----------------------------------------------------------------- changes
+
+
+def test_other_arguments_are_another_block_for_the_same_launch(arch):
+    x, y, z = floats(50), floats(50, 1), floats(70, 2)
+    graph = qp.graph.Graph()
+    graph.add_kernel(scale, 2.0, x, name="scale")
+    graph.add_kernel(mix, x, y, 1, name="mix")
+    with graph.instantiate(fuse=True) as run:
+        run.launch()
+        run.update("scale", 0.25, x)
+        run.update("mix", x, z, 9)
+        run.launch()
+        assert run.stats().rebuilds == 0
+        is_one(run, arch)
+    a, b, c = floats(50), floats(50, 1), floats(70, 2)
+    scale(2.0, a)
+    mix(a, b, 1)
+    scale(0.25, a)
+    mix(a, c, 9)
+    for mine, wanted in ((x, a), (y, b), (z, c)):
+        assert mine.to_numpy().tobytes() == wanted.to_numpy().tobytes()
+
+
+def test_another_order_makes_another_launch(arch):
+    """What was independent is no longer, so that the blocks must meet between the two."""
+    x, y, z = (integers(*range(200)) for _ in range(3))
+    graph = qp.graph.Graph()
+    graph.add_kernel(count, x)
+    graph.add_kernel(counted, y, z, name="second")
+    with graph.instantiate(fuse=True) as run:
+        run.update("second", x, z)
+        run.launch()
+        is_one(run, arch)
+        assert run.stats().rebuilds == 1
+    assert z.to_numpy().sum() == sum(range(200)) + 200
+
+
+def test_a_node_that_is_switched_off(arch):
+    x, y = integers(1, 1), integers(5, 5)
+    graph = qp.graph.Graph()
+    graph.add_kernel(count, x, name="x")
+    graph.add_kernel(count, y, name="y")
+    with graph.instantiate(fuse=True) as run:
+        run.enable("x", False)
+        run.launch()
+        assert not run.fusion.fused
+        if arch != "cpu":
+            assert run.fusion.reason == "'x' is switched off"
+        run.update("x", y)
+        run.enable("x")
+        run.launch()
+        is_one(run, arch)
+    assert (x.to_numpy().tolist(), y.to_numpy().tolist()) == ([1, 1], [8, 8])
+
+
+def test_a_replayed_function_follows_its_arguments(arch):
+    @qp.graph.replay(fuse=True)
+    def step(a, x, y):
+        scale(a, x)
+        mix(x, y, 3)
+
+    x, y = floats(64), floats(64, 1)
+    a, b = floats(64), floats(64, 1)
+    for k, swapped in ((2.0, False), (0.5, True), (0.5, False), (3.0, True)):
+        step(k, *((y, x) if swapped else (x, y)))
+        first, second = (b, a) if swapped else (a, b)
+        scale(k, first)
+        mix(first, second, 3)
+    assert x.to_numpy().tobytes() == a.to_numpy().tobytes()
+    assert y.to_numpy().tobytes() == b.to_numpy().tobytes()
+    assert (step.stats.captures, step.stats.rebuilds, step.state) == (1, 0, "captured")
+    assert step.fusion.fused is (arch != "cpu"), step.fusion.reason
+
+
+def test_launches_on_several_streams(arch):
+    x, y = integers(*range(100)), integers(*range(100))
+    graph = qp.graph.Graph()
+    graph.add_kernel(count, x)
+    graph.add_kernel(counted, x, y)
+    with graph.instantiate(fuse=True) as run, qp.create_stream() as one, qp.create_stream() as two:
+        for stream in (one, two, one, None, two):
+            run.launch(stream)
+        qp.sync()
+        is_one(run, arch)
+    assert x.to_numpy().tolist() == [k + 5 for k in range(100)]
+    assert y.to_numpy().sum() == sum(range(100)) + 500
+
+
+# ---------------------------------------------------------------- why not
+
+
+def test_what_is_no_task_of_quadpys_own(arch):
+    x, y = integers(1), integers(2)
+    with qp.graph.capture() as graph:
+        count(x)
+        qp.graph.host_function(print)
+        count(y)
+    refused(graph, arch, "'print' is a node of kind host")
+    with qp.graph.capture() as graph:
+        count(x)
+        y.from_numpy(np.zeros(1, np.int32))
+        count(np.zeros(3, np.int32))
+    refused(graph, arch, "is a node of kind memcpy")
+    graph = qp.graph.Graph()
+    graph.add_event_record(qp.create_event())
+    graph.add_kernel(count, x)
+    refused(graph, arch, "'event_record' is a node of kind event_record")
+
+
+def refused(graph, arch, reason):
+    for fuse in ("auto", False):
+        with graph.instantiate(fuse=fuse) as run:
+            assert not run.fusion.fused
+            assert run.fusion.reason
+    if arch == "cpu":
+        graph.instantiate(fuse=True).destroy()
+        return
+    with pytest.raises(GraphError, match=f"the graph cannot be one launch: .*{reason}"):
+        graph.instantiate(fuse=True)
+
+
+def test_one_launch_alone_and_none(arch):
+    refused(qp.graph.Graph(), arch, "there is nothing to launch")
+    graph = qp.graph.Graph()
+    graph.add_kernel(count, integers(1))
+    refused(graph, arch, "there is one launch only")
+
+
+def test_arguments_that_do_not_fit_and_too_many_tasks(arch):
+    @qp.kernel
+    def wide(a: qp.types.vector(60, qp.f64), x: F32):
+        x[0] = x[0] + qp.f32(a[0] + a[59])
+
+    x = floats(1)
+    graph = qp.graph.Graph()
+    for _ in range(9):
+        graph.add_kernel(wide, qp.Vector([1.0] * 60), x)
+    refused(graph, arch, "arguments together have .* bytes; 4096 are the most")
+    graph = qp.graph.Graph()
+    for _ in range(65):
+        graph.add_kernel(scale, 1.0, x)
+    refused(graph, arch, "it has 65 tasks; 64 are the most")
+
+
+def test_blocks_of_different_sizes(arch):
+    @qp.kernel
+    def other_blocks(x: F32):
+        qp.loop_config(block_dim=128)
+        for i in range(x.shape[0]):
+            x[i] = x[i] + qp.f32(block.thread_idx())
+
+    x, y = floats(128), floats(128)
+    graph = qp.graph.Graph()
+    graph.add_kernel(reversed_blocks, x, y)
+    graph.add_kernel(other_blocks, x)
+    refused(graph, arch, "blocks of 64 and 128 threads")
+
+
+def test_bad_input():
+    with pytest.raises(ArgumentError, match="fuse is 'yes'"):
+        qp.graph.Graph().instantiate(fuse="yes")
+    with pytest.raises(ArgumentError, match="fuse is 3"):
+        qp.graph.replay(fuse=3)
+
+
+def test_a_graph_in_a_graph(arch):
+    x, y = integers(0), integers(0)
+    inner = qp.graph.Graph()
+    inner.add_kernel(count, x)
+    inner.add_kernel(counted, x, y)
+    outer = qp.graph.Graph()
+    outer.add_kernel(count, x)
+    outer.add_child(inner)
+    outer.add_empty()
+    outer.add_child(inner)
+    outer.add_kernel(count, y)
+    with outer.instantiate(fuse=True) as run:
+        run.launch()
+        is_one(run, arch)
+    assert (x[0], y[0]) == (3, 3)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.flow import Flow, Fork, Loop
 from quadpy.ir.walk import map_children
@@ -27,14 +26,10 @@ def join(levels: Sequence[Sequence[ir.Kernel]]) -> ir.Kernel:
     """All tasks of the kernels; those of a level come after those of the levels before it, and not after each other.
 
     The parameters are those of all kernels, in the order of the levels.
-
-    Raises:
-        CodegenError: they were compiled in ways that cannot be mixed.
+    All count in the same type, and are exact or not.
     """
     kernels = [kernel for level in levels for kernel in level]
     one = kernels[0]
-    if any((other.index, other.fast_math) != (one.index, one.fast_math) for other in kernels):
-        raise CodegenError("some of its kernels count in 32 bits or are exact, and others are not", one.span)
     joined = _Joined()
     flow = tuple(part for level in levels for part in joined.level(level))
     return replace(
