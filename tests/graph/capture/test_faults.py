@@ -1,0 +1,303 @@
+"""What can go wrong while a graph is captured, made, changed or launched: nothing leaks, nothing hangs, the stream works."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+import quadpy as qp
+from quadpy.errors import DriverError, KernelTypeError, OutOfDeviceMemory
+
+I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
+HUGE = 1 << 44
+
+
+def numbers(x):
+    return x.to_numpy().tolist()
+
+
+def memory_in_use(here):
+    gc.collect()
+    here.device.synchronize()
+    return here.device.memory_stats().used
+
+
+@pytest.fixture
+def faulty(here):
+    """``here``; after the test its stream works, captures work, and no memory is held that was not held before."""
+    x = here.array(1)
+    before = memory_in_use(here)
+    yield here
+    here.add(1, x)
+    with qp.graph.capture() as g:
+        here.twice(1, x)
+    with g.instantiate() as run:
+        run.launch()
+    assert numbers(x) == [6]
+    del g, run
+    assert memory_in_use(here) == before
+    assert len(here.device.retired) == 0
+    if here.is_simulated:
+        assert here.driver.graphs.left_open() == {}
+
+
+def failing(monkeypatch, here, verb, at=1, error=None):
+    """The driver's graphs refuse their ``at``-th call of ``verb``; what is answered counts the calls."""
+    real, calls = getattr(here.driver.graphs, verb), []
+
+    def call(*arguments, **options):
+        calls.append(verb)
+        if len(calls) == at:
+            raise error or DriverError(f"{verb} failed: on purpose")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(here.driver.graphs, verb, call)
+    return calls
+
+
+def captured(here, x, y):
+    with qp.graph.capture() as g:
+        here.add(1, x)
+        here.twice(2, y)
+        here.mix(3, x, y)
+    return g
+
+
+# instantiate, launch, update
+
+
+@pytest.mark.parametrize(
+    ("verb", "at"), [("graph_create", 1), ("add", 1), ("add", 2), ("add", 4), ("instantiate", 1), ("launch", 1)]
+)
+def test_the_driver_refuses_to_make_or_to_launch_it(faulty, monkeypatch, verb, at):
+    """What was made so far is given back, and the next attempt is a new one."""
+    if faulty.is_cpu:
+        return
+    x, y = faulty.array(1), faulty.array(1)
+    graph = captured(faulty, x, y)
+    calls = failing(monkeypatch, faulty, verb, at)
+    with pytest.raises(DriverError, match="on purpose"), graph.instantiate() as run:
+        run.launch()
+    assert len(calls) == at
+    assert (numbers(x), numbers(y)) == ([1], [1])
+    with graph.instantiate() as run:
+        run.launch()
+        assert (numbers(x), numbers(y)) == ([2], [3 * 6 + 2 + 3])
+
+
+def test_the_driver_has_no_memory_for_it(faulty, monkeypatch):
+    if faulty.is_cpu:
+        return
+    x, y = faulty.array(1), faulty.array(1)
+    graph = captured(faulty, x, y)
+    failing(monkeypatch, faulty, "instantiate", error=OutOfDeviceMemory("instantiate failed: out of memory"))
+    with pytest.raises(OutOfDeviceMemory):
+        graph.instantiate()
+    with graph.instantiate() as run:
+        run.launch()
+        assert numbers(x) == [2]
+
+
+def test_an_update_that_is_refused_makes_it_anew(faulty, monkeypatch):
+    """Also where launches are pending, which keep what they were given."""
+    if faulty.is_cpu:
+        return
+    x, y = faulty.array(1), faulty.array(1)
+    with captured(faulty, x, y).instantiate() as run:
+        run.launch()
+        monkeypatch.setattr(faulty.driver.graphs, "update", lambda *_: False)
+        run.update("add", faulty.add, 10, x)
+        run.launch()
+        assert (run.stats().rebuilds, numbers(x)) == (1, [12])
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_update_that_fails_half_way_leaves_it_as_it_was(faulty, monkeypatch, at):
+    """A kernel of two tasks is two nodes of the driver's: the first is changed back."""
+    if faulty.is_cpu:
+        return
+    x, y = faulty.array(1), faulty.array(1)
+    with captured(faulty, x, y).instantiate() as run:
+        failing(monkeypatch, faulty, "update", at)
+        with pytest.raises(DriverError, match="on purpose"):
+            run.update("twice", faulty.twice, 100, y)
+        run.launch()
+        assert (numbers(x), numbers(y)) == ([2], [3 * 6 + 2 + 3])
+        run.update("twice", faulty.twice, 0, x)
+        run.launch()
+        assert (numbers(x), numbers(y)) == ([2 * (2 + 1)], [3 * 23 + 6 + 3])
+
+
+def test_an_update_whose_new_graph_cannot_be_made_leaves_it_as_it_was(faulty, monkeypatch):
+    if faulty.is_cpu:
+        return
+    x, y = faulty.array(1), faulty.array(1)
+    with captured(faulty, x, y).instantiate() as run:
+        monkeypatch.setattr(faulty.driver.graphs, "update", lambda *_: False)
+        failing(monkeypatch, faulty, "instantiate")
+        with pytest.raises(DriverError, match="on purpose"):
+            run.update("add", faulty.add, 10, x)
+        run.launch()
+        assert (run.stats().rebuilds, numbers(x)) == (0, [2])
+
+
+# other threads
+
+
+def test_nothing_that_another_thread_does_invalidates_a_capture(faulty):
+    """Each of these ends a capture of the vendors', on whatever thread it is done."""
+    x, y = faulty.array(1), faulty.array(5)
+    fork, errors = qp.create_event(), []
+
+    def disturb():
+        try:
+            qp.sync()
+            faulty.device.synchronize()
+            numbers(y)
+            faulty.add(1, y)
+            y.fill(7)
+            made = faulty.array(1, 2, 3)
+            with qp.create_stream() as stream:
+                faulty.add(1, made, stream=stream)
+                stream.synchronize()
+                stream.query()
+            fork.record()
+            fork.synchronize()
+            with pytest.raises(ZeroDivisionError), qp.graph.capture():
+                raise ZeroDivisionError
+            with qp.graph.capture() as other:
+                faulty.add(1, made)
+            with other.instantiate() as run:
+                run.launch()
+            qp.graph.trim()
+            gc.collect()
+        except BaseException as error:
+            errors.append(error)
+
+    with qp.graph.capture() as g:
+        for _ in range(2):
+            faulty.add(1, x)
+            thread = threading.Thread(target=disturb)
+            thread.start()
+            thread.join()
+    assert errors == []
+    with g.instantiate() as run:
+        run.launch()
+    assert (len(g), numbers(x), numbers(y)) == (2, [3], [7])
+
+
+# memory
+
+
+def test_memory_that_is_not_there(faulty):
+    """The capture comes to nothing where the exception leaves it, and goes on where it is caught."""
+    if faulty.is_cpu:
+        return
+    x = faulty.array(1)
+    with pytest.raises(OutOfDeviceMemory), qp.graph.capture() as g:  # noqa: PT012
+        small = qp.ndarray(qp.i32, 1000)
+        faulty.add(1, small)
+        qp.ndarray(qp.i32, HUGE)
+    assert (len(g), numbers(x)) == (0, [1])
+    with qp.graph.capture() as g:
+        faulty.add(1, x)
+        with pytest.raises(OutOfDeviceMemory):
+            qp.ndarray(qp.i32, HUGE)
+        faulty.add(1, x)
+    with g.instantiate() as run:
+        run.launch()
+    assert (len(g), numbers(x)) == (2, [3])
+
+
+def test_memory_that_is_not_there_in_a_replay(faulty):
+    if faulty.is_cpu:
+        return
+
+    @qp.graph.replay
+    def step(x, size):
+        faulty.add(1, x)
+        faulty.add(1, qp.ndarray(qp.i32, size))
+
+    x = faulty.array(1)
+    step(x, 8)
+    with pytest.raises(OutOfDeviceMemory):
+        step(x, HUGE)
+    before = numbers(x)
+    step(x, 8)
+    assert (numbers(x), step.state) == ([before[0] + 1], "captured")
+    step.clear()
+
+
+# kernels that compile first
+
+
+def test_a_kernel_that_cannot_be_compiled(faulty):
+    @qp.kernel
+    def wrong(x: I32):
+        for i in x:
+            x[i] = x.nothing
+
+    x = faulty.array(1)
+    with pytest.raises((KernelTypeError, qp.QuadpyError)), qp.graph.capture() as g:  # noqa: PT012
+        faulty.add(1, x)
+        wrong(x)
+    assert (len(g), numbers(x)) == (0, [1])
+
+
+def test_a_kernel_with_memory_of_its_own_that_first_compiles_inside(faulty):
+    """A sum takes scratch memory, and its code is loaded; both belong to what is captured."""
+    if faulty.is_simulated:
+        return
+
+    @qp.kernel
+    def total(x: I32, y: I32):
+        found = 0
+        for i in x:
+            found += x[i]
+        y[0] = found
+
+    x, y = faulty.array(1, 2, 3), faulty.array(0)
+    with qp.graph.capture() as g:
+        total(x, y)
+        faulty.add(1, x)
+    with g.instantiate() as run:
+        run.launch()
+        assert numbers(y) == [6]
+        run.launch()
+        assert numbers(y) == [9]
+    total(x, y)
+    assert numbers(y) == [12]
+
+
+# garbage
+
+
+def test_garbage_of_every_kind_inside(faulty):
+    """Cycles die at any moment of a capture: the collector runs at each allocation of Python's."""
+
+    class Ring:
+        def __init__(self, *things):
+            self.things, self.me = things, self
+
+    x, seen = faulty.array(1), []
+    before = gc.get_threshold()
+    with qp.graph.capture() as g:
+        gc.set_threshold(1, 1, 1)
+        try:
+            for k in range(4):
+                inner = qp.graph.Graph(faulty.device)
+                inner.add_memset(x, 0)
+                ring = Ring(faulty.array(k), qp.create_event(), qp.create_stream(), inner, inner.instantiate())
+                seen.append(weakref.ref(ring))
+                del ring, inner
+                faulty.add(1, x)
+                gc.collect()
+        finally:
+            gc.set_threshold(*before)
+    assert [ring() for ring in seen] == [None] * 4
+    with g.instantiate() as run:
+        run.launch()
+    assert numbers(x) == [5]
