@@ -13,8 +13,10 @@ from quadpy.examples import _transformer, decode
 from quadpy.examples._transformer import Size, alphabet
 from quadpy.runtime.devices import open_device
 
-SMALL = Size(layers=2, width=16, heads=2, hidden=24, context=14)
-PROMPT = "Ab c"
+SMALL = Size(layers=1, width=16, heads=2, hidden=24, context=8)  # an emulated GPU takes its time over each launch
+DEEP = Size(layers=3, width=16, heads=2, hidden=24, context=14)
+PROMPT = "Ab"
+SEED = 1
 CALLS = SMALL.context - 1
 
 
@@ -44,13 +46,13 @@ def results(decoder):
 def run(call, decoder):
     """What a decoder leaves that writes until its context is full."""
     decode.start(decoder, PROMPT)
-    for _ in range(CALLS):
+    for _ in range(decoder.characters.shape[0] - 1):
         call(decoder)
     return results(decoder)
 
 
 def made(size=SMALL, **options):
-    return decode.make_decoder(size, 7, **options)
+    return decode.make_decoder(size, SEED, **options)
 
 
 @pytest.fixture
@@ -169,14 +171,15 @@ def logits_by_numpy(weights, characters, size):
 
 
 def test_logits_and_choices_are_those_of_numpy(arch):
-    decoder = made()
+    size = DEEP if arch == "cpu" else SMALL
+    decoder = made(size)
     run(decode.step, decoder)
-    characters = decoder.characters.to_numpy()
-    expected = logits_by_numpy(_transformer.random_weights(SMALL, 7), characters[:-1], SMALL)
-    np.testing.assert_allclose(decoder.logits.to_numpy()[:-1], expected, atol=0.02)
-    two = np.sort(expected[len(PROMPT) - 1 :])[:, -2:]
-    assert (two[:, 1] - two[:, 0]).min() > 0.04, "weights that make no clear choice test nothing"
-    assert characters[len(PROMPT) :].tolist() == expected[len(PROMPT) - 1 :].argmax(1).tolist()
+    characters, own = decoder.characters.to_numpy(), len(PROMPT)
+    expected = logits_by_numpy(_transformer.random_weights(size, SEED), characters[:-1], size)
+    np.testing.assert_allclose(decoder.logits.to_numpy()[:-1], expected, atol=0.01)
+    two = np.sort(expected[own - 1 :])[:, -2:]
+    assert (two[:, 1] - two[:, 0]).min() > 0.1, "weights that make no clear choice test nothing"
+    assert characters[own:].tolist() == expected[own - 1 :].argmax(1).tolist()
 
 
 # the program

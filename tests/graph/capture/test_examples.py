@@ -162,7 +162,8 @@ def test_mpm88(cpu):
     assert (step.stats.fallbacks, step.stats.captures) == (0, 1)
 
 
-def test_decode(arch):
+def test_decode(cpu):
+    """What the tests of the example itself do on every device."""
     size = _transformer.Size(layers=1, width=16, heads=2, hidden=16, context=8)
 
     def run(call, decoder):
