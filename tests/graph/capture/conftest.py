@@ -39,6 +39,19 @@ def twice(v: qp.i32, x: I32):
         x[i] = x[i] * 2
 
 
+@qp.kernel(graph=True)
+def branch(v: qp.i32, x: I32, y: I32):
+    with qp.graph.parallel_context():
+        with qp.graph.parallel():
+            for i in x:
+                x[i] = x[i] + v
+        with qp.graph.parallel():
+            for i in y:
+                y[i] = y[i] * 2
+    for i in range(min(x.shape[0], y.shape[0])):
+        y[i] = y[i] + x[i]
+
+
 def _simulated(code, bodies):
     """Symbol -> what stands for it: ``bodies`` get the scalars and, of each array, its numbers."""
     layout = struct.Struct(code.layout.format)
@@ -53,26 +66,26 @@ def _simulated(code, bodies):
             for part in [p for n, p in slots if n == name]
             if part not in ("pointer", "extent")
         ]
-        arrays = [
-            (values[name, "pointer"], 4 * values[name, "extent"]) for name in names if (name, "pointer") in values
-        ]
+        arrays = {
+            name: (values[name, "pointer"], 4 * values[name, "extent"]) for name in names if (name, "pointer") in values
+        }
         return scalars, arrays
 
     def kernel(task, body):
-        written = [("w" in access or "a" in access) for _, access in sorted(task.effects)]
+        effects = dict(task.effects)
 
         def run(block):
             scalars, arrays = decoded(block)
             views = [
                 np.frombuffer((ctypes.c_char * n).from_address(p), np.int32) if n else np.zeros(0, np.int32)
-                for p, n in arrays
+                for p, n in arrays.values()
             ]
             body(*scalars, *views)
 
         def touches(block):
             _, arrays = decoded(block)
-            arrays = [part for part in arrays if part[1]]
-            return arrays, [part for part, writes in zip(arrays, written, strict=False) if writes]
+            touched = {name: part for name, part in arrays.items() if part[1] and name in effects}
+            return list(touched.values()), [part for name, part in touched.items() if effects[name] != "r"]
 
         return RecordedKernel(run, touches)
 
@@ -92,9 +105,23 @@ def _double(v, x):
     x *= 2
 
 
+def _add_first(v, x, y):
+    x += v
+
+
+def _double_second(v, x, y):
+    y *= 2
+
+
+def _add_both(v, x, y):
+    n = min(len(x), len(y))
+    y[:n] += x[:n]
+
+
 def simulate(driver):
     """Let the simulated device know the kernels of this file."""
-    for kernel, bodies in ((add, [_add]), (mix, [_mix]), (twice, [_add, _double])):
+    branches = [_add_first, _double_second, _add_both]
+    for kernel, bodies in ((add, [_add]), (mix, [_mix]), (twice, [_add, _double]), (branch, branches)):
         driver.kernels |= _simulated(kernel.compile("gfx942"), bodies)
 
 
@@ -121,7 +148,7 @@ def here(request):
     device = devices.current_device()
     try:
         yield SimpleNamespace(
-            name=request.param, device=device, driver=device.driver, add=add, mix=mix, twice=twice,
+            name=request.param, device=device, driver=device.driver, add=add, mix=mix, twice=twice, branch=branch,
             array=array, is_cpu=request.param == "cpu", is_simulated=driver is not None,
         )  # fmt: skip
         device.synchronize()
