@@ -1,0 +1,429 @@
+"""What drivers are told of graphs that are one launch or have loops, and what becomes of their refusals."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import struct
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.teller import TELLER
+from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
+from quadpy.ir.passes.join import NAME, join
+from quadpy.jit.offline import trace_for
+from quadpy.runtime import devices
+from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.graph_driver import ConditionHandle
+from quadpy.target import parse_target
+
+I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
+
+
+@qp.kernel
+def add(v: qp.i32, x: I32):
+    for i in x:
+        x[i] = x[i] + v
+
+
+@qp.kernel(graph=True, fuse=False)
+def repeated(x: I32, left: I32):
+    while qp.graph.do_while(left):
+        for i in x:
+            x[i] = x[i] * 2
+        left[0] = left[0] - 1
+
+
+@qp.kernel(graph=True, fuse=False)
+def nested(x: I32, outer: I32, inner: I32):
+    while qp.graph.do_while(outer):
+        inner[0] = outer[0]
+        while qp.graph.do_while(inner):
+            for i in x:
+                x[i] = x[i] + 1
+            inner[0] = inner[0] - 1
+        outer[0] = outer[0] - 1
+
+
+def double(a):
+    a["x"] *= 2
+
+
+def fewer(a):
+    a["left"][0] -= 1
+
+
+BODIES = {
+    "add_t0": lambda a: a["x"].__iadd__(a["v"]),
+    "repeated_t0": double,
+    "repeated_t1": fewer,
+    "nested_t0": lambda a: a["inner"].__setitem__(0, a["outer"][0]),
+    "nested_t1": lambda a: a["x"].__iadd__(1),
+    "nested_t2": lambda a: a["inner"].__isub__(1),
+    "nested_t3": lambda a: a["outer"].__isub__(1),
+}
+
+
+def recorded(layout, effects, body):
+    """What stands for a GPU kernel: ``body`` gets scalars and NumPy arrays by their names."""
+    values = struct.Struct(layout.format)
+
+    def named(block):
+        return dict(zip([(s.param, s.part) for s in layout.slots], values.unpack_from(block), strict=True))
+
+    def memory(found, name):
+        return found[name, "pointer"], 4 * found[name, "extent"]
+
+    def run(block):
+        found = named(block)
+        given = {}
+        for name, part in found:
+            if part == "scalar":
+                given[name] = found[name, part]
+            elif part == "pointer":
+                pointer, nbytes = memory(found, name)
+                given[name] = np.frombuffer((ctypes.c_char * nbytes).from_address(pointer), np.int32)
+        body(given)
+
+    def touches(block):
+        found = named(block)
+        reads = [memory(found, name) for name, _ in effects]
+        return reads, [memory(found, name) for name, access in effects if access != "r"]
+
+    return RecordedKernel(run, touches)
+
+
+def teller(driver):
+    parts = struct.Struct("<QQI")
+
+    def run(block):
+        condition, address, nbytes = parts.unpack(block)
+        driver.graphs.tell(ConditionHandle(condition), not nbytes or any(ctypes.string_at(address, nbytes)))
+
+    return RecordedKernel(run, lambda block: ([parts.unpack(block)[1:]] if parts.unpack(block)[2] else [], []))
+
+
+class Here:
+    """A simulated device, current while the test runs."""
+
+    def __init__(self, driver):
+        self.driver, self.device = driver, Device(driver)
+        self.target = "sm_90" if "loops" in driver.graphs.powers else "gfx942"
+        for kernel in (add, repeated, nested):
+            code = kernel.compile(self.target)
+            for task in code.tasks:
+                driver.kernels[task.symbol] = recorded(code.layout, task.effects, BODIES[task.symbol])
+        driver.kernels[TELLER] = teller(driver)
+
+    def knows(self, levels, body):
+        """Let the device know the one launch for ``levels`` of kernels."""
+        target = parse_target(self.target)
+        kernel = join([[trace_for(k, {}, target).kernel for k in level] for level in levels])
+        code = compile_kernel(kernel, target)
+        self.driver.kernels[f"{NAME}_fused"] = recorded(code.layout, code.tasks[0].effects, body)
+
+    def calls(self, verb):
+        return [call.arguments for call in self.driver.calls if call.verb == verb]
+
+
+def opened(loops):
+    before, driver = current_config(), RecordingDriver(loops=loops)
+    here = Here(driver)
+    devices._open["recording", 0] = here.device
+    set_config(Config(arch="recording"))
+    try:
+        yield here
+    finally:
+        set_config(before)
+        gc.collect()
+        devices._open.pop(("recording", 0)).close()
+    assert driver.races() == []
+    assert set(driver.left_open().values()) == {0}, driver.left_open()
+
+
+@pytest.fixture
+def here():
+    """One of AMD's: its graphs have no loops."""
+    yield from opened(loops=False)
+
+
+@pytest.fixture
+def looping():
+    """One of NVIDIA's."""
+    yield from opened(loops=True)
+
+
+def array(*numbers):
+    made = qp.ndarray(qp.i32, len(numbers))
+    made.from_numpy(np.array(numbers, np.int32))
+    return made
+
+
+def chain(here):
+    """A graph of two kernels, one behind the other, and its array."""
+    x = array(1, 2)
+
+    def body(a):
+        x = a["k0.x"]
+        x += a["k0.v"]
+        a["k1.x"][:] = a["k1.x"] + a["k1.v"]
+
+    here.knows([[add], [add]], body)
+    graph = qp.graph.Graph()
+    graph.add_kernel(add, 3, x, name="first")
+    graph.add_kernel(add, 4, x, name="second")
+    return graph, x
+
+
+# ------------------------------------------------------------- one launch
+
+
+def test_one_launch_and_no_graph_of_the_drivers(here):
+    graph, x = chain(here)
+    with graph.instantiate(fuse=True) as run:
+        for _ in range(3):
+            run.launch()
+        assert x.to_numpy().tolist() == [22, 23]
+        assert (len(here.calls("launch_cooperative")), here.calls("graph_create")) == (3, [])
+        assert run.fusion == (True, f"one launch of at most {2 * 304} blocks, all of them resident")
+
+
+def test_a_change_is_another_block(here):
+    graph, x = chain(here)
+    with graph.instantiate(fuse=True) as run:
+        run.update("second", 10, x)
+        run.launch()
+        y = array(0, 0, 0)
+        run.update("first", 1, y)
+        run.update("second", 2, y)
+        run.launch()
+    assert x.to_numpy().tolist() == [14, 15]
+    assert y.to_numpy().tolist() == [3, 3, 3]
+    assert not here.calls("graph_create")
+
+
+def test_a_device_that_refuses_so_many_blocks_gets_the_graph(here):
+    graph, x = chain(here)
+    with graph.instantiate() as run:
+        assert run.fusion.fused
+        here.driver.failures["launch_cooperative"] = DriverError("no", name="hipErrorCooperativeLaunchTooLarge")
+        run.launch()
+        run.launch()
+        assert run.fusion == (False, "the device refused a launch of so many blocks at once")
+        assert (len(here.calls("launch_cooperative")), len(here.calls("graph_launch"))) == (1, 2)
+    assert x.to_numpy().tolist() == [15, 16]
+
+
+def test_other_errors_of_a_launch_are_errors(here):
+    graph, x = chain(here)
+    with graph.instantiate() as run:
+        here.driver.failures["launch_cooperative"] = DriverError("lost", name="hipErrorIllegalAddress")
+        with pytest.raises(DriverError, match="lost"):
+            run.launch()
+        run.launch()
+    assert x.to_numpy().tolist() == [8, 9]
+
+
+def test_a_device_without_such_launches(here):
+    here.driver.features -= {"cooperative"}
+    graph, _ = chain(here)
+    with graph.instantiate() as run:
+        assert run.fusion == (False, "recorded device has no cooperative launches")
+    with pytest.raises(GraphError, match="cannot be one launch: recorded device has no"):
+        graph.instantiate(fuse=True)
+
+
+def test_blocks_that_do_not_fit(here):
+    here.driver.max_blocks = lambda *_: 0
+    graph, _ = chain(here)
+    with pytest.raises(GraphError, match="not even one of its blocks fits"):
+        graph.instantiate(fuse=True)
+
+
+def test_code_that_the_driver_does_not_take(here):
+    graph, x = chain(here)
+    del here.driver.kernels[f"{NAME}_fused"]
+    with graph.instantiate() as run:
+        run.launch()
+        assert not run.fusion.fused
+    assert x.to_numpy().tolist() == [8, 9]
+
+
+def refuse(*_):
+    raise OutOfDeviceMemory("there is none")
+
+
+def test_no_memory_for_the_counter(here, monkeypatch):
+    graph, x = chain(here)
+    with graph.instantiate(fuse=True) as run:
+        monkeypatch.setattr(here.device, "allocate_lasting", refuse)
+        with pytest.raises(OutOfDeviceMemory):
+            run.launch()
+        monkeypatch.undo()
+        run.launch()
+    assert x.to_numpy().tolist() == [8, 9]
+
+
+def test_auto_is_for_what_was_measured_to_win(here):
+    graph, _ = chain(here)
+    here.driver.name = "cuda"
+    with graph.instantiate() as run:
+        assert "behind each other are quicker on this device" in run.fusion.reason
+    with graph.instantiate(fuse=True) as run:
+        assert run.fusion.fused
+    here.driver.name = "amdgpu"
+    with graph.instantiate() as run:
+        assert run.fusion.fused
+    many = qp.graph.Graph()
+    for _ in range(2):
+        many.add_kernel(add, 1, qp.ndarray(qp.i32, 1 << 23))
+    with many.instantiate() as run:
+        assert f"a loop has {1 << 23} iterations" in run.fusion.reason
+
+
+def test_larger_arrays_go_back_to_the_graph(here):
+    graph, x = chain(here)
+    large = qp.ndarray(qp.i32, 1 << 23)
+    with graph.instantiate() as run:
+        run.update("first", 1, large)
+        run.launch()
+        assert "iterations" in run.fusion.reason
+    assert x.to_numpy().tolist() == [5, 6]
+
+
+def test_destroyed_and_closed(here):
+    graph, _ = chain(here)
+    run, other = graph.instantiate(fuse=True), graph.instantiate(fuse=True)
+    run.launch()
+    run.destroy()
+    with pytest.raises(GraphError, match="destroyed"):
+        run.launch()
+    here.device.close()
+    with pytest.raises(DeviceError, match="closed"):
+        other.launch()
+
+
+def test_nothing_stays_of_a_graph_that_is_gone(here):
+    used = []
+    for _ in range(4):
+        graph, x = chain(here)
+        run = graph.instantiate(fuse=True)
+        run.launch()
+        del graph, run, x
+        gc.collect()
+        here.device.synchronize()
+        used.append(here.device.memory_stats().used)
+    assert len(set(used[1:])) == 1
+
+
+# ------------------------------------------------------------------ loops
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_a_loop_is_a_node_where_the_driver_has_such(looping, rounds):
+    x, left, other, more = array(1, 2), array(rounds), array(1), array(rounds + 1)
+    with qp.graph.capture() as graph:
+        add(1, x)
+        repeated(x, left)
+        add(1, x)
+    with graph.instantiate(fuse=False) as run:
+        run.launch()
+        assert x.to_numpy().tolist() == [2 * 2**rounds + 1, 3 * 2**rounds + 1]
+        run.update("repeated", repeated, other, more)
+        run.launch()
+        assert run.stats().rebuilds == 0
+    assert (other[0], more[0]) == (2 ** (rounds + 1), 0)
+    assert len(looping.calls("graph_add_loop")) == 1
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_loop_in_a_loop_in_a_graph_in_a_graph(looping, rounds):
+    x, outer, inner = array(0, 5), array(rounds), array(0)
+    part, whole = qp.graph.Graph(), qp.graph.Graph()
+    part.add_kernel(nested, x, outer, inner)
+    whole.add_memset(outer, rounds)
+    whole.add_child(part)
+    whole.add_kernel(add, 100, x)
+    with whole.instantiate(fuse=False) as run:
+        run.launch()
+        run.launch()
+    once = rounds * (rounds + 1) // 2 + 100
+    assert x.to_numpy().tolist() == [2 * once, 2 * once + 5]
+    assert not any(type(work).__name__ == "ChildWork" for *_, work in looping.calls("graph_add"))
+
+
+def test_a_loop_that_is_switched_off(looping):
+    x, left = array(1), array(3)
+    graph = qp.graph.Graph()
+    graph.add_kernel(repeated, x, left, name="loop")
+    graph.add_kernel(add, 1, x)
+    with graph.instantiate(fuse=False) as run:
+        run.enable("loop", False)
+        run.launch()
+        assert (x[0], left[0]) == (2, 3)
+        run.enable("loop")
+        run.launch()
+    assert (x[0], left[0]) == (17, 0)
+
+
+def through_one_launch(here):
+    """A graph with a loop, a host function and a kernel, on a device whose graphs have no loops."""
+
+    def body(a):
+        while True:
+            a["k0.x"] *= 2
+            a["k0.left"] -= 1
+            if not a["k0.left"][0]:
+                return
+
+    here.knows([[repeated]], body)
+    x, left, seen = array(1), array(3), []
+    with qp.graph.capture() as graph:
+        add(1, x)
+        qp.graph.host_function(seen.append, 1)
+        repeated(x, left)
+        add(1, x)
+        left.fill(2)
+    return graph, x, left, seen
+
+
+def test_a_loop_is_one_launch_between_graphs_elsewhere(here):
+    graph, x, _, seen = through_one_launch(here)
+    with graph.instantiate(fuse="auto") as run:
+        run.launch()
+        run.launch()
+        qp.sync()
+        assert (x[0], seen) == ((2 * 8 + 1 + 1) * 4 + 1, [1, 1])
+        assert (len(here.calls("launch_cooperative")), len(here.calls("graph_launch"))) == (2, 4)
+        assert not here.calls("graph_add_loop")
+        run.enable("add", False)
+        run.launch()
+        assert x[0] == ((2 * 8 + 1 + 1) * 4 + 1) * 4 + 1
+        assert run.stats().rebuilds == 0
+
+
+def test_a_driver_that_refuses_loops_gets_the_same(looping):
+    graph, x, *_ = through_one_launch(looping)
+    looping.driver.failures["graph_add_loop"] = DriverError("no", name="CUDA_ERROR_NOT_SUPPORTED")
+    with graph.instantiate(fuse=False) as run:
+        run.launch()
+        assert len(looping.calls("launch_cooperative")) == 1
+    assert x[0] == 17
+
+
+def test_a_loop_that_no_graph_can_have(here):
+    here.driver.features -= {"cooperative"}
+    x, left = array(1), array(3)
+    reason = r"has a loop.*recorded device has no cooperative launches"
+    with pytest.raises(CaptureError, match=reason) as error, qp.graph.capture():
+        repeated(x, left)
+    assert "beside the graph" in str(error.value)
+    with pytest.raises(GraphError, match="has a loop"):
+        qp.graph.Graph().add_kernel(repeated, x, left)
+    repeated(x, left)  # the stream works
+    assert x[0] == 8
