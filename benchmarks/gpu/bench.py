@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -67,3 +67,35 @@ class OverlapBench:
     one: Work
     two: Work
     result: Callable[[], Arrays]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to do a step.
+
+    `run` puts it on the device: timed alone, that is what it costs the host, and with a wait behind it, the whole.
+    `inside` measures so many runs itself, and gives the mean of both; `trial` is compared where `run` is too long for that.
+    `picture` is the step as a graph in Graphviz' language, to be looked at where the graph loses.
+    """
+
+    run: Work
+    result: Callable[[], Arrays]
+    reset: Work = nothing
+    trial: Work | None = None
+    inside: Callable[[int], tuple[float, float]] | None = None
+    picture: Callable[[], str] | None = None
+
+
+@dataclass(frozen=True)
+class StepBench:
+    """A step that can be launched in several ways, which take turns; the first is what the others are compared with.
+
+    `exact`: all must leave the same bytes.  `once`: each run begins with a reset, which is not timed.
+    `steps`: how many a run does; times are of one.  `remarks` say more about a way.
+    """
+
+    ways: dict[str, Way]
+    exact: bool = True
+    once: bool = False
+    steps: int = 1
+    remarks: Mapping[str, str] = field(default_factory=dict)

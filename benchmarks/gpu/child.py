@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gpu import options as command_line
-from gpu.bench import Bench, HostBench, OverlapBench, Work
+from gpu import options as command_line, steps
+from gpu.bench import Bench, HostBench, OverlapBench, StepBench, Work
 from gpu.options import Options
-from gpu.workloads import WORKLOADS, disagreement, inputs
+from gpu.workloads import STEPS, WORKLOADS, disagreement, inputs
 
 MODULES = {
     "CUDA C": "gpu.cuda_c.system",
@@ -55,6 +55,8 @@ class Child:
                 return {"value": self.system.multiply_add_rate()}
             case "first":
                 return {"value": self.first(request["workload"])}
+            case "picture":
+                return {"value": self.bench.ways[request["way"]].picture()}
             case _:
                 self.bench = self.way = None
                 gc.collect()
@@ -65,7 +67,7 @@ class Child:
         """Builds a workload, runs it once, checks its results and chooses the fastest way to run it."""
         if name not in self.system.BUILDERS:
             return {"absent": True}
-        data = inputs(name, WORKLOADS[name].elements(self.options.scale))
+        data = inputs(name, (WORKLOADS | STEPS)[name].elements(self.options.scale))
         self.bench = self.system.BUILDERS[name](data)
         match self.bench:
             case HostBench():
@@ -76,6 +78,8 @@ class Child:
                 self.bench.two()
                 wrong = disagreement(name, data, self.bench.result())
                 return {"problem": f"wrong result: {wrong}"} if wrong else {}
+            case StepBench():
+                return steps.prepare(self.bench, lambda found: disagreement(name, data, found), self.system.synchronize)
             case _:
                 return self._choose(name, data)
 
@@ -100,8 +104,10 @@ class Child:
         self.way = ways[best][0]
         return {"way": best, "ways": times, "note": problem}
 
-    def measure(self, budget: float) -> float:
+    def measure(self, budget: float) -> Any:
         match self.bench:
+            case StepBench():
+                return steps.measure(self.bench, budget, self.system.synchronize)
             case HostBench():
                 return _repeated(self._host, budget)
             case OverlapBench():

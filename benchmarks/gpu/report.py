@@ -59,9 +59,7 @@ def best_peer(row: Row) -> float | None:
 
 def markdown(measured: Measured, about: dict[str, Any]) -> str:
     """The whole report."""
-    head = f"{about['date']}: {about['device']}, {about['nvcc']}, Python {about['python']}, "
-    head += ", ".join(f"{name} {version}" for name, version in about["packages"].items())
-    head += f"; medians of {about['rounds']} rounds" + f", scale {about['scale']}" * (about["scale"] != "full") + "."
+    head = heading(about)
     limits = []
     if rate := copy_rate(measured):
         limits.append(f"copy {rate / 1e12:.3f} TB/s, read and written")
@@ -80,6 +78,14 @@ def markdown(measured: Measured, about: dict[str, Any]) -> str:
     if problems:
         parts.append("Not measured:\n\n" + "\n".join(problems))
     return "\n\n".join(parts) + "\n"
+
+
+def heading(about: dict[str, Any]) -> str:
+    """When and with what it was measured."""
+    things = [about["device"], about["nvcc"], f"Python {about['python']}"]
+    things += [f"{name} {version}" for name, version in about["packages"].items()]
+    scale = f", scale {about['scale']}" * (about["scale"] != "full")
+    return f"{about['date']}: {', '.join(filter(None, things))}; medians of {about['rounds']} rounds{scale}."
 
 
 def as_json(measured: Measured, about: dict[str, Any]) -> str:

@@ -34,7 +34,7 @@ class Plan:
     path: str = ""
 
     def options(self, system: str, cache: Path, first: str | None = None) -> Options:
-        arch = self.arch if system.startswith("quadpy") else "cuda"
+        arch = self.arch if system.startswith("quadpy") or self.arch == "cpu" else "cuda"
         return Options(system, arch, self.scale, str(cache), first)
 
 
@@ -79,7 +79,7 @@ def run(plan: Plan, absent: dict[str, str]) -> Measured:
             for system in plan.systems
             if system not in absent
         }
-        _start(children, measured)
+        start_children(children, measured.absent)
         if "CUDA C" in children:
             measured.multiply_adds = children["CUDA C"].ask("peak", MEASURE)["value"]
         for name in plan.only:
@@ -93,14 +93,15 @@ def run(plan: Plan, absent: dict[str, str]) -> Measured:
     return measured
 
 
-def _start(children: dict[str, Child], measured: Measured) -> None:
+def start_children(children: dict[str, Child], absent: dict[str, str]) -> None:
+    """Starts all at once; those whose systems are not there are dropped, and `absent` says why."""
     for child in children.values():
         child.start()
     for system, child in list(children.items()):
         try:
             child.receive(START)
         except ChildFailure as failure:  # noqa: PERF203 - one that fails leaves the others
-            measured.absent[system] = str(failure)
+            absent[system] = str(failure)
             note(f"{system} is not there: {failure}")
             child.close()
             del children[system]
@@ -109,7 +110,7 @@ def _start(children: dict[str, Child], measured: Measured) -> None:
 def _measure(plan: Plan, workload: Workload, children: dict[str, Child]) -> Row:
     row = Row(workload, workload.label(plan.scale), workload.elements(plan.scale))
     taking_part = {s: c for s, c in children.items() if s != "quadpy fast" or workload.modes}
-    ready = _prepare(workload, taking_part, row)
+    ready = prepare(workload, taking_part, row)
     for _ in range(plan.rounds):
         for system in list(ready):
             try:
@@ -119,13 +120,13 @@ def _measure(plan: Plan, workload: Workload, children: dict[str, Child]) -> Row:
                 row.problems[system] = str(failure)
                 ready.remove(system)
     for system, child in taking_part.items():
-        _clear(child, failed=system in row.problems)
+        clear(child, failed=system in row.problems)
     note(f"{row.title}: {_brief(row)}")
     return row
 
 
-def _prepare(workload: Workload, children: dict[str, Child], row: Row) -> list[str]:
-    """Lets all children prepare at once; gives the systems that can be measured."""
+def prepare(workload: Workload, children: dict[str, Child], row: Any) -> list[str]:
+    """Lets all children prepare at once; gives the systems that can be measured, and leaves in `row` what they say."""
     ready: list[str] = []
     asked: list[str] = []
     for system, child in children.items():
@@ -147,18 +148,20 @@ def _prepare(workload: Workload, children: dict[str, Child], row: Row) -> list[s
     return ready
 
 
-def _take(answer: dict[str, Any], system: str, row: Row, ready: list[str]) -> None:
+def _take(answer: dict[str, Any], system: str, row: Any, ready: list[str]) -> None:
     if problem := answer.get("problem"):
         row.problems[system] = problem
     elif not answer.get("absent"):
         ready.append(system)
+        if "steps" in answer:
+            row.take(system, answer)
         if answer.get("way"):
             row.ways[system] = {answer["way"]: answer["ways"].pop(answer["way"]), **answer["ways"]}
         if answer.get("note"):
             note(f"{row.title}, {system}: one way is left out: {answer['note']}")
 
 
-def _clear(child: Child, *, failed: bool) -> None:
+def clear(child: Child, *, failed: bool) -> None:
     """Drops the workload; a child that failed, and whose device may be lost, starts anew when it is next needed."""
     if failed:
         child.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from gpu.bench import Array, Arrays, Bench, HostBench
+from gpu.bench import Array, Arrays, Bench, HostBench, StepBench, Way
 from gpu.options import Options
 from gpu.workloads import ALLOCATION, BINS, SMALL, STEP
 
@@ -98,6 +98,36 @@ def build_step(_: Arrays) -> HostBench:
     return HostBench(submit, count=50, waits=True, check=check)
 
 
+def captured(run: Callable[[], object]) -> Callable[[], object]:
+    """`run` as a graph that torch replays; it runs first on another stream, as torch asks."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        run()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    replay: Callable[[], object] = graph.replay
+    return replay
+
+
+def steps_of(y: Any, run: Callable[[], object]) -> StepBench:
+    """`run`, STEP launches that add 1 to y, one by one and as a graph."""
+    ways = {"launches": run, "graph": captured(run)}
+    return StepBench({name: Way(call, lambda: {"y": y.cpu().numpy()}, y.zero_) for name, call in ways.items()})
+
+
+def build_step20(_: Arrays) -> StepBench:
+    x, y = torch.ones(SMALL, device=DEVICE), torch.zeros(SMALL, device=DEVICE)
+
+    def run() -> None:
+        for _ in range(STEP):
+            y.add_(x)
+
+    return steps_of(y, run)
+
+
 def build_event(_: Arrays) -> HostBench:
     here, there, event = torch.cuda.Stream(), torch.cuda.Stream(), torch.cuda.Event()
 
@@ -139,6 +169,7 @@ BUILDERS = {
     "histogram": build_histogram,
     "transcendental": build_transcendental,
     "step": build_step,
+    "step20": build_step20,
     "event": build_event,
     "event_host": build_event_host,
     "allocate": _made(torch.empty),

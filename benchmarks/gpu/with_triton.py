@@ -11,9 +11,9 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from gpu.bench import Arrays, Bench, HostBench, OverlapBench
+from gpu.bench import Arrays, Bench, HostBench, OverlapBench, StepBench
 from gpu.options import Options
-from gpu.with_torch import DEVICE, Timer, synchronize, to_device
+from gpu.with_torch import DEVICE, Timer, steps_of, synchronize, to_device
 from gpu.workloads import BINS, SMALL, SOFTENING, SPIN_THREADS, STEP, SWEEPS
 
 __all__ = ["BUILDERS", "Timer", "start", "synchronize"]
@@ -254,6 +254,17 @@ def build_step(_: Arrays) -> HostBench:
     return HostBench(submit, count=50, waits=True, check=check)
 
 
+def build_step20(_: Arrays) -> StepBench:
+    x, y = torch.ones(SMALL, device=DEVICE), torch.zeros(SMALL, device=DEVICE)
+    bound = add[SMALL // 128,]
+
+    def run() -> None:
+        for _ in range(STEP):
+            bound(x, y, BLOCK=128)
+
+    return steps_of(y, run)
+
+
 def build_overlap(data: Arrays) -> OverlapBench:
     steps = int(data["spins"][0])
     first, second = (torch.zeros(SPIN_THREADS, dtype=torch.int32, device=DEVICE) for _ in range(2))
@@ -287,5 +298,6 @@ BUILDERS = {
     "launch2": _launch(launch2, 2),
     "launch8": _launch(launch8, 8),
     "step": build_step,
+    "step20": build_step20,
     "overlap": build_overlap,
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ MPM_TRIAL = 10
 MPM_DT = 2e-4
 SMALL = 1024
 STEP = 20  # small kernels
+TOKENS = 127
 SPINS = 1_000_000
 SPIN_THREADS = 32
 ALLOCATION = 1 << 20
@@ -31,7 +33,7 @@ _CHUNK = 2**20  # what is random; longer arrays repeat it
 _SAMPLED = 64  # bodies, or rows of a product, that the reference computes
 _SLAB = 64  # rows of a plane at the top, in the middle and at the bottom, likewise
 
-Kind = Literal["device", "host", "overlap"]
+Kind = Literal["device", "host", "overlap", "steps"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,22 @@ FIRST_CALLS = {
     "first_mpm88": Workload("first_mpm88", "first step of mpm88", PARTICLES, PARTICLES, PARTICLES),
 }
 
+# Launched in several ways, by graphs.py.
+_STEPS = (
+    Workload("step20", f"{STEP} kernels over {{n}} elements", SMALL, SMALL, SMALL, "steps", "µs"),
+    Workload("chain2", "2 tasks over {n}, each after the other", 1 << 10, 1 << 10, 1 << 10, "steps", "µs"),
+    Workload("chain20", "20 tasks over {n}, each after the other", 1 << 10, 1 << 10, 1 << 10, "steps", "µs"),
+    Workload("chain20_17", "20 tasks over {n}, each after the other", 1 << 17, 1 << 17, 1 << 12, "steps", "µs"),
+    Workload("chain20_20", "20 tasks over {n}, each after the other", 1 << 20, 1 << 20, 1 << 13, "steps", "µs"),
+    Workload("decode", "decoder, a token of {n}", TOKENS, TOKENS, TOKENS, "steps", "µs"),
+    Workload("mpm88_steps", f"mpm88, {{n}} particles, {MPM_STEPS} steps", PARTICLES, PARTICLES, PARTICLES, "steps"),
+    Workload("cg_32", "conjugate gradients, {n}²", 32, 32, 16, "steps"),
+    Workload("cg_128", "conjugate gradients, {n}²", 128, 128, 24, "steps"),
+    Workload("cg_512", "conjugate gradients, {n}²", 512, 256, 32, "steps"),
+)
+
+STEPS: dict[str, Workload] = {workload.name: workload for workload in _STEPS}
+
 
 def inputs(name: str, n: int) -> dict[str, Array]:
     """The input arrays of a workload, the same in every process."""
@@ -149,6 +167,15 @@ def _spins(_: np.random.Generator, n: int) -> dict[str, Array]:
     return {"spins": np.array([n])}
 
 
+def _ramp(_: np.random.Generator, n: int) -> dict[str, Array]:
+    return {"x": np.linspace(0, 1, n, dtype=np.float32)}
+
+
+def _charges(random: np.random.Generator, n: int) -> dict[str, Array]:
+    b = random.standard_normal((n, n), dtype=np.float32)
+    return {"b": b - b.mean()}
+
+
 _INPUTS: dict[str, Callable[[np.random.Generator, int], dict[str, Array]]] = {
     "copy": _vector,
     "saxpy": _two_vectors,
@@ -165,6 +192,9 @@ _INPUTS: dict[str, Callable[[np.random.Generator, int], dict[str, Array]]] = {
     "overlap": _spins,
     "first_saxpy": _two_vectors,
     "first_mpm88": _particles,
+    **dict.fromkeys(("chain2", "chain20", "chain20_17", "chain20_20"), _ramp),
+    **dict.fromkeys(("cg_32", "cg_128", "cg_512"), _charges),
+    "mpm88_steps": _particles,
 }
 
 
@@ -261,8 +291,13 @@ def _check_product(given: Arrays, found: Arrays) -> str | None:
 
 
 def _check_particles(given: Arrays, found: Arrays) -> str | None:
-    x, J = _mpm88(given["x"].astype(np.float64), MPM_TRIAL)
+    x, J = _after_trial(given["x"].tobytes())
     return _close(found["x"], x, 1e-3, 1e-4, 0.01) or _close(found["J"], J, 1e-2, 1e-3, 0.01)
+
+
+@lru_cache(maxsize=1)
+def _after_trial(x: bytes) -> tuple[Array, Array]:
+    return _mpm88(np.frombuffer(x, np.float32).reshape(-1, 2).astype(np.float64), MPM_TRIAL)
 
 
 def _mpm88(x: Array, steps: int) -> tuple[Array, Array]:
@@ -313,6 +348,32 @@ def _check_spins(given: Arrays, found: Arrays) -> str | None:
     return None if all(np.array_equal(state, expected) for state in states) else "the states differ"
 
 
+def _check_step(_: Arrays, found: Arrays) -> str | None:
+    return None if (found["y"] == STEP).all() else "the sums are wrong"
+
+
+def _check_chain(tasks: int) -> Callable[[Arrays, Arrays], str | None]:
+    def check(given: Arrays, found: Arrays) -> str | None:
+        x = given["x"]
+        for _ in range(tasks // 2):
+            x = np.float32(0.5) * (x + np.roll(x, -1)) + np.float32(0.001)
+        return _close(found["x"], x, 1e-6, 0.0)
+
+    return check
+
+
+def _check_solution(given: Arrays, found: Arrays) -> str | None:
+    b, x = given["b"].astype(np.float64), np.pad(found["x"].astype(np.float64), 1)
+    image = 4 * x[1:-1, 1:-1] - x[:-2, 1:-1] - x[2:, 1:-1] - x[1:-1, :-2] - x[1:-1, 2:]
+    left = float(np.linalg.norm(image - b) / np.linalg.norm(b))
+    return None if left < 1e-4 else f"{left:.1e} of the right-hand side is left"
+
+
+def _check_text(_: Arrays, found: Arrays) -> str | None:
+    whole = (found["characters"] >= 0).all() and np.isfinite(found["logits"]).all()
+    return None if whole else "the text has gaps"
+
+
 _CHECKS: dict[str, Callable[[Arrays, Arrays], str | None]] = {
     "copy": _check_copy,
     "saxpy": _check_saxpy,
@@ -327,4 +388,10 @@ _CHECKS: dict[str, Callable[[Arrays, Arrays], str | None]] = {
     "mpm88": _check_particles,
     "transcendental": _check_transcendental,
     "overlap": _check_spins,
+    "step20": _check_step,
+    "chain2": _check_chain(2),
+    **dict.fromkeys(("chain20", "chain20_17", "chain20_20"), _check_chain(20)),
+    "decode": _check_text,
+    "mpm88_steps": _check_particles,
+    **dict.fromkeys(("cg_32", "cg_128", "cg_512"), _check_solution),
 }

@@ -62,6 +62,7 @@ def _package(system: str) -> str:
 def _start(options: argparse.Namespace) -> None:
     """Gets the system ready. It reads the environment when it is imported, and kernels are imported after this."""
     os.environ["BENCHMARK_SYSTEM"] = options.system
+    os.environ["BENCHMARK_LANGUAGE"] = options.system  # of kernels that the GPU benchmark has, too
     os.environ["BENCHMARK_FAST_MATH"] = str(int(options.fast_math))
     for system in ("NUMBA", "QUADPY"):
         os.environ[f"{system}_NUM_THREADS"] = str(options.threads)

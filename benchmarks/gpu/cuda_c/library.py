@@ -6,6 +6,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_double, c_float, c_int, c_size_t, c_void_p
 from functools import cache
@@ -24,8 +25,8 @@ class CudaFailure(RuntimeError):
     """nvcc or a CUDA call failed; the message says how."""
 
 
-def compile_all(folder: Path, arch: str = "native") -> None:
-    """Compiles every file into `folder`.
+def compile_all(folder: Path, arch: str = "native", only: Collection[str] = ()) -> None:
+    """Compiles every file, or `only` some, into `folder`.
 
     Raises:
         CudaFailure: there is no nvcc, or a file does not compile.
@@ -35,9 +36,10 @@ def compile_all(folder: Path, arch: str = "native") -> None:
         raise CudaFailure("nvcc is not there")
     words = [nvcc, "-O3", "-std=c++17", f"-arch={arch}"]
     shared = ["-shared", "-Xcompiler", "-fPIC"]
-    files = sorted(SOURCES.glob("*.cu"))
+    files = sorted(file for file in SOURCES.glob("*.cu") if not only or file.stem in only)
     jobs = [[*words, *shared, str(file), "-o", str(folder / f"{file.stem}.so")] for file in files]
-    jobs.append([*words, "-cubin", str(SOURCES / "launches.cu"), "-o", str(folder / CUBIN)])
+    if not only:
+        jobs.append([*words, "-cubin", str(SOURCES / "launches.cu"), "-o", str(folder / CUBIN)])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done in pool.map(lambda job: subprocess.run(job, check=False, capture_output=True, text=True), jobs):
             if done.returncode:

@@ -108,12 +108,32 @@ ENTRY mpm88_begin(float2 *v, float4 *C, float *J, int n) {
     return launched();
 }
 
-ENTRY mpm88_steps(float2 *x, float2 *v, float4 *C, float *J, float2 *grid_v, float *grid_m, int n, int steps) {
+static void steps_on(cudaStream_t stream, float2 *x, float2 *v, float4 *C, float *J, float2 *grid_v, float *grid_m, int n, int steps) {
     for (int s = 0; s < steps; s++) {
-        clear<<<GRID * GRID / 128, 128>>>(grid_v, grid_m);
-        to_grid<<<blocks_for(n, 64), 64>>>(x, v, C, J, grid_v, grid_m, n);
-        on_grid<<<GRID * GRID / 128, 128>>>(grid_v, grid_m);
-        to_particles<<<blocks_for(n, 64), 64>>>(x, v, C, J, grid_v, n);
+        clear<<<GRID * GRID / 128, 128, 0, stream>>>(grid_v, grid_m);
+        to_grid<<<blocks_for(n, 64), 64, 0, stream>>>(x, v, C, J, grid_v, grid_m, n);
+        on_grid<<<GRID * GRID / 128, 128, 0, stream>>>(grid_v, grid_m);
+        to_particles<<<blocks_for(n, 64), 64, 0, stream>>>(x, v, C, J, grid_v, n);
     }
+}
+
+ENTRY mpm88_steps(float2 *x, float2 *v, float4 *C, float *J, float2 *grid_v, float *grid_m, int n, int steps) {
+    steps_on(0, x, v, C, J, grid_v, grid_m, n, steps);
     return launched();
 }
+
+// A graph of so many steps, to be launched by mpm88_replay.
+ENTRY mpm88_graph(cudaGraphExec_t *made, float2 *x, float2 *v, float4 *C, float *J, float2 *grid_v, float *grid_m, int n, int steps) {
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    steps_on(stream, x, v, C, J, grid_v, grid_m, n, steps);
+    cudaStreamEndCapture(stream, &graph);
+    int error = cudaGraphInstantiate(made, graph, 0);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
+    return error ? error : launched();
+}
+
+ENTRY mpm88_replay(cudaGraphExec_t graph) { return cudaGraphLaunch(graph, 0); }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ctypes import c_float, c_int, c_size_t, c_void_p
+from ctypes import byref, c_double, c_float, c_int, c_size_t, c_void_p
 from typing import Any
 
 import numpy as np
 
-from gpu.bench import Arrays, Bench, HostBench, OverlapBench
+from gpu.bench import Array, Arrays, Bench, HostBench, OverlapBench, StepBench, Way
 from gpu.cuda_c.library import (
     DeviceArray,
     Timer,
@@ -116,29 +116,46 @@ def _counts(names: str) -> Callable[[Arrays], Bench]:
     return build
 
 
+class _Particles:
+    """mpm88's arrays."""
+
+    def __init__(self, x: Array) -> None:
+        self.given, n = x, len(x)
+        shapes = ((n, 2), (n, 2), (n, 4), (n,), (MPM_GRID, MPM_GRID, 2), (MPM_GRID, MPM_GRID))
+        self.arrays = [DeviceArray(np.zeros(shape, np.float32)) for shape in shapes]
+        self.functions, self.size = library("mpm88"), c_int(n)
+        self.pointers = [array.pointer for array in self.arrays]
+
+    def reset(self) -> None:
+        self.arrays[0].upload(self.given)
+        checked(self.functions.mpm88_begin(*self.pointers[1:4], self.size))
+
+    def steps(self, count: int) -> None:
+        checked(self.functions.mpm88_steps(*self.pointers, self.size, c_int(count)))
+
+    def graph(self, count: int) -> Callable[[], None]:
+        made = c_void_p()
+        checked(self.functions.mpm88_graph(byref(made), *self.pointers, self.size, c_int(count)))
+        return lambda: checked(self.functions.mpm88_replay(made))
+
+    def result(self) -> Arrays:
+        return {"x": self.arrays[0].download(), "J": self.arrays[3].download()}
+
+
 def build_mpm88(data: Arrays) -> Bench:
-    n = len(data["x"])
-    shapes = ((n, 2), (n, 2), (n, 4), (n,), (MPM_GRID, MPM_GRID, 2), (MPM_GRID, MPM_GRID))
-    arrays = [DeviceArray(np.zeros(shape, np.float32)) for shape in shapes]
-    x, v, C, J, _, _ = arrays
-    functions = library("mpm88")
-    pointers = [array.pointer for array in arrays]
+    made = _Particles(data["x"])
+    run, trial = (lambda count=count: made.steps(count) for count in (MPM_STEPS, MPM_TRIAL))
+    return Bench(run, made.result, trial=trial, reset=made.reset, once=True)
 
-    def reset() -> None:
-        x.upload(data["x"])
-        checked(functions.mpm88_begin(v.pointer, C.pointer, J.pointer, c_int(n)))
 
-    def steps(count: int) -> None:
-        checked(functions.mpm88_steps(*pointers, c_int(n), c_int(count)))
-
-    return Bench(
-        lambda: steps(MPM_STEPS),
-        lambda: {"x": x.download(), "J": J.download()},
-        trial=lambda: steps(MPM_TRIAL),
-        reset=reset,
-        once=True,
-        keep=tuple(arrays),
-    )
+def build_mpm88_steps(data: Arrays) -> StepBench:
+    made = _Particles(data["x"])
+    run, trial = (lambda count=count: made.steps(count) for count in (MPM_STEPS, MPM_TRIAL))
+    ways = {
+        "launches": Way(run, made.result, made.reset, trial),
+        "graph": Way(made.graph(MPM_STEPS), made.result, made.reset, made.graph(MPM_TRIAL)),
+    }
+    return StepBench(ways, exact=False, once=True)
 
 
 def build_transcendental(data: Arrays) -> Bench:
@@ -177,6 +194,33 @@ def build_step(_: Arrays) -> HostBench:
         return None if (y.download() == STEP).all() else "the sums are wrong"
 
     return HostBench(submit, count=50, waits=True, check=check)
+
+
+def build_step20(_: Arrays) -> StepBench:
+    x, u = (DeviceArray(np.ones(SMALL, np.float32)) for _ in range(2))
+    y, v = (DeviceArray(np.zeros(SMALL, np.float32)) for _ in range(2))
+    functions, step = library("graphs"), c_void_p()
+    checked(functions.graph_make(byref(step), c_int(STEP), c_int(SMALL), x.pointer, y.pointer))
+
+    def way(name: str, *arrays: DeviceArray, last: DeviceArray = y, trial: int = 1) -> Way:
+        def inside(count: int) -> tuple[float, float]:
+            host, total = c_double(), c_double()
+            given = [array.pointer for array in arrays]
+            checked(getattr(functions, name)(step, c_int(count), *given, byref(host), byref(total)))
+            return host.value, total.value
+
+        def reset() -> None:
+            y.fill(0)
+            v.fill(0)
+
+        return Way(lambda: inside(trial), lambda: {"y": last.download()}, reset, inside=inside)
+
+    ways = {
+        "launches": way("graph_launches", x, y),
+        "graph": way("graph_replays"),
+        "graph, other arrays": way("graph_changes", x, y, u, v, last=v, trial=2),
+    }
+    return StepBench(ways)
 
 
 def _measured(name: str, *arguments: Any) -> Callable[[Arrays], HostBench]:
@@ -221,4 +265,6 @@ BUILDERS = {
     "allocate": _measured("rt_allocate_async", c_size_t(ALLOCATION), c_int(0)),
     "array": _measured("rt_allocate_async", c_size_t(ALLOCATION), c_int(1)),
     "overlap": build_overlap,
+    "step20": build_step20,
+    "mpm88_steps": build_mpm88_steps,
 }

@@ -31,52 +31,74 @@ def start():
         J[p] = 1.0
 
 
-@qp.kernel
-def substep():
+@qp.func
+def clear(i, j):
+    grid_v[i, j] = qp.Vector([0.0, 0.0])
+    grid_m[i, j] = 0.0
+
+
+@qp.func
+def to_grid(p):
+    base = qp.cast(x[p] / dx - 0.5, qp.i32)
+    fx = x[p] / dx - base
+    w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
+    stress = -dt * 4.0 * stiffness * volume * (J[p] - 1.0) / dx**2
+    affine = qp.Matrix([[stress, 0.0], [0.0, stress]]) + mass * C[p]
+    for i, j in qp.static(qp.ndrange(3, 3)):
+        offset = qp.Vector([i, j])
+        dpos = (offset - fx) * dx
+        weight = w[i][0] * w[j][1]
+        grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
+        grid_m[base + offset] += weight * mass
+
+
+@qp.func
+def on_grid(i, j):
+    if grid_m[i, j] > 0.0:
+        grid_v[i, j] /= grid_m[i, j]
+    grid_v[i, j][1] -= dt * gravity
+    if i < bound and grid_v[i, j][0] < 0.0:
+        grid_v[i, j][0] = 0.0
+    if i > n_grid - bound and grid_v[i, j][0] > 0.0:
+        grid_v[i, j][0] = 0.0
+    if j < bound and grid_v[i, j][1] < 0.0:
+        grid_v[i, j][1] = 0.0
+    if j > n_grid - bound and grid_v[i, j][1] > 0.0:
+        grid_v[i, j][1] = 0.0
+
+
+@qp.func
+def to_particles(p):
+    base = qp.cast(x[p] / dx - 0.5, qp.i32)
+    fx = x[p] / dx - base
+    w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
+    new_v = qp.Vector([0.0, 0.0])
+    new_C = qp.Matrix([[0.0, 0.0], [0.0, 0.0]])
+    for i, j in qp.static(qp.ndrange(3, 3)):
+        offset = qp.Vector([i, j])
+        dpos = (offset - fx) * dx
+        weight = w[i][0] * w[j][1]
+        g_v = grid_v[base + offset]
+        new_v += weight * g_v
+        new_C += 4.0 * weight * g_v.outer_product(dpos) / dx**2
+    v[p] = new_v
+    x[p] += dt * new_v
+    J[p] *= 1.0 + dt * new_C.trace()
+    C[p] = new_C
+
+
+def one_step():
     for i, j in grid_m:
-        grid_v[i, j] = qp.Vector([0.0, 0.0])
-        grid_m[i, j] = 0.0
+        clear(i, j)
     for p in x:
-        base = qp.cast(x[p] / dx - 0.5, qp.i32)
-        fx = x[p] / dx - base
-        w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
-        stress = -dt * 4.0 * stiffness * volume * (J[p] - 1.0) / dx**2
-        affine = qp.Matrix([[stress, 0.0], [0.0, stress]]) + mass * C[p]
-        for i, j in qp.static(qp.ndrange(3, 3)):
-            offset = qp.Vector([i, j])
-            dpos = (offset - fx) * dx
-            weight = w[i][0] * w[j][1]
-            grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
-            grid_m[base + offset] += weight * mass
+        to_grid(p)
     for i, j in grid_m:
-        if grid_m[i, j] > 0.0:
-            grid_v[i, j] /= grid_m[i, j]
-        grid_v[i, j][1] -= dt * gravity
-        if i < bound and grid_v[i, j][0] < 0.0:
-            grid_v[i, j][0] = 0.0
-        if i > n_grid - bound and grid_v[i, j][0] > 0.0:
-            grid_v[i, j][0] = 0.0
-        if j < bound and grid_v[i, j][1] < 0.0:
-            grid_v[i, j][1] = 0.0
-        if j > n_grid - bound and grid_v[i, j][1] > 0.0:
-            grid_v[i, j][1] = 0.0
+        on_grid(i, j)
     for p in x:
-        base = qp.cast(x[p] / dx - 0.5, qp.i32)
-        fx = x[p] / dx - base
-        w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
-        new_v = qp.Vector([0.0, 0.0])
-        new_C = qp.Matrix([[0.0, 0.0], [0.0, 0.0]])
-        for i, j in qp.static(qp.ndrange(3, 3)):
-            offset = qp.Vector([i, j])
-            dpos = (offset - fx) * dx
-            weight = w[i][0] * w[j][1]
-            g_v = grid_v[base + offset]
-            new_v += weight * g_v
-            new_C += 4.0 * weight * g_v.outer_product(dpos) / dx**2
-        v[p] = new_v
-        x[p] += dt * new_v
-        J[p] *= 1.0 + dt * new_C.trace()
-        C[p] = new_C
+        to_particles(p)
+
+
+substep = qp.kernel(one_step)
 
 
 def build_mpm88(data: Arrays) -> Bench:

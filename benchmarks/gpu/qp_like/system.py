@@ -26,7 +26,13 @@ _MODULES = {
     "mpm88": "mpm88",
     "overlap": "overlap",
     **dict.fromkeys(("launch0", "launch2", "launch8", "step", "event", "event_host", "allocate", "array"), "launches"),
+    "step20": "steps",
+    "mpm88_steps": "mpm88_steps",
 }
+if NAME == "quadpy":
+    _MODULES |= dict.fromkeys(("chain2", "chain20", "chain20_17", "chain20_20"), "chains")
+    _MODULES |= dict.fromkeys(("cg_32", "cg_128", "cg_512"), "solver")
+    _MODULES["decode"] = "decoder"
 
 
 class _Builders(Mapping[str, Callable[..., Any]]):
