@@ -1,6 +1,7 @@
 """mpm88: the kernels of the GPU benchmark, which are written for the same languages."""
 
 from gpu.qp_like.mpm88 import J, start, substep, x
+
 from peers.taichi_like.language import qp
 from peers.workloads import MPM_STEPS, Arrays, Bench
 
