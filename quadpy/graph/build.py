@@ -75,9 +75,8 @@ class Built:
         self._parts[node.name] = placed
         self._exits[node.name] = tuple(one.handle for one in ends)
 
-    def add_alloc(self, name: str, after: tuple[str, ...], nbytes: int) -> Address:
+    def add_alloc(self, name: str, after: tuple[str, ...], work: AllocWork) -> Address:
         """The address of an alloc node's memory."""
-        work = AllocWork(nbytes)
         handle, pointer = self.graphs.add_alloc(self.handle, self._behind(after), work)
         self._parts[name], self._exits[name] = [Placed(handle, Part(work))], (handle,)
         return pointer

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from quadpy.errors import ArgumentError, CaptureError, GraphError
+from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError
 from quadpy.graph import make
 from quadpy.graph.build import Built
 from quadpy.graph.execution import GraphExec
@@ -21,6 +21,7 @@ from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.fusion import Fuse, require_fuse
+from quadpy.runtime.graph_driver import AllocWork
 from quadpy.runtime.life import refuse_in_host_function
 from quadpy.runtime.memory import HOST
 
@@ -157,15 +158,20 @@ class Graph:
         """Wait until semaphores of another library have their values: ``(semaphore, value)`` each."""
         return self._place(make.semaphore_wait_node(self.device, *semaphores), deps, name, "semaphore_wait")
 
-    def add_alloc(self, nbytes: Any, *, deps: Dependencies = None, name: str | None = None) -> AllocNode:
+    def add_alloc(
+        self, nbytes: Any, *, peers: Iterable[Device] = (), deps: Dependencies = None, name: str | None = None
+    ) -> AllocNode:
         """``nbytes`` bytes of memory from this node on; the node's ``pointer`` is the same in every launch.
 
         Memory that no node frees stays after a launch, and the next one is refused until another graph frees it, or
-        with ``auto_free_on_launch``.  Such a graph is instantiated once, and is no child.
+        with ``auto_free_on_launch``.  Such a graph is instantiated once, and is no child.  The devices ``peers`` may
+        read and write it, too.
 
         Raises:
             OutOfDeviceMemory: the memory is not there.
+            DeviceError: a peer of another kind.
         """
+        others = tuple(dict.fromkeys(self._peer(peer) for peer in peers if peer is not self.device))
         if not isinstance(nbytes, int) or nbytes <= 0:
             raise ArgumentError(f"{nbytes!r} bytes cannot be allocated")
         with self._lock:
@@ -176,7 +182,7 @@ class Graph:
                 buffer = HOST.allocate(nbytes)
                 pointer, keep = buffer.pointer, (buffer,)
             else:
-                pointer = self._build().add_alloc(label, after, nbytes)
+                pointer = self._build().add_alloc(label, after, AllocWork(nbytes, others))
             whole = (pointer, nbytes)
             self._gone = [(old, by) for old, by in self._gone if not _overlap(old, whole)]
             node = AllocNode(
@@ -184,6 +190,13 @@ class Graph:
                 allocation=Allocation(pointer, nbytes, weakref.ref(self)),
             )  # fmt: skip
             return self._register(node)
+
+    def _peer(self, peer: Any) -> int:
+        if not isinstance(peer, Device):
+            raise ArgumentError(f"{peer!r} is no device", hint="the device of an array or a stream is one")
+        if peer.driver.name != self.device.driver.name:
+            raise DeviceError(f"{peer} cannot reach memory of {self.device}", hint="peers are devices of one vendor")
+        return peer.driver.ordinal
 
     def add_free(self, memory: AllocNode, *, deps: Dependencies = None, name: str | None = None) -> Node:
         """The end of an alloc node's memory: of this graph, or of one that is launched before and left it."""

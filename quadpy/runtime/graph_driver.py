@@ -139,9 +139,10 @@ class SemaphoreWaitWork:
 
 @dataclass(frozen=True, slots=True)
 class AllocWork:
-    """Memory that is there from this node on; ``add_alloc`` answers where."""
+    """Memory that is there from this node on; ``add_alloc`` answers where.  The devices ``peers``, by ordinal, reach it."""
 
     nbytes: int
+    peers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from quadpy.errors import ArgumentError, DeviceError, DriverError, EventError, G
 from quadpy.graph import Semaphore
 from quadpy.runtime.device import Device
 from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.graph_driver import FillWork
+from quadpy.runtime.graph_driver import AllocWork, FillWork
 from quadpy.runtime.launch import KernelLaunch, Prepared
 
 
@@ -198,6 +198,30 @@ def test_h1_alloc_and_free(on):
 
 
 # the order of nodes
+
+
+def test_h5_memory_that_other_devices_reach(on):
+    graph, x = on.graph(), on.buffer(0)
+    memory = graph.add_alloc(4, peers=[on.device])  # its own, which reaches it anyway
+    graph.add_memset(memory, 7, element=4)
+    graph.add_memcpy(x, memory)
+    graph.add_free(memory)
+    with graph.instantiate() as run:
+        run.launch()
+        assert on.numbers(x) == [7]
+    with pytest.raises(ArgumentError, match="no device"):
+        graph.add_alloc(4, peers=[0])
+    if not on.is_simulated:
+        with Device(RecordingDriver()) as other, pytest.raises(DeviceError, match="cannot reach memory"):
+            graph.add_alloc(4, peers=[other])
+
+
+def test_h5_the_driver_is_told_which(simulated):
+    with Device(RecordingDriver(1)) as other:
+        graph = simulated.graph()
+        graph.add_free(graph.add_alloc(8, peers=[other, simulated.device, other]))
+        (work,) = [call.arguments[2] for call in simulated.driver.calls if call.verb == "graph_add_alloc"]
+        assert work == AllocWork(8, peers=(1,))
 
 
 def test_derived_dependencies_make_forks(on):

@@ -154,6 +154,21 @@ def test_memory_nodes_and_accounts(vendor):
         assert graphs.memory().used == 0x10
 
 
+def test_h5_memory_of_a_graph_that_other_devices_reach(vendor):
+    graphs, stand_in = vendor
+    graphs.add_alloc(0x40, [], AllocWork(64, peers=(1, 3)))
+    graphs.add_alloc(0x40, [], AllocWork(64))
+    shared, alone = [arguments[-1] for name, arguments in stand_in.log if "MemAllocNode" in name]
+    assert (shared.accessDescCount, alone.accessDescCount) == (2, 0)
+    if stand_in.prefix == "cu":
+        assert [(int(a.location.type), a.location.id, int(a.flags)) for a in shared.accessDescs] == [
+            (1, 1, 3),
+            (1, 3, 3),
+        ]
+    else:
+        assert int(shared.accessDescs) != 0
+
+
 def test_what_a_graph_as_a_whole_can(vendor):
     graphs, stand_in = vendor
     assert graphs.graph_create() == graphs.instantiate(1) == 0x10

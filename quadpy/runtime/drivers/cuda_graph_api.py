@@ -244,8 +244,17 @@ class _Calls:
         location.type, location.id = self._cuda.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, ordinal
         pool.allocType, pool.location = self._cuda.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED, location
         params.poolProps, params.bytesize = pool, work.nbytes
+        if work.peers:
+            params.accessDescs, params.accessDescCount = [self._access(peer) for peer in work.peers], len(work.peers)
         status, node = self._cuda.cuGraphAddMemAllocNode(graph, *self.list(dependencies), params)
         return status, node, params.dptr
+
+    def _access(self, ordinal: int) -> Any:
+        """That a device reads and writes what is another's."""
+        access, location = self._cuda.CUmemAccessDesc(), self._cuda.CUmemLocation()
+        location.type, location.id = self._cuda.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, ordinal
+        access.location, access.flags = location, self._cuda.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        return access
 
     def memory(self, ordinal: int) -> Answer:
         kinds, found = self._cuda.CUgraphMem_attribute, []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from quadpy.runtime.callbacks import THUNK
 from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, named
@@ -104,6 +104,12 @@ def hip_graph_api(hip: Any) -> GraphApi:
     )  # fmt: skip
 
 
+class _Access(ctypes.Structure):
+    """``hipMemAccessDesc``."""
+
+    _fields_: ClassVar = [("type", ctypes.c_int), ("id", ctypes.c_int), ("flags", ctypes.c_int)]
+
+
 class _Calls:
     """What takes more than its arguments in order."""
 
@@ -180,11 +186,15 @@ class _Calls:
     # memory
 
     def add_alloc(self, ordinal: int, graph: int, dependencies: Sequence[NodeHandle], work: AllocWork) -> Answer:
-        params = self._hip.hipMemAllocNodeParams()
+        params, location = self._hip.hipMemAllocNodeParams(), self._hip.hipMemLocationType
+        both = self._hip.hipMemAccessFlags.hipMemAccessFlagsProtReadWrite
         params.poolProps.allocType = self._hip.hipMemAllocationType.hipMemAllocationTypePinned
-        params.poolProps.location.type = self._hip.hipMemLocationType.hipMemLocationTypeDevice
+        params.poolProps.location.type = location.hipMemLocationTypeDevice
         params.poolProps.location.id = ordinal
         params.bytesize = work.nbytes
+        shared = (_Access * len(work.peers))(*(_Access(location.hipMemLocationTypeDevice, p, both) for p in work.peers))
+        if work.peers:
+            params.accessDescs, params.accessDescCount = ctypes.addressof(shared), len(shared)
         status, node = self._hip.hipGraphAddMemAllocNode(graph, *_list(dependencies), params)
         return status, node, params.dptr
 
