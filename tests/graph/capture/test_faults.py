@@ -34,7 +34,7 @@ def faulty(here):
     here.add(1, x)
     with qp.graph.capture() as g:
         here.twice(1, x)
-    with g.instantiate() as run:
+    with g.instantiate(fuse=False) as run:
         run.launch()
     assert numbers(x) == [6]
     del g, run
@@ -59,6 +59,7 @@ def failing(monkeypatch, here, verb, at=1, error=None):
 
 
 def captured(here, x, y):
+    """A graph that the driver makes where ``fuse`` is False; quadpy may do better."""
     with qp.graph.capture() as g:
         here.add(1, x)
         here.twice(2, y)
@@ -79,11 +80,11 @@ def test_the_driver_refuses_to_make_or_to_launch_it(faulty, monkeypatch, verb, a
     x, y = faulty.array(1), faulty.array(1)
     graph = captured(faulty, x, y)
     calls = failing(monkeypatch, faulty, verb, at)
-    with pytest.raises(DriverError, match="on purpose"), graph.instantiate() as run:
+    with pytest.raises(DriverError, match="on purpose"), graph.instantiate(fuse=False) as run:
         run.launch()
     assert len(calls) == at
     assert (numbers(x), numbers(y)) == ([1], [1])
-    with graph.instantiate() as run:
+    with graph.instantiate(fuse=False) as run:
         run.launch()
         assert (numbers(x), numbers(y)) == ([2], [3 * 6 + 2 + 3])
 
@@ -95,8 +96,8 @@ def test_the_driver_has_no_memory_for_it(faulty, monkeypatch):
     graph = captured(faulty, x, y)
     failing(monkeypatch, faulty, "instantiate", error=OutOfDeviceMemory("instantiate failed: out of memory"))
     with pytest.raises(OutOfDeviceMemory):
-        graph.instantiate()
-    with graph.instantiate() as run:
+        graph.instantiate(fuse=False)
+    with graph.instantiate(fuse=False) as run:
         run.launch()
         assert numbers(x) == [2]
 
@@ -106,7 +107,7 @@ def test_an_update_that_is_refused_makes_it_anew(faulty, monkeypatch):
     if faulty.is_cpu:
         return
     x, y = faulty.array(1), faulty.array(1)
-    with captured(faulty, x, y).instantiate() as run:
+    with captured(faulty, x, y).instantiate(fuse=False) as run:
         run.launch()
         monkeypatch.setattr(faulty.driver.graphs, "update", lambda *_: False)
         run.update("add", faulty.add, 10, x)
@@ -120,7 +121,7 @@ def test_an_update_that_fails_half_way_leaves_it_as_it_was(faulty, monkeypatch, 
     if faulty.is_cpu:
         return
     x, y = faulty.array(1), faulty.array(1)
-    with captured(faulty, x, y).instantiate() as run:
+    with captured(faulty, x, y).instantiate(fuse=False) as run:
         failing(monkeypatch, faulty, "update", at)
         with pytest.raises(DriverError, match="on purpose"):
             run.update("twice", faulty.twice, 100, y)
@@ -135,7 +136,7 @@ def test_an_update_whose_new_graph_cannot_be_made_leaves_it_as_it_was(faulty, mo
     if faulty.is_cpu:
         return
     x, y = faulty.array(1), faulty.array(1)
-    with captured(faulty, x, y).instantiate() as run:
+    with captured(faulty, x, y).instantiate(fuse=False) as run:
         monkeypatch.setattr(faulty.driver.graphs, "update", lambda *_: False)
         failing(monkeypatch, faulty, "instantiate")
         with pytest.raises(DriverError, match="on purpose"):
@@ -169,7 +170,7 @@ def test_nothing_that_another_thread_does_invalidates_a_capture(faulty):
             int("no number")
         with qp.graph.capture() as other:
             faulty.add(1, made)
-        with other.instantiate() as run:
+        with other.instantiate(fuse=False) as run:
             run.launch()
         qp.graph.trim()
         gc.collect()
@@ -182,7 +183,7 @@ def test_nothing_that_another_thread_does_invalidates_a_capture(faulty):
             thread.start()
             thread.join()
     assert done == [True, True]
-    with g.instantiate() as run:
+    with g.instantiate(fuse=False) as run:
         run.launch()
     assert (len(g), numbers(x), numbers(y)) == (2, [3], [7])
 
@@ -205,7 +206,7 @@ def test_memory_that_is_not_there(faulty):
         with pytest.raises(OutOfDeviceMemory):
             qp.ndarray(qp.i32, HUGE)
         faulty.add(1, x)
-    with g.instantiate() as run:
+    with g.instantiate(fuse=False) as run:
         run.launch()
     assert (len(g), numbers(x)) == (2, [3])
 
@@ -261,7 +262,7 @@ def test_a_kernel_with_memory_of_its_own_that_first_compiles_inside(faulty):
     with qp.graph.capture() as g:
         total(x, y)
         faulty.add(1, x)
-    with g.instantiate() as run:
+    with g.instantiate(fuse=False) as run:
         run.launch()
         assert numbers(y) == [6]
         run.launch()
@@ -296,6 +297,6 @@ def test_garbage_of_every_kind_inside(faulty):
         finally:
             gc.set_threshold(*before)
     assert [ring() for ring in seen] == [None] * 4
-    with g.instantiate() as run:
+    with g.instantiate(fuse=False) as run:
         run.launch()
     assert numbers(x) == [5]
