@@ -79,6 +79,7 @@ class GraphExec:
         self._lock = threading.RLock()
         self._off: set[str] = set()
         self._launches = self._updates = self._rebuilds = self._since_build = 0
+        self.version = 0  # how often nodes were replaced
         self._changes = 0  # how often the arguments of several nodes were changed at once
         self._unordered = False  # memory changed, and with it perhaps what must come before what
         nodes = {node.name: node for node in graph}
@@ -209,7 +210,21 @@ class GraphExec:
             self._unordered = self._unordered or (moved and not same_order)
             self._held.nodes.update(placed)
             self._updates += len(placed)
+            self.version += 1
             self._usage, self._sole = Usage(self.nodes), None
+
+    def patch(self, patches: Iterable[tuple[int, bytes]], usage: Usage) -> None:
+        """Change bytes of the table that ``engine`` has, for those who know what they are; ``nodes`` stay as they are."""
+        with self._lock:
+            engine = self._check()
+            assert isinstance(engine, IndirectEngine)
+            engine.patch(patches)
+            self._usage, self._sole = usage, None
+
+    @property
+    def engine(self) -> Engine | None:
+        """What is launched; None behind the end."""
+        return self._held.engine
 
     def enable(self, name: str, enabled: bool = True) -> None:
         """Whether later launches run a kernel, copy, fill or host function; a node that is off still orders.

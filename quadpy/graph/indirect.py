@@ -76,6 +76,16 @@ class Table:
             self.data[place : place + len(launch.arguments)] = launch.arguments
         self.dirty = True
 
+    def places(self, name: str) -> tuple[int, ...] | None:
+        """Where the arguments of a node's launches begin; None where they do not stand here."""
+        return self._places.get(name)
+
+    def patch(self, patches: Iterable[tuple[int, bytes]]) -> None:
+        """Let bytes stand where each of ``patches`` says."""
+        for place, found in patches:
+            self.data[place : place + len(found)] = found
+        self.dirty = True
+
     def put(self, stream: StreamHandle) -> None:
         """Bring what changed to the device."""
         if self.dirty:
@@ -126,6 +136,14 @@ class IndirectEngine(DriverEngine):
         self._table.write(node)
         self._now[node.name] = node
         return True
+
+    def places(self, name: str) -> tuple[int, ...] | None:
+        """As ``Table.places``."""
+        return self._table.places(name)
+
+    def patch(self, patches: Iterable[tuple[int, bytes]]) -> None:
+        """As ``Table.patch``; what a node is beside its arguments stays, and ``change`` knows nothing of it."""
+        self._table.patch(patches)
 
     def retire(self) -> Callable[[], None]:
         """As ``DriverEngine.retire``; the table lives as long as launches that read it."""

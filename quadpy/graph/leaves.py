@@ -46,7 +46,7 @@ class Given:
     """One look at what a call was given.
 
     shape   types and extents: what is not alike here may need another graph
-    values  numbers by value, objects by themselves
+    values  numbers by value, objects by themselves; ``own`` of them are of the arguments
     fluid   whether something may have changed that cannot be seen here
     arrays  quadpy's arrays and fields
     """
@@ -55,19 +55,31 @@ class Given:
     values: tuple[object, ...]
     fluid: bool
     arrays: tuple[Any, ...]
+    own: int = 0
 
     def within(self, around: Given) -> Given:
         """With what is read besides the arguments: any of it may change what is done, and none asks for another graph."""
         values = (*self.values, *around.values, ("around", around.shape))
-        return Given(self.shape, values, self.fluid or around.fluid, (*self.arrays, *around.arrays))
+        arrays = (*self.arrays, *around.arrays)
+        return Given(self.shape, values, self.fluid or around.fluid, arrays, len(self.values))
 
     def same(self, other: Given) -> bool:
         """Whether two calls are known to do the same."""
-        if self.fluid or other.fluid or len(self.values) != len(other.values) or self.shape != other.shape:
-            return False
-        return all(
-            a is b or (type(a) is type(b) is tuple and a == b) for a, b in zip(self.values, other.values, strict=True)
+        return self._is_like(other) and _same(self.values, other.values)
+
+    def differs_in_arguments(self, other: Given) -> bool:
+        """Whether two calls of one function are known to do the same but for their arguments, of types that are alike."""
+        return (
+            self._is_like(other) and self.own == other.own and _same(self.values[self.own :], other.values[self.own :])
         )
+
+    def _is_like(self, other: Given) -> bool:
+        fluid = self.fluid or other.fluid
+        return not fluid and len(self.values) == len(other.values) and self.shape == other.shape
+
+
+def _same(some: tuple[object, ...], others: tuple[object, ...]) -> bool:
+    return all(a is b or (type(a) is type(b) is tuple and a == b) for a, b in zip(some, others, strict=True))
 
 
 def given_to(*roots: object) -> Given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from quadpy.errors import GraphError
 from quadpy.graph.nodes import Allocation, AllocNode, EventRecordNode, FreeNode, Node
@@ -25,6 +25,18 @@ class Usage:
         self._read = [block for block in blocks if block not in self._written]
         self._records = [node.event for node in nodes if isinstance(node, EventRecordNode)]
         self._memory = [node for node in nodes if isinstance(node, (AllocNode, FreeNode))]
+
+    def beside(self, read: Sequence[Block], written: Sequence[Block]) -> Usage:
+        """The same, and these blocks."""
+        found = Usage(())
+        found._read, found._written = [*self._read, *read], [*self._written, *written]
+        found._records, found._memory = self._records, self._memory
+        return found
+
+    def has(self, blocks: Sequence[Block]) -> bool:
+        """Whether one of ``blocks`` is among them."""
+        known = {id(block) for block in (*self._read, *self._written)}
+        return any(id(block) in known for block in blocks)
 
     def announce(self, memory: DeviceMemory, timeline: Timeline) -> None:
         """Say which blocks the launch uses; said once, it holds for later launches on the same stream."""

@@ -25,6 +25,7 @@ from quadpy.jit.parameters import (
     VectorParameter,
     parameters_of,
 )  # fmt: skip
+from quadpy.jit.slots import slots_of
 from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.current import Config, current_config
@@ -107,6 +108,15 @@ class Kernel:
         except ArgumentError as error:
             raise self._named(error) from error
         return prepared
+
+    def argument_slots(self, *args: Any) -> tuple[tuple[str, int] | None, ...]:
+        """Where the argument block of such a call has each argument: its letter in ``struct``'s language, and an offset.
+
+        None for an argument whose change is more than the change of one value there.
+        """
+        variants, _, views = self._resolve(args)
+        found: tuple[tuple[str, int] | None, ...] = slots_of(variants.pick(views).code, self._parameters)
+        return found
 
     def fusion(self, *args: Any, **kwargs: Any) -> Fusion:
         """Whether a call with these arguments would be one launch, and why it would, or would not.

@@ -1,0 +1,295 @@
+"""Replayed functions that only hand their parameters to kernels: other arguments are bound without running Python."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import pytest
+
+import quadpy as qp
+from quadpy.codegen.putter import PUT_SIZES, put_name
+from quadpy.graph import execution
+from quadpy.graph.straight import straight_of
+from quadpy.runtime import devices
+from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+FACTOR = 3.0
+
+
+@qp.kernel
+def add(a: qp.f32, x: F32, y: F32):
+    for i in x:
+        y[i] += a * x[i]
+
+
+@qp.kernel
+def scale(x: F32, n: qp.i32):
+    for i in range(n):
+        x[i] *= 2.0
+
+
+@qp.kernel
+def half(x: F32, keep: qp.u1):
+    for i in x:
+        if not keep:
+            x[i] *= 0.5
+
+
+class Noting(dict):
+    """Kernels that say what they are called with when they run, whether they get it or read it."""
+
+    def __init__(self):
+        self.log = []
+        self.put = {}
+
+    def __contains__(self, name):
+        return True
+
+    def __getitem__(self, name):
+        if name in {put_name(size) for size in PUT_SIZES}:
+            return RecordedKernel(self.puts)
+        return RecordedKernel(lambda block: self.log.append((name.partition("_k")[0], self.arguments(name, block))))
+
+    def puts(self, record):
+        (address,) = struct.unpack_from("<Q", record)
+        ctypes.memmove(address, record[8:], len(record) - 8)
+
+    def arguments(self, name, block):
+        if len(block) > 8:
+            return block
+        size = {"add_t0": 36, "scale_t0": 16, "half_t0": 13}[name]
+        return ctypes.string_at(struct.unpack("<Q", block)[0], size)
+
+
+@pytest.fixture
+def device():
+    before, driver = current_config(), RecordingDriver()
+    driver.kernels = Noting()
+    found = devices._open["recording", 0] = Device(driver)
+    set_config(Config(arch="recording"))
+    try:
+        yield found
+    finally:
+        set_config(before)
+        del devices._open["recording", 0]
+        found.close()
+    assert set(driver.left_open().values()) == {0}
+
+
+def log_of(device, call, *args):
+    """What kernels ran, and with which arguments."""
+    device.synchronize()
+    del device.driver.kernels.log[:]
+    result = call(*args)
+    device.synchronize()
+    return list(device.driver.kernels.log), result
+
+
+def arrays(count, n=100):
+    return [qp.ndarray(qp.f32, n) for _ in range(count)]
+
+
+def settle(device, replayed, sets):
+    for args in sets:
+        expected, _ = log_of(device, replayed.__wrapped__, *args)
+        found, _ = log_of(device, replayed, *args)
+        assert found == expected
+
+
+# functions under test: their source is looked at
+
+
+def step(x, y, a):
+    """What a solver does."""
+    for _ in range(3):
+        add(a, x, y)
+        add(FACTOR, y, x)
+    half(x, True)
+
+
+def with_own_array(x, a):
+    t = qp.ndarray(qp.f32, 100)
+    for k in range(2):
+        add(a, x, t)
+        add(k, t, x)
+    return x, t
+
+
+def gives_back(x, y):
+    add(1.0, x, y)
+    add(2.0, y, x)
+    add(2.0, x, y)
+    return y
+
+
+def counts(x, y, n):
+    add(1.0, x, y)
+    add(2.0, x, y)
+    add(3.0, x, y)
+    scale(x, n)
+
+
+def decides(x, y, a):
+    if a > 1:
+        add(a, x, y)
+    add(a, y, x)
+    add(a, x, y)
+
+
+def computes(x, y, a):
+    add(2 * a, x, y)
+    add(a, y, x)
+    add(a, x, y)
+
+
+def rebinds(x, y, a):
+    a = 1.0
+    add(a, x, y)
+
+
+def calls_python(x, y, a):
+    print(a)
+    add(a, x, y)
+
+
+def test_functions_that_are_straight():
+    for function in (step, with_own_array, gives_back, counts):
+        assert straight_of(function) is not None
+
+
+@pytest.mark.parametrize("function", [decides, computes, rebinds, lambda x: add(1.0, x, x), print])
+def test_functions_that_are_not(function):
+    assert straight_of(function) is None
+
+
+def test_other_functions_may_do_something_with_a_parameter(device):
+    found, (x, y) = straight_of(calls_python), arrays(2)
+    found(x, y, 1.0)
+    assert found.notes is None
+
+
+def sets(count, *numbers):
+    return [(*arrays(2), number) for _, number in zip(range(count), numbers * count, strict=False)]
+
+
+def bound_quickly(device, replayed, args):
+    """The call runs no Python, asks the driver for two launches, and does what the function does."""
+    expected, wanted = log_of(device, replayed.__wrapped__, *args)
+    seen, function = [], replayed._straight
+    replayed._straight, replayed._function = None, lambda *_: seen.append(1)
+    before = len(device.driver.calls)
+    found, result = log_of(device, replayed, *args)
+    replayed._straight, replayed._function = function, replayed.__wrapped__
+    verbs = [call.verb for call in device.driver.calls[before:] if call.verb in ("launch", "graph_launch", "update")]
+    assert (seen, verbs) == ([], ["launch", "graph_launch"])
+    assert found == expected
+    return result, wanted
+
+
+def test_other_arguments_are_bound_without_python(device):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(8, 1.0, 2.5)
+    settle(device, replayed, given[: execution.PATIENCE + 1])
+    for args in given[execution.PATIENCE + 1 :]:
+        bound_quickly(device, replayed, args)
+    assert (replayed.stats.captures, replayed.stats.fallbacks) == (1, 0)
+    settle(device, replayed, [given[-1], given[-1]])  # again the same
+
+
+def test_one_argument_alone(device):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(4, 1.0, 2.0)
+    settle(device, replayed, given)
+    x, y, _ = given[-1]
+    for args in ((x, y, 9.0), (x, y, -0.0), (x, y, 0.0), (given[0][0], y, 0.0)):
+        bound_quickly(device, replayed, args)
+
+
+def test_results_are_those_of_the_call(device):
+    replayed, given = qp.graph.replay(gives_back, fuse=False), [tuple(arrays(2)) for _ in range(5)]
+    settle(device, replayed, given[:4])
+    result, _ = bound_quickly(device, replayed, given[4])
+    assert result is given[4][1]
+    assert replayed(*given[4]) is given[4][1]
+    assert replayed.variants
+    assert replayed(*given[4]) is given[4][1]
+
+
+def test_arrays_of_the_function_stay(device):
+    replayed, given = qp.graph.replay(with_own_array, fuse=False), [(arrays(1)[0], float(k)) for k in range(6)]
+    for args in given:
+        x, t = replayed(*args)
+        assert x is args[0]
+    before = len(device.driver.calls)
+    x, again = replayed(arrays(1)[0], 7.0)
+    assert again is t
+    assert "update" not in [call.verb for call in device.driver.calls[before:]]
+
+
+def test_a_number_that_decides_how_many_blocks_there_are(device):
+    replayed, given = qp.graph.replay(counts, fuse=False), sets(8, 10, 1000, 10, 5)
+    settle(device, replayed, given)
+    assert replayed.stats.fallbacks == 0
+
+
+def test_the_same_array_twice_is_other_code(device):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(5, 1.0, 2.0)
+    settle(device, replayed, given)
+    (x, y), other = arrays(2), arrays(1)[0]
+    settle(device, replayed, [(x, x, 1.0), (x, y, 1.0), (y, other, 2.0), (y, y, 2.0), (other, x, 3.0), (x, other, 4.0)])
+
+
+def test_other_extents_are_another_graph(device):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(5, 1.0, 2.0)
+    settle(device, replayed, given)
+    settle(device, replayed, [(*arrays(2, 7), 1.0), given[0], (*arrays(2, 7), 2.0), given[1]])
+    assert replayed.stats.captures == 2
+
+
+def test_globals_that_change_are_seen(device, monkeypatch):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(8, 1.0, 2.0)
+    settle(device, replayed, given[:5])
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    settle(device, replayed, given[5:])
+
+
+def test_arguments_that_do_not_fit_are_refused_as_ever(device):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(5, 1.0, 2.0)
+    settle(device, replayed, given)
+    with pytest.raises(qp.ArgumentError):
+        replayed(given[0][0], None, 1.0)
+    settle(device, replayed, given[2:4])
+
+
+def test_the_nodes_say_what_the_graph_does(device):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(6, 1.0, 2.0)
+    settle(device, replayed, given)
+    x, y, _ = given[-1]
+    (run,) = replayed.variants
+    kept = {id(thing) for node in run.nodes for thing in node.keep}
+    assert {id(x), id(y)} <= kept
+    settle(device, replayed, given)
+
+
+def test_an_update_by_name_between_two_calls(device):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(6, 1.0, 2.0)
+    settle(device, replayed, given)
+    (run,) = replayed.variants
+    x, y = arrays(2)
+    run.update(run.nodes[0].name, 4.0, x, y)
+    found, _ = log_of(device, replayed, *given[-1])
+    assert struct.unpack_from("<fxxxxQ", found[0][1]) == (4.0, x.pointer)
+    settle(device, replayed, given)
+
+
+def test_streams(device):
+    replayed, given = qp.graph.replay(step, fuse=False), sets(5, 1.0, 2.0)
+    settle(device, replayed, given)
+    with qp.create_stream() as one, qp.create_stream() as other:
+        for k, args in enumerate(given * 2):
+            with qp.use_stream((one, other)[k % 2]):
+                replayed(*args)
+        device.synchronize()
+    assert device.driver.races() == []
