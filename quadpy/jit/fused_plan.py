@@ -155,7 +155,9 @@ def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) ->
         return f"a loop has {iterations} iterations"
     if fuse != "auto":
         return ""
-    looped, plain = _WORTH.get(driver.name, _WORTH["amdgpu"])
+    if driver.name not in _WORTH:
+        return "nobody measured whether it is quicker on this device"
+    looped, plain = _WORTH[driver.name]
     most = (looped if loops else plain) * BLOCKS_OF_UNIT * driver.info.units * _THREADS
     if not most:
         return "launches behind each other are quicker on this device where no loop is among them"
