@@ -44,7 +44,7 @@ def repeated(x: I32, y: I32, left: I32):
             x[i] += i
         for i in y:
             y[i] += x[(i + 1) % x.shape[0]]
-        left[0] -= 1
+        left[0] = max(left[0] - 1, 0)
     y[1] = 100
 
 
@@ -55,10 +55,10 @@ def nested(x: I32, outer: I32, inner: FLAG):
         while qp.graph.do_while(inner):
             for i in x:
                 x[i] += 1
-            inner[None] -= 1
+            inner[None] = max(inner[None] - 1, 0)
         for i in x:
             x[i] *= 2
-        outer[0] -= 1
+        outer[0] = max(outer[0] - 1, 0)
 
 
 @qp.kernel(graph=True)
