@@ -49,7 +49,7 @@ def measure(bench: StepBench, budget: float, wait: Work) -> dict[str, list[float
     samples: dict[str, list[tuple[float, float]]] = {name: [] for name in bench.ways}
     end = time.perf_counter() + budget * len(bench.ways)
     count = 0
-    while count < LEAST or (time.perf_counter() < end and count < MOST):
+    while count < (LEAST if budget else 1) or (time.perf_counter() < end and count < MOST):
         for name, way in bench.ways.items():
             samples[name].append(_sample(way, bench, wait))
         count += 1

@@ -13,7 +13,7 @@ from quadpy.examples import _transformer, decode
 from quadpy.examples._transformer import Size, alphabet
 from quadpy.runtime.devices import open_device
 
-SMALL = Size(layers=1, width=16, heads=2, hidden=24, context=8)  # an emulated GPU takes its time over each launch
+SMALL = Size(layers=1, width=16, heads=2, hidden=24, context=6)  # an emulated GPU takes its time over each launch
 DEEP = Size(layers=3, width=16, heads=2, hidden=24, context=14)
 PROMPT = "Ab"
 SEED = 1
