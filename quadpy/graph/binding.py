@@ -2,17 +2,19 @@
 
 What a parameter is in the table of an executable graph is known by its name in the calls of kernels; so another array is
 another address in some places, and another number another number.
-Imports: nodes, kernels, the engine with the table, straight functions, arrays.
+Imports: nodes, kernels, the engines that can be patched, straight functions, arrays.
 """
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from quadpy.graph.execution import GraphExec
+from quadpy.graph.fused import FusedEngine
 from quadpy.graph.indirect import IndirectEngine
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.nodes import KernelNode, MemsetNode, Node
@@ -108,17 +110,16 @@ class Binding:
 def binding_of(run: GraphExec, straight: Straight, args: tuple[Any, ...]) -> Binding | None:
     """The places of the parameters of a function that ``run`` is a recording of; None where they are not all known."""
     engine, notes = run.engine, straight.notes
+    given = dict(zip(straight.parameters, args, strict=True))
     nodes = [node for node in run.nodes if isinstance(node, KernelNode)]
     fills = [node for node in run.nodes if isinstance(node, MemsetNode)]  # of arrays that the function makes
-    if not isinstance(engine, IndirectEngine) or notes is None or len(notes) != len(nodes):
+    if not isinstance(engine, (IndirectEngine, FusedEngine)) or notes is None or len(notes) != len(nodes):
         return None
-    if len(nodes) + len(fills) != len(run.nodes):
+    if len(nodes) + len(fills) != len(run.nodes) or any(type(given[name]) is not NDArray for name in straight.shaped):
         return None
     found = {name: _Parameter() for name in straight.parameters}
-    given = dict(zip(straight.parameters, args, strict=True))
     for node, note in zip(nodes, notes, strict=True):
-        places = engine.places(node.name)
-        if places is None or not _find(node, note, given, places, found):
+        if not _find(node, note, given, functools.partial(engine.find, node.name), found):
             return None
     own = {id(a) for a in args if isinstance(a, NDArray)}
     others = Usage([*(_without(node, own) for node in nodes), *fills])
@@ -130,7 +131,8 @@ def binding_of(run: GraphExec, straight: Straight, args: tuple[Any, ...]) -> Bin
 
 
 def _find(
-    node: KernelNode, note: Note, given: Mapping[str, Any], places: tuple[int, ...], found: dict[str, _Parameter]
+    node: KernelNode, note: Note, given: Mapping[str, Any], places: Callable[[int], list[int] | None],
+    found: dict[str, _Parameter],
 ) -> bool:  # fmt: skip
     """Note where the arguments of one call stand; whether what is there is what was found there."""
     arguments = note.given(given)
@@ -151,7 +153,10 @@ def _find(
         if any(launch.arguments[offset : offset + one.size] != expected for launch in node.launches):
             return False
         parameter.written |= isinstance(value, NDArray) and value.pointer in written
-        parameter.places += [(one, place + offset) for place in places]
+        where = places(offset)
+        if where is None:
+            return False
+        parameter.places += [(one, place) for place in where]
     return True
 
 

@@ -214,10 +214,10 @@ class GraphExec:
             self._usage, self._sole = Usage(self.nodes), None
 
     def patch(self, patches: Iterable[tuple[int, bytes]], usage: Usage) -> None:
-        """Change bytes of the table that ``engine`` has, for those who know what they are; ``nodes`` stay as they are."""
+        """Change bytes where ``engine`` finds them, for those who know what they are; ``nodes`` stay as they are."""
         with self._lock:
             engine = self._check()
-            assert isinstance(engine, IndirectEngine)
+            assert isinstance(engine, (IndirectEngine, FusedEngine))
             engine.patch(patches)
             self._usage, self._sole = usage, None
 

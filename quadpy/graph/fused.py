@@ -109,6 +109,17 @@ class FusedEngine:
             self._one.bind(number, call[1])
         return bool(calls) and not self._one.why_not()
 
+    def find(self, name: str, offset: int) -> list[int] | None:
+        """Where ``offset`` of a node's argument block is in that of the launch; None where no value begins there."""
+        numbers = [number for number, placed in enumerate(self._placed) if placed.node == name]
+        places = [self._one.place(number, offset) for number in numbers]
+        return None if not places or None in places else [place for place in places if place is not None]
+
+    def patch(self, patches: Iterable[tuple[int, bytes]]) -> None:
+        """Let bytes of the launch's argument block be others, of which its number of blocks is none."""
+        for place, found in patches:
+            self._one.patch(place, found)
+
     def upload(self, stream: StreamHandle) -> None:
         """Its code is on the device already."""
 

@@ -76,9 +76,10 @@ class Table:
             self.data[place : place + len(launch.arguments)] = launch.arguments
         self.dirty = True
 
-    def places(self, name: str) -> tuple[int, ...] | None:
-        """Where the arguments of a node's launches begin; None where they do not stand here."""
-        return self._places.get(name)
+    def find(self, name: str, offset: int) -> list[int] | None:
+        """Where ``offset`` of the argument blocks of a node's launches is; None where they do not stand here."""
+        places = self._places.get(name)
+        return None if places is None else [place + offset for place in places]
 
     def patch(self, patches: Iterable[tuple[int, bytes]]) -> None:
         """Let bytes stand where each of ``patches`` says."""
@@ -137,9 +138,9 @@ class IndirectEngine(DriverEngine):
         self._now[node.name] = node
         return True
 
-    def places(self, name: str) -> tuple[int, ...] | None:
-        """As ``Table.places``."""
-        return self._table.places(name)
+    def find(self, name: str, offset: int) -> list[int] | None:
+        """As ``Table.find``."""
+        return self._table.find(name, offset)
 
     def patch(self, patches: Iterable[tuple[int, bytes]]) -> None:
         """As ``Table.patch``; what a node is beside its arguments stays, and ``change`` knows nothing of it."""

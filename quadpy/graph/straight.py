@@ -47,14 +47,13 @@ class Note:
 class Straight:
     """Such a function, which notes its calls of kernels while it runs; ``notes`` are None where it made another call.
 
-    ``results`` are the names that it returns, and ``in_tuple`` says how.
+    ``results`` are the names that it returns, and ``in_tuple`` says how; of ``shaped``, which must be arrays, it reads the
+    extents.
     """
 
-    def __init__(
-        self, function: types.FunctionType, code: types.CodeType, results: tuple[str, ...], *, in_tuple: bool
-    ) -> None:
+    def __init__(self, function: types.FunctionType, code: types.CodeType, checked: _Checked) -> None:
         self.parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
-        self.results, self.in_tuple = results, in_tuple
+        self.results, self.in_tuple, self.shaped = checked.results, checked.in_tuple, frozenset(checked.shaped)
         self.notes: list[Note] | None = None
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         cells[_NOTE] = types.CellType(self._note)
@@ -98,7 +97,7 @@ def straight_of(function: Callable[..., Any]) -> Straight | None:
         return None  # its file is no longer what it was made from
     _Noting(code.co_varnames[: code.co_argcount]).visit(definition)
     compiled = _compiled(definition, function)
-    return None if compiled is None else Straight(function, compiled, checked.results, in_tuple=checked.in_tuple)
+    return None if compiled is None else Straight(function, compiled, checked)
 
 
 class _Checked:
@@ -107,6 +106,7 @@ class _Checked:
     def __init__(self, parameters: frozenset[str]) -> None:
         self._parameters = parameters
         self.results: tuple[str, ...] = ()
+        self.shaped: set[str] = set()
         self.in_tuple = self._returned = False
 
     def allows(self, statement: ast.stmt) -> bool:
@@ -142,11 +142,16 @@ class _Checked:
     def _is_parameter(self, e: ast.expr) -> bool:
         return isinstance(e, ast.Name) and e.id in self._parameters
 
-    def _without(self, e: ast.expr) -> bool:
-        """Whether an expression is a value that no parameter has a part in."""
-        return all(
-            isinstance(n, _VALUES) and not (isinstance(n, ast.Name) and n.id in self._parameters) for n in ast.walk(e)
-        )
+    def _without(self, e: ast.AST) -> bool:
+        """Whether an expression is a value that no parameter has a part in, but for the extents of arrays."""
+        match e:
+            case ast.Attribute(value=ast.Name(id=name), attr="shape") if name in self._parameters:
+                self.shaped.add(name)
+                return True
+            case ast.Subscript(value=ast.Attribute(attr="shape") as shape, slice=ast.Constant()):
+                return isinstance(shape.value, ast.Name) and self._without(shape)
+        known = isinstance(e, _VALUES) and not (isinstance(e, ast.Name) and e.id in self._parameters)
+        return known and all(map(self._without, ast.iter_child_nodes(e)))
 
 
 class _Noting(ast.NodeTransformer):

@@ -161,6 +161,38 @@ def test_streams_and_threads_at_once(arch):
         assert bytes_of(here) == bytes_of(there)
 
 
+@qp.kernel
+def accumulate(a: qp.i32, x: I32, y: I32):
+    for i in x:
+        y[i] += a * x[i] + i
+
+
+def sequence(a, x, y):
+    t = qp.ndarray(qp.i32, x.shape[0])
+    for k in range(3):
+        accumulate(a, x, y)
+        accumulate(k, y, t)
+        accumulate(2, t, x)
+    return t
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+def test_a_replayed_function_with_other_arguments_in_each_call(arch, fuse):
+    """From the third change on Python does not run; a grid, an overlap and an update by name change that."""
+    replayed = qp.graph.replay(sequence, fuse=fuse)
+    for k in (3, 1, 4, 1, 5, 9):
+        here, there = arrays(k, 2), arrays(k, 2)
+        wanted, found = sequence(k, *here), replayed(k, *there)
+        assert bytes_of([*here, wanted]) == bytes_of([*there, found])
+    for size in (100, 700):
+        here, there = arrays(k, 2, size=size), arrays(k, 2, size=size)
+        sequence(7, here[0], here[0])
+        replayed(7, there[0], there[0])
+        wanted, found = sequence(7, *here), replayed(7, *there)
+        assert bytes_of([*here, wanted]) == bytes_of([*there, found])
+    assert (replayed.stats.fallbacks, replayed.state) == (0, "captured")
+
+
 # loops
 
 

@@ -112,7 +112,7 @@ def step(x, y, a):
 
 
 def with_own_array(x, a):
-    t = qp.ndarray(qp.f32, 100)
+    t = qp.ndarray(qp.f32, x.shape[0])
     for k in range(2):
         add(a, x, t)
         add(k, t, x)
@@ -151,6 +151,10 @@ def rebinds(x, y, a):
     add(a, x, y)
 
 
+def reads_another_attribute(x, y, a):
+    add(a.imag, x, y)
+
+
 def calls_python(x, y, a):
     print(a)
     add(a, x, y)
@@ -161,7 +165,9 @@ def test_functions_that_are_straight():
         assert straight_of(function) is not None
 
 
-@pytest.mark.parametrize("function", [decides, computes, rebinds, lambda x: add(1.0, x, x), print])
+@pytest.mark.parametrize(
+    "function", [decides, computes, rebinds, reads_another_attribute, lambda x: add(1.0, x, x), print]
+)
 def test_functions_that_are_not(function):
     assert straight_of(function) is None
 
@@ -293,3 +299,17 @@ def test_streams(device):
                 replayed(*args)
         device.synchronize()
     assert device.driver.races() == []
+
+
+def test_one_launch_gets_its_arguments_without_python(device):
+    replayed, python = qp.graph.replay(gives_back, fuse=True), []
+    for number, args in enumerate([tuple(arrays(2)) for _ in range(4)]):
+        fresh = qp.graph.replay(gives_back, fuse=True)
+        expected, _ = log_of(device, fresh, *args)
+        if number == 2:  # from here on it is known what arguments change
+            replayed._straight, replayed._function = None, python.append
+        found, result = log_of(device, replayed, *args)
+        assert replayed.fusion.fused
+        assert result is args[1]
+        assert [(name, block[:-8]) for name, block in found] == [(name, block[:-8]) for name, block in expected]
+    assert (len(expected), python) == (1, [])
