@@ -1,0 +1,67 @@
+"""What lessons of other projects ask of the benchmark of graphs, and of what is decided before code; by their numbers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def measuring():
+    """The benchmark's package, which is not installed."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import gpu.bench
+        import gpu.step_runner
+        import gpu.steps
+        import gpu.workloads
+
+        yield gpu
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+def ways(measuring, **results):
+    """Ways that leave these numbers, and a log of the order in which they ran."""
+    log = []
+
+    def way(name, value):
+        return measuring.bench.Way(lambda: log.append(name), lambda: {"x": np.array(value, np.float32)})
+
+    return measuring.bench.StepBench({name: way(name, value) for name, value in results.items()}), log
+
+
+def test_a_graph_slower_than_its_launches_is_reported_with_its_picture_g9(measuring):
+    row = measuring.step_runner.StepRow(measuring.workloads.STEPS[next(iter(measuring.workloads.STEPS))], "a step")
+    row.times = {
+        ("quadpy", "launches"): [(1.0, 2.0), (1.0, 2.1)],
+        ("quadpy", "replay"): [(1.0, 9.0), (1.0, 9.1)],
+        ("quadpy", "graph kernel"): [(0.1, 1.0), (0.1, 1.1)],
+        ("torch", "replay"): [(9.0, 9.0), (9.0, 9.0)],
+    }
+    assert list(row.slower()) == [("quadpy", "replay")]
+    assert "_draw" in (ROOT / "benchmarks/graphs.py").read_text(encoding="utf-8")
+
+
+def test_ways_take_turns_and_leave_the_same_bytes_g17(measuring):
+    bench, log = ways(measuring, launches=1.0, replay=1.0, wrong=2.0)
+    answer = measuring.steps.prepare(bench, lambda found: None, lambda: None)
+    assert answer["problems"] == {"wrong": "wrong result: not the bytes of the first way"}
+    log.clear()
+    found = measuring.steps.measure(bench, 0.001, lambda: None)
+    assert log[:4] == ["launches", "replay", "launches", "replay"]
+    assert set(found) == {"launches", "replay"}
+    row = measuring.step_runner.StepRow(measuring.workloads.STEPS[next(iter(measuring.workloads.STEPS))], "a step")
+    row.times = {("quadpy", "replay"): [(1.0, 4.0), (1.0, 2.0), (1.0, 3.0)]}
+    assert (row.total("quadpy", "replay"), row.spread("quadpy", "replay")) == (3.0, 2.0 / 3.0)
+
+
+def test_states_ownership_and_rebinding_were_decided_first_g16():
+    text = (ROOT / "docs/adr/0009-graphs-are-quadpys-own.md").read_text(encoding="utf-8")
+    for said in ("**Choice.**", "**Rejected.**", "intermediate state", "holds what it touches", "changed node by node"):
+        assert said in text
