@@ -1,4 +1,4 @@
-"""One launch of several calls' tasks.  Owns: Code, what a call's code was made of; ``code_of``, JoinedLaunch.
+"""One launch of several calls' tasks.  Owns: JoinedLaunch, ``joined_code``.
 
 Imports: leaves, ``ir``, ``codegen`` (and so LLVM), ``runtime``.
 """
@@ -6,166 +6,41 @@ Imports: leaves, ``ir``, ``codegen`` (and so LLVM), ``runtime``.
 from __future__ import annotations
 
 import ctypes
-import functools
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from quadpy.artifact import AbiLayout, AbiSlot, CodeObject, Formula
+from quadpy.artifact import AbiLayout, AbiSlot, CodeObject
 from quadpy.codegen.abi import layout_of
-from quadpy.codegen.extent import extent_of
-from quadpy.codegen.teller import TELLER, teller_code
-from quadpy.dtypes import Scalar
-from quadpy.errors import CodegenError, DeviceError, DriverError
+from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.join import NAME, join
-from quadpy.ir.printer import print_ir
-from quadpy.jit.formula import Evaluator, compile_formula
-from quadpy.jit.fused_plan import BLOCKS_OF_UNIT, has_loop, why_separate
+from quadpy.jit.fused_plan import BLOCKS_OF_UNIT, why_separate
 from quadpy.jit.fused_scratch import FusedScratch
 from quadpy.jit.gpu_launch import task_launches
-from quadpy.jit.joined_memory import copy_kernel, element, fill_kernel
 from quadpy.jit.specialise import compiled_code
-from quadpy.runtime.graph_driver import CopyWork, FillWork
-from quadpy.target import TargetSpec, parse_target
+from quadpy.target import TargetSpec
 
 if TYPE_CHECKING:
+    from quadpy.jit.origin import Code
     from quadpy.runtime.device import Device
-    from quadpy.runtime.driver import FunctionHandle, StreamHandle
-    from quadpy.runtime.fusion import Call, Fuse
+    from quadpy.runtime.driver import StreamHandle
+    from quadpy.runtime.fusion import Fuse
     from quadpy.runtime.stream import Stream
 
-__all__ = ["Code", "JoinedLaunch", "code_of"]
+__all__ = ["JoinedLaunch", "joined_code"]
 
 _ARGUMENT_BYTES: Final = 4096
 """What every driver takes as the arguments of a launch."""
-
-
-class Code:
-    """The code of a call on ``device``: an ``Origin``.
-
-    ``extents`` count the iterations of its loops, as far as the host can; ``mode`` is its index type, and whether it is
-    fast rather than exact; ``trace`` gives the IR, when it is first asked.
-    """
-
-    def __init__(
-        self,
-        device: Device,
-        name: str,
-        layout: AbiLayout,
-        extents: Sequence[Formula],
-        launches: int,
-        *,
-        loops: bool,
-        mode: tuple[Scalar, bool],
-        trace: Callable[[], ir.Kernel],
-    ) -> None:
-        self.mode = mode
-        self.device, self.name, self.layout, self.launches, self.loops = device, name, layout, launches, loops
-        self._extents: list[Evaluator] = [compile_formula(extent) for extent in extents]
-        self._values = struct.Struct(layout.format)
-        self._trace = trace
-
-    @functools.cached_property
-    def kernel(self) -> ir.Kernel:
-        return self._trace()
-
-    @functools.cached_property
-    def text(self) -> str:
-        """The IR, printed: what code there is, by value."""
-        return print_ir(self.kernel)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Code) and self.device is other.device and self.text == other.text)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.layout))
-
-    def iterations(self, arguments: bytes) -> int:
-        """Of its longest loop, among those that the host can count."""
-        values = self._values.unpack_from(arguments)
-        return max((extent(values) for extent in self._extents), default=0)
-
-    def join(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> JoinedLaunch | str:
-        """As ``Origin.join``."""
-        codes = [[_own(origin) for origin, _ in level] for level in levels]
-        every = list(chain.from_iterable(codes))
-        arguments = [block for level in levels for _, block in level]
-        if sum(code.launches for code in every) < 2 and not any(code.loops for code in every):
-            return "there is one launch only"
-        if any(code.mode != self.mode for code in every):
-            return "some of its kernels count in 32 bits or are exact, and others are not"
-        iterations = max(code.iterations(block) for code, block in zip(every, arguments, strict=True))
-        if why := why_separate(self.device.driver, iterations, loops=any(code.loops for code in every), fuse=fuse):
-            return why
-        found = _joined_code(codes, parse_target(self.device.driver.info.arch))
-        if isinstance(found, str):
-            return found
-        try:
-            return JoinedLaunch(self.device, found, every, arguments, fuse)
-        except DriverError as error:  # an older library has no such call
-            return error.message
-
-    @functools.cached_property
-    def why_not_alone(self) -> str:
-        """As ``Origin.why_not_alone``; the values of a call do not matter."""
-        found = self.join([[(self, bytes(self.layout.size))]], True)
-        return found if isinstance(found, str) else found.why_not()
-
-    def of(self, work: FillWork | CopyWork) -> Call | str:
-        """As ``Origin.of``."""
-        index, fast_math = self.mode
-        nbytes = work.nbytes if isinstance(work, CopyWork) else work.width * work.element
-        if nbytes >= 1 << 31 and index.bits < 64:
-            return f"is {nbytes} bytes, for one launch with kernels that count in {index.bits} bits"
-        if isinstance(work, CopyWork):
-            size = element(work.target, work.source, nbytes)
-            kernel = copy_kernel(size, index, fast_math=fast_math)
-            values: tuple[int, ...] = (work.target, nbytes // size, work.source, nbytes // size)
-        else:
-            size = element(work.target, nbytes)
-            if size % work.element:
-                return f"begins at {work.target:#x}, between elements of {work.element} bytes"
-            bits = work.value.to_bytes(work.element, "little") * (size // work.element)
-            kernel = fill_kernel(size, index, fast_math=fast_math)
-            values = (work.target, nbytes // size, int.from_bytes(bits, "little"))
-        layout = layout_of(kernel)
-        (task,) = kernel.tasks
-        assert isinstance(task, ir.ParallelTask)
-        extent = extent_of(task, layout)
-        assert extent is not None
-        code = Code(self.device, kernel.name, layout, [extent], 1, loops=False, mode=self.mode, trace=lambda: kernel)
-        return code, struct.pack(layout.format, *values)
-
-    def teller(self) -> FunctionHandle:
-        """As ``Origin.teller``."""
-        code = teller_code(parse_target(self.device.driver.info.arch))
-        return self.device.modules.load(code).function(TELLER)
-
-
-def code_of(
-    device: Device, name: str, code: CodeObject, mode: tuple[Scalar, bool], trace: Callable[[], ir.Kernel]
-) -> Code:
-    """What ``code`` was made of, which ``trace`` gives."""
-    extents = [task.extent for task in code.tasks if task.extent is not None]
-    return Code(device, name, code.layout, extents, len(code.tasks), loops=has_loop(code.flow), mode=mode, trace=trace)
-
-
-def _own(origin: Any) -> Code:
-    assert isinstance(origin, Code)
-    return origin
-
-
 _MOST_KNOWN: Final = 64
 _known: OrderedDict[tuple[object, ...], CodeObject | str] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _joined_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:
+def joined_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:
     """Machine code for all of ``levels``, or why there is none; the last ones are remembered, and what they were made of."""
     key = (str(target), *(tuple(code.text for code in level) for level in levels))
     with _lock:

@@ -20,8 +20,8 @@ from quadpy.jit.fused_plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.graph_stats import Counts
-from quadpy.jit.joined import code_of
 from quadpy.jit.native_cache import cached_code
+from quadpy.jit.origin import code_of
 from quadpy.jit.parameters import Parameter
 from quadpy.jit.plan import CpuPlan
 from quadpy.jit.specialise import Request, compile_request
