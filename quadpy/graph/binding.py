@@ -36,7 +36,7 @@ class _Parameter:
 
     fixed: bool = False
     written: bool = False
-    places: list[tuple[struct.Struct, int]] = field(default_factory=list)
+    places: dict[str, list[int]] = field(default_factory=dict)  # by the letter of ``struct``'s language
     nodes: set[str] = field(default_factory=set)
 
 
@@ -71,14 +71,16 @@ class Binding:
             return -1
         try:
             patches = [
-                (offset, one.pack(value))
+                (struct.pack(code, value), places)
                 for place, value in zip(changed, values, strict=True)
-                for one, offset in self._parameters[place].places
+                for code, places in self._parameters[place].places.items()
             ]
         except (struct.error, OverflowError, TypeError):
             return -1  # the kernel says what is wrong
         run.patch(patches, self._usage(args))
         self.args, self.stale = args, True
+        if len(changed) == len(args):
+            return len(self._notes)
         return len(set().union(*(self._parameters[place].nodes for place in changed)))
 
     def refresh(self) -> None:
@@ -148,15 +150,14 @@ def _find(
             parameter.fixed = True
             continue
         code, offset = slot
-        one = struct.Struct(code)
-        expected = one.pack(held)
-        if any(launch.arguments[offset : offset + one.size] != expected for launch in node.launches):
+        expected = struct.pack(code, held)
+        if any(launch.arguments[offset : offset + len(expected)] != expected for launch in node.launches):
             return False
         parameter.written |= isinstance(value, NDArray) and value.pointer in written
         where = places(offset)
         if where is None:
             return False
-        parameter.places += [(one, place) for place in where]
+        parameter.places.setdefault(code, []).extend(where)
     return True
 
 

@@ -17,7 +17,7 @@ from quadpy.graph.indirect import IndirectEngine, is_indirect
 from quadpy.graph.inspect import GraphInfo, describe
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.make import MAKERS
-from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node, Patch
 from quadpy.graph.reorder import reordered
 from quadpy.graph.series import SeriesEngine, series
 from quadpy.graph.support import graphs_of
@@ -213,7 +213,7 @@ class GraphExec:
             self.version += 1
             self._usage, self._sole = Usage(self.nodes), None
 
-    def patch(self, patches: Iterable[tuple[int, bytes]], usage: Usage) -> None:
+    def patch(self, patches: Iterable[Patch], usage: Usage) -> None:
         """Change bytes where ``engine`` finds them, for those who know what they are; ``nodes`` stay as they are."""
         with self._lock:
             engine = self._check()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from quadpy.graph.flat import flattened
-from quadpy.graph.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node, Patch
 from quadpy.runtime.driver import StreamHandle
 from quadpy.runtime.fusion import Call, Fuse, OneLaunch, Origin
 from quadpy.runtime.graph_driver import CopyWork, FillWork
@@ -115,10 +115,11 @@ class FusedEngine:
         places = [self._one.place(number, offset) for number in numbers]
         return None if not places or None in places else [place for place in places if place is not None]
 
-    def patch(self, patches: Iterable[tuple[int, bytes]]) -> None:
+    def patch(self, patches: Iterable[Patch]) -> None:
         """Let bytes of the launch's argument block be others, of which its number of blocks is none."""
-        for place, found in patches:
-            self._one.patch(place, found)
+        for found, places in patches:
+            for place in places:
+                self._one.patch(place, found)
 
     def upload(self, stream: StreamHandle) -> None:
         """Its code is on the device already."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.flat import has_loops
-from quadpy.graph.nodes import KernelNode, Node
+from quadpy.graph.nodes import KernelNode, Node, Patch
 from quadpy.runtime.argument_memory import ArgumentMemory
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import StreamHandle
@@ -81,10 +81,13 @@ class Table:
         places = self._places.get(name)
         return None if places is None else [place + offset for place in places]
 
-    def patch(self, patches: Iterable[tuple[int, bytes]]) -> None:
-        """Let bytes stand where each of ``patches`` says."""
-        for place, found in patches:
-            self.data[place : place + len(found)] = found
+    def patch(self, patches: Iterable[Patch]) -> None:
+        """Let bytes stand in the places of each of ``patches``."""
+        data = self.data
+        for found, places in patches:
+            size = len(found)
+            for place in places:
+                data[place : place + size] = found
         self.dirty = True
 
     def put(self, stream: StreamHandle) -> None:
@@ -142,7 +145,7 @@ class IndirectEngine(DriverEngine):
         """As ``Table.find``."""
         return self._table.find(name, offset)
 
-    def patch(self, patches: Iterable[tuple[int, bytes]]) -> None:
+    def patch(self, patches: Iterable[Patch]) -> None:
         """As ``Table.patch``; what a node is beside its arguments stays, and ``change`` knows nothing of it."""
         self._table.patch(patches)
 

@@ -91,7 +91,8 @@ class Replay:
         self._lock = threading.RLock()
         self._verification = Verification() if settings().graph_verify else None
         self.state: State = "eager"
-        self.stats = ReplayStats()
+        self._noted = ReplayStats()  # but for what is counted in each call
+        self._replays = self._updates = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function, as a graph where that can be.
@@ -155,6 +156,12 @@ class Replay:
         return tuple(variant.run for variant in self._variants)
 
     @property
+    def stats(self) -> ReplayStats:
+        """What it has done so far."""
+        noted = self._noted
+        return replace(noted, replays=noted.replays + self._replays, updates=noted.updates + self._updates)
+
+    @property
     def fusion(self) -> Fusion:
         """Whether the graph that was launched last is one launch, and why it is, or is not."""
         return self._variants[-1].run.fusion if self._variants else Fusion(False, "there is no graph")
@@ -174,7 +181,7 @@ class Replay:
         variant.run.launch()
         if variant.recording.waits:
             variant.device.current_stream().synchronize()
-        self.stats = replace(self.stats, replays=self.stats.replays + 1)
+        self._replays += 1
         if self._variants[-1] is not variant:
             self._variants.remove(variant)
             self._variants.append(variant)
@@ -200,7 +207,7 @@ class Replay:
             changed = binding.bind(args)
             if changed >= 0:
                 variant.given = given
-                self.stats = replace(self.stats, updates=self.stats.updates + changed)
+                self._updates += changed
                 return variant
         return None
 
@@ -236,7 +243,7 @@ class Replay:
         run = found.graph._made(auto_free=False, priorities=False, fuse=self._fuse)  # noqa: SLF001 - this package's own
         variant = _Variant(device, given, found, run)
         spent = time.perf_counter() - began
-        self.stats = replace(self.stats, captures=self.stats.captures + 1, capture_s=self.stats.capture_s + spent)
+        self._noted = replace(self._noted, captures=self._noted.captures + 1, capture_s=self._noted.capture_s + spent)
         self._variants.append(variant)
         while len(self._variants) > MOST_VARIANTS:
             self._order(variant)  # what is destroyed may be pending, and share memory with what is launched next
@@ -251,22 +258,22 @@ class Replay:
         before = variant.run.stats().rebuilds
         variant.run.replace(changes, same_order=True)
         rebuilds = variant.run.stats().rebuilds - before
-        self.stats = replace(
-            self.stats, updates=self.stats.updates + different, rebuilds=self.stats.rebuilds + rebuilds
+        self._noted = replace(
+            self._noted, updates=self._noted.updates + different, rebuilds=self._noted.rebuilds + rebuilds
         )
 
     def _note_fallback(self, error: Exception, *, broken: bool) -> None:
         reason = str(error)
-        if self.stats.reason is None:
+        if self._noted.reason is None:
             _log.warning("%r runs without a graph: %s", self._function, reason)
-        self.stats = replace(self.stats, reason=reason)
+        self._noted = replace(self._noted, reason=reason)
         if broken:
             for variant in self._variants:
                 variant.run.destroy()
             self._variants, self.state = [], "broken"
 
     def _eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self.stats = replace(self.stats, fallbacks=self.stats.fallbacks + 1)
+        self._noted = replace(self._noted, fallbacks=self._noted.fallbacks + 1)
         return self._function(*args, **kwargs)
 
 
