@@ -25,7 +25,8 @@ class Array:
     extents are run-time values, as in an ndarray; a field has them here.  ``strides`` counts scalars:
     one entry an axis, then one for the components of an element, taken in row-major order.  None means
     C order with the components innermost; ``strided`` means that the axis strides are run-time values
-    and the components are contiguous.  ``aligned`` says that the memory begins at a multiple of 16 bytes.
+    and the components are contiguous.  ``aligned`` says that the memory begins at a multiple of 16 bytes,
+    ``aligned_rows`` that each row of the last axis does.
     """
 
     elem: Scalar
@@ -36,6 +37,7 @@ class Array:
     strided: bool = False
     space: Space = Space.GLOBAL
     aligned: bool = False
+    aligned_rows: bool = False
 
     @property
     def components(self) -> int:
@@ -50,6 +52,6 @@ class Array:
         extents = ", ".join(map(str, self.shape)) if self.shape is not None else ", ".join("?" * self.ndim)
         tail = f", strides={list(self.strides)}" if self.strides is not None else ""
         tail += ", strided" if self.strided else ""
-        tail += ", aligned" if self.aligned else ""
+        tail += ", aligned rows" if self.aligned_rows else ", aligned" if self.aligned else ""
         tail += f", {self.space.value}" if self.space is not Space.GLOBAL else ""
         return f"{elem}[{extents}{tail}]"

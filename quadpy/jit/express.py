@@ -22,7 +22,7 @@ from quadpy.jit.native_launch import HEAD
 from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter
 from quadpy.runtime.current import State, current_config, next_launch
 from quadpy.runtime.device import Device
-from quadpy.runtime.interop import ALIGNED, UNALIGNED
+from quadpy.runtime.interop import DEVICE_KINDS
 from quadpy.runtime.life import THREAD
 from quadpy.runtime.stream import Stream
 
@@ -50,7 +50,7 @@ def express(
 
 def _is_plain(view: Any, device: Device) -> bool:
     """Whether an array is there already, in one piece, for reading and writing."""
-    return view.type_key[0] in (ALIGNED, UNALIGNED) and view.device is device and bool(view.writable)
+    return view.type_key[0] in DEVICE_KINDS and view.device is device and bool(view.writable)
 
 
 class _Writer:

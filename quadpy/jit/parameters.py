@@ -23,7 +23,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.runtime.current import Config, current_config
 from quadpy.runtime.device_interop import DeviceView, describe_device_array, lies_on_gpu
 from quadpy.runtime.devices import current_device
-from quadpy.runtime.interop import ALIGNED, UNALIGNED, HostView, describe_host_array
+from quadpy.runtime.interop import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, HostView, describe_host_array
 from quadpy.runtime.ndarray import NDArray
 
 __all__ = [
@@ -112,7 +112,7 @@ class ArrayParameter:
             DeviceError: the array lies where this kernel cannot reach it.
         """
         kind, scalar, ndim, element = key
-        if kind in (ALIGNED, UNALIGNED) and current_config().arch == "cpu":
+        if kind in DEVICE_KINDS and current_config().arch == "cpu":
             raise DeviceError(
                 f"{self.name} lies in the memory of a GPU, and this kernel runs on the CPU",
                 hint="pass x.to_numpy(), or call qp.init with the arch that the array was made under",
@@ -125,9 +125,16 @@ class ArrayParameter:
             )
         if self.ndim is not None and ndim != self.ndim:
             raise ArgumentError(f"{self.name} takes {self.ndim} dimensions, not {ndim}")
-        return ArrayArg(
-            Array(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=kind == ALIGNED), writable
+        rows = kind == ALIGNED_ROWS
+        found_type = Array(
+            BY_NAME[scalar],
+            ndim,
+            element,
+            strided=kind == "strided",
+            aligned=rows or kind == ALIGNED,
+            aligned_rows=rows,
         )
+        return ArrayArg(found_type, writable)
 
     def declared(self) -> ArgType | None:
         """The type that the annotation alone gives; None where it leaves something out."""

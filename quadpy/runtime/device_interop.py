@@ -6,6 +6,7 @@ DLPack, NumPy.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +20,16 @@ from quadpy.runtime.device_storage import DeviceStorage
 from quadpy.runtime.dlpack import DEVICE_KINDS, EXTENSION, export
 from quadpy.runtime.dlpack_import import Taken, take
 from quadpy.runtime.driver import DEFAULT_STREAM
-from quadpy.runtime.interop import HOST_KINDS, TypeKey, describe_host_array, device_kind, layout_of, renamed, type_key
+from quadpy.runtime.interop import (
+    HOST_KINDS,
+    TypeKey,
+    describe_host_array,
+    device_kind,
+    layout_of,
+    renamed,
+    row_bytes,
+    type_key,
+)
 from quadpy.runtime.storage import Numbers
 from quadpy.runtime.stream import Stream
 
@@ -113,7 +123,10 @@ def _describe(
     home = device.current_stream().timeline
     block = Block(view.pointer, view.nbytes, home, lent=True) if view.nbytes else None
     kind, *rest = view.type_key if scalar is None else renamed(view.type_key, scalar)
-    key = type_key(device_kind(view.pointer) if kind == "nd" else kind, *rest)
+    if kind == "nd":
+        shape = view.abi[1:]
+        kind = device_kind(view.pointer, row_bytes(shape, view.nbytes // (math.prod(shape) or 1)))
+    key = type_key(kind, *rest)
     keep = owner if block is None else device.lending.borrow(block, owner)
     return DeviceView(key, *view[1:6], owner=keep, device=device, block=block)
 

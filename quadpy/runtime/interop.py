@@ -15,18 +15,20 @@ from quadpy.runtime.dlpack_import import Taken, take
 from quadpy.runtime.storage import SCALAR_OF, STORAGE, Numbers, decode
 
 __all__ = [
-    "ALIGNED", "HOST_KINDS", "UNALIGNED", "HostView", "TypeKey", "as_numpy", "describe_host_array", "device_kind",
-    "is_wide", "layout_of", "renamed", "type_key",
+    "ALIGNED", "ALIGNED_ROWS", "DEVICE_KINDS", "HOST_KINDS", "HostView", "TypeKey", "as_numpy", "describe_host_array",
+    "device_kind", "is_wide", "layout_of", "renamed", "row_bytes", "type_key",
 ]  # fmt: skip
 
 TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
 """``(kind, scalar name, ndim, element shape)``; one object for each type, so ``is`` compares.
 
-The kind is ``nd`` or ``strided``; for an ndarray in a GPU's memory ALIGNED or UNALIGNED.
+The kind is ``nd`` or ``strided``; for an ndarray in a GPU's memory one of DEVICE_KINDS.
 """
 
 ALIGNED: Final = "device"
-UNALIGNED: Final = "unaligned"
+ALIGNED_ROWS: Final = "device rows"
+_UNALIGNED: Final = "unaligned"
+DEVICE_KINDS: Final = (ALIGNED, ALIGNED_ROWS, _UNALIGNED)
 
 
 class HostView(NamedTuple):
@@ -45,9 +47,19 @@ class HostView(NamedTuple):
     owner: Numbers
 
 
-def device_kind(pointer: int) -> str:
-    """The kind of an ndarray in a GPU's memory: whether it begins at a multiple of the widest load, 16 bytes."""
-    return UNALIGNED if pointer % 16 else ALIGNED
+def device_kind(pointer: int, row: int) -> str:
+    """The kind of an ndarray in a GPU's memory, whose rows have ``row`` bytes, of one axis 0.
+
+    It says whether the array, or each row, begins at a multiple of the widest load, 16 bytes.
+    """
+    if pointer % 16:
+        return _UNALIGNED
+    return ALIGNED_ROWS if row and row % 16 == 0 else ALIGNED
+
+
+def row_bytes(shape: tuple[int, ...], element_bytes: int) -> int:
+    """Bytes from one row of the last axis to the next; 0 where there is one axis, or none."""
+    return shape[-1] * element_bytes if len(shape) > 1 else 0
 
 
 @cache

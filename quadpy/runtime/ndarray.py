@@ -17,7 +17,7 @@ from quadpy.runtime.device_interop import DeviceView, cuda_array_interface, desc
 from quadpy.runtime.device_storage import Region
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.host_storage import HostStorage, Storage
-from quadpy.runtime.interop import TypeKey, describe_host_array, device_kind, is_wide, type_key
+from quadpy.runtime.interop import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
 from quadpy.runtime.placement import allocate, storage_at
 from quadpy.runtime.storage import STORAGE, Numbers
 from quadpy.runtime.window import Window
@@ -57,7 +57,7 @@ class NDArray(DenseArray):
         self.ndim, self.size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
         self._storage, self.device, self.block, self.pointer = storage, storage.device, storage.block, storage.pointer
         self.type_key = type_key(
-            "nd" if self.device is None else device_kind(self.pointer), dtype.name, self.ndim, element
+            "nd" if self.device is None else device_kind(self.pointer, layout.row), dtype.name, self.ndim, element
         )
         self.abi = (self.pointer, *shape)
         self.form, self.packed = None, b""
@@ -143,11 +143,12 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
 class _Layout(NamedTuple):
     """What arrays of one type and shape have alike, in C order: found once, since many are made like one before.
 
-    ``packing`` is of an address and extents of 32 bits.
+    ``row`` is as ``row_bytes`` says; ``packing`` is of an address and extents of 32 bits.
     """
 
     size: int
     nbytes: int
+    row: int
     wide: bool
     packing: struct.Struct
     window: Window
@@ -159,7 +160,8 @@ def _layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _L
     strides = tuple(product(full[axis + 1 :]) * dtype.nbytes for axis in range(len(full)))
     nbytes = product(full) * dtype.nbytes
     window = Window(0, STORAGE[dtype], full, strides)
-    return _Layout(product(shape), nbytes, is_wide(shape, nbytes), struct.Struct(f"=Q{len(shape)}i"), window)
+    row, packing = row_bytes(shape, product(element) * dtype.nbytes), struct.Struct(f"=Q{len(shape)}i")
+    return _Layout(product(shape), nbytes, row, is_wide(shape, nbytes), packing, window)
 
 
 def _restored(dtype: str, element: tuple[int, ...], stored: Numbers) -> NDArray:

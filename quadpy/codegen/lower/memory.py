@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from quadpy.codegen.lower.expressions import lower_offset, slot_address, wide_twin
@@ -106,8 +107,17 @@ def _offset(s: Scope, array: ArrayOperands, place: ir.Element, ty: str) -> str:
     extents = array.extents if ty == "i32" else array.wide_extents
     offset = "0"
     for k, i in enumerate(index):
-        offset = _add(s, _times(s, offset, extents[k], ty), i, ty)
+        above = _times(s, offset, _row(s, array, extents[k], ty) if k == array.type.ndim - 1 else extents[k], ty)
+        offset = _add(s, above, i, ty)
     return _add(s, _times(s, offset, str(array.type.components), ty), str(place.component), ty)
+
+
+def _row(s: Scope, array: ArrayOperands, extent: str, ty: str) -> str:
+    """The last ``extent``; where rows are aligned, LLVM is to see that it is a multiple of the elements in 16 bytes."""
+    unit = 16 // math.gcd(16, array.type.components * array.type.elem.nbytes)
+    if not array.type.aligned_rows or unit == 1:
+        return extent
+    return s.text.op(f"and {ty} {extent}, {-unit}")
 
 
 def _strided(s: Scope, array: ArrayOperands, index: list[str], component: int, ty: str) -> str:
