@@ -343,6 +343,23 @@ def test_h4_memory_of_graphs_is_counted_and_given_back(on):
     assert memory_info(on.device).used <= before  # earlier graphs may have left some
 
 
+def test_h4_what_was_held_at_most_and_what_is_kept(simulated):
+    graph = simulated.graph()
+    memory = graph.add_alloc(4096)
+    graph.add_free(memory)
+    with graph.instantiate() as run:
+        run.launch()
+        simulated.device.synchronize()
+        found = memory_info(simulated.device)
+        assert (found.used, found.used_peak, found.reserved) == (0, 4096, 4096)
+        assert found.reserved_peak >= 4096
+    del graph, memory
+    gc.collect()
+    simulated.device.synchronize()
+    trim(simulated.device)
+    assert (memory_info(simulated.device).used, memory_info(simulated.device).reserved) == (0, 0)
+
+
 def test_g18_memory_of_graphs_has_an_end(simulated):
     graph = simulated.graph()
     with pytest.raises(OutOfDeviceMemory):

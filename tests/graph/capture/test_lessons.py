@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import typing
 import weakref
 
@@ -127,6 +128,22 @@ def test_what_the_host_does_by_itself_is_done_once_and_at_once_h6(here, capsys):
         run.launch()
         run.launch()
     assert (capsys.readouterr().out, plain.tolist(), seen, numbers(x)) == ("noted\n", [1.0], [1], [3])
+
+
+def test_replays_in_flight_keep_their_arguments(here):
+    """Nobody waits between them, and each has arguments of its own: some in nodes, later ones in memory."""
+    step = qp.graph.replay(lambda v, x, y: (here.twice(v, x), here.mix(v, x, y), here.add(v, y)))
+    pairs = [(here.array(k), here.array(-k)) for k in range(2)]
+    wanted = [[k, -k] for k in range(2)]
+    for k in range(10 if "ROCJITSU_RUNTIME_DIR" in os.environ else 100):
+        v, which = k % 7, k % 3 % 2
+        step(v, *pairs[which])
+        x, y = wanted[which]
+        x = ((x + v) * 2) % 2**32
+        wanted[which] = [x, (3 * y + x + v + v) % 2**32]
+    found = [[int(numbers(part)[0]) % 2**32 for part in pair] for pair in pairs]
+    assert found == wanted
+    assert (step.state, step.stats.fallbacks) == ("captured", 0)
 
 
 def test_the_time_of_the_capture_and_the_replays_are_told_h7(here):
