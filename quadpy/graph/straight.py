@@ -182,10 +182,12 @@ def _compiled(definition: ast.FunctionDef, function: types.FunctionType) -> type
     definition.decorator_list, definition.returns = [], None
     for argument in definition.args.args:
         argument.annotation = None
-    around = [ast.arg(name) for name in (*code.co_freevars, _NOTE)]
-    outer = ast.FunctionDef("around", ast.arguments([], around, None, [], [], None, []), [definition], [])
-    module = ast.fix_missing_locations(ast.Module([outer], []))
-    ast.increment_lineno(module, code.co_firstlineno - 1)
+    module = ast.parse("def around(): pass")
+    (outer,) = module.body
+    assert isinstance(outer, ast.FunctionDef)
+    outer.args.args = [ast.arg(name) for name in (*code.co_freevars, _NOTE)]
+    outer.body = [definition]
+    ast.increment_lineno(ast.fix_missing_locations(module), code.co_firstlineno - 1)
     return _code_in(_code_in(compile(module, code.co_filename, "exec"), "around"), definition.name)
 
 
