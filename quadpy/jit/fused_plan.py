@@ -62,6 +62,11 @@ class FusedPlan(GpuPlan):
             if not arrays[member].nbytes:
                 raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
 
+    def _run(self, values: list[Any], grids: list[int], arrays: list[Any], on: Stream) -> Any:
+        found = super()._run(values, grids, arrays, on)
+        self._counters.settle(self._counters.on(on), on.handle)
+        return found
+
     def _scratch(self, on: Stream) -> DeviceBuffer | None:
         return self._counters.on(on)
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import threading
+from typing import Final
 
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
+from quadpy.runtime.driver import StreamHandle
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.timeline import Timeline
 
 __all__ = ["FusedScratch"]
+
+_LOSES_SIGHT: Final = frozenset({"amdgpu"})
+"""HIP 7.2 runs such a launch on a queue of its own, and an event that is recorded right behind it does not wait for it."""
+_CELL: Final = 8
 
 
 class FusedScratch:
@@ -26,9 +32,15 @@ class FusedScratch:
             found = self._known.get(stream.timeline)
             if found is None:
                 self._known = {known: each for known, each in self._known.items() if not known.ended}
-                found = self._device.allocate_lasting(self._nbytes, stream)
+                found = self._device.allocate_lasting(self._nbytes + _CELL, stream)
                 self._device.driver.fill(found.pointer, 0, found.nbytes, stream.handle)
                 self._known[stream.timeline] = found
         if found.block is not None:
             self._device.memory.use((found.block,), stream.timeline, writes=True)
         return found
+
+    def settle(self, scratch: DeviceBuffer, stream: StreamHandle) -> None:
+        """Behind a launch on ``stream`` that has ``scratch``: let events that are recorded there wait for it."""
+        driver = self._device.driver
+        if driver.name in _LOSES_SIGHT:
+            driver.fill(scratch.pointer + self._nbytes, 0, _CELL, stream)

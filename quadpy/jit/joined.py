@@ -27,6 +27,7 @@ from quadpy.target import TargetSpec
 if TYPE_CHECKING:
     from quadpy.jit.origin import Code
     from quadpy.runtime.device import Device
+    from quadpy.runtime.device_memory import DeviceBuffer
     from quadpy.runtime.driver import StreamHandle
     from quadpy.runtime.fusion import Fuse
     from quadpy.runtime.stream import Stream
@@ -87,6 +88,7 @@ class JoinedLaunch:
         self._arguments = device.driver.cooperative_arguments(ctypes.addressof(self._block), offsets)
         self._iterations = [0] * len(codes)
         self._blocks = 0
+        self._cells: DeviceBuffer | None = None
         for number, block in enumerate(arguments):
             self.bind(number, block)
 
@@ -118,7 +120,8 @@ class JoinedLaunch:
 
     def move(self, on: Stream) -> None:
         """As ``OneLaunch.move``."""
-        struct.pack_into("Q", self._block, self._scratch, self._counters.on(on).pointer)
+        self._cells = self._counters.on(on)
+        struct.pack_into("Q", self._block, self._scratch, self._cells.pointer)
 
     def launch(self, stream: StreamHandle) -> None:
         """As ``OneLaunch.launch``."""
@@ -131,6 +134,8 @@ class JoinedLaunch:
             )
         except DeviceError as error:
             raise launch.named(error) from error
+        if self._cells is not None:
+            self._counters.settle(self._cells, stream)
 
 
 def _places(codes: Sequence[Code], joined: AbiLayout) -> list[list[tuple[int, int, int]]]:

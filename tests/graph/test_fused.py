@@ -431,3 +431,26 @@ def test_a_graph_in_a_graph(arch):
         run.launch()
         is_one(run, arch)
     assert (x[0], y[0]) == (3, 3)
+
+
+def test_events_wait_for_one_launch(arch):
+    x, y = integers(*range(640)), integers(*[0] * 640)
+    graph = qp.graph.Graph()
+    graph.add_kernel(count, x)
+    graph.add_kernel(counted, x, y)
+    streams = [qp.create_stream() for _ in range(3)]
+    with graph.instantiate(fuse=True) as run:
+        for k in range(12):
+            here, there = streams[k % 3], streams[(k + 1) % 3]
+            run.launch(here)
+            ready = qp.create_event()
+            ready.record(here)
+            ready.wait(there)
+            counted(x, y, stream=there)
+            ready.record(there)
+            ready.wait(streams[(k + 1) % 3])
+        qp.sync()
+    for stream in streams:
+        stream.destroy()
+    assert x.to_numpy().tolist() == [k + 12 for k in range(640)]
+    assert y.to_numpy().sum() == 2 * 12 * 640

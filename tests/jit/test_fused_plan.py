@@ -164,3 +164,15 @@ def test_an_empty_condition(plan, array):
     x, go = array(10), array(0)
     with pytest.raises(ArgumentError, match="go is empty"):
         plan(loop).run(values(x, go), [x, go], None)
+
+
+def test_on_amd_something_follows_that_events_wait_for(plan, array, device):
+    """HIP 7.2: an event that is recorded right behind a cooperative launch does not wait for it."""
+    device.driver.name = "amdgpu"
+    fusing, x, y = plan(two), array(10), array(10)
+    with device.create_stream() as stream:
+        fusing.run(values(x, y), [x, y], stream)
+        fusing.run(values(x, y), [x, y], stream)
+        verbs = [call.verb for call in device.driver.calls if call.verb in ("launch_cooperative", "fill")]
+    assert verbs[-4:] == ["launch_cooperative", "fill"] * 2
+    device.synchronize()
