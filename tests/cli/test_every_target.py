@@ -17,8 +17,11 @@ from quadpy.jit.kernel import Kernel
 from quadpy.jit.offline import compile_with_asm
 from quadpy.target import AMD_ARCHS, parse_target
 
+WITHOUT_KERNELS = {"_common", "_pictures", "decode"}  # the decoder's are in _transformer
 EXAMPLES = sorted(
-    module.name for module in pkgutil.iter_modules(examples.__path__, "quadpy.examples.") if "._" not in module.name
+    f"quadpy.examples.{module.name}"
+    for module in pkgutil.iter_modules(examples.__path__)
+    if module.name not in WITHOUT_KERNELS
 )
 TARGETS = [*AMD_ARCHS, "gfx1030:w64", "gfx1100:w64", "gfx1201:w64"]
 WITHOUT_F32_ADD = {"gfx1030", "gfx1030:w64", "gfx9-generic", "gfx10-1-generic", "gfx10-3-generic"}
