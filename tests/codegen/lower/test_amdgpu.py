@@ -125,7 +125,7 @@ def test_native_atomics(b, target, op, t, mnemonic):
     assert not [name for name in found if "cmpswap" in name]
 
 
-@pytest.mark.parametrize("count, threads", [(1, 64), (65_536, 64), (65_537, 256), (None, 256)])
+@pytest.mark.parametrize(("count", "threads"), [(1, 64), (65_536, 64), (65_537, 256), (None, 256)])
 def test_a_loop_that_is_known_to_be_short_has_small_blocks(b, count, threads):
     end = b.extent("x") if count is None else count
     kernel = b.kernel((b.array("x", f32),), b.parallel(b.axis(I, 0, end), b.store(b.at("x", I, t=f32), 1.0)))
