@@ -16,6 +16,7 @@ from quadpy.errors import ArgumentError, DriverError
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.fused_scratch import FusedScratch
 from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.grids import Grids, what_decides
 from quadpy.jit.whole_blocks import whole_blocks
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
@@ -51,7 +52,7 @@ class FusedPlan(GpuPlan):
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
         self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
         self.launches = (replace(launch, most=self.most_blocks),)
-        self._whole = tuple(whole_blocks(separate.code, [each.span for each in separate.launches]))
+        self.grids = Grids(code, self.launches, whole_blocks(separate.code, [each.span for each in separate.launches]))
         self._asked = separate.places.conditions
         self._counters = FusedScratch(device, 8 * code.slots)
 
@@ -62,7 +63,7 @@ class FusedPlan(GpuPlan):
             if not arrays[member].nbytes:
                 raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
 
-    def _run(self, values: list[Any], grids: list[int], arrays: list[Any], on: Stream) -> Any:
+    def _run(self, values: list[Any], grids: Sequence[int], arrays: list[Any], on: Stream) -> Any:
         found = super()._run(values, grids, arrays, on)
         self._counters.settle(self._counters.on(on), on.handle)
         return found
@@ -93,7 +94,9 @@ class FusingPlan:
     def __init__(self, separate: Any, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]) -> None:
         self.separate, self.device, self._fuse, self._compile = separate, device, fuse, compile_fused
         self.code: CodeObject = separate.code
-        self._extents = [compile_formula(task.extent) for task in self.code.tasks if task.extent is not None]
+        formulas = [task.extent for task in self.code.tasks if task.extent is not None]
+        self._extents, self._key = [compile_formula(formula) for formula in formulas], what_decides(formulas)
+        self._last: tuple[Any, str] | None = None
         self._fused: FusedPlan | str | None = None
         self._lock = threading.Lock()
 
@@ -127,11 +130,17 @@ class FusingPlan:
         """The plan for one launch, or why it is several."""
         if len(self.code.tasks) == 1 and not self.code.flow:
             return "there is one launch only"
+        return self._why_separate(values) or self._one_launch()
+
+    def _why_separate(self, values: Sequence[Any]) -> str:
+        """As ``why_separate``; most calls have the extents of the call before."""
+        key, last = self._key(values), self._last
+        if last is not None and last[0] == key:
+            return last[1]
         iterations = max((extent(values) for extent in self._extents), default=0)
-        loops = has_loop(self.code.flow)
-        if why := why_separate(self.device.driver, iterations, loops=loops, fuse=self._fuse):
-            return why
-        return self._one_launch()
+        why = why_separate(self.device.driver, iterations, loops=has_loop(self.code.flow), fuse=self._fuse)
+        self._last = key, why
+        return why
 
     def _one_launch(self) -> FusedPlan | str:
         with self._lock:

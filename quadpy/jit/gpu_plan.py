@@ -15,11 +15,11 @@ from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.gpu_launch import Submission, task_launches
+from quadpy.jit.grids import Grids
 from quadpy.jit.host_arrays import HostArrays, noted_host_arrays
 from quadpy.jit.places import Places
 from quadpy.jit.putters import putters_on
 from quadpy.jit.results import result_of
-from quadpy.jit.whole_blocks import whole_blocks
 from quadpy.runtime.capturing import session_of
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device import Device
@@ -59,7 +59,7 @@ class GpuPlan:
         self._module = device.modules.load(code)
         self.launches = tuple(task_launches(code, device.driver, self._module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
-        self._whole = tuple(whole_blocks(code, spans))
+        self.grids = Grids(code, self.launches)
         self.places = Places(code)
         self._results = tuple(BY_NAME[name] for name in code.results)
         self.spare: list[_Block] = []
@@ -137,7 +137,7 @@ class GpuPlan:
         """How many blocks stand for a launch without iterations: whole ones would not look whether there is any."""
         return 0 if self.code.tasks[number].whole_blocks else 1
 
-    def _complete(self, values: list[Any]) -> list[int] | None:
+    def _complete(self, values: list[Any]) -> Sequence[int] | None:
         """Adds what the caller does not pass, and counts the blocks; None where a grid cannot be that large.
 
         What does not fit is found before any work begins.
@@ -146,12 +146,9 @@ class GpuPlan:
         if self.seed is not None:
             values += (self.seed, next_launch())
         self.format.pack(*values)
-        for blocks in self._whole:
-            blocks.require_whole(values)
-        grids = [launch.blocks(values) for launch in self.launches]
-        return None if None in grids else grids  # type: ignore[return-value]  # no None is left
+        return self.grids.of(values)
 
-    def _run(self, values: list[Any], grids: list[int], arrays: list[Any], on: Stream) -> Any:
+    def _run(self, values: list[Any], grids: Sequence[int], arrays: list[Any], on: Stream) -> Any:
         host = HostArrays(self.device, on, arrays, self.places.written)
         for member, address in host.addresses.items():
             values[self.places.pointers[member]] = address

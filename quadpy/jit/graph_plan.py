@@ -20,7 +20,6 @@ from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_piece import Binding
 from quadpy.jit.graph_stats import Counts
 from quadpy.jit.graph_unit import Program, Unit, Units
-from quadpy.jit.grids import Grids
 from quadpy.jit.host_arrays import HostArrays
 from quadpy.jit.putters import putters_on
 from quadpy.runtime.current import next_launch
@@ -63,7 +62,6 @@ class GraphPlan:
         self._changes = 0  # calls that changed many nodes; below 0, the driver refused code that reads its arguments
         self._program: Program | None = None
         self._refused = False
-        self._grids = Grids(eager.code, eager.launches)
         self._units = Units(self.device, counts)
         self.device.reaper.adopt(self, Units.release, self._units)
 
@@ -89,7 +87,7 @@ class GraphPlan:
         there = not any(map(_is_on_host, views))
         unit = self._units.take_bound(packed, on) if there else None
         if unit is None:
-            grids = self._grids.of(values)
+            grids = self.eager.grids.of(values)
             if grids is None:
                 return eager._wider().run(given, views, stream)  # noqa: SLF001
             if there and self._program is not None and not self._has_loops:
@@ -115,7 +113,7 @@ class GraphPlan:
         self._counts.calls += 1
         if self._refused:
             self._counts.eager += 1
-            return on._call(lambda _: self.eager._run(values, list(grids), arrays, on))  # noqa: SLF001
+            return on._call(lambda _: self.eager._run(values, grids, arrays, on))  # noqa: SLF001
         return on._call(lambda _: self._run_bound(values, grids, arrays, on))  # noqa: SLF001
 
     def _run_bound(self, values: list[Any], grids: tuple[int, ...], arrays: list[Any], on: Stream) -> Any:
@@ -128,7 +126,7 @@ class GraphPlan:
         unit = self._ready(values, grids, conditions, on)
         if unit is None:
             self._counts.eager += 1
-            return eager._run(values, list(grids), arrays, on)  # noqa: SLF001
+            return eager._run(values, grids, arrays, on)  # noqa: SLF001
         try:
             unit.launch(on)
         except BaseException:

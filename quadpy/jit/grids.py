@@ -5,26 +5,30 @@ Most calls have the extents of the call before, and twenty formulas take longer 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 from quadpy.artifact import CodeObject, Formula
 from quadpy.jit.gpu_launch import TaskLaunch
-from quadpy.jit.whole_blocks import whole_blocks
+from quadpy.jit.whole_blocks import Blocks, whole_blocks
 
-__all__ = ["Grids", "places_in"]
+__all__ = ["Grids", "places_in", "what_decides"]
 
 
 class Grids:
-    """The grids of ``launches``, which are those of ``code``; any thread may ask."""
+    """The grids of ``launches``, which are those of ``code``; any thread may ask.
 
-    def __init__(self, code: CodeObject, launches: Sequence[TaskLaunch]) -> None:
+    ``whole`` are loops in whole blocks, where they are not those of ``code``; no value decides there that does not here.
+    """
+
+    def __init__(
+        self, code: CodeObject, launches: Sequence[TaskLaunch], whole: Iterable[Blocks] | None = None
+    ) -> None:  # fmt: skip
         self._launches = launches
-        self._whole = tuple(whole_blocks(code, [launch.span for launch in launches]))
+        self._whole = tuple(whole_blocks(code, [launch.span for launch in launches]) if whole is None else whole)
         found = [formula for task in code.tasks for formula in (task.extent, task.tiled) if formula is not None]
-        places = sorted({place for formula in found for place in places_in(formula)})
-        self._key = itemgetter(*places) if places else len
+        self._key = what_decides(found)
         self._last: tuple[Any, tuple[int, ...] | None] | None = None
 
     def of(self, values: list[Any]) -> tuple[int, ...] | None:
@@ -39,9 +43,15 @@ class Grids:
         for blocks in self._whole:
             blocks.require_whole(values)
         found = [launch.blocks(values) for launch in self._launches]
-        grids = None if None in found else tuple(found)
-        self._last = key, grids  # type: ignore[assignment]  # no None is left
-        return self._last[1]  # type: ignore[index]  # it was just set
+        grids: tuple[int, ...] | None = None if None in found else tuple(found)  # type: ignore[arg-type]  # no None is left
+        self._last = key, grids
+        return grids
+
+
+def what_decides(formulas: Iterable[Formula]) -> Callable[[Sequence[Any]], Any]:
+    """Of the values of an argument block those at which ``formulas`` look; where there is none, something constant."""
+    places = sorted({place for formula in formulas for place in places_in(formula)})
+    return itemgetter(*places) if places else len
 
 
 def places_in(formula: Formula) -> Iterator[int]:
