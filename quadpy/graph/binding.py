@@ -21,6 +21,7 @@ from quadpy.graph.nodes import KernelNode, MemsetNode, Node
 from quadpy.graph.straight import Note, Straight
 from quadpy.graph.usage import Usage
 from quadpy.runtime.allocators.block import Block
+from quadpy.runtime.device import Device
 from quadpy.runtime.ndarray import NDArray
 
 __all__ = ["Binding", "binding_of"]
@@ -50,7 +51,6 @@ class Binding:
         self._run, self._straight, self._notes, self.args = run, straight, notes, args
         self._parameters, self._others = parameters, others
         self._engine, self._version = run.engine, run.version
-        self.stale = False  # whether the nodes of ``run`` say something else than it does
 
     def bind(self, args: tuple[Any, ...]) -> int:
         """Let later launches do what a call with ``args`` does; how many nodes that changes, or -1 where it cannot.
@@ -77,22 +77,12 @@ class Binding:
             ]
         except (struct.error, OverflowError, TypeError):
             return -1  # the kernel says what is wrong
-        run.patch(patches, self._usage(args))
-        self.args, self.stale = args, True
+        nodes = functools.partial(_nodes, run.device, self._notes, self._straight.parameters, args)
+        run.patch(patches, self._usage(args), nodes)
+        self.args = args
         if len(changed) == len(args):
             return len(self._notes)
         return len(set().union(*(self._parameters[place].nodes for place in changed)))
-
-    def refresh(self) -> None:
-        """Let the nodes of the executable graph say what it does."""
-        if not self.stale:
-            return
-        given = dict(zip(self._straight.parameters, self.args, strict=True))
-        changes: dict[str, Node] = {}
-        for name, note in self._notes:
-            changes[name] = kernel_node(self._run.device, note.kernel, *note.given(given))
-        self._run.replace(changes, same_order=True)
-        self.stale = False
 
     def result(self, recorded: Any) -> Any:
         """What the function returns: its parameters as they are now, and else what it returned when it was recorded."""
@@ -130,6 +120,14 @@ def binding_of(run: GraphExec, straight: Straight, args: tuple[Any, ...]) -> Bin
         return None
     named = [(node.name, note) for node, note in zip(nodes, notes, strict=True)]
     return Binding(run, straight, named, args, parameters, others)
+
+
+def _nodes(
+    device: Device, notes: Sequence[tuple[str, Note]], parameters: Sequence[str], args: tuple[Any, ...]
+) -> dict[str, Node]:  # fmt: skip
+    """The kernels' nodes of a call with ``args``, by their names."""
+    given = dict(zip(parameters, args, strict=True))
+    return {name: kernel_node(device, note.kernel, *note.given(given)) for name, note in notes}
 
 
 def _find(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from quadpy.errors import DriverError, GraphError, GraphUpdateError
+from quadpy.errors import DeviceError, DriverError, GraphError, GraphUpdateError, OutOfDeviceMemory
 from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.flat import flattened, has_loops
 from quadpy.graph.fused import FusedEngine, fuse
@@ -82,6 +83,9 @@ class GraphExec:
         self.version = 0  # how often nodes were replaced
         self._changes = 0  # how often the arguments of several nodes were changed at once
         self._unordered = False  # memory changed, and with it perhaps what must come before what
+        self._patched: Callable[[], Mapping[str, Node]] | None = (
+            None  # the nodes that patches left behind, as they should be
+        )
         nodes = {node.name: node for node in graph}
         runs = Runs()
         self._fixed = graph._built is not None  # noqa: SLF001 - addresses that a driver's graph has decided
@@ -120,8 +124,7 @@ class GraphExec:
                 self._order_after_others(on.timeline, overlap=overlap)
                 self._usage.announce(self.device.memory, on.timeline)
                 self._held.runs.timelines.add(on.timeline)
-                if isinstance(engine, (FusedEngine, SeriesEngine, IndirectEngine)):
-                    engine.move(on)
+                _move(engine, on)
                 self._sole = None if overlap else on.timeline
             try:
                 on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
@@ -129,7 +132,10 @@ class GraphExec:
                 if not isinstance(engine, FusedEngine) or error.name not in TOO_LARGE:
                     raise
                 self._separate = "the device refused a launch of so many blocks at once"
-                on._call(self._rebuild(self._held.nodes).launch)  # noqa: SLF001
+                self._settle()
+                engine = self._rebuild(self._held.nodes)
+                _move(engine, on)
+                on._call(engine.launch)  # noqa: SLF001
             self._launches += 1
             self._held.left = self._usage.launched()
 
@@ -194,6 +200,7 @@ class GraphExec:
         """
         with self._lock:
             self._check()
+            self._settle()
             placed: dict[str, Node] = {}
             for name, node in changes.items():
                 before = self._node(name)
@@ -213,13 +220,18 @@ class GraphExec:
             self.version += 1
             self._usage, self._sole = Usage(self.nodes), None
 
-    def patch(self, patches: Iterable[Patch], usage: Usage) -> None:
-        """Change bytes where ``engine`` finds them, for those who know what they are; ``nodes`` stay as they are."""
+    def patch(
+        self, patches: Iterable[Patch], usage: Usage, nodes: Callable[[], Mapping[str, Node]]
+    ) -> None:  # fmt: skip
+        """Change bytes where ``engine`` finds them, for those who know what they are.
+
+        ``nodes`` makes the nodes that do so; it is called when somebody needs them.
+        """
         with self._lock:
             engine = self._check()
             assert isinstance(engine, (IndirectEngine, FusedEngine))
             engine.patch(patches)
-            self._usage, self._sole = usage, None
+            self._usage, self._sole, self._patched = usage, None, nodes
 
     @property
     def engine(self) -> Engine | None:
@@ -234,6 +246,7 @@ class GraphExec:
         """
         refuse_in_host_function()
         with self._lock:
+            self._settle()
             engine, node = self._check(), self._node(name)
             if not isinstance(node, _SWITCHABLE):
                 raise GraphError(
@@ -258,7 +271,7 @@ class GraphExec:
     def destroy(self) -> None:
         """Give it back; launches that are pending complete, and what they use lives until then.  Twice does nothing."""
         with self._lock:
-            self._graph = None
+            self._graph = self._patched = None
             if self._finalizer.detach():
                 self._held.release()
             self._usage = Usage(())
@@ -271,7 +284,9 @@ class GraphExec:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes as they are now, in the order of their making."""
-        return tuple(self._held.nodes.values())
+        with self._lock:
+            self._settle()
+            return tuple(self._held.nodes.values())
 
     @property
     def fusion(self) -> Fusion:
@@ -340,7 +355,7 @@ class GraphExec:
             return IndirectEngine(
                 self.device, nodes, build, auto_free=self._auto_free, priorities=self._priorities
             )  # fmt: skip
-        except DriverError:  # nodes have their arguments, as before
+        except (DriverError, OutOfDeviceMemory):  # nodes have their arguments, as before
             self._changes = _NEVER
             return None
 
@@ -370,29 +385,52 @@ class GraphExec:
 
     def _apply(self, placed: dict[str, Node]) -> None:
         """Let the engine do the new nodes, in place where it can."""
-        engine, done = self._check(), []
+        engine = self._check()
+        done: list[str] = []
         if type(engine) is DriverEngine and not self._fixed:
             self._changes += sum(map(is_indirect, placed.values())) > FEW_CHANGES
             if self._changes >= PATIENCE:
                 self._rebuild({**self._held.nodes, **placed})
                 return
+        try:
+            refused = self._change(engine, placed, done)
+            if refused is not None:
+                self._require_free(refused)
+                self._rebuild({**self._held.nodes, **placed})
+        except BaseException:
+            with suppress(DeviceError):  # the first one says what is wrong
+                for name in done:
+                    engine.change(self._held.nodes[name])
+            raise
+
+    def _change(self, engine: Engine, placed: Mapping[str, Node], done: list[str]) -> str | None:
+        """Change nodes in place, their names into ``done``; the first that cannot be, or None."""
         for name, node in placed.items():
             if name in self._off:  # HIP never runs a node again that was changed while it was off
                 continue
-            if (self._since_build >= MOST_UPDATES and not self._fixed) or not engine.change(node):
-                break
             done.append(name)
+            if (self._since_build >= MOST_UPDATES and not self._fixed) or not engine.change(node):
+                return name
             self._since_build += engine.asked if isinstance(engine, IndirectEngine) else 1
-        else:
-            return
+        return None
+
+    def _require_free(self, name: str) -> None:
         if self._fixed:
-            for name in done:
-                engine.change(self._held.nodes[name])
             raise GraphUpdateError(
                 f"{name!r} cannot be changed in place, and a graph that allocates memory cannot be made anew",
                 hint="build the graph anew",
             )
-        self._rebuild({**self._held.nodes, **placed})
+
+    def _settle(self) -> None:
+        """Let the nodes say what patches made of them; the engine does it already."""
+        patched, self._patched = self._patched, None
+        if patched is None or self.destroyed:
+            return
+        try:
+            self.replace(patched(), same_order=True)
+        except BaseException:
+            self._patched = patched
+            raise
 
     def _rebuild(self, nodes: dict[str, Node]) -> Engine:
         """Make the driver's graph anew; where that fails, the old one stays."""
@@ -428,6 +466,12 @@ class GraphExec:
                 self.device.timelines.order(other, timeline)
             flight.clear()
         flight.add(timeline)
+
+
+def _move(engine: Engine, on: Stream) -> None:
+    """Let later launches of ``engine`` come on ``on``, where it has memory of its own."""
+    if isinstance(engine, (FusedEngine, SeriesEngine, IndirectEngine)):
+        engine.move(on)
 
 
 def _off_reason(off: Collection[str]) -> str:

@@ -152,8 +152,9 @@ class Replay:
     @property
     def variants(self) -> tuple[GraphExec, ...]:
         """The executable graphs, the latest last."""
-        self._refresh()
-        return tuple(variant.run for variant in self._variants)
+        with self._lock:
+            self._settle()
+            return tuple(variant.run for variant in self._variants)
 
     @property
     def stats(self) -> ReplayStats:
@@ -211,11 +212,10 @@ class Replay:
                 return variant
         return None
 
-    def _refresh(self) -> None:
-        """Let the nodes of all graphs say what these do."""
+    def _settle(self) -> None:
+        """Forget where arguments stand in graphs, which others may change now."""
         for variant in self._variants:
             if variant.binding is not None:
-                variant.binding.refresh()
                 result = variant.binding.result(variant.recording.result)
                 variant.recording, variant.binding = replace(variant.recording, result=result), None
 
@@ -224,7 +224,7 @@ class Replay:
 
         The function is called once, whatever comes of it: it may change objects of the user's.
         """
-        self._refresh()
+        self._settle()
         alike = [v for v in reversed(self._variants) if v.device is device and v.given.shape == given.shape]
         began = time.perf_counter()
         if not self._looked:

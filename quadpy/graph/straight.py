@@ -81,7 +81,7 @@ def straight_of(function: Callable[..., Any]) -> Straight | None:
         return None
     code = function.__code__
     plain = not (code.co_flags & _OTHERWISE or code.co_kwonlyargcount or function.__defaults__ or code.co_cellvars)
-    if not plain or "range" in function.__globals__ or "range" in code.co_freevars:
+    if not plain or "range" in (*function.__globals__, *code.co_freevars, *code.co_varnames):
         return None
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

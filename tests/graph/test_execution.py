@@ -594,6 +594,23 @@ def test_x2_an_update_that_fails_leaves_it_as_it_was(simulated):
         assert run.stats() == GraphStats(launches=1)
 
 
+def test_x2_several_updates_that_fail_leave_all_nodes_as_they_were(simulated):
+    x, y = simulated.buffer(0), simulated.buffer(0)
+    graph, other = simulated.graph(), simulated.graph()
+    graph.add_kernel(simulated.adder(x, 1), name="add")
+    graph.add_memset(y, 5, element=1, nbytes=4, name="fill")
+    changes = {"add": other.add_kernel(simulated.adder(x, 100)), "fill": other.add_memset(y, 7, element=1, nbytes=0)}
+    with graph.instantiate() as run:
+        simulated.driver.failures["instantiate"] = DriverError("instantiate failed: on purpose")
+        with pytest.raises(DriverError, match="on purpose"):
+            run.replace(changes)
+        run.launch()
+        assert simulated.numbers(x) == [1]
+        run.replace(changes)
+        run.launch()
+        assert simulated.numbers(x) == [101]
+
+
 def test_g18_several_graphs_of_one_process_are_independent(on):
     parts = [on.buffer(0) for _ in range(5)]
     runs = []

@@ -376,7 +376,7 @@ def test_a_loop_that_is_switched_off(looping):
     assert (x[0], left[0]) == (17, 0)
 
 
-def through_one_launch(here):
+def through_one_launch(here, *, host=True):
     """A graph with a loop, a host function and a kernel, on a device whose graphs have no loops."""
 
     def body(a):
@@ -390,7 +390,8 @@ def through_one_launch(here):
     x, left, seen = array(1), array(3), []
     with qp.graph.capture() as graph:
         add(1, x)
-        qp.graph.host_function(seen.append, 1)
+        if host:
+            qp.graph.host_function(seen.append, 1)
         repeated(x, left)
         add(1, x)
         left.fill(2)
@@ -410,6 +411,17 @@ def test_a_loop_is_one_launch_between_graphs_elsewhere(here):
         run.launch()
         assert x[0] == ((2 * 8 + 1 + 1) * 4 + 1) * 4 + 1
         assert run.stats().rebuilds == 0
+
+
+def test_a_loop_has_scratch_memory_where_one_launch_for_all_was_refused(here):
+    graph, x, *_ = through_one_launch(here, host=False)
+    with graph.instantiate(fuse=True) as run:
+        here.driver.failures["launch_cooperative"] = DriverError("no", name="hipErrorCooperativeLaunchTooLarge")
+        run.launch()
+        address, nbytes = here.calls("launch_cooperative")[-1][-1]
+        assert any(ctypes.string_at(address + nbytes - 8, 8))
+        run.launch()
+        assert x[0] == (2 * 8 + 1 + 1) * 4 + 1
 
 
 def test_a_driver_that_refuses_loops_gets_the_same(looping):

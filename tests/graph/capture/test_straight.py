@@ -9,6 +9,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.putter import PUT_SIZES, put_name
+from quadpy.errors import DriverError
 from quadpy.graph import execution
 from quadpy.graph.straight import straight_of
 from quadpy.runtime import devices
@@ -160,13 +161,18 @@ def calls_python(x, y, a):
     add(a, x, y)
 
 
+def loops_as_told(x, y, range):  # noqa: A002 - which is why it is not straight
+    for _ in range(3):
+        add(1.0, x, y)
+
+
 def test_functions_that_are_straight():
     for function in (step, with_own_array, gives_back, counts):
         assert straight_of(function) is not None
 
 
 @pytest.mark.parametrize(
-    "function", [decides, computes, rebinds, reads_another_attribute, lambda x: add(1.0, x, x), print]
+    "function", [decides, computes, rebinds, reads_another_attribute, loops_as_told, lambda x: add(1.0, x, x), print]
 )
 def test_functions_that_are_not(function):
     assert straight_of(function) is None
@@ -313,3 +319,14 @@ def test_one_launch_gets_its_arguments_without_python(device):
         assert result is args[1]
         assert [(name, block[:-8]) for name, block in found] == [(name, block[:-8]) for name, block in expected]
     assert (len(expected), python) == (1, [])
+
+
+def test_a_launch_that_is_refused_has_the_arguments_that_were_bound(device):
+    replayed = qp.graph.replay(gives_back, fuse=True)
+    for _ in range(4):
+        replayed(*arrays(2))
+    args = tuple(arrays(2))
+    device.driver.failures["launch_cooperative"] = DriverError("no", name="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE")
+    found, _ = log_of(device, replayed, *args)
+    assert not replayed.fusion.fused
+    assert found == log_of(device, gives_back, *args)[0]
