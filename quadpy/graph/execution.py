@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from quadpy.errors import DeviceError, DriverError, GraphError, GraphUpdateError, OutOfDeviceMemory
+from quadpy.errors import CodegenError, DeviceError, DriverError, GraphError, GraphUpdateError, OutOfDeviceMemory
 from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.flat import flattened, has_loops
 from quadpy.graph.fused import FusedEngine, fuse
@@ -355,7 +355,7 @@ class GraphExec:
             return IndirectEngine(
                 self.device, nodes, build, auto_free=self._auto_free, priorities=self._priorities
             )  # fmt: skip
-        except (DriverError, OutOfDeviceMemory):  # nodes have their arguments, as before
+        except (CodegenError, DriverError, OutOfDeviceMemory):  # nodes have their arguments, as before
             self._changes = _NEVER
             return None
 

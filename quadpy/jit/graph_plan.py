@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from quadpy.artifact import CodeObject
 from quadpy.codegen.teller import TELLER, TELLER_THROUGH, teller_code
-from quadpy.errors import DriverError, OutOfDeviceMemory
+from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_piece import Binding
 from quadpy.jit.graph_stats import Counts
@@ -145,12 +145,14 @@ class GraphPlan:
         except OutOfDeviceMemory as error:  # the next call may find some
             self._explain(f"launched one by one, since the memory for a graph is not there: {error.message}")
             return None
-        except DriverError as error:
+        except (CodegenError, DriverError) as error:
             self._program = None
             if self._indirect:
                 self._indirect, self._changes = False, _NEVER
-                self._explain(f"each node has its arguments, since the driver refused others: {error.message}")
+                self._explain(f"each node has its arguments, since there is no other code: {error.message}")
                 return self._ready(values, grids, conditions, on)
+            if isinstance(error, CodegenError):
+                raise
             if not self._uses_device_loops:
                 self._refused = True
                 self._explain(f"launched one by one, since the driver refused the graph: {error.message}")

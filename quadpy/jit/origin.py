@@ -16,7 +16,7 @@ from quadpy.codegen.abi import layout_of
 from quadpy.codegen.extent import extent_of
 from quadpy.codegen.teller import TELLER, teller_code
 from quadpy.dtypes import Scalar
-from quadpy.errors import DriverError
+from quadpy.errors import CodegenError, DriverError
 from quadpy.ir import nodes as ir
 from quadpy.ir.printer import print_ir
 from quadpy.jit.formula import Evaluator, compile_formula
@@ -69,7 +69,12 @@ class Code:
         return print_ir(self.kernel)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Code) and self.device is other.device and self.text == other.text)
+        if self is other or not isinstance(other, Code):
+            return self is other
+        try:
+            return self.device is other.device and self.text == other.text
+        except CodegenError:  # of one of them nobody knows any more
+            return False
 
     def __hash__(self) -> int:
         return hash((self.name, self.layout))
@@ -91,12 +96,12 @@ class Code:
         iterations = max(code.iterations(block) for code, block in zip(every, arguments, strict=True))
         if why := why_separate(self.device.driver, iterations, loops=any(code.loops for code in every), fuse=fuse):
             return why
-        found = joined_code(codes, parse_target(self.device.driver.info.arch))
-        if isinstance(found, str):
-            return found
         try:
+            found = joined_code(codes, parse_target(self.device.driver.info.arch))
+            if isinstance(found, str):
+                return found
             return JoinedLaunch(self.device, found, every, arguments, fuse)
-        except DriverError as error:  # an older library has no such call
+        except (CodegenError, DriverError) as error:  # it cannot be traced again; or an older library has no such call
             return error.message
 
     @functools.cached_property

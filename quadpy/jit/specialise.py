@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -59,13 +59,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Machine code, and the Python objects that a launch of it needs; ``spans`` are the places of the code's tasks."""
+    """Machine code, and the Python objects that a launch of it needs; ``spans`` are the places of the code's tasks.
+
+    ``rows`` are what was read from around the kernel, see ``Dependencies.rows``.
+    """
 
     code: CodeObject
     fields: tuple[Any, ...]
     outline: Any
     uses_random: bool
     spans: tuple[Span, ...] = ()
+    rows: Sequence[tuple[list[str], dict[str, str]]] = ()
 
 
 @functools.cache
@@ -92,7 +96,8 @@ def compile_request(request: Request) -> Compiled:
     spans = _spans(traced, code, request)
     if index is not None and (record := _record(digest, traced, spans, request)):
         kernel_cache().remember(index, record)
-    return Compiled(code, traced.fields, traced.outline, traced.uses_random, spans)
+    rows = traced.dependencies.rows()
+    return Compiled(code, traced.fields, traced.outline, traced.uses_random, spans, rows)
 
 
 def compiled_code(kernel: Kernel, target: TargetSpec) -> tuple[str, CodeObject]:
@@ -191,7 +196,7 @@ def _from_index(index: IndexKey, request: Request) -> Compiled | None:
         return None
     fields = tuple(_field_at(route, request) for route in facts["fields"])
     spans = tuple(Span(request.source.span.file, line) for line in facts["lines"])
-    return Compiled(code, fields, _outline(facts["outline"]), facts["random"], spans)
+    return Compiled(code, fields, _outline(facts["outline"]), facts["random"], spans, facts["rows"])
 
 
 def _field_at(route: list[Any], request: Request) -> Any:

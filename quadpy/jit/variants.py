@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from quadpy.codegen.fused import NotFusable
 from quadpy.dtypes import i64
-from quadpy.errors import DeviceError
+from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir.nodes import Kernel
 from quadpy.jit.express import express
 from quadpy.jit.fused_plan import FusedPlan, FusingPlan
@@ -26,6 +25,7 @@ from quadpy.jit.parameters import Parameter
 from quadpy.jit.plan import CpuPlan
 from quadpy.jit.specialise import Request, compile_request
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
+from quadpy.lang.dependencies import still_holds
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import trace_kernel
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
@@ -41,8 +41,8 @@ class Variants:
     """Compiled at once for arrays that do not overlap; for overlapping ones when they first come."""
 
     __slots__ = (
-        "_args", "_express", "_fields", "_fuse", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_source", "counts", "express",
-        "on_gpu",
+        "_args", "_express", "_fields", "_fuse", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_rows", "_source",
+        "counts", "express", "on_gpu",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +53,7 @@ class Variants:
         self._lock = threading.Lock()
         self._overlapping: Any = None
         self._fields: tuple[tuple[int, int], ...] = ()
+        self._rows: Sequence[tuple[list[str], dict[str, str]]] | None = None  # what the first code was made with
         self._plain = self._compile(options)
         self._pairs = self._pairs_to_check()
         self.on_gpu = isinstance(self._plain, GpuPlan)
@@ -100,6 +101,8 @@ class Variants:
         target = parse_target(device.driver.info.arch if device else "cpu")
         compiled = compile_request(Request(self._source, self._args, options, target))
         fields = compiled.fields
+        if self._rows is None:
+            self._rows = compiled.rows
         for field in fields:
             if field.device is not device:
                 raise DeviceError(
@@ -117,20 +120,34 @@ class Variants:
             mode = options.index, options.fast_math
             plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options))
             if not (options.predicated or options.indirect):
-                plan.indirect_by(functools.cache(lambda: self._compile(replace(options, graph=False, indirect=True))))
+                plan.indirect_by(functools.cache(lambda: self._read_from_memory(replace(options, graph=False))))
             return plan if options.predicated or options.indirect or not options.graph else self._graph(plan, options)
         return CpuPlan(
             compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
             outline=compiled.outline, keep=fields, name=self._source.name, spans=compiled.spans,
         )  # fmt: skip
 
+    def _read_from_memory(self, options: Options) -> Any:
+        self._require_unchanged()
+        return self._compile(replace(options, indirect=True))
+
+    def _require_unchanged(self) -> None:
+        """CodegenError where code that is to do what other code does would be made of other constants."""
+        if not still_holds(self._source, self._rows or ()):
+            name, span = self._source.name, self._source.span
+            raise CodegenError(f"what {name} reads from around it has changed since its first call", span)
+
     def _traced(self, options: Options) -> Kernel:
+        self._require_unchanged()
         return trace_kernel(self._source, self._args, options).kernel
 
     def _graph(self, eager: GpuPlan, options: Options) -> GraphPlan | FusingPlan:
         """How a graph kernel runs on a GPU."""
         plan = GraphPlan(
-            eager, lambda blindly, indirect: self._compile(replace(options, predicated=blindly, indirect=indirect)),
+            eager,
+            lambda blindly, indirect: (self._read_from_memory if indirect else self._compile)(
+                replace(options, predicated=blindly)
+            ),
             self.counts, ordered=not options.noalias, name=self._source.name,
         )  # fmt: skip
         if self._fuse is False:
@@ -141,8 +158,9 @@ class Variants:
         """All tasks of ``separate`` in one launch, or why that cannot be."""
         target = parse_target(separate.device.driver.info.arch)
         try:
+            self._require_unchanged()
             compiled = compile_request(Request(self._source, self._args, replace(options, fused=True), target))
-        except NotFusable as error:
+        except CodegenError as error:
             return error.message
         return FusedPlan(compiled.code, separate, name=self._source.name, spans=compiled.spans)
 

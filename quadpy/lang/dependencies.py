@@ -7,6 +7,7 @@ parsing anything.  Imports: leaves only.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from quadpy.dtypes import Scalar
@@ -66,7 +67,7 @@ class Dependencies:
         return [(list(route), marks) for route, marks in self._marks.items()]
 
 
-def still_holds(kernel: FunctionSource, rows: list[tuple[list[str], dict[str, str]]]) -> bool:
+def still_holds(kernel: FunctionSource, rows: Sequence[tuple[list[str], dict[str, str]]]) -> bool:
     """True where every path still means what it meant when ``rows`` were written."""
     try:
         for route, marks in rows:

@@ -50,6 +50,15 @@ def nested(x: I32, outer: I32, inner: I32):
         outer[0] = outer[0] - 1
 
 
+STEP = 1
+
+
+@qp.kernel
+def stepped(x: I32):
+    for i in x:
+        x[i] = x[i] + STEP
+
+
 def double(a):
     a["x"] *= 2
 
@@ -60,6 +69,7 @@ def fewer(a):
 
 BODIES = {
     "add_t0": lambda a: a["x"].__iadd__(a["v"]),
+    "stepped_t0": lambda a: a["x"].__iadd__(1),
     "repeated_t0": double,
     "repeated_t1": fewer,
     "nested_t0": lambda a: a["inner"].__setitem__(0, a["outer"][0]),
@@ -115,7 +125,7 @@ class Here:
         self.driver, self.device = driver, Device(driver)
         driver.name = "amdgpu"  # of which it is known where one launch is quicker
         self.target = "sm_90" if "loops" in driver.graphs.powers else "gfx942"
-        for kernel in (add, repeated, nested):
+        for kernel in (add, stepped, repeated, nested):
             code = kernel.compile(self.target)
             for task in code.tasks:
                 driver.kernels[task.symbol] = recorded(code.layout, task.effects, BODIES[task.symbol])
@@ -218,6 +228,18 @@ def test_a_device_that_refuses_so_many_blocks_gets_the_graph(here):
         assert run.fusion == (False, "the device refused a launch of so many blocks at once")
         assert (len(here.calls("launch_cooperative")), len(here.calls("graph_launch"))) == (1, 2)
     assert x.to_numpy().tolist() == [15, 16]
+
+
+def test_one_launch_has_the_constants_of_the_first_call(here, monkeypatch):
+    here.knows([[stepped], [stepped]], lambda a: pytest.fail("made with another constant"))
+    x, graph = array(1, 2), qp.graph.Graph()
+    for _ in range(2):
+        graph.add_kernel(stepped, x)
+    monkeypatch.setitem(globals(), "STEP", 5)
+    with graph.instantiate() as run:
+        run.launch()
+        assert run.fusion == (False, "what stepped reads from around it has changed since its first call")
+    assert x.to_numpy().tolist() == [3, 4]
 
 
 def test_other_errors_of_a_launch_are_errors(here):

@@ -11,6 +11,7 @@ import quadpy as qp
 from quadpy.codegen.putter import PUT_SIZES, put_name
 from quadpy.errors import DriverError
 from quadpy.graph import execution
+from quadpy.graph.build import DriverEngine
 from quadpy.graph.straight import straight_of
 from quadpy.runtime import devices
 from quadpy.runtime.current import Config, current_config, set_config
@@ -18,7 +19,7 @@ from quadpy.runtime.device import Device
 from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
-FACTOR = 3.0
+FACTOR, OFFSET = 3.0, 1.0
 
 
 @qp.kernel
@@ -38,6 +39,12 @@ def half(x: F32, keep: qp.u1):
     for i in x:
         if not keep:
             x[i] *= 0.5
+
+
+@qp.kernel
+def shift(x: F32, y: F32):
+    for i in x:
+        y[i] = x[i] + OFFSET
 
 
 class Noting(dict):
@@ -125,6 +132,12 @@ def gives_back(x, y):
     add(2.0, y, x)
     add(2.0, x, y)
     return y
+
+
+def shifts(x, y):
+    shift(x, y)
+    shift(y, x)
+    shift(x, y)
 
 
 def counts(x, y, n):
@@ -265,6 +278,14 @@ def test_globals_that_change_are_seen(device, monkeypatch):
     settle(device, replayed, given[:5])
     monkeypatch.setitem(globals(), "FACTOR", 5.0)
     settle(device, replayed, given[5:])
+
+
+def test_code_that_reads_its_arguments_has_the_constants_of_the_first_call(device, monkeypatch):
+    replayed = qp.graph.replay(shifts, fuse=False)
+    settle(device, replayed, [arrays(2)])
+    monkeypatch.setitem(globals(), "OFFSET", 2.0)
+    settle(device, replayed, [arrays(2) for _ in range(5)])
+    assert type(replayed.variants[0].engine) is DriverEngine
 
 
 def test_arguments_that_do_not_fit_are_refused_as_ever(device):
