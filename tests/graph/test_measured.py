@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def test_ways_take_turns_and_leave_the_same_bytes_g17(measuring):
     assert answer["problems"] == {"wrong": "wrong result: not the bytes of the first way"}
     log.clear()
     found = measuring.steps.measure(bench, 0.001, lambda: None)
-    assert log[:4] == ["launches", "replay", "launches", "replay"]
+    rows = [name for name, _ in itertools.groupby(log)]
+    assert rows[:4] == ["launches", "replay", "launches", "replay"]
     assert set(found) == {"launches", "replay"}
     row = measuring.step_runner.StepRow(measuring.workloads.STEPS[next(iter(measuring.workloads.STEPS))], "a step")
     row.times = {("quadpy", "replay"): [(1.0, 4.0), (1.0, 2.0), (1.0, 3.0)]}

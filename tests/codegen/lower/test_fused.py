@@ -345,7 +345,10 @@ def histograms(x: A(qp.i32, 1), a: A(qp.i32, 1), b: A(qp.i32, 1), c: A(qp.i32, 1
 
 
 @qp.kernel(graph=True)
-def many_histograms(x: A(qp.i32, 1), a: A(qp.i32, 1), b: A(qp.i32, 1), c: A(qp.i32, 1), total: A(qp.f32, 1)):
+def many_histograms(
+    x: A(qp.i32, 1), a: A(qp.i32, 1), b: A(qp.i32, 1), c: A(qp.i32, 1), d: A(qp.i32, 1), e: A(qp.i32, 1),
+    f: A(qp.i32, 1), total: A(qp.f32, 1),
+):  # fmt: skip
     for i in x:
         total[0] += qp.f32(x[i])
     for i in x:
@@ -354,6 +357,12 @@ def many_histograms(x: A(qp.i32, 1), a: A(qp.i32, 1), b: A(qp.i32, 1), c: A(qp.i
         b[x[i] % 8] += 1
     for i in x:
         c[x[i] % 8] += 1
+    for i in x:
+        d[x[i] % 8] += 1
+    for i in x:
+        e[x[i] % 8] += 1
+    for i in x:
+        f[x[i] % 8] += 1
 
 
 def test_histograms_have_copies_as_long_as_there_is_room():
