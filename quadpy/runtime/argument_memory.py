@@ -26,7 +26,7 @@ class ArgumentMemory:
 
     def __init__(self, device: Device, putters: Mapping[int, FunctionHandle], nbytes: int, on: Stream) -> None:
         sizes = _sizes(nbytes, sorted(putters))
-        self.buffer = device.allocate(sum(sizes), on)
+        self.buffer = device.allocate_lasting(sum(sizes), on)
         self.address = self.buffer.pointer
         self._parts: list[_Part] = []
         start = 0

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from quadpy.codegen.putter import PUT_SIZES, put_name
-from quadpy.graph import Graph, execution
+from quadpy.graph import Graph, capture, execution
+from quadpy.graph.arena import Arena
 from quadpy.graph.indirect import IndirectEngine
 from quadpy.runtime.device import Device
 from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
 from quadpy.runtime.launch import Indirect, KernelLaunch
+from quadpy.runtime.stream import use_stream
 
 SIZE = 8
 NODES = 6
@@ -257,6 +259,18 @@ def test_nothing_is_made_anew_however_often_arguments_change(device, kernels, ar
         run.launch()
     assert run.stats().rebuilds == 1
     assert read(device, arrays[0])[0] == 3 + sum(range(15))
+
+
+def test_a_change_within_a_capture_takes_no_memory_of_the_captured_graph(device, kernels, array, monkeypatch):
+    arrays = [array() for _ in range(NODES)]
+    run = made(device, kernels, arrays)
+    monkeypatch.setattr(Arena, "device", lambda *_: pytest.fail("another recording would have the same memory"))
+    with device.create_stream() as stream, use_stream(stream), capture(stream):
+        for number in range(execution.PATIENCE):
+            run.replace(nodes(device, kernels, arrays, number + 1))
+    run.launch()
+    assert isinstance(run.engine, IndirectEngine)
+    assert read(device, arrays[0])[0] == execution.PATIENCE
 
 
 def test_a_destroyed_graph_gives_the_table_back(device, kernels, array):
