@@ -95,9 +95,10 @@ class Variants:
                 self._overlapping = self._compile(replace(self._options, noalias=False))
         return self._overlapping
 
-    def _compile(self, options: Options) -> Any:
+    def _compile(self, options: Options, like: GpuPlan | None = None) -> Any:
+        """The plan of such code: for the device of ``like``, or else the one that is current."""
         config = current_config()
-        device = None if config.arch == "cpu" else current_device()
+        device = like.device if like else None if config.arch == "cpu" else current_device()
         target = parse_target(device.driver.info.arch if device else "cpu")
         compiled = compile_request(Request(self._source, self._args, options, target))
         fields = compiled.fields
@@ -110,7 +111,7 @@ class Variants:
                     f"{device or 'the host'}", self._source.span, hint="make fields after qp.init has chosen the device",
                 )  # fmt: skip
         self._fields = tuple((field.pointer, field.nbytes) for field in fields)
-        seed = config.random_seed if compiled.uses_random else None
+        seed = (like.seed if like else config.random_seed) if compiled.uses_random else None
         if device:
             plan = GpuPlan(
                 compiled.code, device, fields=fields, seed=seed, outline=compiled.outline,
@@ -120,16 +121,16 @@ class Variants:
             mode = options.index, options.fast_math
             plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options))
             if not (options.predicated or options.indirect):
-                plan.indirect_by(functools.cache(lambda: self._read_from_memory(replace(options, graph=False))))
+                plan.indirect_by(functools.cache(lambda: self._read_from_memory(replace(options, graph=False), plan)))
             return plan if options.predicated or options.indirect or not options.graph else self._graph(plan, options)
         return CpuPlan(
             compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
             outline=compiled.outline, keep=fields, name=self._source.name, spans=compiled.spans,
         )  # fmt: skip
 
-    def _read_from_memory(self, options: Options) -> Any:
+    def _read_from_memory(self, options: Options, like: GpuPlan) -> Any:
         self._require_unchanged()
-        return self._compile(replace(options, indirect=True))
+        return self._compile(replace(options, indirect=True), like)
 
     def _require_unchanged(self) -> None:
         """CodegenError where code that is to do what other code does would be made of other constants."""
@@ -143,12 +144,15 @@ class Variants:
 
     def _graph(self, eager: GpuPlan, options: Options) -> GraphPlan | FusingPlan:
         """How a graph kernel runs on a GPU."""
+
+        def other(blindly: bool, indirect: bool) -> GpuPlan:
+            found: GpuPlan = (self._read_from_memory if indirect else self._compile)(
+                replace(options, predicated=blindly), eager
+            )
+            return found
+
         plan = GraphPlan(
-            eager,
-            lambda blindly, indirect: (self._read_from_memory if indirect else self._compile)(
-                replace(options, predicated=blindly)
-            ),
-            self.counts, ordered=not options.noalias, name=self._source.name,
+            eager, other, self.counts, ordered=not options.noalias, name=self._source.name,
         )  # fmt: skip
         if self._fuse is False:
             return plan

@@ -12,6 +12,8 @@ from quadpy.codegen.putter import PUT_SIZES, put_name
 from quadpy.errors import DriverError
 from quadpy.graph import execution
 from quadpy.graph.build import DriverEngine
+from quadpy.graph.indirect import IndirectEngine
+from quadpy.graph.kernels import kernel_node
 from quadpy.graph.straight import straight_of
 from quadpy.runtime import devices
 from quadpy.runtime.current import Config, current_config, set_config
@@ -286,6 +288,22 @@ def test_code_that_reads_its_arguments_has_the_constants_of_the_first_call(devic
     monkeypatch.setitem(globals(), "OFFSET", 2.0)
     settle(device, replayed, [arrays(2) for _ in range(5)])
     assert type(replayed.variants[0].engine) is DriverEngine
+
+
+def test_code_that_reads_its_arguments_is_for_the_graphs_device(device):
+    x, y = arrays(2)
+    graph = qp.graph.Graph(device)
+    for k in range(4):
+        graph.add_kernel(add, 1.0, x, y, name=f"n{k}")
+    changes = [{f"n{k}": kernel_node(device, add, number, x, y) for k in range(4)} for number in (2.0, 3.0, 4.0)]
+    set_config(Config(arch="cpu"))
+    with graph.instantiate(fuse=False) as run:
+        for change in changes:
+            run.replace(change)
+            run.launch()
+        assert isinstance(run.engine, IndirectEngine)
+        found, _ = log_of(device, run.launch)
+    assert [struct.unpack_from("<f", block)[0] for _, block in found] == [4.0] * 4
 
 
 def test_arguments_that_do_not_fit_are_refused_as_ever(device):
