@@ -169,7 +169,7 @@ class _Writer:
                 yield f"        if blocks{n} > {min(MOST_BLOCKS, MOST_THREADS // threads - SPARE_BLOCKS)}: return False"
                 if task.tiled_formula is not None:
                     yield f"        if blocks{n} >= {task.many}:"
-                    yield f"            blocks{n} = -(-{formula_source(task.tiled_formula, sources)} // {threads})"
+                    yield f"            blocks{n} = min(blocks{n}, -(-{formula_source(task.tiled_formula, sources)} // {threads}))"
 
     def _announcements(self) -> Iterator[str]:
         """As ``DeviceMemory.use``, which is called where the stream is new to the memory."""

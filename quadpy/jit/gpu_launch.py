@@ -74,7 +74,7 @@ class TaskLaunch:
         if blocks > MOST_BLOCKS or blocks * threads > MOST_THREADS:
             return None
         if self.tiled is not None and self.many <= blocks <= MOST_THREADS // threads - SPARE_BLOCKS:
-            return -(-self.tiled(values) // threads)
+            blocks = min(blocks, -(-self.tiled(values) // threads))  # it counts more of axes that are short
         return blocks
 
     def named(self, error: DeviceError) -> DeviceError:
