@@ -23,6 +23,7 @@ from quadpy.graph.reorder import reordered
 from quadpy.graph.series import SeriesEngine, series
 from quadpy.graph.support import graphs_of
 from quadpy.graph.usage import Usage
+from quadpy.runtime.argument_memory import FEW_CHANGES, NEVER, PATIENCE
 from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device_storage import stream_of
@@ -40,12 +41,6 @@ __all__ = ["MOST_UPDATES", "GraphExec", "GraphStats"]
 
 MOST_UPDATES: Final = 1000
 """Changes of nodes before the executable graph is made anew: HIP takes new memory for each, until it is destroyed."""
-
-FEW_CHANGES: Final = 2
-"""Nodes that are changed in less time than it takes to put their arguments into memory."""
-PATIENCE: Final = 2
-"""After so many changes of more nodes than that, nodes read their arguments from memory."""
-_NEVER: Final = -(1 << 62)
 
 _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
 
@@ -356,12 +351,12 @@ class GraphExec:
                 self.device, nodes, build, auto_free=self._auto_free, priorities=self._priorities
             )  # fmt: skip
         except (CodegenError, DriverError, OutOfDeviceMemory):  # nodes have their arguments, as before
-            self._changes = _NEVER
+            self._changes = NEVER
             return None
 
     def _looping(self, nodes: Mapping[str, Node], runs: Runs) -> Engine:
         """What launches nodes some of which have loops, or child graphs some of whose nodes have."""
-        self._changes = _NEVER  # they keep their arguments
+        self._changes = NEVER  # they keep their arguments
         on = [_switched_off(node) if name in self._off and has_loops(node) else node for name, node in nodes.items()]
         flat = flattened(on, has_loops)
         if "loops" in graphs_of(self.device).powers:

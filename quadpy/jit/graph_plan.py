@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from quadpy.artifact import CodeObject
 from quadpy.codegen.teller import TELLER, TELLER_THROUGH, teller_code
@@ -22,6 +22,7 @@ from quadpy.jit.graph_stats import Counts
 from quadpy.jit.graph_unit import Program, Unit, Units
 from quadpy.jit.host_arrays import HostArrays
 from quadpy.jit.putters import putters_on
+from quadpy.runtime.argument_memory import FEW_CHANGES, NEVER, PATIENCE
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.graph_driver import GraphDriver
@@ -30,13 +31,6 @@ from quadpy.runtime.stream import Stream
 from quadpy.target import parse_target
 
 __all__ = ["GraphPlan"]
-
-FEW_CHANGES: Final = 2
-"""Nodes that are changed in less time than it takes to put their arguments into memory."""
-PATIENCE: Final = 2
-"""The call after so many changes of more nodes than that has its arguments in memory, and all later ones have."""
-
-_NEVER: Final = -(1 << 62)
 
 _log = logging.getLogger("quadpy.graph")
 
@@ -148,7 +142,7 @@ class GraphPlan:
         except (CodegenError, DriverError) as error:
             self._program = None
             if self._indirect:
-                self._indirect, self._changes = False, _NEVER
+                self._indirect, self._changes = False, NEVER
                 self._explain(f"each node has its arguments, since there is no other code: {error.message}")
                 return self._ready(values, grids, conditions, on)
             if isinstance(error, CodegenError):

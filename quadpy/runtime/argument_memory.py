@@ -1,4 +1,4 @@
-"""Memory on a device that kernels read their arguments from.  Owns: ArgumentMemory.
+"""Memory on a device that kernels read their arguments from.  Owns: ArgumentMemory; FEW_CHANGES, PATIENCE, NEVER.
 
 One launch puts a few KiB there, which travel as arguments of the launch itself: so what is put comes behind all earlier
 work of the stream and before all later work, and the host waits for nothing.  Imports: devices, the driver protocol.
@@ -9,12 +9,20 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping
+from typing import Final
 
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import FunctionHandle, StreamHandle
 from quadpy.runtime.stream import Stream
 
-__all__ = ["ArgumentMemory"]
+__all__ = ["FEW_CHANGES", "NEVER", "PATIENCE", "ArgumentMemory"]
+
+FEW_CHANGES: Final = 2
+"""Nodes of a graph that are changed in less time than it takes to put their arguments here."""
+PATIENCE: Final = 2
+"""After so many changes of more nodes than that, a graph has its arguments here."""
+NEVER: Final = -(1 << 62)
+"""So many changes as good as never become PATIENCE."""
 
 
 class ArgumentMemory:
