@@ -61,7 +61,9 @@ class Binding:
         if len(args) != len(self.args) or run.engine is not self._engine or run.version != self._version:
             return -1
         for place, (before, now) in enumerate(zip(self.args, args, strict=True)):
-            if now is before or (type(now) is type(before) in _EXACT and now == before):
+            if (now is before and not _changes_in_place(now)) or (
+                type(now) is type(before) in _EXACT and now == before
+            ):
                 continue
             if self._parameters[place].fixed:
                 return -1
@@ -164,6 +166,14 @@ def _value(given: Any) -> Any:
     if type(given) is NDArray:
         return given.pointer
     return given if type(given) in (int, float) else None
+
+
+def _changes_in_place(given: Any) -> bool:
+    """Whether the same object may say something else than it did."""
+    if isinstance(given, tuple):
+        return any(map(_changes_in_place, given))
+    made = getattr(type(given), "__dataclass_params__", None)
+    return isinstance(given, (list, dict)) or (made is not None and not made.frozen)
 
 
 def _uses(given: Any, parameter: _Parameter) -> bool:

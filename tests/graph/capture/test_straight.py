@@ -49,6 +49,12 @@ def shift(x: F32, y: F32):
         y[i] = x[i] + OFFSET
 
 
+@qp.kernel
+def weigh(w: qp.types.vector(2, qp.f32), x: F32, y: F32):
+    for i in x:
+        y[i] += w[0] * x[i] + w[1]
+
+
 class Noting(dict):
     """Kernels that say what they are called with when they run, whether they get it or read it."""
 
@@ -71,7 +77,7 @@ class Noting(dict):
     def arguments(self, name, block):
         if len(block) > 8:
             return block
-        size = {"add_t0": 36, "scale_t0": 16, "half_t0": 13}[name]
+        size = {"add_t0": 36, "weigh_t0": 36, "scale_t0": 16, "half_t0": 13}[name]
         return ctypes.string_at(struct.unpack("<Q", block)[0], size)
 
 
@@ -140,6 +146,12 @@ def shifts(x, y):
     shift(x, y)
     shift(y, x)
     shift(x, y)
+
+
+def weighs(w, x, y):
+    weigh(w, x, y)
+    weigh(w, y, x)
+    weigh(w, x, y)
 
 
 def counts(x, y, n):
@@ -304,6 +316,13 @@ def test_code_that_reads_its_arguments_is_for_the_graphs_device(device):
         assert isinstance(run.engine, IndirectEngine)
         found, _ = log_of(device, run.launch)
     assert [struct.unpack_from("<f", block)[0] for _, block in found] == [4.0] * 4
+
+
+def test_an_argument_that_was_changed_in_place(device):
+    replayed, weights = qp.graph.replay(weighs, fuse=False), [1.0, 2.0]
+    for number in range(6):
+        weights[1] = float(number)
+        settle(device, replayed, [(weights, *arrays(2))])
 
 
 def test_arguments_that_do_not_fit_are_refused_as_ever(device):
