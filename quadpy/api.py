@@ -93,6 +93,7 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
     """The first of the backends asked for that is there, and the number of its device."""
     names = gpu if arch == "gpu" else (arch,) if isinstance(arch, str) else tuple(arch)
     reasons: list[str] = []
+    hints: list[str] = []
     for name in names:
         backend, ordinal = _parse(name)
         if backend == cpu:
@@ -101,11 +102,13 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
             open_device(backend, ordinal)
         except NoDeviceError as error:
             reasons.append(f"{name}: {error.message}")
+            hints += [error.hint] if error.hint else []
         else:
             return backend, ordinal
     message = "; ".join(reasons)
     if not enable_fallback:
-        raise NoDeviceError(message, hint="quadpy doctor says what was looked for; arch=qp.cpu works everywhere")
+        hints.append("quadpy doctor says what was looked for; arch=qp.cpu works everywhere")
+        raise NoDeviceError(message, hint="; ".join(hints))
     warnings.warn(f"no GPU, the CPU is taken ({message})", RuntimeWarning, stacklevel=3)
     return cpu, 0
 

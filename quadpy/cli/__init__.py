@@ -49,7 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="quadpy", description="Kernels in Python, for AMD GPUs and every CPU.")
+    parser = argparse.ArgumentParser(
+        prog="quadpy", description="Kernels in Python, for AMD GPUs, NVIDIA GPUs and every CPU."
+    )
     parser.add_argument("--version", action="version", version=f"quadpy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in SUBCOMMANDS:

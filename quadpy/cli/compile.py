@@ -72,7 +72,8 @@ def _file_name(kernel: str, target: TargetSpec) -> str:
 def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
     """All that a launch of ``code`` needs, and what its tasks cost, in types that JSON has.
 
-    ``effects`` joins what the tasks do with each array: ``r`` reads, ``w`` writes, ``a`` updates atomically.
+    ``effects`` joins what the tasks do with each array: ``r`` reads, ``w`` writes, ``a`` updates atomically; ``flow`` is
+    their order, as ``CodeObject`` has it.
     """
     effects: dict[str, str] = {}
     for task in code.tasks:
@@ -82,6 +83,7 @@ def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
         "target": code.target,
         "entry": code.entry if target.family == "cpu" else None,
         "tasks": [{**asdict(task), "effects": dict(task.effects)} for task in code.tasks],
+        "flow": list(code.flow or range(len(code.tasks))),
         "arguments": [_argument(slot) for slot in code.layout.slots],
         "argument_bytes": code.layout.size,
         "scratch_slots": code.slots,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import runpy
 import sys
@@ -25,7 +26,8 @@ def load_kernels(text: str) -> dict[str, Kernel]:
         KernelNameError: it has no such kernel.
     """
     where, _, name = text.partition(":")
-    namespace = _run_file(Path(where)) if where.endswith(".py") else _import(where)
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no output of the command
+        namespace = _run_file(Path(where)) if where.endswith(".py") else _import(where)
     own = {
         key: value
         for key, value in namespace.items()

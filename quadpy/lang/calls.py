@@ -168,7 +168,7 @@ class Calls(Functions):
             self.fail_syntax(
                 "print is not part of the kernel language yet", span, "return the value and print it outside"
             )
-        known = fn in _AT_COMPILE_TIME or getattr(fn, "__module__", "").startswith("quadpy")
+        known = fn in _AT_COMPILE_TIME or (getattr(fn, "__module__", None) or "").startswith("quadpy")
         if known and not any(is_runtime(a) or isinstance(a, Vec) for a in [*args, *kwargs.values()]):
             try:
                 return self.import_value(self.python_call(fn, args, kwargs, span))

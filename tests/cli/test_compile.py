@@ -62,6 +62,31 @@ def test_effects_join_those_of_all_tasks(sample, tmp_path):
     assert entry["results"] == ["i32"]
 
 
+def test_the_manifest_has_the_order_of_a_graph_kernels_tasks(tmp_path):
+    file = tmp_path / "looping.py"
+    file.write_text(
+        "import quadpy as qp\nprint('a line of the module')\n\n@qp.kernel(graph=True)\n"
+        "def halve(x: qp.types.ndarray(dtype=qp.f32, ndim=1), go: qp.types.ndarray(dtype=qp.i32, ndim=1)):\n"
+        "    while qp.graph.do_while(go):\n        for i in x:\n            x[i] *= 0.5\n        go[0] -= 1\n"
+    )
+    (entry,) = compiled(tmp_path / "out", f"{file}:halve", "--target", "gfx942")
+    assert entry["flow"] == [{"loop": "go", "body": [0, 1]}]
+    (entry,) = compiled(tmp_path / "out", f"{file}:halve", "--target", "cpu")
+    assert entry["flow"]
+
+
+def test_what_a_module_prints_is_no_output_of_the_command(tmp_path, capsys):
+    file = tmp_path / "talking.py"
+    file.write_text(
+        "import quadpy as qp\nprint('a line of the module')\n\n@qp.kernel\n"
+        "def one(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):\n    for i in x:\n        x[i] = 1.0\n"
+    )
+    assert main(["report", str(file), "--target", "gfx942", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)[0]["task"] == "one_t0"
+    assert "a line of the module" in printed.err
+
+
 def test_what_stays_open_is_asked_for(sample, tmp_path, capsys):
     assert main(["compile", f"{sample}:shift", "--target", "gfx942", "-o", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err

@@ -37,6 +37,7 @@ def kernel(x: qp.types.ndarray(qp.f32, 1), m: qp.types.ndarray(qp.i32, 2), n: qp
 FIRST_LINE = KERNEL.count("\n", 0, KERNEL.index("{body}")) + 3  # ``load`` puts two lines before
 TYPE, VALUE, SYNTAX = qp.KernelTypeError, qp.KernelValueError, qp.KernelSyntaxError
 CASES = {
+    "a method of a list": ("a = []\na.append(n)", TYPE, "append cannot be called inside a kernel"),
     "a variable that becomes a float": ("t = 1\nt = 2.5", TYPE, "'t' is i32 since line 28"),
     "a variable that becomes a float in a loop": ("t = 0\nfor i in range(n):\n    t += f", TYPE, "'t' is i32"),
     "a variable that becomes a float in a branch": ("t = 0\nif n > 1:\n    t += f", TYPE, "'t' is i32"),

@@ -25,7 +25,7 @@ def two_gpus(monkeypatch):
         return driver
 
     def open_hip(_ordinal):
-        raise NoDeviceError("HIP finds no device")
+        raise NoDeviceError("HIP finds no device", hint="load the amdgpu module")
 
     before = current_config()
     monkeypatch.setattr(devices, "_DRIVERS", {**devices._DRIVERS, "cuda": open_cuda, "amdgpu": open_hip})
@@ -62,6 +62,12 @@ def test_a_number_out_of_range_says_how_many_devices_there_are():
     with pytest.warns(RuntimeWarning, match="the CPU is taken .*this process sees 2 devices"):
         qp.init(arch="cuda:7")
     assert current_config().arch == "cpu"
+
+
+def test_what_to_do_for_each_backend_is_said():
+    with pytest.raises(NoDeviceError, match="HIP finds no device") as raised:
+        qp.init(arch=qp.amdgpu, enable_fallback=False)
+    assert raised.value.hint.startswith("load the amdgpu module; quadpy doctor")
 
 
 @pytest.mark.parametrize("asked", ["cuda:", "cuda:x", "cuda:-1", "cuda:1:2", "amdgpu: 1"])
