@@ -16,7 +16,7 @@ from quadpy.graph.holdings import Engine, ExecHoldings
 from quadpy.graph.host import HostEngine
 from quadpy.graph.indirect import IndirectEngine, is_indirect
 from quadpy.graph.inspect import GraphInfo, describe
-from quadpy.graph.kernels import kernel_node
+from quadpy.graph.kernels import is_callee, kernel_node
 from quadpy.graph.make import MAKERS
 from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node, Patch
 from quadpy.graph.reorder import reordered
@@ -163,7 +163,8 @@ class GraphExec:
     def update(self, name: str, *args: Any, **kwargs: Any) -> None:
         """Change what later launches do at one node; arguments are as those of the ``add_…`` that made it.
 
-        A kernel's are the kernel's own: ``x.update("saxpy", 3.0, a, b)``; launches that are pending keep the old ones.
+        A kernel's are the kernel's own, behind the kernel or without it: ``x.update("saxpy", 3.0, a, b)``; launches that
+        are pending keep the old ones.
         Where the driver cannot change a node in place, the executable graph is made anew, which ``stats`` counts.
 
         Raises:
@@ -177,8 +178,7 @@ class GraphExec:
         if maker is None:
             raise GraphUpdateError(f"{name!r} is a node of kind {before.kind}: there is nothing to change")
         if isinstance(before, KernelNode):
-            prepared = args[:1] and not isinstance(args[0], (int, float)) and hasattr(args[0], "span")
-            callee = () if prepared or before.kernel is None else (before.kernel,)
+            callee = () if before.kernel is None or (args and is_callee(args[0])) else (before.kernel,)
             after: Node = kernel_node(self.device, *callee, *args, priority=before.priority, **kwargs)
         else:
             after = maker(self.device, *args, **kwargs)

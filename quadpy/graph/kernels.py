@@ -1,4 +1,4 @@
-"""Kernels as nodes.  Owns: kernel_node, from a kernel and its arguments or from launches.  Imports: errors, the launches.
+"""Kernels as nodes.  Owns: kernel_node, from a kernel and its arguments or from launches; is_callee.  Imports: errors, the launches.
 
 A kernel is asked to ``prepare`` its launches, and nothing here knows how.
 """
@@ -15,7 +15,7 @@ from quadpy.graph.support import graphs_of
 from quadpy.runtime.device import Device
 from quadpy.runtime.launch import HostLaunch, KernelLaunch, Prepared
 
-__all__ = ["kernel_node"]
+__all__ = ["is_callee", "kernel_node"]
 
 
 def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = None, **kwargs: Any) -> KernelNode:
@@ -62,6 +62,11 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
         arguments=whole.arguments if whole else b"",
         conditions=whole.conditions if whole else {},
     )
+
+
+def is_callee(thing: object) -> bool:
+    """Whether ``kernel_node`` takes it for what is to run, and not for an argument of that."""
+    return isinstance(thing, (Prepared, HostLaunch, KernelLaunch)) or getattr(thing, "__quadpy_kernel__", False) is True
 
 
 def _no_loop(device: Device, prepared: Prepared) -> str:

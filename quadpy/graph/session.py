@@ -19,7 +19,7 @@ from quadpy.graph.make import host_node
 from quadpy.graph.nodes import ChildNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.place import caller_span
 from quadpy.runtime.allocators.block import Block
-from quadpy.runtime.capturing import CAPTURES, Captured, table
+from quadpy.runtime.capturing import CAPTURES, Captured, table, take_callee
 from quadpy.runtime.current import launches_so_far, take_back_launches
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
@@ -158,7 +158,7 @@ class CaptureSession:
             self.refuse("a kernel that returns a number", "let it write an array instead")
         self.draws += draws
         try:
-            node = kernel_node(self.device, prepared)
+            node = replace(kernel_node(self.device, prepared), kernel=take_callee())
         except GraphError as error:
             self.refuse(error.message, error.hint)
         self._note(stream, node, _title(node), also=self._after_homes(stream, node.keep))

@@ -28,6 +28,7 @@ from quadpy.jit.parameters import (
 from quadpy.jit.slots import slots_of
 from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
+from quadpy.runtime.capturing import CAPTURES, note_callee
 from quadpy.runtime.current import Config, current_config
 from quadpy.runtime.fusion import Fuse, Fusion, require_fuse
 from quadpy.runtime.launch import HostLaunch, Prepared
@@ -79,6 +80,8 @@ class Kernel:
             plan = variants.pick(views)
             if variants.on_gpu and not self.graph:
                 self._express = variants.find_express(self._parameters, self._with_views(args, views))
+            if CAPTURES.count:
+                note_callee(self)
             try:
                 return plan.run(values, views, stream)
             except (struct.error, OverflowError, TypeError):

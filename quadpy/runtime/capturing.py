@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from quadpy.runtime.memory import Buffer
     from quadpy.runtime.stream import Stream
 
-__all__ = ["CAPTURES", "Captured", "Session", "Table", "refuse_in_capture", "session_of", "table"]
+__all__ = [
+    "CAPTURES",
+    "Captured",
+    "Session",
+    "Table",
+    "note_callee",
+    "refuse_in_capture",
+    "session_of",
+    "table",
+    "take_callee",
+]
 
 
 class Session(Protocol):
@@ -91,6 +101,7 @@ class Table(NamedTuple):
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.table = Table([], {})
+        self.callee: object = None
 
 
 class _Captures:
@@ -114,6 +125,17 @@ _thread: Final = _Thread()
 def table() -> Table:
     """The calling thread's captures."""
     return _thread.table
+
+
+def note_callee(kernel: object) -> None:
+    """Say which kernel the calling thread's next launches are of, so that a node can be changed by its arguments."""
+    _thread.callee = kernel
+
+
+def take_callee() -> object:
+    """The kernel that was said last; None where none was since."""
+    kernel, _thread.callee = _thread.callee, None
+    return kernel
 
 
 def session_of(stream: Stream) -> Session | None:

@@ -65,6 +65,23 @@ def test_captured_nodes_are_changed_like_any_others(here):
         assert (numbers(x), numbers(y)) == ([11], [17])
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_captured_kernels_are_changed_with_and_without_their_kernel_first(here, first):
+    x, y = here.array(1), here.array(2)
+    with qp.graph.capture() as g:
+        here.add(1, x)
+    with g.instantiate() as run:
+        for v in (10, 20):
+            for named in (first, first, not first):
+                run.update("add", *((here.add,) if named else ()), v, y)
+                run.launch()
+        run.update("add", here.add.prepare(5, x))
+        run.launch()
+        assert (numbers(x), numbers(y)) == ([6], [92])
+        with pytest.raises(ArgumentError):
+            run.update("add", 10)
+
+
 def test_the_line_of_each_call_is_known(here):
     x = here.array(1)
     with qp.graph.capture() as g:
