@@ -1,12 +1,17 @@
-"""Memory that nodes copy and fill.  Owns: Extent, extent_of, fill_pattern.  Imports: errors, the runtime's arrays, NumPy."""
+"""Memory that nodes copy and fill.  Owns: Extent, extent_of, count_of, fill_pattern.
+
+Imports: errors, dtypes, the runtime's arrays, NumPy.
+"""
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
+from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.graph.nodes import AllocNode
 from quadpy.runtime.dense import DenseArray
@@ -16,12 +21,15 @@ from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.device_storage import DeviceStorage
 from quadpy.runtime.host_storage import HostStorage
 from quadpy.runtime.interop import describe_host_array
-from quadpy.runtime.storage import STORAGE, admit, encode
+from quadpy.runtime.storage import SCALAR_OF, admit, encode
 
-__all__ = ["Extent", "extent_of", "fill_pattern"]
+__all__ = ["Extent", "count_of", "extent_of", "fill_pattern"]
 
 _FILLED_AT_ONCE: Final = (4, 2, 1)
 """Bytes of an element that a fill can have."""
+
+_END: Final = 1 << 64
+"""Where addresses end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,21 @@ class Extent:
     keep: tuple[object, ...] = field(default=(), repr=False)
 
 
+def count_of(value: object, what: str, least: int = 0) -> int:
+    """``value`` as an int of ``least`` at least; ArgumentError, which says ``what`` it is of, where it is none."""
+    hint = f"pass an int of {least} or more"
+    if (count := _integer(value)) is None:
+        raise ArgumentError(f"{what} is {value!r}, which is no count", hint=hint)
+    if count < least:
+        raise ArgumentError(f"{what} is {count}, which is {'negative' if count < 0 else 'too few'}", hint=hint)
+    return count
+
+
+def _integer(value: object) -> int | None:
+    """``value``, where it is an integer of Python's or of NumPy's."""
+    return operator.index(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
+
+
 def extent_of(memory: Any, device: Device, nbytes: int | None = None) -> Extent:
     """All of an array's memory, of an alloc node's, or ``nbytes`` bytes at an address of ``device``.
 
@@ -43,7 +66,10 @@ def extent_of(memory: Any, device: Device, nbytes: int | None = None) -> Extent:
     """
     found = _extent(memory, device, nbytes)
     if nbytes is not None and nbytes > found.nbytes:
-        raise ArgumentError(f"{nbytes} bytes of {memory!r}, which has {found.nbytes}")
+        raise ArgumentError(
+            f"{nbytes} bytes of {_called(memory)}, which has {found.nbytes}",
+            hint=f"pass nbytes={found.nbytes} or fewer",
+        )
     return found if nbytes is None else Extent(found.address, nbytes, found.pageable, found.keep)
 
 
@@ -51,10 +77,16 @@ def _extent(memory: Any, device: Device, nbytes: int | None) -> Extent:
     host = "host" in device.driver.features
     if isinstance(memory, AllocNode):
         return Extent(memory.allocation.pointer, memory.allocation.nbytes, pageable=False, keep=memory.keep)
-    if isinstance(memory, int) and not isinstance(memory, bool):
-        if nbytes is None or nbytes < 0 or memory <= 0:
-            raise ArgumentError(f"{memory:#x} is an address: say how many bytes", hint="pass nbytes=")
-        return Extent(memory, nbytes, pageable=False)
+    if (address := _integer(memory)) is not None:
+        if nbytes is None or address <= 0:
+            raise ArgumentError(f"{address:#x} is an address: say how many bytes", hint="pass nbytes=")
+        if address + nbytes > _END:
+            raise ArgumentError(
+                f"{nbytes} bytes at {address:#x} reach over the last address", hint="pass fewer nbytes="
+            )
+        return Extent(address, nbytes, pageable=False)
+    if isinstance(memory, (np.generic, bool)):
+        raise ArgumentError(f"{memory!r} is a number, and no memory", hint="pass an array, or an address with nbytes=")
     if isinstance(memory, DeviceBuffer):
         return Extent(memory.pointer, memory.nbytes, pageable=False, keep=(memory,))
     if isinstance(memory, DenseArray):
@@ -81,9 +113,14 @@ def _of_array(array: DenseArray, device: Device) -> Extent:
     return Extent(storage.pointer, storage.view.nbytes, pageable=not host, keep=(array,))
 
 
+def _called(memory: object) -> str:
+    """What a message calls it: the numbers of an array would hide the rest."""
+    return f"an array of shape {memory.shape}" if isinstance(memory, np.ndarray) else repr(memory)
+
+
 def _require_together(together: bool, memory: object) -> None:
     if not together:
-        raise ArgumentError(f"the numbers of {memory!r} do not lie together", hint="copy them with a kernel")
+        raise ArgumentError(f"the numbers of {_called(memory)} do not lie together", hint="copy them with a kernel")
 
 
 def fill_pattern(memory: Any, value: object, element: int | None) -> tuple[int, int]:
@@ -92,22 +129,34 @@ def fill_pattern(memory: Any, value: object, element: int | None) -> tuple[int, 
     Raises:
         ArgumentError: the value does not fit, or has a pattern of 8 bytes that no fill can write.
     """
-    if isinstance(memory, DenseArray) and element is None:
-        values = admit(value, memory.dtype)
+    scalar = None if element is not None else _scalar_of(memory)
+    whole = _integer(int(value) if isinstance(value, bool) else value)
+    if scalar is not None:
+        values = admit(value, scalar)
         if values.ndim:
             raise ArgumentError("a fill node takes one number", hint="fill vectors with a kernel")
-        bits = encode(values, memory.dtype).tobytes()
-    elif isinstance(value, int):
-        size = element or 1
-        if size not in _FILLED_AT_ONCE or not -(1 << 8 * size - 1) <= value < 1 << 8 * size:
-            raise ArgumentError(f"{value} is no element of {size} bytes", hint="element= is 1, 2 or 4")
-        bits = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+        if scalar.is_integral and np.asarray(value).dtype.kind == "f":
+            raise ArgumentError(f"{value!r} would be cut to {scalar}", hint="pass an int")
+        bits = encode(values, scalar).tobytes()
+    elif whole is not None:
+        size = 1 if element is None else _integer(element)
+        if size is None or size not in _FILLED_AT_ONCE or not -(1 << 8 * size - 1) <= whole < 1 << 8 * size:
+            raise ArgumentError(
+                f"{whole} is no element of {1 if element is None else element!r} bytes", hint="element= is 1, 2 or 4"
+            )
+        bits = (whole & (1 << 8 * size) - 1).to_bytes(size, "little")
     else:
-        dtype = getattr(memory, "dtype", None)
-        if not isinstance(dtype, np.dtype) or dtype not in STORAGE.values():
-            raise ArgumentError(f"a fill of {memory!r} takes an int", hint="pass element= and the bits of the value")
-        bits = np.asarray(value, dtype).tobytes()
+        raise ArgumentError(f"a fill of {_called(memory)} takes an int, and not {value!r}",
+                            hint="pass element= and the bits of the value")  # fmt: skip
     for size in _FILLED_AT_ONCE[::-1]:
         if bits == bits[:size] * (len(bits) // size):
             return int.from_bytes(bits[:size], "little"), size
     raise ArgumentError(f"{value!r} has a pattern of {len(bits)} bytes: a fill repeats at most 4", hint="use a kernel")
+
+
+def _scalar_of(memory: Any) -> Scalar | None:
+    """The type of an array's numbers, where it says that."""
+    dtype = getattr(memory, "dtype", None)
+    if isinstance(memory, DenseArray):
+        return memory.dtype
+    return SCALAR_OF.get(dtype) if isinstance(dtype, np.dtype) else None

@@ -1,7 +1,7 @@
 """What a node does, from what a user says.  Owns: MAKERS, one for each kind of node that can be changed later.
 
 Each is called with the device and the user's arguments, checks them, and answers a node without name and place.
-Imports: errors, nodes, extents, kernels.
+Imports: errors, nodes, extents, kernels, NumPy.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+import numpy as np
+
 from quadpy.errors import ArgumentError, DeviceError, GraphError
-from quadpy.graph.extents import extent_of, fill_pattern
+from quadpy.graph.extents import count_of, extent_of, fill_pattern
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.nodes import (
     AllocNode,
@@ -35,9 +37,9 @@ __all__ = ["MAKERS", "child_node", "event_record_node", "event_wait_node", "host
 
 def memcpy_node(device: Device, target: Any, source: Any, nbytes: int | None = None) -> MemcpyNode:
     """A copy of all bytes of ``source``, or the first ``nbytes``."""
-    given = nbytes
-    if given is None and isinstance(target, int) is not isinstance(source, int):  # an address takes what the other has
-        known = extent_of(source if isinstance(target, int) else target, device)
+    given = None if nbytes is None else count_of(nbytes, "nbytes")
+    if given is None and _is_address(target) is not _is_address(source):  # an address takes what the other has
+        known = extent_of(source if _is_address(target) else target, device)
         given = known.nbytes
     to, of = extent_of(target, device, given), extent_of(source, device, given)
     if to.nbytes != of.nbytes:
@@ -58,6 +60,10 @@ def memcpy_node(device: Device, target: Any, source: Any, nbytes: int | None = N
     )
 
 
+def _is_address(memory: object) -> bool:
+    return isinstance(memory, (int, np.integer))
+
+
 def memset_node(
     device: Device,
     target: Any,
@@ -69,14 +75,23 @@ def memset_node(
     pitch: int = 0,
 ) -> MemsetNode:
     """``value`` into each element; of ``rows`` that begin ``pitch`` bytes apart, each has ``nbytes`` bytes."""
-    whole = nbytes if rows == 1 or nbytes is None else pitch * (rows - 1) + nbytes
+    nbytes = None if nbytes is None else count_of(nbytes, "nbytes")
+    rows, pitch = count_of(rows, "rows", least=1), count_of(pitch, "pitch")
+    if rows > 1 and (nbytes is None or pitch < nbytes):
+        raise ArgumentError(
+            f"{rows} rows of {nbytes} bytes cannot begin {pitch} bytes apart",
+            hint="pass the bytes of a row as nbytes=, and a pitch= of as many or more",
+        )
+    whole = nbytes if nbytes is None else pitch * (rows - 1) + nbytes
     extent = extent_of(target, device, whole)
     if extent.pageable:
         raise ArgumentError("a fill of memory of the host", hint="add_host can fill it")
     bits, size = fill_pattern(target, value, element)
-    width = extent.nbytes if rows == 1 or nbytes is None else nbytes
-    if rows < 1 or (rows > 1 and (nbytes is None or pitch < nbytes)) or width % size:
-        raise ArgumentError(f"{width} bytes in {rows} rows {pitch} bytes apart, in elements of {size}: that is no fill")
+    width = extent.nbytes if nbytes is None else nbytes
+    if width % size:
+        raise ArgumentError(
+            f"{width} bytes in elements of {size}: that is no fill", hint=f"fill a multiple of {size} bytes"
+        )
     return MemsetNode(
         target=extent.address,
         value=bits,
@@ -170,8 +185,10 @@ def _semaphores(device: Device, semaphores: tuple[Any, ...]) -> tuple[tuple[Sema
             raise ArgumentError(f"{pair!r} is no semaphore with a value", hint="pass (semaphore, value)")
         if pair[0].device is not device:
             raise DeviceError(f"{pair[0]!r} in a graph of {device}", hint="import it there")
+        if count_of(pair[1], "the value of a semaphore") >= 1 << 64:
+            raise ArgumentError(f"the value of a semaphore is {pair[1]}, which does not fit 64 bits")
         pair[0].handle  # noqa: B018 - one that was destroyed is refused here
-    return semaphores
+    return tuple((semaphore, int(value)) for semaphore, value in semaphores)
 
 
 MAKERS: Final[dict[str, Callable[..., Node]]] = {

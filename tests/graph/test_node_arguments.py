@@ -1,0 +1,136 @@
+"""What copies and fills refuse when they are added or updated: counts that are none, memory too short or read-only."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from quadpy.errors import ArgumentError
+from quadpy.graph import Graph, Semaphore
+from quadpy.runtime.device import Device
+from quadpy.runtime.drivers.cpu import CpuDriver
+
+NO_COUNTS = [(-4, "negative"), (2.5, "2.5"), ("4", "'4'"), (math.nan, "nan"), (True, "True"), (1 << 70, "has 12")]
+
+
+@pytest.fixture
+def cpu():
+    with Device(CpuDriver()) as device:
+        yield device
+
+
+@pytest.mark.parametrize(("nbytes", "match"), NO_COUNTS, ids=lambda value: str(value)[:8])
+def test_bytes_that_are_no_count(on, nbytes, match):
+    x, y = on.buffer(1, 2, 3), on.buffer(0, 0, 0)
+    graph = on.graph()
+    graph.add_memcpy(y, x)
+    graph.add_memset(x, 1, element=4)
+    with graph.instantiate() as run:
+        for attempt in (
+            lambda: graph.add_memcpy(y, x, nbytes=nbytes),
+            lambda: graph.add_memset(x, 1, nbytes=nbytes),
+            lambda: run.update("memcpy", y, x, nbytes=nbytes),
+            lambda: run.update("memset", x, 1, nbytes=nbytes),
+        ):
+            with pytest.raises(ArgumentError, match=match):
+                attempt()
+        assert len(graph) == 2
+        run.launch()
+        assert (on.numbers(x), on.numbers(y)) == ([1, 1, 1], [1, 2, 3])
+
+
+def test_a_count_may_be_numpys(on):
+    x, y = on.buffer(1, 2, 3), on.buffer(0, 0, 0)
+    graph = on.graph()
+    graph.add_memcpy(np.uint64(y.pointer), np.int64(x.pointer), nbytes=np.int32(8))
+    graph.add_memset(y, np.int16(7), element=np.int64(4), nbytes=np.int64(4))
+    with graph.instantiate() as run:
+        run.launch()
+        assert on.numbers(y) == [7, 2, 0]
+
+
+def test_more_bytes_than_either_end_has(on):
+    x, y, host = on.buffer(1, 2, 3), on.buffer(0), np.zeros(1, np.int32)
+    graph = on.graph()
+    for target, source in ((x, y), (y, x), (x, host), (host, x), (x.pointer, y), (y, x.pointer)):
+        with pytest.raises(ArgumentError, match=r"8 bytes of .* has 4") as raised:
+            graph.add_memcpy(target, source, nbytes=8)
+        assert "nbytes=" in str(raised.value)
+    with pytest.raises(ArgumentError, match=r"8 bytes of .* has 4"):
+        graph.add_memset(y, 0, nbytes=8)
+    with pytest.raises(ArgumentError, match="the last address"):
+        graph.add_memcpy(x.pointer, y.pointer, nbytes=1 << 64)
+    with pytest.raises(ArgumentError, match="the last address"):
+        graph.add_memset(1 << 64, 0, nbytes=4)
+    assert len(graph) == 0
+
+
+def test_rows_and_elements_that_are_none(on):
+    x = on.buffer(*range(8))
+    graph = on.graph()
+    for options, match in [
+        ({"rows": 0}, "rows"),
+        ({"rows": -1}, "rows"),
+        ({"rows": 1.5}, "rows"),
+        ({"rows": math.nan}, "rows"),
+        ({"rows": "2"}, "rows"),
+        ({"rows": 2, "pitch": 8}, "rows"),
+        ({"rows": 2, "nbytes": 8, "pitch": 4}, "rows"),
+        ({"rows": 2, "nbytes": 8, "pitch": -8}, "pitch"),
+        ({"rows": 2, "nbytes": 8, "pitch": 8.0}, "pitch"),
+        ({"rows": 2, "nbytes": 8, "pitch": "8"}, "pitch"),
+        ({"rows": 3, "nbytes": 8, "pitch": 16}, "has 32"),
+        ({"rows": 1 << 40, "nbytes": 8, "pitch": 16}, "has 32"),
+        ({"element": 0}, "element"),
+        ({"element": -4}, "element"),
+        ({"element": 8}, "element"),
+        ({"element": 4.0}, "element"),
+        ({"element": "4"}, "element"),
+    ]:
+        with pytest.raises(ArgumentError, match=match):
+            graph.add_memset(x, 0, **{"element": 4, **options})
+    assert len(graph) == 0
+
+
+def test_values_that_no_element_holds(on):
+    x = on.buffer(1, 2)
+    graph = on.graph()
+    for value in (math.nan, math.inf, 1.5, "3", None, [1], 1 << 32, -(1 << 31) - 1, np.float64(1)):
+        with pytest.raises(ArgumentError):
+            graph.add_memset(x, value, element=4)
+    assert len(graph) == 0
+
+
+def test_values_of_an_array_are_of_its_type(cpu):
+    integers, floats = np.zeros(2, np.int32), np.zeros(2, np.float32)
+    graph = Graph(cpu)
+    for value in (math.nan, math.inf, 1.5, "3", None, [1, 1], 1 << 31):
+        with pytest.raises(ArgumentError):
+            graph.add_memset(integers, value)
+    for value in ("3", None, [1.0, 1.0], 1j):
+        with pytest.raises(ArgumentError):
+            graph.add_memset(floats, value)
+    assert len(graph) == 0
+    graph.add_memset(integers, 1000)
+    graph.add_memset(floats, 2)
+    with graph.instantiate() as run:
+        run.launch()
+        run.synchronize()
+    assert (integers.tolist(), floats.tolist()) == ([1000, 1000], [2.0, 2.0])
+
+
+def test_a_number_is_no_memory(on):
+    with pytest.raises(ArgumentError, match="no memory"):
+        on.graph().add_memcpy(np.float64(1), on.buffer(1, 2))
+
+
+@pytest.mark.parametrize("pair", [(None,), (1.5,), ("1",), (-1,), (1 << 64,), (math.nan,), (True,)], ids=str)
+def test_semaphore_values_that_are_none(simulated, pair):
+    graph = simulated.graph()
+    with Semaphore.from_fd(3, device=simulated.device) as semaphore:
+        for add in (graph.add_semaphore_signal, graph.add_semaphore_wait):
+            with pytest.raises(ArgumentError, match="value of a semaphore"):
+                add((semaphore, *pair))
+    assert len(graph) == 0
