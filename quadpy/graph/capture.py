@@ -13,6 +13,7 @@ from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.life import refuse_in_host_function
+from quadpy.runtime.place import caller_span
 from quadpy.runtime.stream import Stream
 
 __all__ = ["capture", "host_function"]
@@ -42,7 +43,8 @@ class capture:  # noqa: N801 - it reads as a statement
 
     def __enter__(self) -> Graph:
         if self._session is not None:
-            raise CaptureError("one capture object captures once", hint="call qp.graph.capture again")
+            hint = "call qp.graph.capture again"
+            raise CaptureError("one capture object captures once", caller_span(), hint=hint)
         refuse_in_host_function()
         stream = self._stream
         device = stream.device if isinstance(stream, Stream) else self._device or current_device()

@@ -16,7 +16,6 @@ from quadpy.graph.holdings import GraphHoldings
 from quadpy.graph.inspect import GraphInfo, describe, dot_of, table_of
 from quadpy.graph.nodes import Allocation, AllocNode, EmptyNode, FreeNode, Node
 from quadpy.graph.order import MemoryRange, Order
-from quadpy.graph.place import caller_span
 from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
@@ -24,6 +23,7 @@ from quadpy.runtime.fusion import Fuse, require_fuse
 from quadpy.runtime.graph_driver import AllocWork
 from quadpy.runtime.life import refuse_in_host_function
 from quadpy.runtime.memory import HOST
+from quadpy.runtime.place import caller_span
 
 __all__ = ["Dependencies", "Graph"]
 
@@ -299,7 +299,7 @@ class Graph:
 
     def _require_whole(self) -> None:
         if self._withheld:
-            raise CaptureError(self._withheld)
+            raise CaptureError(self._withheld, caller_span(), hint="make it of the graph of a block that has ended")
 
     # looking at it
 

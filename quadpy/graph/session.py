@@ -17,7 +17,6 @@ from quadpy.graph.graph import Graph
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.make import host_node
 from quadpy.graph.nodes import ChildNode, KernelNode, MemcpyNode, MemsetNode, Node
-from quadpy.graph.place import caller_span
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.capturing import CAPTURES, Captured, table, take_callee
 from quadpy.runtime.current import launches_so_far, take_back_launches
@@ -25,6 +24,7 @@ from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.event import Event
 from quadpy.runtime.memory import HOST, Buffer
+from quadpy.runtime.place import caller_span
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.timeline import Timeline
 from quadpy.source import Span
@@ -67,7 +67,7 @@ class CaptureSession:
         self.origin._begin()  # noqa: SLF001 - the handle lives as long as the capture
         CAPTURES.change(self.device, 1)
         self.active = True
-        self.graph.withhold("a graph that is being captured is not complete: leave the block first")
+        self.graph.withhold("a graph that is being captured is not complete")
         self._table.sessions.append(self)
         self._add(self.origin)
 
@@ -90,7 +90,8 @@ class CaptureSession:
             return
         self._leave()
         for event, before in reversed(self._events):
-            event.captured = before
+            if event.captured is not None and event.captured.session is self:
+                event.captured = before
         take_back_launches(self._launches, launches_so_far())
         self.graph.drop("the capture of this graph was aborted")
 
@@ -160,7 +161,7 @@ class CaptureSession:
         try:
             node = replace(kernel_node(self.device, prepared), kernel=take_callee())
         except GraphError as error:
-            self.refuse(error.message, error.hint)
+            self._fail(error.message, error.hint)
         self._note(stream, node, _title(node), also=self._after_homes(stream, node.keep))
 
     def note_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
@@ -227,7 +228,10 @@ class CaptureSession:
 
     def refuse(self, what: str, hint: str = "") -> NoReturn:
         """CaptureError: ``what`` cannot be captured; the capture comes to nothing."""
-        error = CaptureError(f"a capture cannot note {what}", caller_span(), hint=hint)
+        self._fail(f"a capture cannot note {what}", hint)
+
+    def _fail(self, message: str, hint: str) -> NoReturn:
+        error = CaptureError(message, caller_span(), hint=hint)
         self.failed = self.failed or error
         raise error
 
@@ -247,7 +251,7 @@ class CaptureSession:
         try:
             placed = self.graph._place(node, after, None, kind)  # noqa: SLF001
         except (ArgumentError, GraphError) as error:
-            self.refuse(error.message, error.hint)
+            self._fail(error.message, error.hint)
         self._fronts[timeline] = (placed.name,)
 
     def _reduced(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from quadpy.errors import GraphError
-from quadpy.graph.nodes import Allocation, AllocNode, EventRecordNode, FreeNode, Node
+from quadpy.graph.nodes import Allocation, AllocNode, ChildNode, EventRecordNode, FreeNode, Node
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.device_memory import DeviceMemory
+from quadpy.runtime.event import Event
 from quadpy.runtime.timeline import Timeline
 
 __all__ = ["Usage"]
@@ -23,7 +24,7 @@ class Usage:
         blocks = {id(b): b for thing in things if isinstance(b := getattr(thing, "block", None), Block)}.values()
         self._written = [block for block in blocks if _touches(writes, block.pointer, block.pointer + block.nbytes)]
         self._read = [block for block in blocks if block not in self._written]
-        self._records = [node.event for node in nodes if isinstance(node, EventRecordNode)]
+        self._records = list(_recorded(nodes))
         self._memory = [node for node in nodes if isinstance(node, (AllocNode, FreeNode))]
 
     def beside(self, read: Sequence[Block], written: Sequence[Block]) -> Usage:
@@ -71,6 +72,15 @@ class Usage:
         for node in self._memory:
             node.allocation.live = isinstance(node, AllocNode)
         return [node.allocation for node in self._memory if isinstance(node, AllocNode)]
+
+
+def _recorded(nodes: Iterable[Node]) -> Iterator[Event]:
+    """The events that a launch records, those of child graphs among them."""
+    for node in nodes:
+        if isinstance(node, EventRecordNode):
+            yield node.event
+        elif isinstance(node, ChildNode):
+            yield from _recorded(node.nodes)
 
 
 def _touches(ranges: list[tuple[int, int]], start: int, end: int) -> bool:

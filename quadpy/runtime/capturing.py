@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from quadpy.errors import CaptureError
+from quadpy.runtime.place import caller_span
 from quadpy.runtime.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ def session_of(stream: Stream) -> Session | None:
     if timeline.captured is not None:
         raise CaptureError(
             f"{stream!r} is captured by another thread",
+            caller_span(),
             hint="put the work on another stream, or end that capture first",
         )
     for session in _thread.table.sessions:

@@ -21,6 +21,7 @@ from quadpy.runtime.event import Event
 from quadpy.runtime.lending import Lending
 from quadpy.runtime.life import Life
 from quadpy.runtime.module import Modules
+from quadpy.runtime.place import caller_span
 from quadpy.runtime.reaper import Reaper
 from quadpy.runtime.retired import Retired
 from quadpy.runtime.staging import Staging
@@ -233,9 +234,8 @@ class Device:
         if self.life.ended is not None:
             return
         if self.life.captures:
-            raise CaptureError(
-                f"{self} cannot be closed while something is captured on it", hint="end the capture first"
-            )
+            what = f"{self} cannot be closed while something is captured on it"
+            raise CaptureError(what, caller_span(), hint="end the capture first")
         with suppress(DriverError):  # a device that is lost frees nothing
             self._settle()
             self.retired.close()

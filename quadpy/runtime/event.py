@@ -11,6 +11,7 @@ from quadpy.runtime.capturing import Captured, session_of, table
 from quadpy.runtime.driver import EventHandle
 from quadpy.runtime.life import THREAD
 from quadpy.runtime.owned import Owned
+from quadpy.runtime.place import caller_span
 from quadpy.runtime.stream import Stream
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Event(Owned[EventHandle]):
 
     def mark_recorded(self) -> None:
         """Remember that a graph, which was launched just now, records the event."""
+        self.captured = None
         self._stamp = time.perf_counter()
 
     def wait(self, stream: object = None) -> None:
@@ -152,33 +154,44 @@ class Event(Owned[EventHandle]):
             joined = here.streams.get(target.timeline, place.session)
             if joined is not place.session or target.device is not self.device or place.session not in here.sessions:
                 place.session.refuse(
-                    f"{target!r} waits for an event that was recorded in a capture which it is no part of",
+                    f"a wait of {target!r}, which is no part of it, for an event that was recorded in it",
                     "end the capture first, and wait for a stream that its graph was launched on",
                 )
             place.session.join(target, self)
             return True
-        if place is not None:
-            raise CaptureError(
-                "the event was recorded in a capture that has ended, and stands for no work of a stream",
-                hint="record it again behind the launch of the graph, or add it to the graph: add_event_record",
-            )
+        self._need_work()
         session = session_of(target)
         if session is not None and self.recorded:
             session.refuse(
-                f"{target!r} is captured, and waits for an event that was recorded outside of the capture",
+                f"a wait of {target!r}, which is captured, for an event that was recorded outside of the capture",
                 "wait before the capture begins, on the stream that the graph will be launched on; or add_event_wait",
             )
         return session is not None  # one that was never recorded waits for nothing
 
+    def _need_work(self) -> None:
+        """Refuse an event that was a place in a capture, and of which no record is known since."""
+        if self.captured is not None:
+            raise CaptureError(
+                "the event was recorded in a capture that has ended, and stands for no work of a stream",
+                caller_span(),
+                hint="record it again behind the launch of the graph, or add it to the graph: add_event_record",
+            )
+
     def _need_outside(self, what: str) -> None:
-        """Refuse a question to which only a launch of the graph could give an answer."""
+        """Refuse a question to which only a launch of the graph could give an answer, or not even that."""
         if self.captured is not None and self.captured.session.active:
             self.captured.session.refuse(
                 f"{what} of an event that was recorded in this capture", "ask behind a launch of the graph"
             )
+        self._need_work()
 
     def synchronize(self) -> None:
-        """Wait on the host for the last record."""
+        """Wait on the host for the last record.
+
+        Raises:
+            EventError: the event was destroyed.
+            CaptureError: it was recorded last in a capture.
+        """
         self._need_outside("synchronize()")
         self._begin()
         try:
@@ -187,7 +200,12 @@ class Event(Owned[EventHandle]):
             self._end()
 
     def query(self) -> bool:
-        """Whether the last record is complete; True where there is none."""
+        """Whether the last record is complete; True where there is none.
+
+        Raises:
+            EventError: the event was destroyed.
+            CaptureError: it was recorded last in a capture.
+        """
         self._need_outside("query()")
         return self._call(self.device.streams.query_event)
 
@@ -197,6 +215,7 @@ class Event(Owned[EventHandle]):
         Raises:
             EventError: one of the two was destroyed, made without ``timing``, never recorded or is not complete yet,
                 or they belong to two devices.
+            CaptureError: one of the two was recorded last in a capture.
         """
         for event in (self, end):
             event._check()  # noqa: SLF001

@@ -10,6 +10,7 @@ from quadpy.errors import CaptureError, StreamError
 from quadpy.runtime.capturing import session_of, table
 from quadpy.runtime.driver import StreamHandle
 from quadpy.runtime.owned import Owned
+from quadpy.runtime.place import caller_span
 from quadpy.runtime.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ class Stream(Owned[StreamHandle]):
         if (session := table().streams.get(self.timeline)) is not None:
             session.refuse(f"destroy() of {self!r}, which is captured", "destroy it behind the capture")
         if self.timeline.captured is not None:
-            raise CaptureError(f"{self!r} is captured by another thread", hint="destroy it when that capture has ended")
+            hint = "destroy it when that capture has ended"
+            raise CaptureError(f"{self!r} is captured by another thread", caller_span(), hint=hint)
         super().destroy()
         self.device.leave(self)
 

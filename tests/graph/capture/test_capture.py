@@ -467,7 +467,7 @@ def test_results_are_refused(here):
 def test_events_of_the_outside_are_refused_inside(here):
     with qp.create_event() as outside, qp.create_event() as never:
         outside.record()
-        refused(here, "recorded outside", lambda _: outside.wait())
+        refused(here, r"cannot note a wait of .* recorded outside", lambda _: outside.wait())
         x = here.array(1)
         with qp.graph.capture() as g:
             never.wait()
@@ -488,9 +488,55 @@ def test_events_of_the_inside_are_refused_outside(here):
         assert inside.query() in (True, False)
 
 
+def test_an_event_of_a_capture_that_has_ended_answers_nothing_of_its_old_record(here):
+    with qp.create_event(timing=True) as inside, qp.create_event(timing=True) as end, qp.create_stream() as other:
+        inside.record()
+        end.record()
+        end.synchronize()
+        with qp.graph.capture() as g:
+            inside.record()
+        for ask in (
+            inside.query,
+            inside.synchronize,
+            lambda: inside.elapsed_time(end),
+            lambda: end.elapsed_time(inside),
+            lambda: inside.wait(other),
+        ):
+            with pytest.raises(CaptureError, match="has ended") as caught:
+                ask()
+            assert caught.value.span.file == __file__
+            assert "add_event_record" in caught.value.hint
+        for graph in (g, qp.graph.Graph()):  # as a node, and as a node of a child
+            if graph is g:
+                graph.add_event_record(inside)
+            else:
+                graph.add_child(g)
+                with qp.graph.capture():
+                    inside.record()
+            with graph.instantiate() as run:
+                with pytest.raises(CaptureError, match="has ended"):
+                    inside.query()
+                run.launch()
+                inside.wait(other)
+                inside.synchronize()
+                assert inside.query()
+                assert end.elapsed_time(inside) >= 0
+
+
+def test_an_aborted_capture_forgets_no_record_that_was_made_meanwhile(here):
+    with qp.create_event() as event, qp.create_stream() as other:
+        with qp.graph.capture():
+            event.record()
+        with pytest.raises(ZeroDivisionError), qp.graph.capture():  # noqa: PT012
+            event.record()
+            event.record(other)
+            raise ZeroDivisionError
+        event.synchronize()
+
+
 def test_another_capture_cannot_wait_for_an_event_of_this_one(here):
     with qp.create_event() as inside, qp.create_stream() as s, qp.create_stream() as t:  # noqa: SIM117
-        with pytest.raises(CaptureError, match="no part of"), qp.graph.capture(s), qp.graph.capture(t):  # noqa: PT012
+        with pytest.raises(CaptureError, match="no part of it, for"), qp.graph.capture(s), qp.graph.capture(t):  # noqa: PT012
             inside.record(s)
             inside.wait(t)
 
@@ -542,8 +588,9 @@ def test_a_capture_object_serves_once(here):
     once = qp.graph.capture()
     with once:
         pass
-    with pytest.raises(CaptureError, match="once"), once:
+    with pytest.raises(CaptureError, match="once") as caught, once:
         pass
+    assert caught.value.span.file == __file__
 
 
 def test_a_captured_stream_is_not_destroyed(here):
@@ -612,8 +659,9 @@ def test_it_cannot_be_instantiated_before_its_end(here):
     with qp.graph.capture() as g:
         here.add(1, x)
         for make in (g.instantiate, g.clone):
-            with pytest.raises(CaptureError, match="not complete"):
+            with pytest.raises(CaptureError, match="not complete") as caught:
                 make()
+            assert caught.value.span.file == __file__
     g.instantiate().destroy()
 
 

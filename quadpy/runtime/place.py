@@ -1,4 +1,4 @@
-"""Where in the user's program a node was made.  Owns: caller_span.  Imports: source."""
+"""Where in the user's program quadpy was called.  Owns: caller_span.  Imports: source."""
 
 from __future__ import annotations
 
