@@ -1,4 +1,4 @@
-"""Memory that nodes copy and fill.  Owns: Extent, extent_of, count_of, fill_pattern.
+"""Memory that nodes copy and fill.  Owns: Extent, extent_of, written_extent_of, count_of, fill_pattern.
 
 Imports: errors, dtypes, the runtime's arrays, NumPy.
 """
@@ -6,7 +6,7 @@ Imports: errors, dtypes, the runtime's arrays, NumPy.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +23,7 @@ from quadpy.runtime.host_storage import HostStorage
 from quadpy.runtime.interop import describe_host_array
 from quadpy.runtime.storage import SCALAR_OF, admit, encode
 
-__all__ = ["Extent", "count_of", "extent_of", "fill_pattern"]
+__all__ = ["Extent", "count_of", "extent_of", "fill_pattern", "written_extent_of"]
 
 _FILLED_AT_ONCE: Final = (4, 2, 1)
 """Bytes of an element that a fill can have."""
@@ -34,12 +34,16 @@ _END: Final = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """``nbytes`` bytes at ``address``; ``pageable`` where the device does not copy from there by itself."""
+    """``nbytes`` bytes at ``address``; ``pageable`` where the device does not copy from there by itself.
+
+    What is not ``writable`` may be read alone.
+    """
 
     address: int
     nbytes: int
     pageable: bool
     keep: tuple[object, ...] = field(default=(), repr=False)
+    writable: bool = True
 
 
 def count_of(value: object, what: str, least: int = 0) -> int:
@@ -57,6 +61,17 @@ def _integer(value: object) -> int | None:
     return operator.index(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
 
 
+def written_extent_of(memory: Any, device: Device, nbytes: int | None = None) -> Extent:
+    """As ``extent_of``, of what a node writes: ArgumentError, too, where the memory is read-only."""
+    found = extent_of(memory, device, nbytes)
+    if not found.writable:
+        raise ArgumentError(
+            f"{_called(memory)} is read-only, and the node writes it",
+            hint="pass a copy, or an array whose flags.writeable is True",
+        )
+    return found
+
+
 def extent_of(memory: Any, device: Device, nbytes: int | None = None) -> Extent:
     """All of an array's memory, of an alloc node's, or ``nbytes`` bytes at an address of ``device``.
 
@@ -70,7 +85,7 @@ def extent_of(memory: Any, device: Device, nbytes: int | None = None) -> Extent:
             f"{nbytes} bytes of {_called(memory)}, which has {found.nbytes}",
             hint=f"pass nbytes={found.nbytes} or fewer",
         )
-    return found if nbytes is None else Extent(found.address, nbytes, found.pageable, found.keep)
+    return found if nbytes is None else replace(found, nbytes=nbytes)
 
 
 def _extent(memory: Any, device: Device, nbytes: int | None) -> Extent:
@@ -94,10 +109,10 @@ def _extent(memory: Any, device: Device, nbytes: int | None) -> Extent:
     if not host and hasattr(memory, "__cuda_array_interface__"):
         there = describe_device_array(memory, device)
         _require_together(there.type_key[0] != "strided", memory)
-        return Extent(there.pointer, there.nbytes, pageable=False, keep=(there,))
+        return Extent(there.pointer, there.nbytes, pageable=False, keep=(there,), writable=there.writable)
     view = describe_host_array(memory)
     _require_together(view.type_key[0] != "strided", memory)
-    return Extent(view.pointer, view.nbytes, pageable=not host, keep=(view.owner,))
+    return Extent(view.pointer, view.nbytes, pageable=not host, keep=(view.owner,), writable=view.writable)
 
 
 def _of_array(array: DenseArray, device: Device) -> Extent:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from quadpy.errors import ArgumentError, DeviceError, GraphError
-from quadpy.graph.extents import count_of, extent_of, fill_pattern
+from quadpy.graph.extents import count_of, extent_of, fill_pattern, written_extent_of
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.nodes import (
     AllocNode,
@@ -41,7 +41,7 @@ def memcpy_node(device: Device, target: Any, source: Any, nbytes: int | None = N
     if given is None and _is_address(target) is not _is_address(source):  # an address takes what the other has
         known = extent_of(source if _is_address(target) else target, device)
         given = known.nbytes
-    to, of = extent_of(target, device, given), extent_of(source, device, given)
+    to, of = written_extent_of(target, device, given), extent_of(source, device, given)
     if to.nbytes != of.nbytes:
         raise ArgumentError(f"a copy of {of.nbytes} bytes into {to.nbytes}", hint="shapes and dtypes must agree")
     if to.pageable and of.pageable:
@@ -83,7 +83,7 @@ def memset_node(
             hint="pass the bytes of a row as nbytes=, and a pitch= of as many or more",
         )
     whole = nbytes if nbytes is None else pitch * (rows - 1) + nbytes
-    extent = extent_of(target, device, whole)
+    extent = written_extent_of(target, device, whole)
     if extent.pageable:
         raise ArgumentError("a fill of memory of the host", hint="add_host can fill it")
     bits, size = fill_pattern(target, value, element)

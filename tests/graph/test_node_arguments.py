@@ -134,3 +134,71 @@ def test_semaphore_values_that_are_none(simulated, pair):
             with pytest.raises(ArgumentError, match="value of a semaphore"):
                 add((semaphore, *pair))
     assert len(graph) == 0
+
+
+# memory that may not be written
+
+
+def read_only(shape=2):
+    array = np.ones(shape, np.int32)
+    array.flags.writeable = False
+    return array
+
+
+def mapped(folder):
+    path = folder / "numbers"
+    np.ones(2, np.int32).tofile(path)
+    return np.memmap(path, np.int32, "r")
+
+
+def test_a_copy_into_read_only_memory(on, tmp_path):
+    x, y = on.buffer(3, 4), np.zeros(2, np.int32)
+    graph = on.graph()
+    graph.add_memcpy(y, x)
+    with graph.instantiate() as run:
+        for target in (read_only(), mapped(tmp_path), bytes(8), memoryview(bytes(8))):
+            for attempt in (lambda: graph.add_memcpy(target, x), lambda: run.update("memcpy", target, x)):  # noqa: B023
+                with pytest.raises(ArgumentError, match="read-only") as raised:
+                    attempt()
+                assert "pass a copy" in str(raised.value)
+    assert len(graph) == 1
+
+
+def test_a_copy_out_of_read_only_memory(on, tmp_path):
+    x, y = on.buffer(3, 4), on.buffer(5, 6)
+    graph = on.graph()
+    graph.add_memcpy(x, read_only())
+    graph.add_memcpy(y, mapped(tmp_path))
+    with graph.instantiate() as run:
+        run.launch()
+        assert (on.numbers(x), on.numbers(y)) == ([1, 1], [1, 1])
+
+
+def test_a_fill_of_read_only_memory(cpu, tmp_path):
+    graph = Graph(cpu)
+    for target in (read_only(), mapped(tmp_path), bytes(8)):
+        with pytest.raises(ArgumentError, match="read-only"):
+            graph.add_memset(target, 0, element=4)
+    assert len(graph) == 0
+
+
+class ReadOnlyOnDevice:
+    """Memory of a GPU that its library shows to be read, and not written."""
+
+    def __init__(self, buffer):
+        self.__cuda_array_interface__ = {"version": 3, "shape": (2,), "typestr": "<i4", "data": (buffer.pointer, True)}
+
+
+def test_read_only_memory_of_a_device(simulated):
+    x, y = simulated.buffer(1, 2), simulated.buffer(3, 4)
+    graph = simulated.graph()
+    for attempt in (
+        lambda: graph.add_memcpy(ReadOnlyOnDevice(x), y),
+        lambda: graph.add_memset(ReadOnlyOnDevice(x), 0, element=4),
+    ):
+        with pytest.raises(ArgumentError, match="read-only"):
+            attempt()
+    graph.add_memcpy(y, ReadOnlyOnDevice(x))
+    with graph.instantiate() as run:
+        run.launch()
+        assert simulated.numbers(y) == [1, 2]
