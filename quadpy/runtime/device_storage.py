@@ -1,7 +1,8 @@
-"""The memory of arrays on a device.  Owns: Region, zero_bytes, DeviceStorage.  Imports: errors, devices, windows, NumPy.
+"""The memory of arrays on a device.  Owns: Region, zero_bytes, DeviceStorage.
 
 Every access is a copy in the order of a stream, after all work that wrote the memory, on whatever stream that was; one
 that writes comes after all that read it, too.
+Imports: errors, devices, windows, noting, NumPy.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import numpy as np
 
 from quadpy.errors import StreamError
 from quadpy.runtime.allocators.block import Block
-from quadpy.runtime.capturing import Session, session_of
+from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.host_storage import READING, Storage, Where, fill_pattern_of
+from quadpy.runtime.host_storage import READING, Storage, Where
 from quadpy.runtime.life import THREAD
+from quadpy.runtime.noting import Lie, note_copies, note_numbers
 from quadpy.runtime.storage import Numbers
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.window import Window
@@ -76,11 +78,12 @@ def _zeroed(device: Device, buffer: DeviceBuffer, home: Stream) -> Region:
 class DeviceStorage:
     """The numbers of one array, in the ``window`` of ``region``."""
 
-    __slots__ = ("block", "device", "pointer", "region", "window")
+    __slots__ = ("block", "called", "device", "pointer", "region", "window")
 
     def __init__(self, region: Region, window: Window) -> None:
         self.region, self.window = region, window
         self.device, self.block, self.pointer = region.device, region.block, region.pointer + window.start
+        self.called = "an array"
 
     def read(self, where: Where, stream: object = None) -> Numbers:
         on, window = stream_of(self.device, stream), self._window(where)
@@ -97,7 +100,7 @@ class DeviceStorage:
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         on, window = stream_of(self.device, stream), self._window(where)
         if (session := session_of(on)) is not None:
-            self._note(session, on, window, values)
+            note_numbers(session, on, self._lie(window), values, (self.region,))
             return
         with self.region.lock:
             if where is ... or window.dense:
@@ -108,21 +111,29 @@ class DeviceStorage:
                 self._put(window.at(index), components[index], on)
 
     def copy_from(self, source: Storage, stream: object = None) -> None:
-        if not (isinstance(source, DeviceStorage) and source.device is self.device and self._is_like(source)):
-            there = stream if source.device is self.device else None
-            self.write(..., source.read(..., there), stream)
-            return
-        on = stream_of(self.device, stream)
+        if isinstance(source, DeviceStorage) and source.device is self.device:
+            on = stream_of(self.device, stream)
+            if (session := session_of(on)) is not None:
+                ends = self._lie(self.window), source._lie(source.window)  # noqa: SLF001 - one of these, too
+                note_copies(session, on, *ends, (self.region, source.region))
+                return
+            if self._is_like(source):
+                self._copy_within(source, on)
+                return
+        there = stream if source.device is self.device else None
+        self.write(..., source.read(..., there), stream)
+
+    def _copy_within(self, source: DeviceStorage, on: Stream) -> None:
+        """The bytes of ``source``, which lies as this does."""
         if source.pointer == self.pointer or not self.window.size:
             return
-        if (session := session_of(on)) is not None:
-            keep = (self.region, source.region)
-            session.note_copy(on, self.pointer, source.pointer, self.window.reach, keep)
-        else:
-            source.announce(on, writes=False)
-            self.announce(on, writes=True)
-            ends, nbytes = (self.pointer, source.pointer), self.window.reach
-            on._call(lambda handle: self.device.driver.copy_within(*ends, nbytes, handle))  # noqa: SLF001
+        source.announce(on, writes=False)
+        self.announce(on, writes=True)
+        ends, nbytes = (self.pointer, source.pointer), self.window.reach
+        on._call(lambda handle: self.device.driver.copy_within(*ends, nbytes, handle))  # noqa: SLF001
+
+    def _lie(self, window: Window) -> Lie:
+        return Lie(self._at(window), *window[1:], self.called)
 
     def _window(self, where: Where) -> Window:
         return self.window if where is ... else self.window.at(where)
@@ -162,22 +173,6 @@ class DeviceStorage:
         window.over(data)[...] = values
         self.announce(stream, writes=True)
         self._copy(self.device.staging.upload, self._at(window), _address(data), data.size, stream)
-
-    def _note(self, session: Session, on: Stream, window: Window, values: Numbers) -> None:
-        """``values`` into ``window`` each time that the graph runs; what lies between its numbers is not touched."""
-        if not window.size:
-            return
-        keep = (self.region,)
-        if window.dense and (pattern := fill_pattern_of(values)) is not None:
-            session.note_fill(on, self._at(window), pattern, window.reach, keep)
-        elif window.dense:
-            data = np.empty(window.reach, np.uint8)
-            window.over(data)[...] = values
-            session.note_constant(on, self._at(window), data, keep)
-        else:
-            components = np.broadcast_to(values, window.shape)
-            for index in np.ndindex(window.shape[:-1] or window.shape):
-                self._note(session, on, window.at(index), components[index])
 
     def _copy(self, copy: Any, target: int, source: int, nbytes: int, stream: Stream) -> None:
         def run(handle: StreamHandle) -> None:

@@ -82,6 +82,7 @@ class Field(DenseArray):
         inner = [component * product(self.element_shape[k + 1 :]) for k in range(len(self.element_shape))]
         whole, strides = self.shape + self.element_shape, (*axes, *inner)
         self._storage = storage_in(place.memory, place.start, STORAGE[self.dtype], whole, strides)
+        self._storage.called = f"the field {self.name!r}"
         self._place = place
 
     def __getattr__(self, name: str) -> Any:
