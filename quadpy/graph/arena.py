@@ -49,6 +49,11 @@ class Arena:
         self._constants[place:] = [(data, made)]
         return made
 
+    def ranges(self) -> list[tuple[int, int]]:
+        """Where all of it lies: addresses, and how many bytes."""
+        constants = [made for _, made in self._constants]
+        return [(made.pointer, made.nbytes) for made in (*self._device, *self._host, *constants)]
+
     def _take(self, kind: int, known: list[B], nbytes: int, make: Callable[[], B]) -> B:
         place = self._step(kind)
         if place < len(known) and known[place].nbytes == nbytes:

@@ -22,6 +22,7 @@ from quadpy.graph.arena import Arena
 from quadpy.graph.binding import Binding, binding_of
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.leaves import Given, copied, given_to, surroundings
+from quadpy.graph.nodes import Node
 from quadpy.graph.recording import Recording, changes_between, record
 from quadpy.graph.straight import Straight, straight_of
 from quadpy.graph.verify import Verification
@@ -35,6 +36,9 @@ from quadpy.settings import settings
 __all__ = ["Replay", "ReplayStats", "State", "replay"]
 
 State: TypeAlias = Literal["eager", "captured", "broken"]
+
+Look: TypeAlias = Callable[[tuple[Node, ...], Arena], None]
+"""Is shown the nodes of a graph, and what it allocated."""
 
 MOST_VARIANTS: Final = 8
 """Graphs that one function keeps, for arguments of other shapes."""
@@ -112,15 +116,15 @@ class Replay:
                 return self._verification.call(self, self._function, args, kwargs)
             return self.replay(args, kwargs)
 
-    def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """One call as a graph, or eagerly where that cannot be."""
+    def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any], look: Look | None = None) -> Any:
+        """One call as a graph, or eagerly where that cannot be; ``look`` sees the graph before it is launched."""
         device = current_device()
         given = self.given(args, kwargs)
         for variant in reversed(self._variants):
             if variant.device is device and not variant.recording.draws and given.same(variant.given):
-                return self._launch(variant)
+                return self._launch(variant, look)
         if (quick := self._bind_quickly(device, given, args, kwargs)) is not None:
-            return self._launch(quick)
+            return self._launch(quick, look)
         first = launches_so_far()
         try:
             variant = self._bind(device, given, args, kwargs)
@@ -132,7 +136,7 @@ class Replay:
             self._failures += 1
             self._note_fallback(error, broken=self._failures >= MOST_FAILURES)
         else:
-            return self._launch(variant)
+            return self._launch(variant, look)
         take_back_launches(first, launches_so_far())
         return self._eagerly(args, kwargs)
 
@@ -177,7 +181,9 @@ class Replay:
 
     # how
 
-    def _launch(self, variant: _Variant) -> Any:
+    def _launch(self, variant: _Variant, look: Look | None) -> Any:
+        if look is not None:
+            look(variant.run.nodes, variant.recording.arena)
         self._order(variant)
         variant.run.launch()
         if variant.recording.waits:

@@ -572,6 +572,102 @@ def test_verification_gives_what_the_function_gives(here, monkeypatch, caplog):
     assert not Verification.failed
 
 
+def _in_a_field(here):
+    f = qp.field(qp.i32, shape=1)
+
+    @qp.kernel
+    def increment():
+        for i in f:
+            f[i] += 1
+
+    return increment, lambda: f[0]
+
+
+def _in_a_numpy_array(here):
+    x = np.zeros(1, np.int32)
+    return (lambda: here.add(1, x)), lambda: x[0]
+
+
+def _in_an_ordinary_object(here):
+    class Model:
+        def __init__(self):
+            self.x = here.array(0)
+
+        def step(self):
+            here.add(1, self.x)
+
+    model = Model()
+    return model.step, lambda: model.x[0]
+
+
+def _in_a_graph_that_is_launched(here):
+    x = here.array(0)
+    with qp.graph.capture() as g:
+        here.add(1, x)
+    return g.instantiate().launch, lambda: x[0]
+
+
+@pytest.mark.parametrize("kind", [_in_a_field, _in_a_numpy_array, _in_an_ordinary_object, _in_a_graph_that_is_launched])
+def test_verification_restores_all_memory_that_the_graph_touches(here, monkeypatch, caplog, kind):
+    if here.is_simulated and kind is _in_a_field:
+        return  # it has Python for the kernels of these tests alone
+    call, value = kind(here)
+    step = verified(lambda: call(), monkeypatch)  # noqa: PLW0108 - a function of Python's
+    for _ in range(3):
+        step()
+    assert (value(), caplog.text, step.state, Verification.failed) == (3, "", "captured", False)
+    assert step.stats.replays == 3
+
+
+def test_verification_of_numpy_arguments_and_arrays_that_are_made(here, monkeypatch, caplog):
+    def step(a, b):
+        t = qp.ndarray(qp.i32, 1)
+        here.add(1, a)
+        here.mix(0, b, t)
+        here.add(1, t)
+        return t
+
+    step = verified(step, monkeypatch)
+    a, b = np.zeros(1, np.int32), np.full(1, 5, np.int32)
+    b.flags.writeable = False
+    for k in range(3):
+        assert numbers(step(a, here.array(5) if k == 1 else b)) == [6]
+    assert (a[0], b[0], caplog.text, Verification.failed) == (3, 5, "", False)
+
+
+def test_verification_follows_arguments_that_change(here, monkeypatch, caplog):
+    def step(v, x, y):
+        here.add(v, x)
+        here.mix(v, x, y)
+
+    step, expected = verified(step, monkeypatch), [0, 0]
+    x, y = here.array(0), here.array(0)
+    for v in range(1, 8):
+        for first, second in ((x, y), (y, x)):
+            step(v, first, second)
+            at = int(first is y)
+            expected[at] += v
+            expected[1 - at] = 3 * expected[1 - at] + expected[at] + v
+    assert (numbers(x) + numbers(y), caplog.text, Verification.failed) == (expected, "", False)
+    assert (step.stats.replays, step.stats.captures) == (14, 1)
+
+
+def test_what_nobody_can_repeat_is_not_verified_and_said_once(here, monkeypatch, caplog):
+    seen, x = [], here.array(0)
+
+    def step():
+        here.add(1, x)
+        qp.graph.host_function(seen.append, 1)
+
+    step = verified(step, monkeypatch)
+    with caplog.at_level(logging.WARNING, "quadpy.graph"):
+        for _ in range(3):
+            step()
+    here.device.synchronize()
+    assert (numbers(x), seen, caplog.text.count("not verified")) == ([3], [1, 1, 1], 1)
+    assert not Verification.failed
+
+
 def test_verification_turns_graphs_off_where_bytes_differ(here, monkeypatch, caplog):
     seen = iter(range(100))
 
