@@ -1,7 +1,7 @@
 """What a node does, from what a user says.  Owns: MAKERS, one for each kind of node that can be changed later.
 
 Each is called with the device and the user's arguments, checks them, and answers a node without name and place.
-Imports: errors, nodes, extents, kernels, NumPy.
+Imports: errors, nodes, extents, kernels, the runtime's objects, NumPy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from quadpy.errors import ArgumentError, DeviceError, GraphError
-from quadpy.graph.extents import count_of, extent_of, fill_pattern, written_extent_of
+from quadpy.graph.extents import Extent, count_of, extent_of, fill_pattern, written_extent_of
 from quadpy.graph.kernels import kernel_node
 from quadpy.graph.nodes import (
     AllocNode,
@@ -28,6 +28,7 @@ from quadpy.graph.nodes import (
     SemaphoreWaitNode,
 )
 from quadpy.graph.semaphore import Semaphore
+from quadpy.runtime.dense import DenseArray
 from quadpy.runtime.device import Device
 from quadpy.runtime.event import Event
 
@@ -114,7 +115,7 @@ def host_node(
     """A call of ``function(*arguments)``; what it ``reads`` and ``writes``, where that is said, is all that it touches."""
     if not callable(function):
         raise ArgumentError(f"{function!r} is no function")
-    read, written = ([extent_of(memory, device) for memory in group] for group in (tuple(reads), tuple(writes)))
+    read, written = _extents(device, reads, "reads"), _extents(device, writes, "writes")
     return HostNode(
         function=function,
         arguments=arguments,
@@ -123,6 +124,12 @@ def host_node(
         writes=tuple((extent.address, extent.nbytes) for extent in written),
         keep=(function, *arguments, *(kept for extent in (*read, *written) for kept in extent.keep)),
     )
+
+
+def _extents(device: Device, memories: Any, what: str) -> list[Extent]:
+    if not isinstance(memories, Iterable) or isinstance(memories, (DenseArray, np.ndarray)):
+        raise ArgumentError(f"{what}={memories!r} is no list of memory", hint="pass a list of arrays")
+    return [extent_of(memory, device) for memory in memories]
 
 
 def child_node(device: Device, graph: Any) -> ChildNode:

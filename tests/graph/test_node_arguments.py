@@ -202,3 +202,12 @@ def test_read_only_memory_of_a_device(simulated):
     with graph.instantiate() as run:
         run.launch()
         assert simulated.numbers(y) == [1, 2]
+
+
+def test_what_a_host_function_touches_is_a_list(on):
+    x, graph = on.buffer(1), on.graph()
+    for options, match in [({"reads": 3}, "reads"), ({"writes": x}, "writes"), ({"reads": None}, "reads")]:
+        with pytest.raises(ArgumentError, match=match) as raised:
+            graph.add_host(print, **options)
+        assert "pass a list" in str(raised.value)
+    assert len(graph) == 0
