@@ -26,7 +26,7 @@ from quadpy.runtime.graph_driver import (
     NodeHandle,
     Work,
 )
-from quadpy.runtime.graph_roots import first_node
+from quadpy.runtime.graph_parts import first_node
 from quadpy.runtime.timeline import Timeline
 
 __all__ = ["Built", "DriverEngine"]

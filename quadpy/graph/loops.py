@@ -6,21 +6,18 @@ Imports: the graphs' protocol.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from quadpy.runtime.driver import FunctionHandle
-from quadpy.runtime.graph_driver import ConditionHandle, GraphDriver, GraphHandle, KernelWork, NodeHandle, Work
+from quadpy.runtime.graph_driver import ConditionHandle, GraphDriver, GraphHandle, NodeHandle, Work
+from quadpy.runtime.graph_parts import tell
 
 if TYPE_CHECKING:
     from quadpy.graph.lower import Part
 
 __all__ = ["LoopWork", "Placed", "Placing", "TellWork"]
-
-_CONDITION: Final = struct.Struct("<QQI")
-"""What the kernel that tells takes: the loop, an address, and how many bytes decide there; of 0 the loop goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +47,7 @@ class Placed:
         """What the driver does for ``part`` in place of this one's."""
         work = part.work
         if isinstance(work, TellWork):
-            told = _CONDITION.pack(self.condition, work.address, work.nbytes)
-            return KernelWork(work.teller, (1, 1, 1), (1, 1, 1), 0, told)
+            return tell(work.teller, self.condition, work.address, work.nbytes)
         assert not isinstance(work, LoopWork)
         return work
 

@@ -13,8 +13,6 @@ from quadpy.runtime.timeline import Timeline
 
 __all__ = ["FusedScratch"]
 
-_LOSES_SIGHT: Final = frozenset({"amdgpu"})
-"""HIP 7.2 runs such a launch on a queue of its own, and an event that is recorded right behind it does not wait for it."""
 _CELL: Final = 8
 
 
@@ -42,5 +40,5 @@ class FusedScratch:
     def settle(self, scratch: DeviceBuffer, stream: StreamHandle) -> None:
         """Behind a launch on ``stream`` that has ``scratch``: let events that are recorded there wait for it."""
         driver = self._device.driver
-        if driver.name in _LOSES_SIGHT:
+        if "cooperative-apart" in driver.features:
             driver.fill(scratch.pointer + self._nbytes, 0, _CELL, stream)

@@ -7,7 +7,6 @@ is changed where the grid is another.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -28,16 +27,13 @@ from quadpy.runtime.graph_driver import (
     NodeHandle,
     Work,
 )
-from quadpy.runtime.graph_roots import first_node
+from quadpy.runtime.graph_parts import first_node, tell
 from quadpy.runtime.launch import MemoryRange
 
 __all__ = ["MOST_UPDATES", "Binding", "Launches", "Piece"]
 
 MOST_UPDATES: Final = 1000
 """Changes of nodes before the executable graph is made anew: HIP takes new memory for each, until it is destroyed."""
-
-_CONDITION: Final = struct.Struct("<QQI")
-"""What the kernel that tells the device of a loop takes: the loop, an address, and how many bytes decide there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,4 +194,4 @@ class Piece:
             return self._launches.work(node.task, self._binding)
         assert self._teller is not None
         address, nbytes = self._binding.conditions[node.name] if node.kind == "again" else (0, 0)
-        return KernelWork(self._teller, (1, 1, 1), (1, 1, 1), 0, _CONDITION.pack(told, address, nbytes))
+        return tell(self._teller, told, address, nbytes)

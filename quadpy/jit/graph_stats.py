@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 __all__ = ["Counts", "GraphKernelStats"]
 
@@ -51,6 +51,6 @@ class Counts:
     def sum(counts: Iterable[Counts]) -> GraphKernelStats:
         """All of them together."""
         found = list(counts)
-        names = ("calls", "launches", "builds", "rebuilds", "updates", "copies", "waits", "eager")
+        names = [each.name for each in fields(GraphKernelStats) if each.name != "reasons"]
         totals = {name: sum(getattr(one, name) for one in found) for name in names}
         return GraphKernelStats(**totals, reasons=tuple(dict.fromkeys(r for one in found for r in one.reasons)))

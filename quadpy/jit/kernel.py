@@ -96,10 +96,7 @@ class Kernel:
             ArgumentError: wrong number or types of arguments, or an array of the host for a GPU.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
-        if self._config is not current_config():
-            self._configure()
-        if kwargs or len(args) != len(self._parameters):
-            args = self._bind(args, kwargs)
+        args = self._in_order(args, kwargs)
         try:
             variants, values, views = self._resolve(args)
             plan = variants.pick(views)
@@ -111,6 +108,12 @@ class Kernel:
         except ArgumentError as error:
             raise self._named(error) from error
         return prepared
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Each parameter's argument, under the configuration of now; as a call does, whose own lines are the shorter way."""
+        if self._config is not current_config():
+            self._configure()
+        return self._bind(args, kwargs) if kwargs or len(args) != len(self._parameters) else args
 
     def argument_slots(self, *args: Any) -> tuple[tuple[str, int] | None, ...]:
         """Where the argument block of such a call has each argument: its letter in ``struct``'s language, and an offset.
@@ -130,10 +133,7 @@ class Kernel:
         """
         if not self.graph:
             return Fusion(False, "it is no graph kernel: qp.kernel(graph=True)")
-        if self._config is not current_config():
-            self._configure()
-        if kwargs or len(args) != len(self._parameters):
-            args = self._bind(args, kwargs)
+        args = self._in_order(args, kwargs)
         try:
             variants, values, views = self._resolve(args)
             found: Fusion = _compiler().fusion_of(variants.pick(views), values)

@@ -46,13 +46,14 @@ DEFAULT_STREAM: Final = StreamHandle(0)
 AllocatorName = Literal["cache", "pool"]
 """quadpy's own cache over ``alloc``, or the driver's pool through ``alloc_async``."""
 
-Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device", "cooperative"]
+Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device", "cooperative", "cooperative-apart"]
 """``host``           work runs at once, in memory of the host: a copy needs no staging
 ``handles``        streams and events are things of the driver; without it every handle is 0
 ``timing``         events measure time on the device
 ``pool``           ``alloc_async`` and ``free_async``
 ``modules``        code objects can be loaded and launched
 ``cooperative``    ``launch_cooperative``: launches whose blocks may wait for each other
+``cooperative-apart``  they run on a queue of their own: an event recorded right behind one does not wait for it
 ``stream-device``  ``stream_device`` knows the device of a stream that another library made
 """
 

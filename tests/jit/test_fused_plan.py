@@ -168,7 +168,7 @@ def test_an_empty_condition(plan, array):
 
 def test_on_amd_something_follows_that_events_wait_for(plan, array, device):
     """HIP 7.2: an event that is recorded right behind a cooperative launch does not wait for it."""
-    device.driver.name = "amdgpu"
+    device.driver.name, device.driver.features = "amdgpu", device.driver.features | {"cooperative-apart"}
     fusing, x, y = plan(two), array(10), array(10)
     with device.create_stream() as stream:
         fusing.run(values(x, y), [x, y], stream)

@@ -161,7 +161,7 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
     if facts.memoryPoolsSupported and hip.has_symbol("hipMallocAsync"):
         features.add("pool")
     if facts.cooperativeLaunch and hip.has_symbol("hipModuleLaunchCooperativeKernel"):
-        features.add("cooperative")
+        features |= {"cooperative", "cooperative-apart"}  # seen with HIP 7.2
     if hip.has_symbol("hipStreamGetDevice"):
         features.add("stream-device")
     return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount), frozenset(
