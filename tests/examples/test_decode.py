@@ -6,29 +6,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from backends import backends
 
 import quadpy as qp
-from quadpy.errors import NoDeviceError, QuadpyError
+from quadpy.errors import QuadpyError
 from quadpy.examples import _transformer, decode
 from quadpy.examples._transformer import Size, alphabet
-from quadpy.runtime.devices import open_device
 
 SMALL = Size(layers=1, width=16, heads=2, hidden=24, context=6)  # an emulated GPU takes its time over each launch
 DEEP = Size(layers=3, width=16, heads=2, hidden=24, context=14)
 PROMPT = "Ab"
 SEED = 1
 CALLS = SMALL.context - 1
-
-
-def backends():
-    found = ["cpu"]
-    for gpu in qp.gpu:
-        try:
-            open_device(gpu)
-        except NoDeviceError:
-            continue
-        found.append(gpu)
-    return found
 
 
 @pytest.fixture(params=backends())

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backends import backends
 
 import quadpy as qp
-from quadpy.errors import ArgumentError, GraphError, NoDeviceError
-from quadpy.runtime.devices import open_device
+from quadpy.errors import ArgumentError, GraphError
 
 A = qp.types.ndarray
 I32, F32 = A(qp.i32, 1), A(qp.f32, 1)
 block = qp.simt.block
-
-
-def backends():
-    found = ["cpu"]
-    for gpu in qp.gpu:
-        try:
-            open_device(gpu)
-        except NoDeviceError:
-            continue
-        found.append(gpu)
-    return found
 
 
 @pytest.fixture(scope="module", autouse=True, params=backends())

@@ -9,30 +9,17 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from backends import backends
 
 import quadpy as qp
-from quadpy.errors import NoDeviceError
-from quadpy.runtime.devices import open_device
 
 sys.path.insert(0, str(Path(__file__).parent))  # for random_kernels.py
 _numbers = itertools.count()
 
 
-def _backends() -> list[str]:
-    """``cpu``, and each kind of GPU of which there is one, real or emulated: every test runs on each."""
-    found = ["cpu"]
-    for gpu in qp.gpu:
-        try:
-            open_device(gpu)
-        except NoDeviceError:
-            continue
-        found.append(gpu)
-    return found
-
-
-@pytest.fixture(scope="session", autouse=True, params=_backends())
+@pytest.fixture(scope="session", autouse=True, params=backends())
 def arch(request):
-    """The backend; two threads on the CPU, so that loops are split on every machine."""
+    """The backend, each that is here; two threads on the CPU, so that loops are split on every machine."""
     qp.init(arch=request.param, cpu_max_num_threads=2)
     return request.param
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from functools import partial
+from random import Random
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from backends import is_here
 
 import quadpy as qp
-from quadpy.errors import NoDeviceError
 from quadpy.runtime import devices
 from quadpy.runtime.current import Config, current_config, set_config
 from quadpy.runtime.device import Device
@@ -125,15 +127,25 @@ def simulate(driver):
         driver.kernels |= _simulated(kernel.compile("gfx942"), bodies)
 
 
-def _is_here(arch):
-    try:
-        devices.open_device(arch)
-    except NoDeviceError:
-        return False
-    return True
+ARCHS = ["cpu", "recording", *(arch for arch in ("amdgpu", "cuda") if is_here(arch))]
 
 
-ARCHS = ["cpu", "recording", *(arch for arch in ("amdgpu", "cuda") if _is_here(arch))]
+def settle(here, seed):
+    """Wait for all work; on the simulated device what is ready runs in any order, as ``seed`` says."""
+    if here.is_simulated:
+        random, simulation = Random(seed), here.driver.simulation
+        while ready := simulation.ready():
+            simulation.step(random.choice(ready))
+    here.device.synchronize()
+
+
+def without_races(here):
+    """Wait for all work; nothing of it may race on the simulated device."""
+    if here.is_simulated:
+        here.device.synchronize()
+        races = here.driver.races()
+        here.driver.simulation.ops.clear()
+        assert races == []
 
 
 @pytest.fixture(params=ARCHS)
@@ -147,10 +159,12 @@ def here(request):
     set_config(Config(arch=request.param))
     device = devices.current_device()
     try:
-        yield SimpleNamespace(
+        found = SimpleNamespace(
             name=request.param, device=device, driver=device.driver, add=add, mix=mix, twice=twice, branch=branch,
             array=array, is_cpu=request.param == "cpu", is_simulated=driver is not None,
         )  # fmt: skip
+        found.settle, found.without_races = partial(settle, found), partial(without_races, found)
+        yield found
         device.synchronize()
     finally:
         set_config(before)

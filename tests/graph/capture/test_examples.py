@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backends import backends
 
 import quadpy as qp
 from quadpy.cli.demo import EXAMPLES
-from quadpy.errors import NoDeviceError
 from quadpy.examples import (
     _transformer,
     conjugate_gradient,
@@ -20,20 +20,8 @@ from quadpy.examples import (
     stable_fluids,
 )
 from quadpy.runtime.current import current_config, set_config
-from quadpy.runtime.devices import open_device
 
 STEPS = 3
-
-
-def backends():
-    found = ["cpu"]
-    for gpu in qp.gpu:
-        try:
-            open_device(gpu)
-        except NoDeviceError:
-            continue
-        found.append(gpu)
-    return found
 
 
 @pytest.fixture(params=backends())

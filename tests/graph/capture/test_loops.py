@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backends import backends
 
 import quadpy as qp
-from quadpy.errors import NoDeviceError
-from quadpy.runtime.devices import current_device, open_device
+from quadpy.runtime.devices import current_device
 
 A = qp.types.ndarray
 I32, F32, FLAG = A(qp.i32, 1), A(qp.f32, 1), A(qp.i64, 0)
-
-
-def backends():
-    found = ["cpu"]
-    for gpu in qp.gpu:
-        try:
-            open_device(gpu)
-        except NoDeviceError:
-            continue
-        found.append(gpu)
-    return found
 
 
 @pytest.fixture(scope="module", autouse=True, params=backends())

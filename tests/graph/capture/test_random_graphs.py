@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from random import Random
 
 import hypothesis.strategies as st
 import numpy as np
@@ -233,20 +232,8 @@ def arrays_of(here):
 
 
 def contents(here, arrays, seed):
-    if here.is_simulated:  # what is ready runs in any order
-        random, simulation = Random(seed), here.driver.simulation
-        while ready := simulation.ready():
-            simulation.step(random.choice(ready))
-    here.device.synchronize()
+    here.settle(seed)
     return [x.to_numpy().tolist() for x in arrays]
-
-
-def without_races(here):
-    if here.is_simulated:
-        here.device.synchronize()
-        races = here.driver.races()
-        here.driver.simulation.ops.clear()
-        assert races == []
 
 
 def expected(program, runs, memory=None):
@@ -276,7 +263,7 @@ def test_eager_captured_and_built_by_hand(here, every):
                         run.launch()
                     arrays = arrays if made is graph else built
                     assert (contents(here, arrays, seed), runner.drain_log()) == wanted
-        without_races(here)
+        here.without_races()
 
 
 def test_changes_between_launches(here, every):
@@ -309,7 +296,7 @@ def test_changes_between_launches(here, every):
                     wanted = [one + other for one, other in zip(wanted, more, strict=True)]
                 assert contents(here, arrays, seed) == [numbers.tolist() for numbers in memory]
                 assert runner.drain_log() == wanted
-        without_races(here)
+        here.without_races()
 
 
 def test_replayed_with_other_arguments(here, every):
@@ -330,4 +317,4 @@ def test_replayed_with_other_arguments(here, every):
             assert runner.drain_log() == log
             assert step.stats.fallbacks == 0
             step.clear()
-        without_races(here)
+        here.without_races()

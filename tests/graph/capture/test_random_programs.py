@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from random import Random
 
 import hypothesis.strategies as st
 import numpy as np
@@ -135,20 +134,8 @@ def arrays_of(here):
 
 
 def contents(here, arrays, seed):
-    if here.is_simulated:  # what is ready runs in any order
-        random, simulation = Random(seed), here.driver.simulation
-        while ready := simulation.ready():
-            simulation.step(random.choice(ready))
-    here.device.synchronize()
+    here.settle(seed)
     return [x.to_numpy().tobytes() for x in arrays]
-
-
-def without_races(here):
-    if here.is_simulated:
-        here.device.synchronize()
-        races = here.driver.races()
-        here.driver.simulation.ops.clear()
-        assert races == []
 
 
 def few_on_hardware(here, program):
@@ -172,7 +159,7 @@ def test_eager_captured_and_explicit_give_the_sequential_result(here, program, s
                 other.launch()
             found = [contents(here, arrays, seed) for arrays in (eager, captured, built)]
         assert found == [oracle(program, 2)] * 3
-    without_races(here)
+    here.without_races()
 
 
 @few
@@ -195,4 +182,4 @@ def test_replays_with_changed_arguments_give_the_sequential_result(here, program
         assert contents(here, two, seed) == [numbers.tobytes() for numbers in memory[1]]
         assert step.stats.fallbacks == 0
         step.clear()
-    without_races(here)
+    here.without_races()
