@@ -217,7 +217,7 @@ def test_a_loop_ends_when_its_condition_is_zero(arch, rounds):
 
 def test_a_loop_on_the_device_is_one_launch(arch):
     if arch == "cpu" or "loops" not in current_device().driver.graphs.powers:
-        pytest.skip("this driver's graphs have no loops")
+        pytest.skip("graphs of this driver have no loop nodes: the host repeats chunks instead")
     before = count_down.graph_stats()
     x, total = np.zeros(10, np.int32), np.zeros(1, np.int64)
     count_down(x, total, np.array(300, np.int32))
@@ -228,7 +228,7 @@ def test_a_loop_on_the_device_is_one_launch(arch):
 
 def test_the_host_waits_for_chunks(arch):
     if arch == "cpu" or "loops" in current_device().driver.graphs.powers:
-        pytest.skip("no host is asked here")
+        pytest.skip("the loop is a node of the graph, or the CPU runs it: the host does not wait for chunks")
     x, total = np.zeros(10, np.int32), np.zeros(1, np.int64)
     before = count_down.graph_stats()
     count_down(x, total, np.array(12, np.int32))

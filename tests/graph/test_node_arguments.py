@@ -157,7 +157,7 @@ def test_a_copy_into_read_only_memory(on, tmp_path):
     graph.add_memcpy(y, x)
     with graph.instantiate() as run:
         for target in (read_only(), mapped(tmp_path), bytes(8), memoryview(bytes(8))):
-            for attempt in (lambda: graph.add_memcpy(target, x), lambda: run.update("memcpy", target, x)):  # noqa: B023
+            for attempt in (lambda: graph.add_memcpy(target, x), lambda: run.update("memcpy", target, x)):  # noqa: B023 - called in its own round
                 with pytest.raises(ArgumentError, match="read-only") as raised:
                     attempt()
                 assert "pass a copy" in str(raised.value)

@@ -352,7 +352,7 @@ def test_a_loop_comes_behind_what_is_on_the_stream_and_before_what_follows(made,
 def test_a_loop_that_the_driver_refuses_is_repeated_by_the_host(made, array, device, has_loops, caplog):
     """What was made of the refused graph is given back, and the same call runs to its end, host arrays and all."""
     if not has_loops:
-        pytest.skip("no loop is asked for")
+        pytest.skip("this driver has no loop nodes that it could refuse")
     device.driver.failures["graph_add_loop"] = DriverError("no loops today")
     call = made(sums, simulate_sums)
     for rounds in (5, 40, 3):
@@ -368,7 +368,7 @@ def test_a_loop_that_the_driver_refuses_is_repeated_by_the_host(made, array, dev
 def test_a_graph_whose_change_failed_is_not_used_again(made, array, device, has_loops, monkeypatch):
     """A larger chunk that cannot be bound to other arrays is done without, and is made anew when it is wanted again."""
     if has_loops:
-        pytest.skip("there are no chunks")
+        pytest.skip("with loop nodes the host makes no chunks")
     monkeypatch.setattr(graph_plan, "PATIENCE", 100)  # each node has its arguments
     call, rounds, graphs = made(sums, simulate_sums), 40, device.driver.graphs
     first = array(0), array(0), array(rounds)
@@ -419,7 +419,7 @@ def test_whatever_fails_in_a_loop_leaves_nothing_and_the_next_call_works(made, a
 def test_a_pass_without_its_edges_is_seen_as_a_race(device, has_loops):
     """The checks above see what they look for."""
     if not has_loops:
-        pytest.skip("no loop is simulated")
+        pytest.skip("this driver has no loop nodes to simulate")
     driver, graphs = device.driver, device.driver.graphs
     memory = driver.alloc(8)
     counter = ctypes.c_int32.from_address(memory)

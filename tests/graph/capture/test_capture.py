@@ -402,7 +402,7 @@ def refused(here, what, *calls):
     """Each call is refused and named with its line, the capture comes to nothing, and the stream works."""
     for call in calls:
         x = here.array(1)
-        with pytest.raises(CaptureError, match=what) as caught, qp.graph.capture() as g:  # noqa: PT012
+        with pytest.raises(CaptureError, match=what) as caught, qp.graph.capture() as g:  # noqa: PT012 - a capture is a block
             here.add(1, x)
             call(x)
         assert caught.value.span.file == __file__
@@ -527,7 +527,7 @@ def test_an_aborted_capture_forgets_no_record_that_was_made_meanwhile(here):
     with qp.create_event() as event, qp.create_stream() as other:
         with qp.graph.capture():
             event.record()
-        with pytest.raises(ZeroDivisionError), qp.graph.capture():  # noqa: PT012
+        with pytest.raises(ZeroDivisionError), qp.graph.capture():  # noqa: PT012 - a capture is a block
             event.record()
             event.record(other)
             raise ZeroDivisionError
@@ -535,8 +535,8 @@ def test_an_aborted_capture_forgets_no_record_that_was_made_meanwhile(here):
 
 
 def test_another_capture_cannot_wait_for_an_event_of_this_one(here):
-    with qp.create_event() as inside, qp.create_stream() as s, qp.create_stream() as t:  # noqa: SIM117
-        with pytest.raises(CaptureError, match="no part of it, for"), qp.graph.capture(s), qp.graph.capture(t):  # noqa: PT012
+    with qp.create_event() as inside, qp.create_stream() as s, qp.create_stream() as t:  # noqa: SIM117 - one line would be too long
+        with pytest.raises(CaptureError, match="no part of it, for"), qp.graph.capture(s), qp.graph.capture(t):  # noqa: PT012 - a capture is a block
             inside.record(s)
             inside.wait(t)
 
@@ -544,7 +544,7 @@ def test_another_capture_cannot_wait_for_an_event_of_this_one(here):
 def test_an_aborted_capture_leaves_events_as_they_were(here):
     with qp.create_event() as event, qp.create_stream() as other:
         event.record()
-        with pytest.raises(ZeroDivisionError), qp.graph.capture():  # noqa: PT012
+        with pytest.raises(ZeroDivisionError), qp.graph.capture():  # noqa: PT012 - a capture is a block
             event.record()
             raise ZeroDivisionError
         event.wait(other)
@@ -554,7 +554,7 @@ def test_an_aborted_capture_leaves_events_as_they_were(here):
 def test_a_fork_that_is_not_joined_is_named(here):
     x = here.array(1)
     with qp.create_stream() as side, qp.create_event() as fork:
-        with pytest.raises(CaptureError, match=r"not joined: 'add.1' \(.*test_capture.py:\d+\)") as caught:  # noqa: PT012, SIM117
+        with pytest.raises(CaptureError, match=r"not joined: 'add.1' \(.*test_capture.py:\d+\)") as caught:  # noqa: PT012, SIM117 - a capture is a block
             with qp.graph.capture():
                 here.add(1, x)
                 fork.record()
@@ -646,7 +646,7 @@ def test_a_graph_of_a_closed_device_says_so(simulated_device):
 
 def test_a_call_that_was_refused_is_told_at_the_end_though_somebody_caught_it(here):
     x = here.array(1)
-    with pytest.raises(CaptureError, match="reading an array"), qp.graph.capture() as g:  # noqa: PT012
+    with pytest.raises(CaptureError, match="reading an array"), qp.graph.capture() as g:  # noqa: PT012 - a capture is a block
         try:
             x.to_numpy()
         except CaptureError:
@@ -671,7 +671,7 @@ def test_it_cannot_be_instantiated_before_its_end(here):
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit, GeneratorExit])
 def test_an_exception_is_raised_as_it_is_and_nothing_ran_x5(here, error):
     x, raised = here.array(1), error()
-    with pytest.raises(error) as caught, qp.graph.capture() as g:  # noqa: PT012
+    with pytest.raises(error) as caught, qp.graph.capture() as g:  # noqa: PT012 - a capture is a block
         here.add(1, x)
         raise raised
     assert caught.value is raised

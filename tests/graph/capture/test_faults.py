@@ -197,7 +197,7 @@ def test_memory_that_is_not_there(faulty):
     if faulty.is_cpu:
         return
     x = faulty.array(1)
-    with pytest.raises(OutOfDeviceMemory), qp.graph.capture() as g:  # noqa: PT012
+    with pytest.raises(OutOfDeviceMemory), qp.graph.capture() as g:  # noqa: PT012 - a capture is a block
         small = qp.ndarray(qp.i32, 1000)
         faulty.add(1, small)
         qp.ndarray(qp.i32, HUGE)
@@ -241,7 +241,7 @@ def test_a_kernel_that_cannot_be_compiled(faulty):
             x[i] = x.nothing
 
     x = faulty.array(1)
-    with pytest.raises((KernelTypeError, qp.QuadpyError)), qp.graph.capture() as g:  # noqa: PT012
+    with pytest.raises((KernelTypeError, qp.QuadpyError)), qp.graph.capture() as g:  # noqa: PT012 - a capture is a block
         faulty.add(1, x)
         wrong(x)
     assert (len(g), numbers(x)) == (0, [1])
