@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,16 +70,7 @@ class Measured:
 def run(plan: Plan, absent: dict[str, str]) -> Measured:
     """Runs everything; `absent` are systems that are known not to be there."""
     measured = Measured(absent=dict(absent))
-    cache = plan.scratch / "cache"
-    cache.mkdir()
-    place = Place(plan.cuda_c, cache, plan.path)
-    with ExitStack() as stack:
-        children = {
-            system: stack.enter_context(closing(Child(plan.options(system, cache), place)))
-            for system in plan.systems
-            if system not in absent
-        }
-        start_children(children, measured.absent)
+    with started(plan, measured.absent) as children:
         if "CUDA C" in children:
             measured.multiply_adds = children["CUDA C"].ask("peak", MEASURE)["value"]
         for name in plan.only:
@@ -93,7 +84,23 @@ def run(plan: Plan, absent: dict[str, str]) -> Measured:
     return measured
 
 
-def start_children(children: dict[str, Child], absent: dict[str, str]) -> None:
+@contextmanager
+def started(plan: Plan, absent: dict[str, str]) -> Iterator[dict[str, Child]]:
+    """A child of each system but those in `absent`, to which those are added that turn out not to be there."""
+    cache = plan.scratch / "cache"
+    cache.mkdir()
+    place = Place(plan.cuda_c, cache, plan.path)
+    with ExitStack() as stack:
+        children = {
+            system: stack.enter_context(closing(Child(plan.options(system, cache), place)))
+            for system in plan.systems
+            if system not in absent
+        }
+        _start(children, absent)
+        yield children
+
+
+def _start(children: dict[str, Child], absent: dict[str, str]) -> None:
     """Starts all at once; those whose systems are not there are dropped, and `absent` says why."""
     for child in children.values():
         child.start()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu.processes import MEASURE, Child, ChildFailure, Place
-from gpu.runner import Plan, clear, note, prepare, start_children
+from gpu.processes import MEASURE, Child, ChildFailure
+from gpu.runner import Plan, clear, note, prepare, started
 from gpu.workloads import STEPS, Workload
 
 BASE = ("launches", "host loop")  # what other ways of the same system are compared with
@@ -72,16 +71,7 @@ class MeasuredSteps:
 def run(plan: Plan, absent: dict[str, str]) -> MeasuredSteps:
     """Runs everything; `absent` are systems that are known not to be there."""
     measured = MeasuredSteps(absent=dict(absent))
-    cache = plan.scratch / "cache"
-    cache.mkdir()
-    place = Place(plan.cuda_c, cache, plan.path)
-    with ExitStack() as stack:
-        children = {
-            system: stack.enter_context(closing(Child(plan.options(system, cache), place)))
-            for system in plan.systems
-            if system not in absent
-        }
-        start_children(children, measured.absent)
+    with started(plan, measured.absent) as children:
         for name in plan.only:
             measured.rows.append(_measure(plan, STEPS[name], children))
     return measured
