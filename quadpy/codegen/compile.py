@@ -17,7 +17,7 @@ from quadpy.codegen.lower.gpu_kernel import scratch_slots
 from quadpy.codegen.lower.gpu_predicate import latch_name
 from quadpy.codegen.lower.gpu_tasks import launches_of
 from quadpy.codegen.lower.kernel import lower_for_cpu, lower_for_gpu
-from quadpy.codegen.lower.task import task_name
+from quadpy.codegen.lower.task import entry_name, task_name
 from quadpy.codegen.predication import Predication, predicated_flow, predication_of
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
@@ -61,7 +61,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
     return CodeObject(
         target=str(spec),
         image=image,
-        entry=kernel.name if spec.family == "cpu" else "",
+        entry=entry_name(kernel) if spec.family == "cpu" else "",
         layout=layout_of(kernel),
         tasks=tuple(info for task in infos for info in task) + latches,
         results=tuple(t.name for t in kernel.results),

@@ -176,7 +176,7 @@ class Flows(Loops):
         ):
             self.fail_syntax("do_while takes the name of one array", span, f"write {FORMS['graph.do_while']}")
         value = self.lookup(call.args[0].id, span)
-        params = {param.name for param in self.params if isinstance(param, ArrayParam) and not param.is_field}
+        params = {param.name for param in self.params if isinstance(param, ArrayParam)}
         if not isinstance(value, ArrayRef) or value.name not in params:
             self.fail_type(f"do_while takes an array parameter, not {shape_text(value)}", span,
                            "such as cond: qp.types.ndarray(dtype=qp.i32, ndim=0)")  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from quadpy.dtypes import Scalar, i32, u1
 from quadpy.errors import KernelNameError, KernelSyntaxError, KernelTypeError
 from quadpy.ir.blocks import DEFAULT_BLOCK
-from quadpy.ir.nodes import Const, Expr, Function, Param, SharedArray, Slot, Var, VarRead
+from quadpy.ir.nodes import ArrayParam, Const, Expr, Function, Param, SharedArray, Slot, Var, VarRead
 from quadpy.lang.builder import Builder
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.promotion import Defaults
@@ -56,7 +56,8 @@ class State:
         self.defaults, self.index, self.fast_math = defaults, index, fast_math
         self.build = Builder()
         self.frames: list[Frame] = []
-        self.params: list[Param] = []
+        self.params: list[Param] = []  # what the caller passes
+        self.field_params: list[ArrayParam] = []
         self.functions: dict[str, Function] = {}
         self.fields: dict[int, tuple[ArrayRef, Any]] = {}
         self.slots: dict[Var, int] = {}

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from quadpy.dtypes import Scalar, u64
-from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, ParamRead, Return, ScalarParam
+from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, Param, ParamRead, Return, ScalarParam
 from quadpy.ir.passes import run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
 from quadpy.lang.decorators import annotations_of
@@ -27,6 +27,9 @@ from quadpy.mathlib.library import LibraryFunction, PerWidth
 from quadpy.source import Span
 
 __all__ = ["Traced", "trace_kernel"]
+
+_LONGEST_NAME: Final = 200
+"""Letters of a kernel's name that its symbols have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,18 @@ class Tracer(Flows):
         nested = [self.result_types(part, span) for part in parts]
         return [t for part in nested for t in part or []]
 
+    def parameters(self) -> list[Param]:
+        """The parameters of the kernel in the order in which a launch packs them.
+
+        First what the caller passes, then the fields in the order in which the trace met them, then what keys random
+        numbers.
+        """
+        span = self.frames[0].source.span
+        keys = [ScalarParam(name, u64, span=span) for name in ("$seed", "$launch")] if self.uses_random else []
+        return [*self.params, *self.field_params, *keys]
+
     def enter(self, args: Mapping[str, ArgType]) -> None:
-        """Binds the parameters of the kernel."""
+        """Binds the parameters of the kernel; fields among them are no parameters that the caller passes."""
         source = self.frame.source
         span = source.span
         stored = stored_names(source.tree.body)
@@ -137,10 +150,8 @@ def trace_kernel(source: FunctionSource, args: Mapping[str, ArgType], options: O
     with tracer.build.block() as stmts:
         tracer.enter(args)
         tracer.block(body)
-    if tracer.uses_random:
-        tracer.params += [ScalarParam(n, u64, span=source.span) for n in ("$seed", "$launch")]
     kernel = Kernel(
-        _symbol(source.name), tuple(tracer.params), tracer.results, tuple(tracer.functions.values()),
+        _symbol(source.name), tuple(tracer.parameters()), tracer.results, tuple(tracer.functions.values()),
         Block(tuple(stmts), span=source.span), slots=len(tracer.slots), index=options.index,
         noalias=options.noalias, fast_math=options.fast_math, span=source.span,
     )  # fmt: skip
@@ -168,8 +179,8 @@ set_tracer(trace_library)
 
 
 def _symbol(name: str) -> str:
-    """A kernel's name as every assembler takes it."""
-    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+    """A kernel's name as every assembler takes it: in ASCII letters, digits and ``_``, of bounded length."""
+    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:_LONGEST_NAME])
 
 
 def _outline(value: Value) -> Any:

@@ -1,0 +1,23 @@
+"""Streams, events, memory and devices.  ``StreamManager`` is public here; it is imported when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quadpy.runtime.stream_manager import StreamManager
+
+__all__ = ["StreamManager"]
+
+
+def __getattr__(name: str) -> Any:
+    """The one class, on first use: modules below import this package before they can be imported themselves."""
+    if name == "StreamManager":
+        from quadpy.runtime.stream_manager import StreamManager
+
+        return StreamManager
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -32,7 +32,7 @@ def test_code_for_a_gpu_that_is_not_there():
 
 
 def test_the_cpu_is_the_default_target():
-    assert chosen.compile().entry == "chosen"
+    assert chosen.compile().entry == "chosen_entry"
 
 
 def test_a_launch_finds_what_was_compiled_ahead(monkeypatch):

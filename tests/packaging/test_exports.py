@@ -52,3 +52,12 @@ def test_every_module_says_what_it_owns_and_exports_what_it_has(name):
     is_empty = not Path(module.__file__).read_text(encoding="utf-8").strip()
     assert module.__doc__ or is_empty
     assert [export for export in getattr(module, "__all__", ()) if not hasattr(module, export)] == []
+
+
+def test_the_stream_manager_has_the_name_that_its_documentation_gives():
+    from quadpy.runtime import StreamManager, stream_manager
+
+    assert StreamManager is stream_manager.StreamManager
+    assert "StreamManager" in dir(quadpy.runtime)
+    with pytest.raises(ImportError, match="StreamManger"):
+        from quadpy.runtime import StreamManger  # noqa: F401 - the name is wrong on purpose

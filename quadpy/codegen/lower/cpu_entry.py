@@ -1,4 +1,4 @@
-"""The CPU's entry point: ``i32 <kernel>(args, scratch, first)``.  Owns: ``lower_cpu_entry``.
+"""The CPU's entry point: ``i32 <kernel>_entry(args, scratch, first)``.  Owns: ``lower_cpu_entry``.
 
 It runs the tasks from ``first`` on, each to its end, and returns -1; or, some milliseconds after it was called, the
 number of the task to go on with, so that a Ctrl-C is seen between tasks.  Branches run one after the other; at the end
@@ -16,7 +16,7 @@ from quadpy.codegen.lower.cpu_private import call_private
 from quadpy.codegen.lower.cpu_reduce import call_chunks
 from quadpy.codegen.lower.private_plan import plan_privates
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.task import task_name, task_scope
+from quadpy.codegen.lower.task import entry_name, task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
@@ -57,7 +57,7 @@ def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -
             _go(s, labels, number + 1, began, modes)
     out.start(done)
     _leave(s, modes, -1)
-    out.finish(f"define i32 {symbol(kernel.name)}(ptr %args, ptr %scratch, i32 %first) nounwind")
+    out.finish(f"define i32 {symbol(entry_name(kernel))}(ptr %args, ptr %scratch, i32 %first) nounwind")
 
 
 def _holds(s: Scope, condition: str) -> str:

@@ -1,4 +1,4 @@
-"""What tasks of all targets share.  Owns: ``task_name``, ``task_scope``."""
+"""What tasks of all targets share.  Owns: ``entry_name``, ``task_name``, ``task_scope``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from quadpy.codegen.lower.text import FunctionText, ModuleText
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
 
-__all__ = ["task_name", "task_scope"]
+__all__ = ["entry_name", "task_name", "task_scope"]
+
+
+def entry_name(kernel: ir.Kernel) -> str:
+    """The symbol of the CPU's entry point.
+
+    No symbol is a name of the user's as it stands: each ends in what quadpy adds (``_entry``, ``_t0``, …), so that
+    none is a function that LLVM or the linker knows.  A ``memset`` would be called for what LLVM takes for a memset.
+    """
+    return f"{kernel.name}_entry"
 
 
 def task_name(kernel: ir.Kernel, number: int) -> str:
