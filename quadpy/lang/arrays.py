@@ -167,7 +167,11 @@ class Arrays(Vectors):
         return ElementRef(array, tuple(exprs))
 
     def element_places(self, ref: ElementRef, span: Span) -> tuple[Element, ...]:
+        """The scalars of ``ref``, to be read or written."""
         type = ref.array.type
+        if isinstance(ref.component, _RunTime):
+            self.fail_type("a component of an array element is chosen at compile time when it is written", span,
+                           "change a local vector, then store it whole")  # fmt: skip
         picked = range(type.components) if ref.component is None else (ref.component,)
         return tuple(Element(ref.array.name, ref.index, c, type.elem, span=span) for c in picked)
 
@@ -181,12 +185,8 @@ class Arrays(Vectors):
 
     def store_element(self, ref: ElementRef, value: Value, span: Span) -> None:
         self.check_writable(ref.array, span)
-        type = ref.array.type
-        if isinstance(ref.component, _RunTime):
-            self.fail_type("a component of an array element is chosen at compile time when it is written", span,
-                           "change a local vector, then store it whole")  # fmt: skip
         places = self.element_places(ref, span)
-        for place, item in zip(places, self.components_for(value, len(places), type.elem, span), strict=True):
+        for place, item in zip(places, self.components_for(value, len(places), ref.array.type.elem, span), strict=True):
             self.build.emit(Store(place, item, span=span))
 
     def components_for(self, value: Value, count: int, type: Scalar, span: Span) -> list[Expr]:

@@ -11,14 +11,15 @@ from types import FunctionType
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import Atomic, AtomicOp, Expr, Unary, UnOp
+from quadpy.ir.nodes import Atomic, AtomicOp, Block, Expr, If, Unary, UnOp
 from quadpy.lang.builtins import BUILTINS, Builtin
 from quadpy.lang.decorators import Func
 from quadpy.lang.functions import Functions
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
+from quadpy.lang.promotion import literal
 from quadpy.lang.ranges import Grouped, NdRange
-from quadpy.lang.state import MutableVar
+from quadpy.lang.state import ChosenPart, MutableVar
 from quadpy.lang.values import ArrayRef, BoundMethod, ElementRef, Value, Vec, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import METHODS
 from quadpy.mathlib import ops
@@ -236,10 +237,12 @@ class Calls(Functions):
         return old
 
     def atomic(
-        self, op: AtomicOp, target: ElementRef | MutableVar, value: Value, span: Span, *, expected: Value = None,
-        wanted: bool = True,
+        self, op: AtomicOp, target: ElementRef | MutableVar | ChosenPart, value: Value, span: Span, *,
+        expected: Value = None, wanted: bool = True,
     ) -> Value:  # fmt: skip
         """Read-modify-write of a place; vectors component by component.  Gives the old value if it is ``wanted``."""
+        if isinstance(target, ChosenPart):
+            return self.atomic_on_chosen(op, target, value, span, expected, wanted=wanted)
         if isinstance(target, MutableVar):
             places: tuple[Any, ...] = tuple(self.slot(var, span) for var in target.vars)
             shape = target.shape
@@ -263,6 +266,31 @@ class Calls(Functions):
         if not wanted:
             return None
         return Vec(shape, tuple(olds)) if shape else olds[0]
+
+    def atomic_on_chosen(
+        self, op: AtomicOp, chosen: ChosenPart, value: Value, span: Span, expected: Value, *, wanted: bool
+    ) -> Value:
+        """The operation on the part that is chosen at run time; the old value is 0 where none is."""
+        value, expected = self.freeze_all(value), self.freeze_all(expected)
+        old = [self.build.var("old", var.type, mutable=True) for var in chosen.vars] if wanted else []
+        for var in old:
+            self.build.assign(var, literal(0, var.type, span), span)
+        for number, part in enumerate(chosen.parts):
+            with self.build.block() as stmts:
+                found = self.atomic(op, part, value, span, expected=expected, wanted=wanted)
+                for var, item in zip(old, found.elems if isinstance(found, Vec) else (found,), strict=False):
+                    self.build.assign(var, item, span)
+            hit, nothing = self.is_chosen(chosen, number, span), Block((), span=span)
+            self.build.emit(If(hit, Block(tuple(stmts), span=span), nothing, span=span))
+        if not wanted:
+            return None
+        elems = tuple(self.build.let(self.read_var(var, span)) for var in old)
+        shape = chosen.parts[0].shape
+        return Vec(shape, elems) if shape else elems[0]
+
+    # Supplied by the classes that derive from this one.
+    def is_chosen(self, chosen: ChosenPart, number: int, span: Span) -> Expr:
+        raise NotImplementedError
 
 
 def _expanded(fn: Any) -> Func:

@@ -1,8 +1,9 @@
-"""What a trace knows while it runs.  Owns: Frame, MutableVar, State.  Imports: ``ir``, ``lang`` and leaves."""
+"""What a trace knows while it runs.  Owns: ChosenPart, Frame, MutableVar, State.  Imports: ``ir``, ``lang`` and leaves."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -17,7 +18,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec
 from quadpy.source import Span
 
-__all__ = ["Frame", "MutableVar", "State"]
+__all__ = ["ChosenPart", "Frame", "MutableVar", "State"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,23 @@ class MutableVar:
     shape: tuple[int, ...] | None
     shared: bool
     span: Span
+
+    def part(self, picked: Iterable[int], shape: tuple[int, ...] | None) -> MutableVar:
+        """Some components, as a variable of the given shape."""
+        return MutableVar(tuple(self.vars[k] for k in picked), shape, self.shared, self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPart:
+    """The one of ``parts``, components or rows of one variable, whose number ``at`` is at run time."""
+
+    parts: tuple[MutableVar, ...]
+    at: Expr
+
+    @property
+    def vars(self) -> tuple[Var, ...]:
+        """Of the first part: as many as of each."""
+        return self.parts[0].vars
 
 
 @dataclass(slots=True)
@@ -81,7 +99,7 @@ class State:
     def expr(self, node: ast.expr) -> Value:
         raise NotImplementedError
 
-    def place(self, node: ast.expr) -> ElementRef | MutableVar | None:
+    def place(self, node: ast.expr) -> ElementRef | MutableVar | ChosenPart | None:
         raise NotImplementedError
 
     def block(self, stmts: list[ast.stmt]) -> bool:

@@ -6,9 +6,9 @@ import ast
 from typing import Any
 
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import AtomicOp, Block, Break, Continue, If, Store
+from quadpy.ir.nodes import AtomicOp, Block, Break, Continue, If
 from quadpy.lang.builtins import BUILTINS
-from quadpy.lang.calls import Calls
+from quadpy.lang.components import Components
 from quadpy.lang.state import MutableVar
 from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
@@ -40,7 +40,7 @@ class StaticContinue(Exception):
     """``continue`` of an unrolled loop, while compiling."""
 
 
-class Statements(Calls):
+class Statements(Components):
     """One rule for each kind of statement; ``block`` is True where control never reaches the end."""
 
     def block(self, stmts: list[ast.stmt]) -> bool:
@@ -153,14 +153,8 @@ class Statements(Calls):
         if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:
             self.fail_type(f"{name!r} changes its shape to {shape_text(value)}", span)
         elems = value.elems if isinstance(value, Vec) else (value,) * len(bound.vars)
-        items = [self.build.freeze(self.variable_value(name, bound, e, v.type, span)) if len(elems) > 1 else
-                 self.variable_value(name, bound, e, v.type, span)
-                 for v, e in zip(bound.vars, elems, strict=True)]  # fmt: skip
-        for var, item in zip(bound.vars, items, strict=True):
-            if bound.shared and self.in_parallel:
-                self.build.emit(Store(self.slot(var, span), item, span=span))
-            else:
-                self.build.assign(var, item, span)
+        self.write(bound, [self.variable_value(name, bound, e, v.type, span)
+                           for v, e in zip(bound.vars, elems, strict=True)], span)  # fmt: skip
 
     def variable_value(self, name: str, bound: MutableVar, value: Value, type: Scalar, span: Span) -> Any:
         self.check_type(name, bound, value, span)
@@ -176,55 +170,15 @@ class Statements(Calls):
                 f"start it as a float ({name} = 0.0), or cast: {type}(...)",
             )  # fmt: skip
 
-    def assign_component(self, name: str, target: ast.expr, value: Value, span: Span) -> None:
-        """``v[i] = x``, ``m[i, j] = x``, ``v.xy = w`` on a local vector: the vector is assigned anew."""
-        bound = self.frame.env.get(name)
-        current = self.read(bound, span) if isinstance(bound, MutableVar) else bound
-        if bound is None:
-            self.lookup(name, span)
-            self.fail_type(f"{name!r} belongs to the module around the kernel, and is constant here", span,
-                           f"copy it first: {name}_ = {name} + 0")  # fmt: skip
-        if not isinstance(current, Vec):
-            self.fail_type(f"{name!r} is no vector whose components could be set", span)
-        if isinstance(target, ast.Attribute):
-            picked = self.swizzle(current, target.attr)
-            if picked is None:
-                self.fail_type(f"a {shape_text(current)} has no component {target.attr!r}", span)
-        else:
-            assert isinstance(target, ast.Subscript)
-            index = self.spread_indices(self.indices(target.slice), span)
-            if not all(isinstance(i, int) for i in index):
-                return self.assign_dynamic(name, current, index, value, span)
-            whole_row = len(current.shape) == 2 and len(index) == 1
-            pairs = [(index[0], j) for j in range(current.shape[1])] if whole_row else [index]
-            picked = tuple(self.flat_index(current, p, span) for p in pairs)  # type: ignore[misc]
-        items = self.components_for(value, len(picked), current.type, span)
-        elems = list(current.elems)
-        for position, item in zip(picked, items, strict=True):
-            elems[position] = item
-        self.assign_name(name, Vec(current.shape, tuple(elems)), span)
-
-    def assign_dynamic(self, name: str, current: Vec, index: tuple[Value, ...], value: Value, span: Span) -> None:
-        """A component chosen at run time: every component is kept or replaced, so the vector stays in registers."""
-        flat = self.build.let(self.flat_index(current, index, span))  # type: ignore[arg-type]
-        item = self.build.let(self.components_for(value, 1, current.type, span)[0])
-        elems = tuple(
-            self.build.let(self.select(self.compare(ast.Eq, flat, i, span), item, e, span))
-            for i, e in enumerate(current.elems)
-        )
-        self.assign_name(name, Vec(current.shape, elems), span)
-
     def stmt_AugAssign(self, node: ast.AugAssign) -> None:
         """Atomic on global memory where the target has such an operation, plain on local variables."""
         span = self.span(node)
         value = self.expr(node.value)
         target = self.place(node.target)
         op = _ATOMIC_OPERATORS.get(type(node.op))
-        if isinstance(target, ElementRef) and isinstance(target.component, tuple):
-            self.fail_type("a component of an array element is chosen at compile time when it is written", span)
-        if isinstance(target, MutableVar) and isinstance(node.target, ast.Name):
+        if isinstance(target, MutableVar):
             value = self.vector(value, span) if isinstance(value, (tuple, list)) else value
-            self.check_type(node.target.id, target, value, span)
+            self.check_type(ast.unparse(node.target), target, value, span)
         if target is not None and op is not None:
             self.atomic(op, target, value, span, wanted=False)
             return
@@ -234,23 +188,6 @@ class Statements(Calls):
             self.store_element(target, result, span)
         else:
             self.assign_target(node.target, result, span)
-
-    def place(self, node: ast.expr) -> ElementRef | MutableVar | None:
-        """The global memory that ``node`` names; None for a local variable, or one of this thread."""
-        if self.is_element(node):
-            return self.element(node)
-        if isinstance(node, ast.Name):
-            bound = self.frame.env.get(node.id)
-            if isinstance(bound, MutableVar) and bound.shared and self.in_parallel:
-                return bound
-            if bound is None or isinstance(bound, ArrayRef):
-                self.check_augmented(node)
-        return None
-
-    def check_augmented(self, node: ast.Name) -> None:
-        value = self.lookup(node.id, self.span(node))
-        if isinstance(value, ArrayRef):
-            self.fail_type(f"{node.id!r} is an array; an element of it is meant", self.span(node))
 
     def stmt_If(self, node: ast.If) -> bool:
         cond = self.expr(node.test)

@@ -61,3 +61,115 @@ def test_a_component_of_a_grouped_index():
     x = np.zeros((2, 2), np.int32)
     of_an_index(x)
     assert x.tolist() == [[0, 1], [101, 102]]
+
+
+pair = qp.types.vector(2, qp.i32)
+square = qp.types.matrix(2, 2, qp.i32)
+integers = qp.types.ndarray(dtype=qp.i32, ndim=1)
+
+
+@qp.kernel
+def chosen_at_run_time(n: qp.i32, at: qp.i32) -> pair:
+    v = qp.Vector([0, 0])
+    for i in range(n):
+        v[qp.select(i == at, 0, 1)] = i
+    return v
+
+
+@qp.kernel
+def chosen_by_branches(n: qp.i32, at: qp.i32) -> pair:
+    v = qp.Vector([0, 0])
+    for i in range(n):
+        if i == at:
+            v[0] = i
+        else:
+            v.y = i
+    return v
+
+
+@qp.kernel
+def rows(n: qp.i32, at: qp.i32) -> pair:
+    m = qp.Matrix([[0, 0], [0, 0]])
+    for i in range(n):
+        m[qp.select(i == at, 0, 1)] = qp.Vector([i, i])
+    return m[0]
+
+
+@pytest.mark.parametrize("kernel", [chosen_at_run_time, chosen_by_branches, rows])
+def test_an_iteration_that_sets_a_component_leaves_the_others_alone(kernel):
+    """Iterations on other threads store the other component all the time, which must not bring back an old value."""
+    n = 1_000_000
+    found = [kernel(n, at)[0] for at in range(n // 40, n, n // 20)]
+    assert found == list(range(n // 40, n, n // 20))
+
+
+@qp.kernel
+def one_each(x: integers) -> qp.types.vector(3, qp.i32):
+    v = qp.Vector([0, 0, 0])
+    for i in x:
+        v[i] = x[i]
+    return v
+
+
+@qp.kernel
+def one_each_of_a_matrix(x: integers) -> square:
+    m = qp.Matrix([[0, 0], [0, 0]])
+    for i in x:
+        m[i // 2, i % 2] = x[i]
+    return m
+
+
+def test_each_iteration_sets_a_component_of_its_own():
+    assert (one_each(np.array([24, 30, 19], np.int32)) == qp.Vector([24, 30, 19])).all()
+    assert (one_each_of_a_matrix(np.array([4, 3, 2, 1], np.int32)) == qp.Matrix([[4, 3], [2, 1]])).all()
+
+
+@qp.kernel
+def accumulated(x: integers) -> qp.types.vector(4, qp.i32):
+    v = qp.Vector([0, 0, 0, 1000])
+    for i in x:
+        v[i % 2] += x[i]
+        v.z -= 1
+        qp.atomic_min(v[3], x[i])
+    return v
+
+
+@qp.kernel
+def rows_accumulated(x: integers) -> square:
+    m = qp.Matrix([[0, 0], [0, 0]])
+    for i in x:
+        m[i % 2] += qp.Vector([x[i], 1])
+    return m
+
+
+def test_components_are_accumulated_into_from_all_iterations():
+    x = np.arange(5, 50_005, dtype=np.int32)
+    assert (accumulated(x) == qp.Vector([int(x[::2].sum()), int(x[1::2].sum()), -50_000, 5])).all()
+    assert (rows_accumulated(x) == qp.Matrix([[int(x[::2].sum()), 25_000], [int(x[1::2].sum()), 25_000]])).all()
+
+
+@qp.kernel
+def tickets(x: integers) -> pair:
+    v = qp.Vector([0, 0])
+    v[1] = 100
+    for i in x:
+        x[i] = qp.atomic_add(v[i % 2], 1)
+    return v
+
+
+def test_an_atomic_operation_on_a_component_gives_the_old_value():
+    x = np.zeros(20_000, np.int32)
+    assert (tickets(x) == qp.Vector([10_000, 10_100])).all()
+    assert sorted(x.tolist()) == sorted([*range(10_000), *range(100, 10_100)])
+
+
+def test_a_component_chosen_at_run_time_of_an_array_element_is_refused(load):
+    """Not taken apart silently: an element of an array is written whole, or at a component known while compiling."""
+    kernel = load("""
+    @qp.kernel
+    def k(x: qp.types.ndarray(dtype=qp.types.vector(2, qp.i32), ndim=1), j: qp.i32):
+        for i in x:
+            qp.atomic_add(x[i][j], 1)
+    """).k
+    with pytest.raises(qp.KernelTypeError, match="chosen at compile time when it is written"):
+        kernel(qp.Vector.ndarray(2, qp.i32, 4), 1)

@@ -1,0 +1,119 @@
+"""Variables as places: whole, or some of their components.  Owns: Components.  Imports: ``ir``, ``lang``, leaves only.
+
+What is written is what the target names, and nothing else.  Iterations of a parallel loop, and sections that run at
+once, share the variables from outside of them: to load a vector, change a component and store it whole would take back
+what others stored meanwhile.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TypeGuard
+
+from quadpy.dtypes import u1
+from quadpy.ir.nodes import Block, CmpOp, Compare, Expr, If, Store
+from quadpy.lang.calls import Calls
+from quadpy.lang.promotion import literal
+from quadpy.lang.state import ChosenPart, MutableVar
+from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, shape_text
+from quadpy.source import Span
+
+__all__ = ["Components"]
+
+
+class Components(Calls):
+    """What an assignment writes."""
+
+    def place(self, node: ast.expr) -> ElementRef | MutableVar | ChosenPart | None:
+        """The memory that ``node`` names; None for a variable of this thread."""
+        if self.is_element(node):
+            return self.element(node)
+        match node:
+            case ast.Name(id=name):
+                bound = self.frame.env.get(name)
+                if self.in_memory(bound):
+                    return bound
+                if bound is None or isinstance(bound, ArrayRef):
+                    self.check_augmented(node)
+            case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
+                bound = self.frame.env.get(name)
+                if self.in_memory(bound) and bound.shape:
+                    return self.part(bound, node)
+        return None
+
+    def in_memory(self, bound: object) -> TypeGuard[MutableVar]:
+        """Whether ``bound`` is a variable that is a place in memory here, which other iterations reach as well."""
+        return isinstance(bound, MutableVar) and bound.shared and self.in_parallel
+
+    def check_augmented(self, node: ast.Name) -> None:
+        value = self.lookup(node.id, self.span(node))
+        if isinstance(value, ArrayRef):
+            self.fail_type(f"{node.id!r} is an array; an element of it is meant", self.span(node))
+
+    def assign_component(self, name: str, target: ast.expr, value: Value, span: Span) -> None:
+        """``v[i] = x``, ``m[i, j] = x``, ``m[i] = w``, ``v.xy = w`` on a local vector."""
+        bound = self.frame.env.get(name)
+        if bound is None:
+            self.lookup(name, span)
+            self.fail_type(f"{name!r} belongs to the module around the kernel, and is constant here", span,
+                           f"copy it first: {name}_ = {name} + 0")  # fmt: skip
+        if isinstance(bound, Vec):
+            self.assign_name(name, bound, span)
+            bound = self.frame.env[name]
+        if not isinstance(bound, MutableVar) or not bound.shape:
+            self.fail_type(f"{name!r} is no vector whose components could be set", span)
+        part = self.part(bound, target)
+        items = self.components_for(value, len(part.vars), bound.vars[0].type, span)
+        if isinstance(part, MutableVar):
+            self.write(part, items, span)
+        else:
+            self.write_chosen(part, [self.build.let(item) for item in items], span)
+
+    def part(self, bound: MutableVar, target: ast.expr) -> MutableVar | ChosenPart:
+        """The components of the vector ``bound`` that ``target`` names."""
+        span, shape = self.span(target), bound.shape or ()
+        stand_in = Vec(shape, tuple(self.read_var(var, span) for var in bound.vars))
+        if isinstance(target, ast.Attribute):
+            picked = self.swizzle(stand_in, target.attr)
+            if picked is None:
+                self.fail_type(f"a {shape_text(stand_in)} has no component {target.attr!r}", span)
+            return bound.part(picked, (len(picked),) if len(picked) > 1 else None)
+        assert isinstance(target, ast.Subscript)
+        index = self.spread_indices(self.indices(target.slice), span)
+        if len(index) not in (1, len(shape)) or any(isinstance(i, slice) for i in index):
+            self.fail_type(f"this names no component and no row of a {shape_text(stand_in)}", span)
+        row = shape[1:] if len(index) < len(shape) else ()
+        size = row[0] if row else 1
+        starts = Vec(shape[: len(index)], stand_in.elems[::size])
+        at = self.flat_index(starts, index, span)
+        parts = tuple(bound.part(range(k, k + size), row or None) for k in range(0, len(bound.vars), size))
+        return parts[at] if isinstance(at, int) else ChosenPart(parts, self.build.let(at))
+
+    def write(self, part: MutableVar, items: Sequence[Expr], span: Span) -> None:
+        """``part`` = ``items``, which are all evaluated before the first is written."""
+        items = [self.build.freeze(item) for item in items] if len(items) > 1 else items
+        for var, item in zip(part.vars, items, strict=True):
+            if self.in_memory(part):
+                self.build.emit(Store(self.slot(var, span), item, span=span))
+            else:
+                self.build.assign(var, item, span)
+
+    def write_chosen(self, chosen: ChosenPart, items: Sequence[Expr], span: Span) -> None:
+        """In memory only what is chosen is written; of a variable of this thread, which is in registers, all is."""
+        for number, part in enumerate(chosen.parts):
+            hit = self.is_chosen(chosen, number, span)
+            if self.in_memory(part):
+                with self.build.block() as stmts:
+                    self.write(part, items, span)
+                self.build.emit(If(hit, Block(tuple(stmts), span=span), Block((), span=span), span=span))
+            else:
+                kept = [self.read_var(var, span) for var in part.vars]
+                self.write(part, [self.select(hit, x, old, span) for x, old in zip(items, kept, strict=True)], span)
+
+    def is_chosen(self, chosen: ChosenPart, number: int, span: Span) -> Expr:
+        return Compare(CmpOp.EQ, chosen.at, literal(number, chosen.at.type, span), u1, span=span)
+
+    # Supplied by the classes that derive from this one.
+    def assign_name(self, name: str, value: Value, span: Span) -> None:
+        raise NotImplementedError
