@@ -1,0 +1,201 @@
+"""Ctrl-C at every place of programs that use streams, events, memory and graphs: what must hold afterwards.
+
+No lock is held, no capture is open, the thread is on its default stream, the same calls work and give the right numbers,
+and nothing is left open once the device is closed.  ``--interrupts=0`` tries every place, not a sample.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.runtime.capturing import CAPTURES, table
+from quadpy.runtime.drivers.recording import RecordingDriver
+
+from ..runtime.conftest import simulated  # noqa: TID252
+from ..support.interrupts import interrupt, places_of, sample  # noqa: TID252
+from .conftest import stand_in
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+N = 8
+
+
+@qp.kernel
+def add(x: F32, y: F32):
+    for i in x:
+        y[i] = x[i] + y[i]
+
+
+def as_add(x, y):
+    y += x
+
+
+def streams(x, y):
+    with qp.create_stream() as one, qp.create_stream() as two:
+        add(x, y, stream=one)
+        add(x, y, stream=two)
+        one.query()
+        two.synchronize()
+
+
+def events(x, y):
+    with qp.create_stream() as stream, qp.create_event() as event:
+        event.record()
+        event.wait(stream)
+        add(x, y, stream=stream)
+        event.record(stream)
+        event.wait()
+        event.synchronize()
+
+
+def dropped(x, y):
+    stream, event = qp.create_stream(), qp.create_event()
+    event.record(stream)
+    add(x, y, stream=stream)
+    del stream, event
+    qp.sync()
+
+
+def by_handle(x, y):
+    manager = x.device.streams
+    stream, event = manager.create_stream(), manager.create_event()
+    pointer = manager.malloc_async(64, stream)
+    manager.record_event(event, stream)
+    manager.stream_wait_event(0, event)
+    manager.free_async(pointer, 0)
+    manager.destroy_event(event)
+    manager.destroy_stream(stream)
+
+
+def arrays(x, y):
+    z = qp.ndarray(qp.f32, N)
+    z.copy_from(x)
+    z[1] = 3
+    assert z.to_numpy()[1] == 3
+    del z
+    w = qp.ndarray(qp.f32, 3 * N)
+    w.fill(2)
+
+
+def shared_arrays(x, y):
+    """Made on one stream, used on another, dropped while that one is busy, and taken again."""
+    with qp.create_stream() as stream:
+        z = qp.ndarray(qp.f32, N)
+        z.fill(1)
+        add(z, y, stream=stream)
+        del z
+        z = qp.ndarray(qp.f32, N)
+        z.fill(2)
+        stream.synchronize()
+
+
+def fields(x, y):
+    f = qp.field(qp.f32, N)
+    f.fill(1)
+    f[2] = 5
+    f.from_numpy(np.ones(N, np.float32))
+    assert f.to_numpy()[2] == 1
+
+
+def host_arrays(x, y):
+    add(np.ones(N, np.float32), y)
+    given = np.ones((N, 2), np.float32)
+    add(x, given[:, 0].copy())
+
+
+def current_streams(x, y):
+    stream = qp.create_stream()
+    with qp.use_stream(stream):
+        add(x, y)
+    stream.destroy()
+
+
+class Tensor:
+    """An array as another library shows it."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+
+def dlpack(x, y):
+    add(Tensor(x), y)
+    x.__dlpack__()
+
+
+PROGRAMS = [fields, dlpack]
+
+
+@contextlib.contextmanager
+def prepared(program, allocator="cache"):
+    """A simulated device with two arrays; at the end it is closed, and nothing is left open."""
+    driver = RecordingDriver()
+    with simulated(driver, allocator) as device:
+        stand_in(driver, add, as_add)
+        x, y = qp.ndarray(qp.f32, N), qp.ndarray(qp.f32, N)
+        program(x, y)
+        gc.collect()
+        qp.sync()
+        yield device, x, y
+        del x, y
+    assert set(driver.left_open().values()) == {0}, driver.left_open()
+    assert driver.races() == []
+
+
+def check(device, program, x, y, steady):
+    assert not CAPTURES.count
+    assert device.life.direct
+    assert not table().sessions
+    assert not table().streams
+    assert device.current_stream() is device.default_stream
+    for _ in range(2):
+        program(x, y)
+    x.fill(1)
+    y.fill(1)
+    add(x, y)
+    assert (y.to_numpy() == 2).all()
+    gc.collect()
+    qp.sync()
+    assert open_things(device) == steady
+
+
+def open_things(device):
+    """What the driver has, but for events and memory that quadpy keeps for the next ones."""
+    return device.driver.left_open()["streams"], device.memory.stats().used, device.memory.stats().blocks
+
+
+def rounds(request, places, seed=0):
+    count = request.config.getoption("--interrupts")
+    return sample(places, count, seed)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_ctrl_c_at_every_place(program, request):
+    with prepared(program) as (device, x, y):
+        places = places_of(lambda: program(x, y))
+        gc.collect()
+        qp.sync()
+        steady = open_things(device)
+    assert len(places) > 100
+    failed = []
+    for place in rounds(request, places):
+        try:
+            with prepared(program) as (device, x, y):
+                gc.disable()
+                try:
+                    interrupt(lambda x=x, y=y: program(x, y), place)
+                finally:
+                    gc.enable()
+                check(device, program, x, y, steady)
+        except Exception as error:  # noqa: BLE001 - one by one would hide the others
+            failed.append(f"{place}: {type(error).__name__}: {str(error).splitlines()[0]}")
+    assert not failed, "\n".join(failed)

@@ -1,0 +1,124 @@
+"""Ctrl-C at any place of quadpy's own Python code, one place a run.
+
+``places_of`` lists the instructions that a program passes, ``interrupt`` runs it and raises before one of them.  Left out
+are those at which CPython never looks for a signal and no handler could help: the call of ``__exit__`` at the end of a
+``with`` block, and the return of a function.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import quadpy
+
+__all__ = ["Interrupt", "Place", "interrupt", "places_of", "sample"]
+
+_ROOT = str(Path(quadpy.__file__).parent)
+_PARTS = tuple(f"{_ROOT}/{part}/" for part in ("runtime", "graph", "jit"))
+_OUTSIDE = ("recording.py", "recording_graphs.py", "simulation.py", "simulated_memory.py")
+"""The simulated device, each call of which stands for one native call."""
+
+
+class Interrupt(KeyboardInterrupt):
+    """What is raised in place of Ctrl-C."""
+
+
+class Place(NamedTuple):
+    """The instruction at ``offset`` of ``code``, when a run comes there for the ``turn``-th time, from 1."""
+
+    code: CodeType
+    offset: int
+    turn: int = 1
+
+    def __str__(self) -> str:
+        where = self.code.co_filename.removeprefix(_ROOT + "/")
+        lines = [line for start, end, line in self.code.co_lines() if line and start <= self.offset < end]
+        name = self.code.co_name
+        return f"{where}:{lines[0] if lines else '?'} {name}, instruction {self.offset}, time {self.turn}"
+
+
+def places_of(program: Callable[[], object]) -> list[Place]:
+    """Every place that one run of ``program`` passes, the first and the last time that it does."""
+    seen: Counter[tuple[CodeType, int]] = Counter()
+
+    def look(frame: FrameType) -> None:
+        if frame.f_lasti not in _left_out(frame.f_code):
+            seen[frame.f_code, frame.f_lasti] += 1
+
+    _run(program, look)
+    return [Place(code, at, turn) for (code, at), turns in seen.items() for turn in sorted({1, turns})]
+
+
+def interrupt(program: Callable[[], object], place: Place) -> bool:
+    """Run ``program`` and raise at ``place``; whether it came there and what was raised came out."""
+    left = place.turn
+
+    def look(frame: FrameType) -> None:
+        nonlocal left
+        if frame.f_lasti == place.offset and frame.f_code is place.code:
+            left -= 1
+            if not left:
+                raise Interrupt
+
+    try:
+        _run(program, look)
+    except Interrupt:
+        return True
+    return False
+
+
+def sample(places: list[Place], count: int, seed: int) -> list[Place]:
+    """``count`` of ``places``, at random; all of them for 0."""
+    return random.Random(seed).sample(places, count) if 0 < count < len(places) else places
+
+
+def _run(program: Callable[[], object], look: Callable[[FrameType], None]) -> None:
+    """Run ``program``; ``look`` sees each frame of quadpy's before each instruction."""
+
+    def inside(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "opcode":
+            look(frame)
+        return inside
+
+    def enter(frame: FrameType, event: str, _: Any) -> Any:
+        if not _is_ours(frame.f_code.co_filename):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return inside
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        program()
+    finally:
+        sys.settrace(before)
+
+
+@functools.cache
+def _is_ours(file: str) -> bool:
+    return file.startswith(_PARTS) and not file.endswith(_OUTSIDE)
+
+
+@functools.cache
+def _left_out(code: CodeType) -> frozenset[int]:
+    """The offsets of returns, and of what calls ``__exit__(None, None, None)``."""
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
+    found = {step.offset for step in steps if step.opname.startswith("RETURN")}
+    for k in range(len(steps) - 3):
+        first, second, third, call = steps[k : k + 4]
+        alike = all(step.opname == "DUP_TOP" or _is_none(step) for step in (second, third))
+        if _is_none(first) and alike and call.opname.startswith("CALL"):
+            found |= set(range(first.offset, call.offset + 1, 2))
+    return frozenset(found)
+
+
+def _is_none(step: dis.Instruction) -> bool:
+    return step.opname == "LOAD_CONST" and step.argval is None
