@@ -33,12 +33,14 @@ class Components(Calls):
             case ast.Name(id=name):
                 bound = self.frame.env.get(name)
                 if self.in_memory(bound):
+                    self.check_assigned(name, self.span(node))
                     return bound
                 if bound is None or isinstance(bound, ArrayRef):
                     self.check_augmented(node)
             case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
                 bound = self.frame.env.get(name)
                 if self.in_memory(bound) and bound.shape:
+                    self.check_assigned(name, self.span(node))
                     return self.part(bound, node)
         return None
 
@@ -63,6 +65,7 @@ class Components(Calls):
             bound = self.frame.env[name]
         if not isinstance(bound, MutableVar) or not bound.shape:
             self.fail_type(f"{name!r} is no vector whose components could be set", span)
+        self.check_assigned(name, span)
         part = self.part(bound, target)
         items = self.components_for(value, len(part.vars), bound.vars[0].type, span)
         if isinstance(part, MutableVar):

@@ -95,6 +95,7 @@ class Functions(Returns):
             self.build.assign(var, elem, span)
         shape = value.shape if isinstance(value, Vec) else None
         self.frame.env[name] = MutableVar(variables, shape, not self.in_parallel, span)
+        self.frame.unset.discard(name)
 
     def assign_target(self, target: ast.expr, value: Value, span: Span) -> None:
         raise NotImplementedError

@@ -6,7 +6,8 @@ Owns: Loops.  Imports: ``ir``, ``lang`` and leaves only.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from quadpy.dtypes import Scalar, u64
@@ -161,7 +162,7 @@ class Loops(Statements):
         """A top-level loop: what its body binds is private to an iteration."""
         span, frame = self.span(node), self.frame
         axes = self.axes(self.target_names(node, len(bounds), grouped), bounds, span)
-        env, singles, draws = dict(frame.env), frame.singles, self.draws
+        env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, self.draws
         frame.singles, self.draws = single_assignment(node.body), None
         frame.loops.append("parallel")
         self.in_parallel, self.loop_position = True, self.position(axes, span)
@@ -174,7 +175,7 @@ class Loops(Statements):
         finally:
             self.in_parallel, self.loop_position = False, None
             frame.loops.pop()
-            frame.env, frame.singles, self.draws = env, singles, draws
+            frame.env, frame.unset, frame.singles, self.draws = env, unset, singles, draws
         body = Block(tuple(stmts), span=span)
         block_dim = self.block_dim if self.uses_block else config.get("block_dim")
         shared = tuple(self.shared)
@@ -202,22 +203,32 @@ class Loops(Statements):
             self.fail_syntax("break of a loop with several indices", span, "nest loops over range")
         names = self.target_names(node, len(bounds), grouped)
         axes = self.axes(names, bounds, span)
-        before = dict(frame.env)
-        frame.runtime_depth += 1
-        frame.loops.append("runtime")
-        try:
-            with self.build.block() as stmts:
-                self.bind_axes(node, [axis.var for axis in axes], grouped)
-                self.block(node.body)
-        finally:
-            frame.runtime_depth -= 1
-            frame.loops.pop()
+        before, assigned = dict(frame.env), frame.assigned()
+        with self.repeating(), self.build.block() as stmts:
+            self.bind_axes(node, [axis.var for axis in axes], grouped)
+            self.block(node.body)
         self.forget(before, names)
+        frame.meet([assigned])  # there may be no iteration
         loop: Any = Block(tuple(stmts), span=span)
         for axis in reversed(axes):
             body = loop if isinstance(loop, Block) else Block((loop,), span=span)
             loop = For(axis.var, axis.start, axis.stop, axis.step, body, span=span)
         self.build.emit(loop)
+
+    @contextmanager
+    def repeating(self) -> Iterator[list[set[str]]]:
+        """Around the text of a run-time loop; gives what is assigned at each ``break``, once the text is traced."""
+        frame = self.frame
+        breaks: list[set[str]] = []
+        frame.runtime_depth += 1
+        frame.loops.append("runtime")
+        frame.breaks.append(breaks)
+        try:
+            yield breaks
+        finally:
+            frame.runtime_depth -= 1
+            frame.loops.pop()
+            frame.breaks.pop()
 
     def forget(self, before: dict[str, Any], names: Sequence[str] = ()) -> None:
         """Ends the bindings that a loop made, ``names`` too, but for variables, which live in the function."""
@@ -260,21 +271,18 @@ class Loops(Statements):
         if node.orelse:
             self.fail_syntax("a loop has no else in the kernel language", self.span(node))
         span, frame = self.span(node), self.frame
-        before = dict(frame.env)
-        frame.runtime_depth += 1
-        frame.loops.append("runtime")
-        try:
+        before, assigned = dict(frame.env), frame.assigned()
+        with self.repeating() as breaks:
             with self.build.block() as head:
                 test = self.expr(node.test)
                 cond = self.truth(test, span)
             with self.build.block() as body:
                 self.block(node.body)
-        finally:
-            frame.runtime_depth -= 1
-            frame.loops.pop()
         self.forget(before)
+        endless = not is_runtime(test) and bool(test)
+        frame.meet(breaks if endless else [assigned])
         self.build.emit(While(Block(tuple(head), span=span), cond, Block(tuple(body), span=span), span=span))
-        return not is_runtime(test) and bool(test) and not self.leaves_loop(node)
+        return endless and not self.leaves_loop(node)
 
 
 class _Range:

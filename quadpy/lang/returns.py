@@ -12,7 +12,7 @@ from typing import Any
 
 from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir.nodes import Assign, Block, Expr, Leave, Node, Region, Return, Stmt, Var, VarRead
-from quadpy.ir.walk import map_children
+from quadpy.ir.walk import map_children, walk
 from quadpy.lang.decorators import annotations_of
 from quadpy.lang.expressions import Expressions
 from quadpy.lang.state import Frame
@@ -32,7 +32,8 @@ class Returns(Expressions):
             self.build.emit(Return(tuple(self.flatten(value, span)), span=span))
             return
         if frame.loops and frame.loops[0] == "parallel":
-            self.fail_syntax("a parallel loop cannot return", span, "use continue to end an iteration")
+            self.fail_syntax("a parallel loop cannot return", span,
+                             "use continue, or put qp.loop_config(serialize=True) before the loop")  # fmt: skip
         wanted = self.scalar_type(annotations_of(frame.source.fn).get("return"))
         if isinstance(wanted, Scalar) and (is_runtime(value) or is_number(value)):
             value = self.cast(value, wanted, span)
@@ -67,7 +68,9 @@ class Returns(Expressions):
         if frame.outline is not _NOTHING and not ends:
             self.fail_type(f"a path through {frame.source.name} ends without a return", frame.source.span,
                            "end the function with a return that gives a value, too")  # fmt: skip
-        body, final = self.meeting_results(frame, Block(tuple(stmts), span=span))
+        first = next(k for k, stmt in enumerate(stmts) if _leaves(stmt, frame.label))
+        self.build.splice(stmts[:first])  # which always runs, and may hold parallel loops
+        body, final = self.meeting_results(frame, Block(tuple(stmts[first:]), span=span))
         self.build.emit(Region(frame.label, body, span=span))
         return _rebuild(frame.outline, iter([VarRead(var, span=span) for var in final]))
 
@@ -103,6 +106,10 @@ class Returns(Expressions):
         if isinstance(value, Vec):
             return list(value.elems)
         return [self.scalar(value, span)]
+
+
+def _leaves(stmt: Stmt, label: str) -> bool:
+    return any(isinstance(node, Leave) and node.label == label for node in walk(stmt))
 
 
 _NOTHING = "nothing"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -53,7 +53,11 @@ class ChosenPart:
 
 @dataclass(slots=True)
 class Frame:
-    """One function being traced: the kernel, or a function inlined into it."""
+    """One function being traced: the kernel, or a function inlined into it.
+
+    ``unset`` are the variables that a path to here leaves without a value, ``breaks`` what was set at each ``break``
+    of the run-time loops around.
+    """
 
     source: FunctionSource
     env: dict[str, Any]
@@ -65,6 +69,19 @@ class Frame:
     results: list[list[Var]] = field(default_factory=list)
     outline: Any = None
     returned: Any = None
+    unset: set[str] = field(default_factory=set)
+    breaks: list[list[set[str]]] = field(default_factory=list)
+
+    def variables(self) -> set[str]:
+        return {name for name, value in self.env.items() if isinstance(value, MutableVar)}
+
+    def assigned(self) -> set[str]:
+        """The variables that every path to here assigns."""
+        return self.variables() - self.unset
+
+    def meet(self, paths: Sequence[set[str]]) -> None:
+        """Paths come together here, each with the variables that it assigned."""
+        self.unset = self.variables() - paths[0].intersection(*paths[1:]) if paths else set()
 
 
 class State:
@@ -119,8 +136,11 @@ class State:
         return self.frame.source.place(node)
 
     def at_top_level(self) -> bool:
-        """True where a ``for`` is a parallel loop: in the kernel's body, or a function called from there."""
-        return not self.in_parallel and not self.is_library and all(frame.runtime_depth == 0 for frame in self.frames)
+        """True where a ``for`` is a parallel loop: in the kernel's body, or a function called from there.
+
+        What follows an early ``return`` of a function may not run: it is under a condition, like a branch.
+        """
+        return not (self.in_parallel or self.is_library) and not any(f.runtime_depth or f.leaves for f in self.frames)
 
     def lookup(self, name: str, span: Span) -> Value:
         """What ``name`` means here.
@@ -131,13 +151,25 @@ class State:
         frame = self.frame
         if name in frame.env:
             bound = frame.env[name]
-            return self.read(bound, span) if isinstance(bound, MutableVar) else bound
+            if not isinstance(bound, MutableVar):
+                return bound
+            self.check_assigned(name, span)
+            return self.read(bound, span)
         try:
             value = self.outside(name)
         except KeyError:
             raise self.undefined(name, span) from None
         self.deps.note(frame.source, name, value)
         return self.import_value(value)
+
+    def check_assigned(self, name: str, span: Span) -> None:
+        """A variable that is asked for has a value on every path to here.
+
+        Raises:
+            KernelNameError: a path leaves it unassigned.
+        """
+        if name in self.frame.unset:
+            raise self.undefined(name, span)
 
     def outside(self, name: str) -> Any:
         """What a name that is not bound here means in the closure or module of the function.

@@ -155,6 +155,7 @@ class Statements(Components):
         elems = value.elems if isinstance(value, Vec) else (value,) * len(bound.vars)
         self.write(bound, [self.variable_value(name, bound, e, v.type, span)
                            for v, e in zip(bound.vars, elems, strict=True)], span)  # fmt: skip
+        self.frame.unset.discard(name)
 
     def variable_value(self, name: str, bound: MutableVar, value: Value, type: Scalar, span: Span) -> Any:
         self.check_type(name, bound, value, span)
@@ -196,9 +197,12 @@ class Statements(Components):
                 self.truth(cond, self.span(node.test))
             return self.block(node.body if cond else node.orelse)
         span = self.span(node)
-        cond = self.truth(cond, span)
+        cond, frame, before = self.truth(cond, span), self.frame, self.frame.assigned()
         then, then_ends = self.branch(node.body)
+        paths = [] if then_ends else [frame.assigned()]
+        frame.meet([before])
         orelse, else_ends = self.branch(node.orelse)
+        frame.meet(paths if else_ends else [*paths, frame.assigned()])
         self.build.emit(If(cond, Block(tuple(then), span=span), Block(tuple(orelse), span=span), span=span))
         return then_ends and else_ends and bool(node.orelse)
 
@@ -223,6 +227,8 @@ class Statements(Components):
         if kind.startswith("static"):
             self.check_static_jump(kind, "break", node)
             raise StaticBreak
+        if self.frame.breaks:
+            self.frame.breaks[-1].append(self.frame.assigned())
         self.build.emit(Break(span=self.span(node)))
         return True
 

@@ -234,6 +234,7 @@ def test_reductions_into_variables_start_anew_in_each_iteration():
 
 @qp.kernel(graph=True)
 def sometimes(out: A(qp.i32, 1), left: FLAG):
+    seen = kept = 0
     while qp.graph.do_while(left):
         if left[None] == 3:
             seen = 10
@@ -246,7 +247,6 @@ def sometimes(out: A(qp.i32, 1), left: FLAG):
 
 
 def test_what_only_some_iterations_set_is_kept():
-    """Where Python would have no value yet, it is 0, as in a kernel without loops."""
     out = np.full(5, -1, np.int32)
     sometimes(out, flag(4))
     assert out.tolist() == [10, 5, 5, 0, 0]

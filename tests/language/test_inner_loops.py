@@ -169,6 +169,7 @@ def test_bounds_are_evaluated_once():
 @qp.kernel
 def function_scope(out: A(qp.i32, 1)):
     for k in out:
+        late = -1
         for j in range(3):
             if j == 1:
                 late = k * 10
