@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from fractions import Fraction
 
 import numpy as np
 
@@ -29,11 +30,12 @@ def wrapped(x, t):
 
 
 def to_bfloat(x):
-    """``x``, of f32 or f64, rounded once to the eight digits of bf16."""
-    if not math.isfinite(x) or x == 0:
+    """``x``, an integer or of f32 or f64, rounded once to the eight digits of bf16."""
+    if x == 0 or not (isinstance(x, int) or math.isfinite(x)):
         return np.float32(x)
-    unit = max(math.frexp(x)[1] - 8, -133)
-    rounded = math.copysign(math.ldexp(round(math.ldexp(float(x), -unit)), unit), x)
+    exponent = abs(x).bit_length() if isinstance(x, int) else math.frexp(x)[1]
+    unit = max(exponent - 8, -133)
+    rounded = math.copysign(math.ldexp(round(Fraction(x) / Fraction(2) ** unit), unit), x)
     return np.float32(rounded if abs(rounded) < 2.0**128 else math.copysign(math.inf, x))
 
 
@@ -47,10 +49,12 @@ def cast(x, source, target):
         if not source.is_float:
             return wrapped(x, target)
         return 0 if math.isnan(x) else int(min(max(float(x), target.min_int), target.max_int))
-    if not source.is_float:  # to f32 and f64 rounded once; 16 bits are made of f32
-        kept = target if target in (f32, f64) else f32
+    if target == bf16:
+        return to_bfloat(x if source.is_float else int(x))
+    if not source.is_float:  # f32 holds all that is finite as f16
+        kept = f64 if target == f64 else f32
         x = np.array([x], NUMPY[u8 if source == u1 else source]).astype(NUMPY[kept])[0]
-    return to_bfloat(x) if target == bf16 else x.astype(NUMPY[target])
+    return x.astype(NUMPY[target])
 
 
 def meet(a, b):

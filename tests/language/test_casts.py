@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ import quadpy as qp
 from quadpy.dtypes import SCALARS
 
 FLOATS = [t for t in SCALARS if t.is_float]
-NUMPY_FLOAT = {qp.f16: np.float16, qp.f32: np.float32, qp.f64: np.float64}
 A = qp.types.ndarray
 
 
@@ -21,16 +21,23 @@ def convert(x: A(), y: A()):
         y[i] = x[i]
 
 
+DIGITS = {qp.f16: (11, -24, 16), qp.bf16: (8, -133, 128), qp.f32: (24, -149, 128), qp.f64: (53, -1074, 1024)}
+"""Binary digits, the exponent of the least subnormal number, and that of what is too large."""
+
+
 def rounded(value, t):
-    """The float of type ``t`` nearest to ``value``; a bf16 is rounded from its f32."""
-    with np.errstate(over="ignore"):
-        if t != qp.bf16:
-            return float(NUMPY_FLOAT[t](value))
-        single = np.float32(value)
-        if not np.isfinite(single):
-            return float(single)
-        bits = int(single.view(np.uint32))
-        return float(np.uint32((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32))
+    """The float of type ``t`` nearest to ``value``, of which all digits count, ties to even."""
+    if isinstance(value, float) and (not math.isfinite(value) or value == 0):
+        return value
+    digits, least, most = DIGITS[t]
+    exact = Fraction(value)
+    place = max((abs(exact.numerator).bit_length() - exact.denominator.bit_length()) - digits, least)
+    while abs(exact) / Fraction(2) ** place >= 2**digits:
+        place += 1
+    kept = round(exact / Fraction(2) ** place) * Fraction(2) ** place
+    if abs(kept) >= Fraction(2) ** most:
+        return math.copysign(math.inf, value)
+    return math.copysign(float(kept), value)
 
 
 def expected(value, t):
@@ -55,6 +62,15 @@ def samples(t):
     if not t.is_float:
         edges = [t.min_int, t.min_int + 1, 0, 1, 2, 100, 127, t.max_int - 1, t.max_int]
         wide = [k + d for k in (1 << 7, 1 << 8, 1 << 11, 1 << 24, 1 << 31, 1 << 53) for d in (-1, 0, 1, 3)]
+        wide += [k + d for k in (65504, 65519, 65520, 65536, 1 << 63) for d in (-1, 0, 1)]
+        # Half a unit of the last digit, and a little to the side: what is rounded twice goes wrong here.
+        halves = [
+            (2 * k + 1) << n
+            for p, _, _ in DIGITS.values()
+            for k in (1 << (p - 1), 1 << p, (1 << p) + 1)
+            for n in (1, 12, 20, 30, 40)
+        ]
+        wide += [h + d for h in halves for d in (-1, 0, 1, 2, -(h & -h) // 4)]
         return sorted({v for v in [*edges, *wide, *(-v for v in wide)] if t.min_int <= v <= t.max_int})
     plain = [0.0, -0.0, 0.5, -0.5, 0.999, 1.5, 2.5, -2.5, 127.5, 128.0, -129.0, 255.9, 256.0, 2047.0, 2049.0, 3e4, 7e4]
     wide = [2.0**31, -(2.0**31), 2.0**32, 2.0**63, -(2.0**63), 2.0**64, 1e30, -1e30, 1e-8, 6e-8, 1e-40, 1e300]
@@ -108,3 +124,36 @@ def test_bit_cast_keeps_the_bits():
     assert same_bits(1.5) == 0x3FC00000
     assert same_bits_of_half(0x3C00) == 1.0
     assert same_bits_of_half(-0x8000) == 0.0
+
+
+I32, I64, U32, F32, F64 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.i32, qp.i64, qp.u32, qp.f32, qp.f64))
+
+
+@qp.kernel
+def halves_of_integers_with_few_digits(x: I32, wide: I64, y: qp.types.ndarray(dtype=qp.f64, ndim=2)):
+    """What is known of the lowest digits must not hide that the number is too large for an f16."""
+    for i in x:
+        y[0, i] = qp.f16(x[i] << 24)
+        y[1, i] = qp.f16(qp.u32(x[i]) << 17)
+        y[2, i] = qp.f16(wide[i] << 40)
+        y[3, i] = qp.f16(qp.u64(wide[i]) << 56)
+        y[4, i] = qp.f16(x[i] * 65536) * qp.f16(0.5)
+        y[5, i] = qp.f16(qp.f32(x[i] << 24))
+        y[6, i] = qp.f16(qp.f64(wide[i] << 40))
+        y[7, i] = qp.f16(qp.i32(qp.f32(x[i]) * 65536.0) & -65536)
+        y[8, i] = -qp.f16(qp.Vector([x[i] << 20, 0])[0])
+        y[9, i] = qp.f16(x[i] << 24 if x[i] > 2 else x[i] << 25)
+        y[10, i] = qp.i32(qp.f16(x[i] << 24))
+        y[11, i] = qp.f16(x[i] << 24) > qp.f16(60000.0)
+        y[12, i] = qp.f32(qp.bf16(x[i] << 24))
+
+
+def test_an_integer_too_large_for_a_half_is_infinite_whatever_is_known_of_its_digits():
+    x = np.array([1, 31, 3, 0], np.int32)
+    y = np.zeros((13, 4))
+    halves_of_integers_with_few_digits(x, x.astype(np.int64), y)
+    assert y[:8].tolist() == [[math.inf] * 3 + [0]] * 8
+    assert y[8].tolist() == [-math.inf] * 3 + [0]
+    assert y[9].tolist() == y[0].tolist()
+    assert y[10:12].tolist() == [[2**31 - 1] * 3 + [0], [1, 1, 1, 0]]
+    assert y[12].tolist() == (x * 2.0**24).tolist()

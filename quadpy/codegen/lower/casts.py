@@ -40,7 +40,7 @@ def cast(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
     """The value ``x`` of type ``src`` as a ``dst``.
 
     Float to integer truncates and saturates, NaN gives 0; integer to integer keeps the low bits; to ``u1`` asks
-    "not zero".  An integer becomes a 16-bit float through f32, a double through an f32 that is rounded to odd.
+    "not zero".  What becomes a float is rounded once.
     """
     if src == dst:
         return x
@@ -49,9 +49,7 @@ def cast(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
     if src.is_float:
         return _from_float(out, x, src, dst)
     if dst.is_float:
-        to = compute_type(dst)
-        op = "sitofp" if src.kind == "int" else "uitofp"
-        return narrow(out, out.op(f"{op} {llvm_type(src)} {x} to {llvm_type(to)}"), dst)
+        return _from_integer(out, x, src, dst)
     return resize(out, x, src, dst.bits)
 
 
@@ -74,6 +72,34 @@ def _nonzero(out: FunctionText, x: str, src: Scalar) -> str:
         wide = compute_type(src)
         return out.op(f"fcmp une {llvm_type(wide)} {widen(out, x, src)}, 0.0")
     return out.op(f"icmp ne {llvm_type(src)} {x}, 0")
+
+
+def _from_integer(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+    """f32 holds all integers of 16 bits, and those that f16 holds; bf16 has the range of f32, and takes the way of f64.
+
+    LLVM 22 takes ``fpext (sitofp x to half)`` for a conversion of ``x`` to float where ``x`` has few significant bits,
+    though it may be too large for a half.  ``canonicalize`` keeps it from seeing that a half comes from an integer.
+    """
+    via = f64 if dst == bf16 and src.bits > 16 else compute_type(dst)
+    if via == f64 and dst == bf16 and src.bits == 64:
+        x = _to_53_bits(out, x, src)
+    ty = llvm_type(via)
+    number = out.op(f"{'sitofp' if src.kind == 'int' else 'uitofp'} {llvm_type(src)} {x} to {ty}")
+    if out.module.has_halves and src.bits > 16:
+        number = out.intrinsic(f"llvm.canonicalize.f{via.bits}", ty, (ty, number))
+    return number if via == dst else _from_float(out, number, via, dst)
+
+
+def _to_53_bits(out: FunctionText, x: str, src: Scalar) -> str:
+    """An i64 or u64 that f64 holds: ``x``, or where that is large, ``x`` rounded to odd at its bit 11."""
+    cut = out.op(f"icmp ne i64 {out.op(f'and i64 {x}, {(1 << 11) - 1}')}, 0")
+    kept = out.op(f"and i64 {x}, {-1 << 11}")
+    sticky = out.op(f"zext i1 {cut} to i64")
+    odd = out.op(f"or i64 {kept}, {out.op(f'shl i64 {sticky}, 11')}")
+    limit = 1 << 53
+    distance = out.op(f"add i64 {x}, {limit}") if src.kind == "int" else x
+    exact = out.op(f"icmp ult i64 {distance}, {2 * limit if src.kind == 'int' else limit}")
+    return out.op(f"select i1 {exact}, i64 {x}, i64 {odd}")
 
 
 def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:

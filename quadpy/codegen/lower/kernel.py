@@ -16,8 +16,10 @@ from quadpy.codegen.targets.amdgpu import amdgpu_rules
 from quadpy.codegen.targets.cpu import CPU
 from quadpy.codegen.targets.nvptx import nvptx_rules
 from quadpy.codegen.targets.rules import TargetRules
+from quadpy.dtypes import f16
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.flatten import flatten_branches
+from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec, amd_arch
 
 __all__ = ["gpu_rules", "lower_for_cpu", "lower_for_gpu"]
@@ -25,13 +27,18 @@ __all__ = ["gpu_rules", "lower_for_cpu", "lower_for_gpu"]
 
 def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
     """The module of ``kernel``; ``header`` holds data layout and triple."""
-    module = ModuleText()
+    module = ModuleText(has_halves=_has_halves(kernel))
     kernel = replace(kernel, functions=tuple(flatten_branches(function) for function in kernel.functions))
     lower_functions(module, kernel, CPU)
     for number in range(len(kernel.tasks)):
         lower_cpu_task(module, kernel, number, CPU)
     lower_cpu_entry(module, kernel, CPU)
     return module.text(header)
+
+
+def _has_halves(kernel: ir.Kernel) -> bool:
+    """Whether any value of ``kernel`` is an f16."""
+    return any(getattr(node, "type", None) == f16 for node in walk(kernel))
 
 
 def gpu_rules(spec: TargetSpec) -> TargetRules:
@@ -41,7 +48,7 @@ def gpu_rules(spec: TargetSpec) -> TargetRules:
 
 def lower_for_gpu(kernel: ir.Kernel, spec: TargetSpec, header: str) -> str:
     """The module of ``kernel``: a GPU kernel for each task, or one for all; ``header`` holds data layout and triple."""
-    module = ModuleText()
+    module = ModuleText(has_halves=_has_halves(kernel))
     rules = gpu_rules(spec)
     if spec.family == "amdgpu":
         module.flag("amdhsa_code_object_version", amd_arch(spec.arch).code_object)

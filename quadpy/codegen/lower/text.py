@@ -81,9 +81,10 @@ def constant(value: float, t: Scalar) -> str:
 
 
 class ModuleText:
-    """Functions and the declarations that they need."""
+    """Functions and the declarations that they need; ``has_halves`` says that they may compute with f16."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_halves: bool = False) -> None:
+        self.has_halves = has_halves
         self.functions: list[str] = []
         self._declared: dict[str, str] = {}
         self._metadata: list[str] = []

@@ -1,0 +1,41 @@
+"""Integers that become f16: LLVM must not lose the conversion, in which a large one becomes infinite."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import quadpy as qp
+from quadpy.jit.offline import compile_with_asm
+from quadpy.target import parse_target
+
+I32, I64, F32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.i32, qp.i64, qp.f32))
+
+
+@qp.kernel
+def straight(x: I32, y: F32):
+    for i in x:
+        y[i] = qp.f32(qp.f16(x[i] << 24))
+
+
+@qp.kernel
+def unsigned_by_f32(x: I32, y: F32):
+    for i in x:
+        y[i] = qp.f32(qp.f16(qp.f32(qp.u32(x[i]) << 24)))
+
+
+@qp.kernel
+def wide_by_f64(x: I64, y: F32):
+    for i in x:
+        y[i] = qp.f32(qp.f16(qp.f64(x[i] << 40)))
+
+
+CONVERSION = {"gfx942": "v_cvt_f16_f32", "gfx1100": "v_cvt_f16_f32", "sm_90": r"cvt\.rn\.f16\.f32"}
+
+
+@pytest.mark.parametrize("target", CONVERSION)
+@pytest.mark.parametrize("kernel", [straight, unsigned_by_f32, wide_by_f64], ids=lambda k: k.__name__)
+def test_the_conversion_to_half_stays(kernel, target):
+    asm = compile_with_asm(kernel, parse_target(target), {}).asm
+    assert re.search(CONVERSION[target], asm)
