@@ -33,6 +33,7 @@ def to_bfloat(x):
     """``x``, an integer or of f32 or f64, rounded once to the eight digits of bf16."""
     if x == 0 or not (isinstance(x, int) or math.isfinite(x)):
         return np.float32(x)
+    x = x if isinstance(x, int) else float(x)
     exponent = abs(x).bit_length() if isinstance(x, int) else math.frexp(x)[1]
     unit = max(exponent - 8, -133)
     rounded = math.copysign(math.ldexp(round(Fraction(x) / Fraction(2) ** unit), unit), x)
