@@ -7,13 +7,16 @@ of a loop's last task the condition decides which task is next.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used
 from quadpy.codegen.lower.axes import lower_axes, total_count
 from quadpy.codegen.lower.cost import grain_of, iteration_cost
+from quadpy.codegen.lower.cpu_outer import piece_count
 from quadpy.codegen.lower.cpu_private import call_private
 from quadpy.codegen.lower.cpu_reduce import call_chunks
+from quadpy.codegen.lower.outer_plan import plan_outer
 from quadpy.codegen.lower.private_plan import plan_privates
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.task import entry_name, task_name, task_scope
@@ -115,8 +118,11 @@ def _run(s: Scope, kernel: ir.Kernel, number: int, task: ir.Task) -> None:
     if isinstance(task, ir.SerialTask):
         s.text.do(f"call void {symbol(name)}(ptr %args, ptr %scratch, i64 0, i64 1)")
         return
-    n = total_count(s, lower_axes(s, task.axes, 64), "i64")
-    grain, after = grain_of(task, s.functions), s.text.label("after")
+    axes, grain, after = lower_axes(s, task.axes, 64), grain_of(task, s.functions), s.text.label("after")
+    if (outer := plan_outer(kernel, task)) is not None:
+        axes[-1] = replace(axes[-1], count=piece_count(s.text, axes[-1].count, outer.width))
+        grain = max(1, grain // outer.width)
+    n = total_count(s, axes, "i64")
     if uses_block(task):  # pieces are of whole blocks
         dim = task.block_dim or DEFAULT_BLOCK
         n = s.text.op(f"udiv i64 {s.text.op(f'add nuw i64 {n}, {dim - 1}')}, {dim}")

@@ -14,9 +14,11 @@ from quadpy.codegen.lower.arguments import Argument, arguments_of, names_used
 from quadpy.codegen.lower.atomics import identity, merge_op
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
 from quadpy.codegen.lower.cpu_blocks import lower_cpu_blocks
+from quadpy.codegen.lower.cpu_outer import OuterLanes
 from quadpy.codegen.lower.cpu_private import PRIVATE, lower_merges, private_pointers
 from quadpy.codegen.lower.cpu_reduce import chunk_cell, reduce_piece
 from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.outer_plan import plan_outer
 from quadpy.codegen.lower.private_plan import PrivatePlan, plan_privates
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
@@ -59,7 +61,7 @@ def _task(
     if isinstance(task, ir.ParallelTask) and uses_block(task):
         lower_cpu_blocks(s, task, task.block_dim or DEFAULT_BLOCK)
     elif isinstance(task, ir.ParallelTask):
-        _parallel_body(s, task)
+        _parallel_body(s, kernel, task)
     else:
         zero_variables(s, declare_variables(s, task.body))
         lower_block(s, task.body)
@@ -96,10 +98,12 @@ def _wrapper(
     text.finish(f"define internal void {name}(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind")
 
 
-def _parallel_body(s: Scope, task: ir.ParallelTask) -> None:
+def _parallel_body(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     variables = declare_variables(s, task)
     axes = lower_axes(s, task.axes, 64)
     _promise_independence(s)
+    plan = plan_outer(kernel, task)
+    lanes = OuterLanes(s, task, axes[-1], plan) if plan else None
 
     def iterations(begin: str, end: str, after: Callable[[str], None]) -> None:
         def iteration(number: str, following: str) -> None:
@@ -112,7 +116,7 @@ def _parallel_body(s: Scope, task: ir.ParallelTask) -> None:
             after(number)
             s.text.jump(following)
 
-        _pieces(s, axes, begin, end, iteration)
+        _pieces(s, axes, begin, end, iteration, lanes)
 
     if task.reductions:
         reduce_piece(s, task.reductions, iterations, one_axis=len(axes) == 1)
@@ -132,33 +136,44 @@ Iteration = Callable[[str, str], None]
 """``(number, following)``: write the iteration of that number in the flat range, and jump to ``following``."""
 
 
-def _pieces(s: Scope, axes: list[AxisOperands], begin: str, end: str, iteration: Iteration) -> None:
-    """Iterations [begin, end) of the flat range."""
+def _pieces(
+    s: Scope, axes: list[AxisOperands], begin: str, end: str, iteration: Iteration, lanes: OuterLanes | None
+) -> None:
+    """Iterations [begin, end) of the flat range; with ``lanes`` its last axis is in pieces."""
+
+    def span(first: str, stop: str, base: str) -> None:
+        def one(k: str, following: str) -> None:
+            bind_axis(s, axes[-1], k, 64)
+            iteration(s.text.op(f"add i64 {base}, {k}") if base else k, following)
+
+        if lanes is None:
+            counted(s.text, first, stop, one, tag=s.loop_tag)
+        else:
+            lanes.pieces(first, stop, one)
+
     if len(axes) > 1:
-        _rows(s, axes, begin, end, iteration)
-        return
-
-    def one(k: str, following: str) -> None:
-        bind_axis(s, axes[0], k, 64)
-        iteration(k, following)
-
-    counted(s.text, begin, end, one, tag=s.loop_tag)
+        count = lanes.piece_count() if lanes else axes[-1].count
+        _rows(s, axes, count, begin, end, span)
+    else:
+        span(begin, end, "")
 
 
-def _rows(s: Scope, axes: list[AxisOperands], begin: str, end: str, iteration: Iteration) -> None:
-    """Several axes: the flat range is cut into rows of the last axis, which is a plain inner loop.
+def _rows(
+    s: Scope, axes: list[AxisOperands], count: str, begin: str, end: str, span: Callable[[str, str, str], None]
+) -> None:
+    """Several axes: the flat range is cut into rows of ``count`` of the last axis, which is a plain inner loop.
 
     Only the first and the last row of a piece may be part of one.
     """
-    out, last = s.text, axes[-1]
+    out = s.text
     loop, row_end, done = out.label("row"), out.label("row.end"), out.label("rows.end")
     enter, before = out.op(f"icmp slt i64 {begin}, {end}"), out.here
     out.branch(enter, loop, done)
     out.start(loop)
     at, following = out.reserve(), out.reserve()
     out.define(at, f"phi i64 [ {begin}, %{before} ], [ {following}, %{row_end} ]")
-    row = out.op(f"udiv i64 {at}, {last.count}")
-    column = out.op(f"sub i64 {at}, {out.op(f'mul i64 {row}, {last.count}')}")
+    row = out.op(f"udiv i64 {at}, {count}")
+    column = out.op(f"sub i64 {at}, {out.op(f'mul i64 {row}, {count}')}")
     for axis in reversed(axes[1:-1]):
         above = out.op(f"udiv i64 {row}, {axis.count}")
         bind_axis(s, axis, out.op(f"sub i64 {row}, {out.op(f'mul i64 {above}, {axis.count}')}"), 64)
@@ -166,13 +181,8 @@ def _rows(s: Scope, axes: list[AxisOperands], begin: str, end: str, iteration: I
     bind_axis(s, axes[0], row, 64)
     row_start = out.op(f"sub i64 {at}, {column}")
     stop = out.op(f"sub i64 {end}, {row_start}")
-    stop = out.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", last.count))
-
-    def one(k: str, following: str) -> None:
-        bind_axis(s, last, k, 64)
-        iteration(out.op(f"add i64 {row_start}, {k}"), following)
-
-    counted(out, column, stop, one, tag=s.loop_tag)
+    stop = out.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", count))
+    span(column, stop, row_start)
     out.start(row_end)
     out.define(following, f"add i64 {row_start}, {stop}")
     out.branch(out.op(f"icmp slt i64 {following}, {end}"), loop, done)

@@ -1,7 +1,9 @@
-"""Which variables of a loop with barriers outlive a section of its body.  Owns: LanePlan, ``plan_lanes``, ``split``.
+"""Which variables outlive a section of a loop's body, where a thread runs several iterations side by side.
 
-On a CPU one thread runs a block of iterations, its *lanes*.  The body is cut at its barriers, and at all that is done
-together, into sections; each is a loop over the lanes.  What one section binds and another reads is kept for each lane,
+Owns: LanePlan, ``plan_lanes``, ``split``.
+
+On a CPU one thread runs a block of iterations, its *lanes*.  The body is cut at all that is done together (barriers and
+what is around them, or inner loops that all lanes run alike) into sections; each is a loop over the lanes.  What one section binds and another reads is kept for each lane,
 or computed again where that is cheap.
 """
 
@@ -12,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import done_together
 from quadpy.ir.walk import walk
 
 __all__ = ["LanePlan", "bound_by", "plan_lanes", "reads_of", "split"]
@@ -63,9 +64,9 @@ def bound_by(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
             return ()
 
 
-def plan_lanes(task: ir.ParallelTask) -> LanePlan:
-    """The plan of a task whose iterations know their block."""
-    finder = _Finder(task)
+def plan_lanes(task: ir.ParallelTask, together: frozenset[int]) -> LanePlan:
+    """The plan of a task of which all lanes do the statements ``together``, by their ``id``, in one step."""
+    finder = _Finder(task, together)
     finder.block(task.body, in_loop=False)
     return finder.plan()
 
@@ -73,8 +74,8 @@ def plan_lanes(task: ir.ParallelTask) -> LanePlan:
 class _Finder:
     """``touched`` has the sections in which each variable occurs; an expression of a block is one of its own."""
 
-    def __init__(self, task: ir.ParallelTask) -> None:
-        self.task, self.together = task, done_together(task.body)
+    def __init__(self, task: ir.ParallelTask, together: frozenset[int]) -> None:
+        self.task, self.together = task, together
         self.touched: dict[ir.Var, set[int]] = defaultdict(set)
         self.lets: dict[ir.Var, ir.Let] = {}
         self.bound: dict[ir.Var, None] = {}

@@ -1,4 +1,5 @@
-"""Barriers are reached by all iterations of a block, or the kernel is refused.  Owns: check_barriers.
+"""What all iterations of a block have in common.  Owns: check_barriers (they all reach them, or the kernel is refused),
+varying.
 
 What differs between the iterations of a block: their number, and all that is computed from it; what they load, but for
 arrays that the loop only reads; variables that only some of them assign.  Conditions over all else are *uniform*.
@@ -41,13 +42,20 @@ from quadpy.ir.nodes import (
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["check_barriers"]
+__all__ = ["check_barriers", "varying"]
 
 
 def check_barriers(task: ParallelTask, kernel: Kernel) -> None:
     """KernelSyntaxError where a condition that is not uniform decides who comes to a barrier."""
     if has_barrier(task.body):
-        _Divergence(task, noalias=kernel.noalias).run()
+        _Divergence(task, {axis.var for axis in task.axes}, noalias=kernel.noalias).check()
+
+
+def varying(task: ParallelTask, lanes: Var, *, noalias: bool) -> set[Var]:
+    """The variables that may differ between iterations of ``task`` that only the axis of ``lanes`` tells apart."""
+    divergence = _Divergence(task, {lanes}, noalias=noalias)
+    divergence.run()
+    return divergence.varying
 
 
 class _Divergence:
@@ -57,9 +65,9 @@ class _Divergence:
     A *cause* is the place of what keeps iterations apart; None where they are together.
     """
 
-    def __init__(self, task: ParallelTask, *, noalias: bool) -> None:
+    def __init__(self, task: ParallelTask, varying: set[Var], *, noalias: bool) -> None:
         self.task, self.together = task, done_together(task.body)
-        self.varying: set[Var] = {axis.var for axis in task.axes}
+        self.varying = varying
         self.split: dict[int, Span] = {}
         self.around: list[For | While | Region] = []
         self.left: Span | None = None
@@ -77,6 +85,9 @@ class _Divergence:
         while known != (known := len(self.varying) + len(self.split)):
             self.left = None
             self.block(self.task.body, None)
+
+    def check(self) -> None:
+        self.run()
         self.left, self.checks = None, True
         self.block(self.task.body, None)
 

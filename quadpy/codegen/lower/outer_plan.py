@@ -1,0 +1,151 @@
+"""Which parallel loops the CPU vectorises over their iterations although they have inner loops.
+
+Owns: OuterPlan, ``plan_outer``.
+
+LLVM vectorises innermost loops.  One that carries a float from turn to turn (``sum += x[k]``) is a chain that may not
+be reordered, so it stays scalar, while the iterations of the parallel loop around it are independent.  Where all of
+them run the inner loops alike, several iterations go through these side by side, as the lanes of vectors: each does
+what it would do alone, in the same order, so the bits are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from quadpy.codegen.lower.cost import cost_of
+from quadpy.codegen.lower.lane_plan import LanePlan, bound_by, plan_lanes, reads_of
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import uses_block
+from quadpy.ir.passes.uniform import varying
+from quadpy.ir.walk import children, walk
+
+__all__ = ["OuterPlan", "plan_outer"]
+
+_BYTES: Final = 64
+"""Of the lanes' values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""
+_UNROLLED: Final = 256
+"""Cost up to which LLVM unrolls a loop of a known number of turns, after which the parallel loop has no inner one."""
+_STEP: Final = 4
+"""Scalars from lane to lane, at most."""
+_APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break)
+"""What no lane can do beside others."""
+
+
+@dataclass(frozen=True, slots=True)
+class OuterPlan:
+    """``width`` iterations of the last axis are done side by side."""
+
+    width: int
+    lanes: LanePlan
+
+
+def plan_outer(kernel: ir.Kernel, task: ir.Task) -> OuterPlan | None:
+    """The plan for ``task``; None where its iterations come one after the other."""
+    if not isinstance(task, ir.ParallelTask) or task.reductions or task.privates or uses_block(task):
+        return None
+    nodes = list(walk(task.body))
+    if not any(isinstance(n, ir.For) for n in nodes) or any(isinstance(n, _APART) for n in nodes):
+        return None
+    differing = varying(task, task.axes[-1].var, noalias=kernel.noalias)
+    together = {id(loop): loop for loop in _alike(task.body, differing)}
+    if any(isinstance(n, ir.For) and id(n) not in together for n in nodes) or _jumps_far(task.body):
+        return None
+    functions = {f.name: f for f in kernel.functions}
+    long = (x for x in together.values() if not _is_counted(x) or cost_of(x, functions) > _UNROLLED)
+    carried = [t.nbytes for loop in long for t in _carried(loop)]
+    if not carried or not _Closeness(kernel, task, differing).holds():
+        return None
+    width = _BYTES // max(4, *carried)
+    return OuterPlan(width, plan_lanes(task, frozenset(together)))
+
+
+def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For]:
+    """The loops of ``block`` that all lanes run alike, outermost first."""
+    for stmt in block.stmts:
+        if isinstance(stmt, ir.For) and not differing & reads_of(stmt.start, stmt.stop, stmt.step):
+            yield stmt
+            yield from _alike(stmt.body, differing)
+
+
+def _jumps_far(body: ir.Block) -> bool:
+    """Whether a ``continue`` in ``body`` leads over inner loops, or ends an iteration of the parallel loop."""
+    jumps = any(isinstance(stmt, ir.Continue) for stmt in _outside_loops(body))
+    return jumps or any(
+        _nests(loop) and any(isinstance(stmt, ir.Continue) for stmt in _outside_loops(loop.body))
+        for loop in walk(body)
+        if isinstance(loop, ir.For)
+    )
+
+
+def _nests(loop: ir.For) -> bool:
+    return any(isinstance(n, ir.For) for n in walk(loop.body))
+
+
+def _outside_loops(node: ir.Node) -> Iterator[ir.Node]:
+    """``node`` and all below it that is in no loop."""
+    yield node
+    if not isinstance(node, ir.For):
+        for child in children(node):
+            yield from _outside_loops(child)
+
+
+def _is_counted(loop: ir.For) -> bool:
+    return all(isinstance(e, ir.Const) for e in (loop.start, loop.stop, loop.step))
+
+
+def _carried(loop: ir.For) -> Iterator[Scalar]:
+    """The types of the floats that a turn of ``loop`` takes over from the one before, in variables or in memory."""
+    assigned = {n.var for n in walk(loop.body) if isinstance(n, ir.Assign)}
+    for stmt in loop.body.stmts:
+        for var in reads_of(stmt) & assigned:
+            if var.type.is_float:
+                yield var.type
+        if isinstance(stmt, ir.Assign):
+            assigned.discard(stmt.var)  # what reads it now reads this turn's value
+    turn = {loop.var, *(var for n in walk(loop.body) if isinstance(n, ir.Stmt) for var in bound_by(n))}
+    loaded, stored = ({n.place for n in walk(loop.body) if isinstance(n, kind)} for kind in (ir.Load, ir.Store))
+    for place in loaded & stored:
+        if place.type.is_float and not turn & reads_of(place):
+            yield place.type
+
+
+class _Closeness:
+    """Whether what the lanes access at once in inner loops lies close together: next to each other, or all in one place.
+
+    Lanes that walk along rows of their own would read a cache line each, and rows of 4 KiB throw each other out.
+    ``close`` are the variables that grow with the lane as slowly as its number.
+    """
+
+    def __init__(self, kernel: ir.Kernel, task: ir.ParallelTask, differing: set[ir.Var]) -> None:
+        self.task, self.differing = task, differing
+        self.types = {p.name: p.type for p in kernel.params if isinstance(p, ir.ArrayParam)}
+        axis = task.axes[-1]
+        self.close = {axis.var} if isinstance(axis.step, ir.Const) and abs(axis.step.value) == 1 else set()
+        for n in walk(task.body):
+            if isinstance(n, ir.Let) and self.is_close(n.value):
+                self.close.add(n.var)
+
+    def holds(self) -> bool:
+        loops = (n for n in walk(self.task.body) if isinstance(n, ir.For))
+        return all(self.is_near(n) for loop in loops for n in walk(loop.body) if isinstance(n, ir.Element))
+
+    def is_near(self, place: ir.Element) -> bool:
+        if not self.differing & reads_of(place):
+            return True
+        array, (*rows, last) = self.types[place.array], place.index
+        step = array.components if array.strides is None else array.strides[array.ndim - 1]
+        return not array.strided and step <= _STEP and not self.differing & reads_of(*rows) and self.is_close(last)
+
+    def is_close(self, e: ir.Expr) -> bool:
+        match e:
+            case ir.VarRead(var=var):
+                return var in self.close or var not in self.differing
+            case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB | ir.BinOp.MIN | ir.BinOp.MAX, lhs=lhs, rhs=rhs):
+                return self.is_close(lhs) and self.is_close(rhs)
+            case ir.Cast(operand=operand, type=t):
+                return not t.is_float and not operand.type.is_float and self.is_close(operand)
+            case _:
+                return not self.differing & reads_of(e)
