@@ -124,6 +124,68 @@ def test_a_sum_does_not_depend_on_the_number_of_threads(dtype, init):
 
 
 @qp.kernel
+def sum_and_most(x: A(), s: A()):
+    for i in x:
+        s[0] += x[i]
+        qp.atomic_max(s[1], x[i])
+
+
+@qp.kernel
+def sum_beside_what_is_read(x: A(), s: A()):
+    for i in x:
+        s[0] += x[i] * (s[1] + 1.0)
+
+
+@qp.kernel
+def sum_at_the_end(x: A(), s: A()):
+    last = s.shape[0] - 1
+    for i in x:
+        s[last] += x[i]
+        qp.atomic_min(s[s.shape[0] - 2], x[i])
+
+
+@qp.kernel
+def sum_of_vectors(x: A(), s: A(dtype=qp.types.vector(2, qp.f32), ndim=1)):
+    for i in x:
+        s[0].x += x[i]
+        qp.atomic_max(s[i % 2].y, x[i])
+
+
+SUMS = {sum_and_most: (2,), sum_beside_what_is_read: (2,), sum_at_the_end: (2,), sum_of_vectors: (2, 2)}
+
+
+@pytest.mark.parametrize("kernel", SUMS, ids=lambda k: k.__name__)
+def test_a_sum_keeps_its_bits_beside_other_elements_of_its_array(kernel, init):
+    """That another element of the array is used otherwise leaves the sum a reduction, of a fixed shape."""
+    x = np.random.default_rng(3).random(300_001).astype(np.float32)
+    alone = np.zeros(1, np.float32)
+    sum_floats(x, alone)
+    for threads in (1, 2, 3, 3):
+        init(cpu_max_num_threads=threads)
+        s = np.zeros(SUMS[kernel], np.float32)
+        kernel(x, s)
+        assert alone[0] in s
+
+
+@qp.kernel
+def maybe_the_same(s: A(qp.f32, 1), k: qp.i32, seen: A(qp.f32, 1)):
+    for i in seen:
+        s[0] += 1.0
+        s[k + 1] += 2.0
+        seen[i] = s[k]
+
+
+def test_an_iteration_sees_what_it_added_where_two_indices_may_be_one():
+    s, seen = np.zeros(3, np.float32), np.zeros(1, np.float32)
+    maybe_the_same(s, 0, seen)
+    assert (s.tolist(), seen.tolist()) == ([1, 2, 0], [1])
+    maybe_the_same(s, 1, seen)
+    assert (s.tolist(), seen.tolist()) == ([2, 2, 2], [2])
+    maybe_the_same(s, -1, seen[:0])
+    assert s.tolist() == [2, 2, 2]
+
+
+@qp.kernel
 def guarded(x: A(qp.i32, 1), total: A(qp.i32, 1), k: qp.i32):
     for i in x:
         if x[i] > 100:

@@ -2,14 +2,15 @@
 
 ``total[0] += x[i]`` becomes a reduction over a variable of the iteration; an array that the loop adds to
 at varying places, and does nothing else with, is named in ``privates``: code generation may give groups of
-iterations copies of their own.  Only where the old value is not asked for, and no other access can see it.
+iterations copies of their own.  Only where the old value is not asked for, and no other access can see it: of the
+elements that are named by constants and arguments, each is looked at by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from quadpy.ir.nodes import (
     Assign,
@@ -54,16 +55,15 @@ def accumulate(task: ParallelTask, kernel: Kernel, kept: frozenset[str] = frozen
     groups: dict[Place, tuple[AtomicOp, Var]] = {}
     privates: list[tuple[str, AtomicOp]] = []
     for key, accesses in _accesses(task).items():
-        op = _only_accumulates(accesses)
-        if op is None or (isinstance(key, str) and (key in kept or not kernel.noalias)):
+        if isinstance(key, str) and (key in kept or not kernel.noalias):
             continue
-        places = [_fixed(a.place, uniform) for a in accesses if isinstance(a, Atomic)]
-        if all(place is not None for place in places):
-            for place in places:
-                if place is not None and place not in groups:
-                    groups[place] = (op, Var(f"acc${len(groups)}", place.type))
-        elif isinstance(key, str):
+        places = [_fixed(access.place, uniform) for access in accesses]
+        op = _only_accumulates(accesses)
+        if isinstance(key, str) and op is not None and None in places:
             privates.append((key, op))
+            continue
+        for place, op in _accumulated(accesses, places):
+            groups[place] = (op, Var(f"acc${len(groups)}", place.type))
     if not groups and not privates:
         return task
 
@@ -79,9 +79,12 @@ def accumulate(task: ParallelTask, kernel: Kernel, kept: frozenset[str] = frozen
     return replace(task, body=body, reductions=reductions, privates=tuple(privates))
 
 
-def _accesses(task: ParallelTask) -> dict[str | int, list[Load | Store | Atomic]]:
+Access: TypeAlias = "Load | Store | Atomic"
+
+
+def _accesses(task: ParallelTask) -> dict[str | int, list[Access]]:
     """All accesses to each array (by name) and slot (by number)."""
-    found: dict[str | int, list[Load | Store | Atomic]] = {}
+    found: dict[str | int, list[Access]] = {}
     for node in walk(task.body):
         if isinstance(node, (Load, Store, Atomic)):
             key = node.place.array if isinstance(node.place, Element) else node.place.number
@@ -89,7 +92,56 @@ def _accesses(task: ParallelTask) -> dict[str | int, list[Load | Store | Atomic]
     return found
 
 
-def _only_accumulates(accesses: list[Load | Store | Atomic]) -> AtomicOp | None:
+def _accumulated(accesses: list[Access], places: list[Place | None]) -> Iterator[tuple[Place, AtomicOp]]:
+    """The fixed places of one array or slot that iterations only accumulate into, with the operation of each.
+
+    ``places`` are those of ``accesses`` where they are fixed.  What is accessed at places that are certainly others
+    does not matter: ``s[0] += x; atomic_max(s[1], x)`` are two reductions.
+    """
+    by_component: dict[int, list[tuple[Access, Place | None]]] = {}
+    for access, fixed in zip(accesses, places, strict=True):
+        by_component.setdefault(_component(access.place), []).append((access, fixed))
+    for near in by_component.values():
+        for place in dict.fromkeys(fixed for _, fixed in near if fixed is not None):
+            op = _only_accumulates([access for access, fixed in near if _may_meet(place, fixed or access.place)])
+            if op is not None:
+                yield place, op
+
+
+def _component(place: Place) -> int:
+    return place.component if isinstance(place, Element) else 0
+
+
+def _may_meet(some: Place, other: Place) -> bool:
+    """Whether two places with the same component in one array, or in one slot, may be the same."""
+    if isinstance(some, Slot) or isinstance(other, Slot):
+        return True
+    for a, b in zip(map(_based, some.index), map(_based, other.index), strict=True):
+        if a[0] == b[0] and a[1] != b[1]:
+            return False
+    return True
+
+
+def _based(e: Expr) -> tuple[Expr | None, int]:
+    """``e`` as an expression and a constant that is added to it, modulo the range of its type."""
+    size = 1 << e.type.bits
+    match e:
+        case Const(value=value):
+            return None, int(value) % size
+        case (
+            Binary(op=BinOp.ADD, lhs=base, rhs=Const(value=value))
+            | Binary(op=BinOp.ADD, lhs=Const(value=value), rhs=base)
+        ):
+            inner, offset = _based(base)
+            return inner, (offset + int(value)) % size
+        case Binary(op=BinOp.SUB, lhs=base, rhs=Const(value=value)):
+            inner, offset = _based(base)
+            return inner, (offset - int(value)) % size
+        case _:
+            return e, 0
+
+
+def _only_accumulates(accesses: Sequence[Access]) -> AtomicOp | None:
     """The one operation that all of ``accesses`` are, subtraction being an addition; None where they differ."""
     ops = set()
     for access in accesses:
