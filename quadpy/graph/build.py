@@ -5,7 +5,8 @@ Imports: lowering, nodes, devices, the graphs' protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import ExitStack
 
 from quadpy.errors import GraphError
 from quadpy.graph.flat import has_loops
@@ -45,7 +46,10 @@ class Built:
         self, device: Device, nodes: Iterable[Node], failures: Failures, runs: Runs, *, grows: bool = False
     ) -> None:
         self.graphs = graphs_of(device)
-        self.supplies = Supplies(device, failures, runs)
+        self.device = device
+        self._owned = ExitStack()
+        device.reaper.adopt(self, ExitStack.close, self._owned)  # of one that was lost on its way to its owner
+        self.supplies = Supplies(device, failures, runs, self._owned)
         self.flight: set[Timeline] = set()
         self._origin = device, failures, runs
         self._parts: dict[str, list[Placed]] = {}
@@ -53,6 +57,7 @@ class Built:
         self._children: list[Built] = []
         self._first: list[NodeHandle] = []
         self.handle = self.graphs.graph_create()
+        self._owned.callback(self.graphs.graph_destroy, self.handle)
         try:
             planned = [(node, self._parts_of(node)) for node in nodes]
             firsts = (part for node, parts in planned if not node.after for part in parts if part.inside < 0)
@@ -61,7 +66,7 @@ class Built:
             for node, parts in planned:
                 self._place(node, parts)
         except BaseException:
-            self.retire()()
+            self.give_back()
             raise
 
     def add(self, node: Node) -> None:
@@ -95,18 +100,9 @@ class Built:
         alike = list(map(_shape, now)) == [_shape(placed.part) for placed in then]
         return now if alike else None
 
-    def retire(self) -> Callable[[], None]:
-        """Give the graph back, and answer what gives back the rest when nothing is pending."""
-        self.graphs.graph_destroy(self.handle)
-        rest = [child.retire() for child in self._children]
-        supplies, self._parts, self._children = self.supplies, {}, []
-
-        def give_back() -> None:
-            supplies.give_back()
-            for one in rest:
-                one()
-
-        return give_back
+    def give_back(self) -> None:
+        """Give back the graph and all that it owns: no launch is pending."""
+        self._owned.close()
 
     def _parts_of(self, node: Node) -> list[Part]:
         if has_loops(node) and ("loops" not in self.graphs.powers or isinstance(node, ChildNode)):
@@ -118,7 +114,8 @@ class Built:
             return parts_of(node, self.supplies)
         device, failures, runs = self._origin
         child = Built(device, node.nodes, failures, runs)
-        self._children.append(child)  # its host functions are the copy's, too
+        self._owned.callback(child.give_back)  # its host functions are the copy's, too
+        self._children.append(child)
         return [Part(ChildWork(child.handle))]
 
     def _behind(self, after: tuple[str, ...]) -> list[NodeHandle]:
@@ -129,13 +126,17 @@ class DriverEngine:
     """What a ``GraphExec`` launches on a GPU."""
 
     def __init__(self, built: Built, *, owned: bool, auto_free: bool, priorities: bool) -> None:
-        self.built, self._owned = built, owned
+        self.built = built
         self._graphs = built.graphs
+        self._owned = ExitStack()
+        if owned:
+            self._owned.callback(built.give_back)
+        built.device.reaper.adopt(self, ExitStack.close, self._owned)
         try:
             self.handle = self._graphs.instantiate(built.handle, auto_free=auto_free, priorities=priorities)
+            self._owned.callback(self._graphs.exec_destroy, self.handle)
         except BaseException:
-            if owned:
-                built.retire()()
+            self.give_back()
             raise
 
     def launch(self, stream: StreamHandle) -> None:
@@ -176,15 +177,10 @@ class DriverEngine:
         """Bring what a launch needs to the device."""
         self._graphs.upload(self.handle, stream)
 
-    def retire(self) -> Callable[[], None]:
-        """Give the executable graph back, and answer what gives back the rest when nothing is pending."""
-        self._graphs.exec_destroy(self.handle)
-        return self.built.retire() if self._owned else _nothing
+    def give_back(self) -> None:
+        """Give back the executable graph, and the driver's graph where no other owns it: no launch is pending."""
+        self._owned.close()
 
 
 def _shape(part: Part) -> tuple[type[Work | LoopWork | TellWork], tuple[int, ...], int]:
     return type(part.work), part.after, part.inside
-
-
-def _nothing() -> None:
-    """A graph that is shared is given back by its owner."""

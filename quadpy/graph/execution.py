@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from quadpy.errors import CodegenError, DeviceError, DriverError, GraphError, GraphUpdateError, OutOfDeviceMemory
+from quadpy.errors import ArgumentError, CodegenError, DeviceError, DriverError, GraphError, GraphUpdateError, OutOfDeviceMemory
 from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.flat import flattened, has_loops
 from quadpy.graph.fused import FusedEngine, fuse
@@ -16,8 +16,8 @@ from quadpy.graph.holdings import Engine, ExecHoldings
 from quadpy.graph.host import HostEngine
 from quadpy.graph.indirect import IndirectEngine, is_indirect
 from quadpy.graph.inspect import GraphInfo, describe
-from quadpy.graph.kernels import is_callee, kernel_node
-from quadpy.graph.make import MAKERS
+from quadpy.graph.kernels import is_callee
+from quadpy.graph.make import MAKERS, made_by
 from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node, Patch
 from quadpy.graph.reorder import reordered
 from quadpy.graph.series import SeriesEngine, series
@@ -25,7 +25,7 @@ from quadpy.graph.support import graphs_of
 from quadpy.graph.usage import Usage
 from quadpy.runtime.argument_memory import FEW_CHANGES, NEVER, PATIENCE
 from quadpy.runtime.callbacks import Runs
-from quadpy.runtime.capturing import session_of
+from quadpy.runtime.capturing import Session, session_of
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.life import refuse_in_host_function
@@ -77,7 +77,8 @@ class GraphExec:
         self._launches = self._updates = self._rebuilds = self._since_build = 0
         self.version = 0  # how often nodes were replaced
         self._changes = 0  # how often the arguments of several nodes were changed at once
-        self._unordered = False  # memory changed, and with it perhaps what must come before what
+        self._outdated: set[Literal["order", "work"]] = set()  # where the engine is not what the nodes say: memory
+        # changed, and with it perhaps what must come before what; or a change was interrupted, as by Ctrl-C
         self._patched: Callable[[], Mapping[str, Node]] | None = (
             None  # the nodes that patches left behind, as they should be
         )
@@ -85,9 +86,9 @@ class GraphExec:
         runs = Runs()
         self._fixed = graph._built is not None  # noqa: SLF001 - addresses that a driver's graph has decided
         self._held = ExecHoldings(self.device, self._engine(nodes, runs), nodes, runs)
+        self._finalizer = self.device.reaper.adopt(self, ExecHoldings.release, self._held)
         if graph._built is not None:  # noqa: SLF001
             graph._built.flight = self._held.flight  # noqa: SLF001
-        self._finalizer = self.device.reaper.adopt(self, ExecHoldings.release, self._held)
         self._usage = Usage(self.nodes)
         self._sole: Timeline | None = None  # the timeline that all launches are on, or in order with
 
@@ -100,31 +101,38 @@ class GraphExec:
         with ``overlap`` it does not.  Where the stream is captured, the nodes as they are now become a node there.
 
         Raises:
-            GraphError: the graph was destroyed; or memory that its last launch allocated is not freed.
+            GraphError: the graph was destroyed, or a semaphore of its nodes; or memory that its last launch allocated
+                is not freed.
+            EventError: an event of its nodes was destroyed.
             StreamError: ``stream`` was destroyed, or is of another device.
             DeviceError: the device was closed; or called from within a host function.
+            CaptureError: ``stream`` is captured, and the graph allocates or frees memory.
         """
         with self._lock:
             engine = self._held.engine or self._check()
             on = stream_of(self.device, stream)
             if (session := session_of(on)) is not None:
-                off = self._off
-                session.note_graph(on, [_switched_off(node) if node.name in off else node for node in self.nodes])
+                self._note(session, on)
                 return
-            if self._unordered:
-                engine = self._reorder()
-            self._usage.check(auto_free=self._auto_free)
+            if self._outdated:
+                engine = self._bring_up_to_date()
+            usage = self._usage
+            usage.check(auto_free=self._auto_free)
             overlap = overlap and not isinstance(engine, IndirectEngine)  # whose launches share their arguments
             if on.timeline is not self._sole:  # else all is said, and what came before is in order
+                self._sole = None
                 self._order_after_others(on.timeline, overlap=overlap)
-                self._usage.announce(self.device.memory, on.timeline)
+                usage.announce(self.device.memory, on.timeline)
                 self._held.runs.timelines.add(on.timeline)
                 _move(engine, on)
                 self._sole = None if overlap else on.timeline
+            if usage.memory:
+                self._held.left = usage.launching()  # before, as what a Ctrl-C interrupts may have been submitted
             try:
                 on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
-            except DriverError as error:
-                if not isinstance(engine, FusedEngine) or error.name not in TOO_LARGE:
+            except DeviceError as error:
+                usage.failed()
+                if not isinstance(engine, FusedEngine) or getattr(error, "name", None) not in TOO_LARGE:
                     raise
                 self._separate = "the device refused a launch of so many blocks at once"
                 self._settle()
@@ -132,7 +140,17 @@ class GraphExec:
                 _move(engine, on)
                 on._call(engine.launch)  # noqa: SLF001
             self._launches += 1
-            self._held.left = self._usage.launched()
+            for event in usage.records:
+                event.mark_recorded()
+
+    def _note(self, session: Session, on: Stream) -> None:
+        """Let the nodes as they are now be a node of a capture."""
+        self._usage.require_handles()
+        if self._usage.memory:
+            session.refuse(
+                "a launch of a graph that allocates or frees memory", "launch it behind the capture; or allocate before"
+            )
+        session.note_graph(on, [_switched_off(node) if node.name in self._off else node for node in self.nodes])
 
     def order_before(self, stream: Stream) -> None:
         """Let ``stream``'s later work come after all launches so far."""
@@ -179,10 +197,8 @@ class GraphExec:
             raise GraphUpdateError(f"{name!r} is a node of kind {before.kind}: there is nothing to change")
         if isinstance(before, KernelNode):
             callee = () if before.kernel is None or (args and is_callee(args[0])) else (before.kernel,)
-            after: Node = kernel_node(self.device, *callee, *args, priority=before.priority, **kwargs)
-        else:
-            after = maker(self.device, *args, **kwargs)
-        self.replace({name: after})
+            args, kwargs = (*callee, *args), {"priority": before.priority, **kwargs}
+        self.replace({name: made_by(maker, self.device, args, kwargs)})
 
     def replace(self, changes: Mapping[str, Node], *, same_order: bool = False) -> None:
         """Change several nodes at once, to nodes that a maker made; for those who bind the arguments of whole graphs.
@@ -204,16 +220,21 @@ class GraphExec:
                 placed[name] = replace(
                     node, name=name, after=before.after, derived=before.derived, span=before.span
                 )  # fmt: skip
-            self._apply(placed)
+            usage = Usage({**self._held.nodes, **placed}.values())
             moved = any(
                 (self._held.nodes[name].reads, self._held.nodes[name].writes) != (node.reads, node.writes)
                 for name, node in placed.items()
             )
-            self._unordered = self._unordered or (moved and not same_order)
-            self._held.nodes.update(placed)
+            self._sole = None
+            self._outdated.add("work")
+            if moved and not same_order:
+                self._outdated.add("order")
+            self._apply(placed)
+            self._held.supersede(placed)
+            self._usage = usage
+            self._outdated.discard("work")
             self._updates += len(placed)
             self.version += 1
-            self._usage, self._sole = Usage(self.nodes), None
 
     def patch(
         self, patches: Iterable[Patch], usage: Usage, nodes: Callable[[], Mapping[str, Node]]
@@ -242,33 +263,44 @@ class GraphExec:
         refuse_in_host_function()
         with self._lock:
             self._settle()
-            engine, node = self._check(), self._node(name)
+            node = self._node(name)
+            engine = self._bring_up_to_date()
             if not isinstance(node, _SWITCHABLE):
                 raise GraphError(
                     f"{name!r} is a node of kind {node.kind}, which cannot be switched off",
                     hint="kernels, copies, fills and host functions can",
                 )
+            self._outdated.add("work")
             (self._off.discard if enabled else self._off.add)(name)
-            if isinstance(engine, FusedEngine) or (self._was_one and not self._off):
-                if self._off or not isinstance(engine, FusedEngine):
-                    self._was_one = bool(self._off)
-                    self._rebuild(self._held.nodes)
-                return
-            if has_loops(node) and not isinstance(engine, HostEngine):
+            self._switch(engine, node, enabled=enabled)
+            self._outdated.discard("work")
+
+    def _switch(self, engine: Engine, node: Node, *, enabled: bool) -> None:
+        if isinstance(engine, FusedEngine) or (self._was_one and not self._off):
+            if self._off or not isinstance(engine, FusedEngine):
+                self._was_one = bool(self._off)
                 self._rebuild(self._held.nodes)
-                return
-            engine.enable(node, enabled=enabled)
-            if enabled:
-                self._apply({name: node})  # what it was changed to meanwhile
+            return
+        if has_loops(node) and not isinstance(engine, HostEngine):
+            self._rebuild(self._held.nodes)
+            return
+        engine.enable(node, enabled=enabled)
+        if enabled:
+            self._apply({node.name: node})  # what it was changed to meanwhile
 
     # its end, and what it is
 
     def destroy(self) -> None:
-        """Give it back; launches that are pending complete, and what they use lives until then.  Twice does nothing."""
+        """Give it back; launches that are pending complete, and what they use lives until then.  Twice does nothing.
+
+        Raises:
+            DeviceError: called from within a host function.
+        """
+        refuse_in_host_function()
         with self._lock:
+            self._held.release()
+            self._finalizer.detach()
             self._graph = self._patched = None
-            if self._finalizer.detach():
-                self._held.release()
             self._usage = Usage(())
 
     @property
@@ -310,14 +342,16 @@ class GraphExec:
     # checks
 
     def _check(self) -> Engine:
-        if self._held.engine is None and self._graph is None:
+        if self._graph is not None:
+            self.device.life.check()
+        if self._held.engine is None:
             raise GraphError("the executable graph was destroyed", hint="graph.instantiate() makes a new one")
-        self.device.life.check()
-        assert self._held.engine is not None
         return self._held.engine
 
     def _node(self, name: str) -> Node:
         self._check()
+        if not isinstance(name, str):
+            raise ArgumentError(f"{name!r} is no name of a node", hint="pass node.name")
         if (node := self._held.nodes.get(name)) is None:
             there = ", ".join(list(self._held.nodes)[:8]) or "none"
             raise GraphError(f"the graph has no node {name!r}", hint=f"its nodes: {there}")
@@ -396,6 +430,7 @@ class GraphExec:
             with suppress(DeviceError):  # the first one says what is wrong
                 for name in done:
                     engine.change(self._held.nodes[name])
+                self._outdated.discard("work")
             raise
 
     def _change(self, engine: Engine, placed: Mapping[str, Node], done: list[str]) -> str | None:
@@ -439,12 +474,28 @@ class GraphExec:
         self._sole = None  # it knows of no stream yet
         return engine
 
-    def _reorder(self) -> Engine:
-        """Derive dependencies from the memory that nodes touch now, and keep the edges where they say enough."""
-        self._unordered = False
+    def _bring_up_to_date(self) -> Engine:
+        """Let the engine do what the nodes say, in an order that goes with them."""
+        engine = self._check()
+        if "work" in self._outdated:
+            if self._fixed:
+                raise GraphUpdateError(
+                    "a change of the graph was interrupted, and one that allocates memory cannot be made anew",
+                    hint="build the graph anew",
+                )
+            engine = self._rebuild(self._held.nodes)
+            self._usage = Usage(self._held.nodes.values())
+            self._outdated.discard("work")
+        if "order" in self._outdated:
+            engine = self._reorder() or engine
+            self._outdated.discard("order")
+        return engine
+
+    def _reorder(self) -> Engine | None:
+        """Derive dependencies from the memory that nodes touch now; None where the edges that are there say enough."""
         nodes = reordered(self._held.nodes)
         if nodes is None:
-            return self._check()
+            return None
         if self._fixed:
             raise GraphUpdateError(
                 "the changes need another order of the nodes, and a graph that allocates memory cannot be made anew",
@@ -456,11 +507,12 @@ class GraphExec:
 
     def _order_after_others(self, timeline: Timeline, *, overlap: bool) -> None:
         flight = self._held.flight
-        if not overlap:
-            for other in flight - {timeline}:
-                self.device.timelines.order(other, timeline)
-            flight.clear()
+        others = flight - {timeline}
         flight.add(timeline)
+        if not overlap:
+            for other in others:
+                self.device.timelines.order(other, timeline)
+            flight -= others
 
 
 def _move(engine: Engine, on: Stream) -> None:

@@ -124,11 +124,5 @@ class FusedEngine:
     def upload(self, stream: StreamHandle) -> None:
         """Its code is on the device already."""
 
-    def retire(self) -> Callable[[], None]:
-        """Launches that are pending use its scratch memory."""
-        one = self._one
-
-        def give_back(_alive: object = one) -> None:
-            """Nothing but what lives on until then."""
-
-        return give_back
+    def give_back(self) -> None:
+        """Its scratch memory goes with it; launches that are pending use that."""

@@ -6,6 +6,7 @@ Imports: errors, the build, nodes, devices.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from quadpy.errors import DriverError
@@ -32,13 +33,12 @@ class GraphHoldings:
         self._built: Built | None = built
 
     def release(self) -> None:
-        """Give the graph back; launches of it that are pending complete."""
-        built, self._built = self._built, None
-        if built is None:
-            return
+        """Give the graph back when launches of it that are pending are complete."""
+        built = self._built
+        if built is not None and self._device.life.ended is None:
+            self._device.retired.add(built.flight, built.give_back)
+        self._built = None
         self._device.retired.leave(self)
-        if self._device.life.ended is None:
-            self._device.retired.add(built.flight, built.retire())
 
 
 class ExecHoldings:
@@ -52,21 +52,27 @@ class ExecHoldings:
         device.retired.enter(self)
 
     def exchange(self, engine: Engine) -> None:
-        """Launch ``engine`` from now on; what is pending of the one before completes."""
+        """Launch ``engine`` from now on; the one before, and what its nodes use, stays for what is pending of it."""
         before, self.engine = self.engine, engine
         assert before is not None
-        self.device.retired.add(self.flight, before.retire())
+        self.device.retired.add(self.flight, before.give_back, keep=_unordered(self.nodes.values()))
+
+    def supersede(self, nodes: Mapping[str, Node]) -> None:
+        """Let ``nodes`` stand for those of their names, whose host memory stays for what is pending."""
+        kept = {id(thing) for node in nodes.values() for thing in node.keep}
+        outdated = [thing for thing in _unordered(self.nodes[name] for name in nodes) if id(thing) not in kept]
+        self.nodes = {**self.nodes, **nodes}
+        if outdated and self.flight:
+            self.device.retired.add(self.flight, _nothing, keep=outdated)
 
     def release(self) -> None:
-        """Give everything back; launches that are pending complete."""
-        engine, self.engine = self.engine, None
-        if engine is None:
-            return
-        self.device.retired.leave(self)
-        self.nodes = {}
-        if self.device.life.ended is None:
+        """Give everything back when launches that are pending are complete."""
+        engine = self.engine
+        if engine is not None and self.device.life.ended is None:
             self._free_left()
-            self.device.retired.add(self.flight, engine.retire())
+            self.device.retired.add(self.flight, engine.give_back, keep=_unordered(self.nodes.values()))
+        self.engine, self.nodes = None, {}
+        self.device.retired.leave(self)
 
     def _free_left(self) -> None:
         """Memory of alloc nodes that the last launch left: no driver frees it by itself."""
@@ -78,3 +84,12 @@ class ExecHoldings:
                 with suppress(DriverError):  # another library may have freed it
                     self.device.driver.free_async(PoolPointer(allocation.pointer), timelines.default.handle)
             allocation.live = False
+
+
+def _unordered(nodes: Iterable[Node]) -> list[object]:
+    """What ``nodes`` keep alive but for the device's memory, which is freed in the order of streams."""
+    return [thing for node in nodes for thing in node.keep if getattr(thing, "block", None) is None]
+
+
+def _nothing() -> None:
+    """There is nothing to give back but what is kept."""

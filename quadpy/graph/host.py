@@ -13,6 +13,7 @@ from quadpy.errors import GraphError
 from quadpy.graph.nodes import (
     ChildNode,
     EventRecordNode,
+    EventWaitNode,
     HostNode,
     KernelNode,
     MemcpyNode,
@@ -35,7 +36,8 @@ class HostEngine:
 
     def __init__(self, nodes: Iterable[Node], failures: Failures, runs: Runs) -> None:
         self._failures, self._runs = failures, runs
-        self._steps = {node.name: self._step(node) for node in nodes}
+        self._nodes = {node.name: node for node in nodes}  # whose memory lives until a launch is through
+        self._steps = {node.name: self._step(node) for node in self._nodes.values()}
         self._off: set[str] = set()
 
     def launch(self, stream: StreamHandle) -> None:
@@ -47,6 +49,7 @@ class HostEngine:
     def change(self, node: Node) -> bool:
         """Let later launches do ``node`` in place of the one of its name."""
         self._steps[node.name] = self._step(node)
+        self._nodes[node.name] = node
         return True
 
     def enable(self, node: Node, *, enabled: bool) -> None:
@@ -56,9 +59,8 @@ class HostEngine:
     def upload(self, stream: StreamHandle) -> None:
         """There is nothing to bring anywhere."""
 
-    def retire(self) -> Callable[[], None]:
-        """Nothing is pending; what this refers to goes with it."""
-        return self._steps.clear
+    def give_back(self) -> None:
+        """What this refers to goes with it."""
 
     def _step(self, node: Node) -> Step:
         match node:
@@ -74,11 +76,19 @@ class HostEngine:
             case ChildNode():
                 return _in_order([self._step(child) for child in node.nodes])
             case EventRecordNode():
+                node.event.handle  # noqa: B018 - one that was destroyed is refused here
                 return node.event.mark_recorded
+            case EventWaitNode():
+                node.event.handle  # noqa: B018
+                return _nothing  # all work is done when it is submitted
             case SemaphoreSignalNode() | SemaphoreWaitNode():
                 raise GraphError("the CPU has no external semaphores")
             case _:  # what only orders; and memory, which is there all the time
-                return lambda: None
+                return _nothing
+
+
+def _nothing() -> None:
+    """What a node comes to that does nothing."""
 
 
 def _in_order(steps: list[Step]) -> Step:

@@ -149,15 +149,6 @@ class IndirectEngine(DriverEngine):
         """As ``Table.patch``; what a node is beside its arguments stays, and ``change`` knows nothing of it."""
         self._table.patch(patches)
 
-    def retire(self) -> Callable[[], None]:
-        """As ``DriverEngine.retire``; the table lives as long as launches that read it."""
-        rest, table = super().retire(), self._table
-
-        def give_back(_alive: object = table) -> None:
-            rest()
-
-        return give_back
-
 
 def _sizes(node: KernelNode) -> list[int]:
     return [len(launch.arguments) for launch in node.launches]

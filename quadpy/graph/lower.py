@@ -1,14 +1,15 @@
 """Nodes as the driver's work.  Owns: Part, Lowering, Supplies: what a node comes to, and what that needs on the host.
 
-Imports: nodes, callbacks, the graphs' protocol.
+Imports: nodes, callbacks, Owned, the graphs' protocol.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from quadpy.graph.loops import LoopWork, TellWork
 from quadpy.graph.nodes import (
@@ -41,8 +42,11 @@ from quadpy.runtime.graph_driver import (
     Work,
 )
 from quadpy.runtime.launch import KernelLaunch
+from quadpy.runtime.owned import Owned
 
 __all__ = ["Part", "Supplies", "parts_of"]
+
+H = TypeVar("H", bound=int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +62,35 @@ class Part:
 
 
 class Supplies:
-    """What the driver's nodes point to on the host: functions by their tickets, and pinned buffers."""
+    """What the driver's nodes point to on the host: functions by their tickets, pinned buffers, handles that others own.
 
-    def __init__(self, device: Device, failures: Failures, runs: Runs) -> None:
-        self._device, self._failures, self._runs = device, failures, runs
-        self._tickets: list[int] = []
+    All of it is left to ``owned``, until no launch that uses it is pending.
+    """
+
+    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: ExitStack) -> None:
+        self._device, self._failures, self._runs, self._owned = device, failures, runs, owned
         self._pinned: dict[str, tuple[PinnedPointer, int]] = {}
-        self._outgrown: list[PinnedPointer] = []
 
     def call(self, function: Callable[..., object], *arguments: object) -> HostWork:
         """A call of ``function``."""
         ticket = register(HostCall(function, arguments, self._failures, self._runs))
-        self._tickets.append(ticket)
+        self._owned.callback(forget, ticket)
         return HostWork(ticket)
 
     def buffer(self, name: str, nbytes: int) -> PinnedPointer:
         """The buffer through which the node of this name copies."""
         found = self._pinned.get(name)
         if found is None or found[1] < nbytes:
-            if found is not None:
-                self._outgrown.append(found[0])
-            found = self._pinned[name] = self._device.driver.alloc_pinned(nbytes), nbytes
+            pointer = self._device.driver.alloc_pinned(nbytes)
+            self._owned.callback(self._device.driver.free_pinned, pointer)
+            found = self._pinned[name] = pointer, nbytes
         return found[0]
 
-    def give_back(self) -> None:
-        """No launch that uses them is pending."""
-        for ticket in self._tickets:
-            forget(ticket)
-        for pointer in [*self._outgrown, *(pointer for pointer, _ in self._pinned.values())]:
-            self._device.driver.free_pinned(pointer)
-        self._tickets, self._pinned, self._outgrown = [], {}, []
+    def handle(self, thing: Owned[H]) -> H:
+        """The handle of an event or a semaphore, which lives on though the user destroys it."""
+        thing._begin()  # noqa: SLF001 - as a call that lasts
+        self._owned.callback(thing._end)  # noqa: SLF001
+        return thing.handle
 
 
 def parts_of(node: Node, supplies: Supplies) -> list[Part]:
@@ -105,13 +108,13 @@ def parts_of(node: Node, supplies: Supplies) -> list[Part]:
         case HostNode():
             return [Part(supplies.call(node.function, *node.arguments))]
         case EventRecordNode():
-            return [Part(EventRecordWork(node.event.handle))]
+            return [Part(EventRecordWork(supplies.handle(node.event)))]
         case EventWaitNode():
-            return [Part(EventWaitWork(node.event.handle))]
+            return [Part(EventWaitWork(supplies.handle(node.event)))]
         case SemaphoreSignalNode():
-            return [Part(SemaphoreSignalWork(tuple((one.handle, value) for one, value in node.semaphores)))]
+            return [Part(SemaphoreSignalWork(tuple((supplies.handle(one), value) for one, value in node.semaphores)))]
         case SemaphoreWaitNode():
-            return [Part(SemaphoreWaitWork(tuple((one.handle, value) for one, value in node.semaphores)))]
+            return [Part(SemaphoreWaitWork(tuple((supplies.handle(one), value) for one, value in node.semaphores)))]
         case FreeNode():
             return [Part(FreeWork(node.allocation.pointer))]
         case EmptyNode() | MemcpyNode() | MemsetNode():  # drivers refuse copies and fills of no bytes

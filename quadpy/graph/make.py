@@ -6,6 +6,7 @@ Imports: errors, nodes, extents, kernels, the runtime's objects, NumPy.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from quadpy.runtime.dense import DenseArray
 from quadpy.runtime.device import Device
 from quadpy.runtime.event import Event
 
-__all__ = ["MAKERS", "child_node", "event_record_node", "event_wait_node", "host_node", "kernel_node", "memcpy_node", "memset_node",
+__all__ = ["MAKERS", "child_node", "event_record_node", "event_wait_node", "host_node", "kernel_node", "made_by", "memcpy_node", "memset_node",
            "semaphore_signal_node", "semaphore_wait_node"]  # fmt: skip
 
 
@@ -196,6 +197,20 @@ def _semaphores(device: Device, semaphores: tuple[Any, ...]) -> tuple[tuple[Sema
             raise ArgumentError(f"the value of a semaphore is {pair[1]}, which does not fit 64 bits")
         pair[0].handle  # noqa: B018 - one that was destroyed is refused here
     return tuple((semaphore, int(value)) for semaphore, value in semaphores)
+
+
+def made_by(maker: Callable[..., Node], device: Device, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+    """``maker(device, *args, **kwargs)``; ArgumentError where it does not take such arguments."""
+    try:
+        return maker(device, *args, **kwargs)
+    except TypeError:
+        taken = inspect.signature(maker)
+        try:
+            taken.bind(device, *args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(str(one) for one in list(taken.parameters.values())[1:])
+            raise ArgumentError(f"arguments of a node: {error}", hint=f"it takes ({names})") from None
+        raise
 
 
 MAKERS: Final[dict[str, Callable[..., Node]]] = {

@@ -9,6 +9,7 @@ Imports: errors, the build, one launch, nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from quadpy.errors import GraphError
@@ -47,7 +48,7 @@ def series(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngine]
                 engines.append(_one(own[0]) if number % 2 else made(own))
     except BaseException:
         for engine in engines:
-            engine.retire()()
+            engine.give_back()
         raise
     filled = [piece for piece in pieces if piece]
     return SeriesEngine({node.name: e for piece, e in zip(filled, engines, strict=True) for node in piece}, engines)
@@ -103,12 +104,8 @@ class SeriesEngine:
         for engine in self._engines:
             engine.upload(stream)
 
-    def retire(self) -> Callable[[], None]:
-        """Give the executable graphs back, and answer what gives back the rest when nothing is pending."""
-        rest = [engine.retire() for engine in self._engines]
-
-        def give_back() -> None:
-            for one in rest:
-                one()
-
-        return give_back
+    def give_back(self) -> None:
+        """Give back all of the executable graphs: no launch is pending."""
+        with ExitStack() as owned:
+            for engine in self._engines:
+                owned.callback(engine.give_back)

@@ -1,12 +1,27 @@
-"""Which memory and which events the nodes of a graph use.  Owns: Usage.  Imports: errors, nodes, blocks, timelines."""
+"""Which memory, events and semaphores the nodes of a graph use.  Owns: Usage.
+
+Imports: errors, nodes, blocks, timelines.
+"""
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
-from quadpy.errors import GraphError
-from quadpy.graph.nodes import Allocation, AllocNode, ChildNode, EventRecordNode, FreeNode, Node
+from quadpy.errors import EventError, GraphError
+from quadpy.graph.nodes import (
+    Allocation,
+    AllocNode,
+    ChildNode,
+    EventRecordNode,
+    EventWaitNode,
+    FreeNode,
+    Node,
+    SemaphoreSignalNode,
+    SemaphoreWaitNode,
+)
+from quadpy.graph.semaphore import Semaphore
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.device_memory import DeviceMemory
 from quadpy.runtime.event import Event
@@ -24,14 +39,16 @@ class Usage:
         blocks = {id(b): b for thing in things if isinstance(b := getattr(thing, "block", None), Block)}.values()
         self._written = [block for block in blocks if _touches(writes, block.pointer, block.pointer + block.nbytes)]
         self._read = [block for block in blocks if block not in self._written]
-        self._records = list(_recorded(nodes))
-        self._memory = [node for node in nodes if isinstance(node, (AllocNode, FreeNode))]
+        self.records = [inner.event for _, inner in _inner(nodes) if isinstance(inner, EventRecordNode)]
+        self._owned = [(node.name, thing) for node, inner in _inner(nodes) for thing in _handles(inner)]
+        self.memory = [node for node in nodes if isinstance(node, (AllocNode, FreeNode))]
+        self._before: list[tuple[Allocation, bool]] = []
 
     def beside(self, read: Sequence[Block], written: Sequence[Block]) -> Usage:
         """The same, and these blocks."""
         found = Usage(())
         found._read, found._written = [*self._read, *read], [*self._written, *written]
-        found._records, found._memory = self._records, self._memory
+        found.records, found.memory, found._owned = self.records, self.memory, self._owned
         return found
 
     def has(self, blocks: Sequence[Block]) -> bool:
@@ -44,12 +61,24 @@ class Usage:
         memory.use(self._read, timeline, writes=False)
         memory.use(self._written, timeline, writes=True)
 
+    def require_handles(self) -> None:
+        """Refuse an event or a semaphore that was destroyed: pending launches still have it, later ones cannot."""
+        for name, thing in self._owned:
+            events = thing.device.streams.events
+            if isinstance(thing, Semaphore):
+                if thing.destroyed:
+                    raise GraphError(f"{name!r} uses a semaphore that was destroyed", hint=_LATER)
+            elif thing.destroyed or thing.handle not in events:
+                raise EventError(f"{name!r} uses an event that was destroyed", hint=_LATER)
+
     def check(self, *, auto_free: bool) -> None:
         """Refuse what drivers refuse, or let pass and corrupt."""
-        if not self._memory:
+        if self._owned:
+            self.require_handles()
+        if not self.memory:
             return
         own: set[Allocation] = set()
-        for node in self._memory:
+        for node in self.memory:
             allocation = node.allocation
             if isinstance(node, AllocNode):
                 if allocation.live and not auto_free:
@@ -63,24 +92,37 @@ class Usage:
                     f"{node.name!r} frees memory that is not there", hint="launch the graph that allocates"
                 )
 
-    def launched(self) -> list[Allocation]:
-        """Take note of a launch; what it may have left."""
-        if not (self._records or self._memory):
-            return []
-        for event in self._records:
-            event.mark_recorded()
-        for node in self._memory:
+    def launching(self) -> list[Allocation]:
+        """Take note of what a launch, which comes next, does to memory; what it may leave."""
+        self._before = [(node.allocation, node.allocation.live) for node in self.memory]
+        for node in self.memory:
             node.allocation.live = isinstance(node, AllocNode)
-        return [node.allocation for node in self._memory if isinstance(node, AllocNode)]
+        return [node.allocation for node in self.memory if isinstance(node, AllocNode)]
+
+    def failed(self) -> None:
+        """The launch was refused."""
+        for allocation, live in self._before:
+            allocation.live = live
 
 
-def _recorded(nodes: Iterable[Node]) -> Iterator[Event]:
-    """The events that a launch records, those of child graphs among them."""
+_LATER: Final = "destroy it after the last launch, or update the node"
+
+
+def _inner(nodes: Iterable[Node]) -> Iterator[tuple[Node, Node]]:
+    """Each node, and those of child graphs, behind the one of ``nodes`` that it is, or is in."""
     for node in nodes:
-        if isinstance(node, EventRecordNode):
-            yield node.event
-        elif isinstance(node, ChildNode):
-            yield from _recorded(node.nodes)
+        yield node, node
+        if isinstance(node, ChildNode):
+            yield from ((node, inner) for _, inner in _inner(node.nodes))
+
+
+def _handles(node: Node) -> tuple[Event | Semaphore, ...]:
+    """What a node hands to the driver by its handle."""
+    if isinstance(node, (EventRecordNode, EventWaitNode)):
+        return (node.event,)
+    if isinstance(node, (SemaphoreSignalNode, SemaphoreWaitNode)):
+        return tuple(semaphore for semaphore, _ in node.semaphores)
+    return ()
 
 
 def _touches(ranges: list[tuple[int, int]], start: int, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a handle's owner is.  Owns: Owned, the state that streams and events share.  Imports: errors, the reaper.
+"""What a handle's owner is.  Owns: Owned, the state that streams, events and semaphores share.  Imports: errors, the reaper.
 
 Drivers check no handle, and crash on one that was destroyed.  So every call goes through ``_call``: it refuses what was
 destroyed, and keeps the handle alive until it returns, though another thread destroys the object meanwhile.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from quadpy.errors import EventError, StreamError
-from quadpy.runtime.life import THREAD
+from quadpy.errors import EventError, GraphError, StreamError
+from quadpy.runtime.life import THREAD, refuse_in_host_function
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,7 +29,7 @@ class Owned(Generic[H]):
     __slots__ = ("__weakref__", "_alive", "_calls", "_finalizer", "_free", "_handle", "device")
 
     kind: ClassVar[str]
-    error: ClassVar[type[StreamError | EventError]]
+    error: ClassVar[type[StreamError | EventError | GraphError]]
 
     def __init__(
         self,
@@ -56,7 +56,12 @@ class Owned(Generic[H]):
         return self._handle
 
     def destroy(self) -> None:
-        """Give the handle back; work that was submitted still completes.  Doing it again does nothing."""
+        """Give the handle back; work that was submitted still completes.  Doing it again does nothing.
+
+        Raises:
+            DeviceError: called from within a host function.
+        """
+        refuse_in_host_function()
         self._alive = False
         self._retire()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from quadpy.runtime.timeline import Mark, Timeline, Timelines
@@ -18,6 +19,18 @@ class Releasable(Protocol):
         """Give everything back; doing it again does nothing."""
 
 
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """Something to give back after the work before ``marks``; those of ``unmarked`` are still to be made."""
+
+    unmarked: list[Timeline]
+    give_back: Callable[[], None]
+    keep: object
+    marks: list[Mark] = field(default_factory=list)
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the thread that looks at it: one that finds it taken, also through a finalizer, goes on."""
+
+
 class Retired:
     """What graphs hold of one device, and what they held until the launches that use it are complete.
 
@@ -27,8 +40,7 @@ class Retired:
     def __init__(self, timelines: Timelines) -> None:
         self._timelines = timelines
         self._live: dict[int, Releasable] = {}
-        self._waiting: list[tuple[list[Mark], Callable[[], None]]] = []
-        self._lock = threading.Lock()
+        self._waiting: list[_Waiting] = []
 
     def __len__(self) -> int:
         """How many things wait for work to complete."""
@@ -42,35 +54,50 @@ class Retired:
         """``thing`` was released."""
         self._live.pop(id(thing), None)
 
-    def add(self, users: Iterable[Timeline], give_back: Callable[[], None]) -> None:
-        """Call ``give_back``, which refers to all that must stay until then, after the work so far of ``users``."""
-        marks = [self._timelines.mark(user) for user in users]
-        with self._lock:
-            self._waiting.append((marks, give_back))
+    def add(self, users: Iterable[Timeline], give_back: Callable[[], None], keep: object = None) -> None:
+        """Call ``give_back`` after the work so far of ``users``; it and ``keep`` refer to all that must stay until then.
+
+        From the first step on nothing is lost, whatever is raised here: a later ``sweep`` goes on where this one ended.
+        ``give_back`` is called again where it was interrupted, and then does the rest.
+        """
+        self._waiting.append(_Waiting(list(users), give_back, keep))
         self.sweep()
 
     def sweep(self) -> None:
         """Give back what nothing uses any more."""
-        if not self._waiting:
-            return
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-        for marks, give_back in waiting:
-            if all(map(self._timelines.passed, marks)):
-                for mark in marks:
-                    self._timelines.unmark(mark)
-                give_back()
-            else:
-                with self._lock:
-                    self._waiting.append((marks, give_back))
+        busy: set[Timeline] = set()
+        for one in self._waiting.copy():
+            if one.turn.acquire(blocking=False):
+                try:
+                    if self._is_through(one, busy):
+                        self._finish(one)
+                finally:
+                    one.turn.release()
 
     def close(self) -> None:
         """Release everything; the device is idle."""
         for thing in list(self._live.values()):
             thing.release()
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-        for marks, give_back in waiting:  # behind which there is no work, whether or not they have been passed
-            for mark in marks:
-                self._timelines.unmark(mark)
-            give_back()
+        for one in self._waiting.copy():  # after which there is no work, whether or not its marks have been passed
+            one.unmarked.clear()
+            self._finish(one)
+
+    def _is_through(self, one: _Waiting, busy: set[Timeline]) -> bool:
+        """Whether all work before it is complete; of a timeline in ``busy`` an earlier mark has not been passed."""
+        while one.unmarked:
+            one.marks.append(self._timelines.mark(one.unmarked[-1]))
+            one.unmarked.pop()
+        for mark in one.marks:
+            if mark.timeline in busy or not self._timelines.passed(mark):
+                busy.add(mark.timeline)
+                return False
+        return True
+
+    def _finish(self, one: _Waiting) -> None:
+        if one not in self._waiting:
+            return
+        while one.marks:
+            self._timelines.unmark(one.marks.pop())
+        one.give_back()
+        self._waiting.remove(one)
+        one.keep = None
