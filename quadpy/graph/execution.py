@@ -8,7 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from quadpy.errors import ArgumentError, CodegenError, DeviceError, DriverError, GraphError, GraphUpdateError, OutOfDeviceMemory
+from quadpy.errors import (
+    ArgumentError,
+    CodegenError,
+    DeviceError,
+    DriverError,
+    GraphError,
+    GraphUpdateError,
+    OutOfDeviceMemory,
+)
 from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.flat import flattened, has_loops
 from quadpy.graph.fused import FusedEngine, fuse

@@ -5,7 +5,7 @@ What is launched is asked of the kernels' origins: nothing here knows how code i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from quadpy.graph.flat import flattened
