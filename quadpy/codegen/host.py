@@ -113,7 +113,7 @@ def _optimised(ir_text: str, machine: llvm.TargetMachine, opt: int) -> llvm.Modu
         module.verify()
     except RuntimeError as error:
         raise CodegenError(f"LLVM refused a module for the CPU: {error}") from error
-    builder = llvm.create_pass_builder(machine, _tuning(opt))
+    builder = llvm.create_pass_builder(machine, _tuning(opt, _largest_function(ir_text)))
     builder.getModulePassManager().run(module, builder)
     return _fenced(module) if "imumnum" in ir_text else module
 
@@ -151,10 +151,20 @@ def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
     return llvm.parse_assembly(text + declared, llvm.create_context())
 
 
-def _tuning(opt: int) -> llvm.PipelineTuningOptions:
+_MOST_VECTORISED: Final = 6_000
+"""Lines of a function that LLVM vectorises; the time that this takes grows with their square."""
+
+
+def _largest_function(ir_text: str) -> int:
+    """Lines of the longest function, before calls are inlined."""
+    return max(part.count("\n") for part in ir_text.split("\n}\n"))
+
+
+def _tuning(opt: int, lines: int) -> llvm.PipelineTuningOptions:
+    """Full effort, but for functions of so many lines that it would take minutes."""
     # Vector width stays what LLVM prefers for the CPU: 256 bits instead of 512 cost Zen 5 up to 1.6x.
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
-    vectorise = opt >= 2
+    vectorise = opt >= 2 and lines <= _MOST_VECTORISED
     tuning.loop_vectorization = tuning.slp_vectorization = vectorise
     tuning.loop_interleaving = tuning.loop_unrolling = vectorise
     return tuning

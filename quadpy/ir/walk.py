@@ -26,9 +26,16 @@ def children(node: Node) -> Iterator[Node]:
 
 def walk(node: Node) -> Iterator[Node]:
     """``node`` and all below it, each before its children."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting: list[Node] = [node]  # no recursion: a tree may be deeper than Python's stack, and this is quicker
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for name in reversed(node.CHILDREN):
+            value = getattr(node, name)
+            if isinstance(value, tuple):
+                waiting += value[::-1]
+            elif value is not None:
+                waiting.append(value)
 
 
 def map_children(node: N, f: Callable[[Node], Node]) -> N:

@@ -44,6 +44,19 @@ class Components(Calls):
                     return self.part(bound, node)
         return None
 
+    def expr_Subscript(self, node: ast.Subscript) -> Value:
+        """Of a variable, only the component or row that is asked for is read."""
+        bound = self.frame.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if not isinstance(bound, MutableVar) or not bound.shape:
+            return super().expr_Subscript(node)
+        span = self.span(node)
+        self.check_assigned(ast.unparse(node.value), self.span(node.value))
+        index = self.spread_indices(self.indices(node.slice), span)
+        stand_in = Vec(bound.shape, (self.read_var(bound.vars[0], span),) * len(bound.vars))
+        if len(index) > len(bound.shape) or not all(isinstance(i, int) for i in index):
+            return self.vec_index(self.read(bound, span), index, span)
+        return self.read(self.part_at(bound, stand_in, index, span), span)  # type: ignore[arg-type]
+
     def in_memory(self, bound: object) -> TypeGuard[MutableVar]:
         """Whether ``bound`` is a variable that is a place in memory here, which other iterations reach as well."""
         return isinstance(bound, MutableVar) and bound.shared and self.in_parallel
@@ -76,7 +89,7 @@ class Components(Calls):
     def part(self, bound: MutableVar, target: ast.expr) -> MutableVar | ChosenPart:
         """The components of the vector ``bound`` that ``target`` names."""
         span, shape = self.span(target), bound.shape or ()
-        stand_in = Vec(shape, tuple(self.read_var(var, span) for var in bound.vars))
+        stand_in = Vec(shape, (self.read_var(bound.vars[0], span),) * len(bound.vars))
         if isinstance(target, ast.Attribute):
             picked = self.swizzle(stand_in, target.attr)
             if picked is None:
@@ -86,12 +99,21 @@ class Components(Calls):
         index = self.spread_indices(self.indices(target.slice), span)
         if len(index) not in (1, len(shape)) or any(isinstance(i, slice) for i in index):
             self.fail_type(f"this names no component and no row of a {shape_text(stand_in)}", span)
+        return self.part_at(bound, stand_in, index, span)
+
+    def part_at(
+        self, bound: MutableVar, stand_in: Vec, index: tuple[Value, ...], span: Span
+    ) -> MutableVar | ChosenPart:
+        """The component of ``bound`` at ``index``, or the row; ``stand_in`` has its type and shape."""
+        shape = stand_in.shape
         row = shape[1:] if len(index) < len(shape) else ()
         size = row[0] if row else 1
         starts = Vec(shape[: len(index)], stand_in.elems[::size])
         at = self.flat_index(starts, index, span)
+        if isinstance(at, int):
+            return bound.part(range(at * size, (at + 1) * size), row or None)
         parts = tuple(bound.part(range(k, k + size), row or None) for k in range(0, len(bound.vars), size))
-        return parts[at] if isinstance(at, int) else ChosenPart(parts, self.build.let(at))
+        return ChosenPart(parts, self.build.let(at))
 
     def write(self, part: MutableVar, items: Sequence[Expr], span: Span) -> None:
         """``part`` = ``items``, which are all evaluated before the first is written."""

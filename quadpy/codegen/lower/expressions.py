@@ -140,7 +140,7 @@ def result_type(results: tuple[Scalar, ...]) -> str:
 def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
     """Call a function of the kernel."""
     operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])
-    return s.text.op(f"call {result_type(s.functions[name].results)} {function_symbol(name)}({operands})")
+    return s.text.call(function_symbol(name), result_type(s.functions[name].results), operands)
 
 
 # ----------------------------------------------------------------- intrinsics

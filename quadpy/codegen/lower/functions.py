@@ -14,7 +14,7 @@ __all__ = ["lower_functions"]
 
 
 def lower_functions(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
-    """Define the functions of ``kernel``; LLVM inlines all calls of them.
+    """Define the functions of ``kernel``, callees first; LLVM inlines calls of them but for those that ``inlining`` keeps.
 
     They get no fast-math flags, also where the kernel does: what makes a library function accurate is just
     what reassociation takes apart.  Instead a GPU's own approximation takes the place of some.
@@ -42,4 +42,4 @@ def _lower_function(
         text.end("unreachable")  # every path of a function ends in a Return
     params = ", ".join(f"{llvm_type(var.type)} {name}" for var, name in zip(function.params, names, strict=True))
     head = f"define internal {result_type(function.results)} {function_symbol(function.name)}({params})"
-    text.finish(f"{head} alwaysinline nounwind")
+    text.finish(f"{head} alwaysinline nounwind", function_symbol(function.name))

@@ -12,6 +12,7 @@ import re
 import struct
 from typing import Final
 
+from quadpy.codegen.lower.inlining import kept_calls
 from quadpy.dtypes import Scalar
 
 __all__ = ["FunctionText", "ModuleText", "constant", "llvm_type", "memory_type", "symbol"]
@@ -86,6 +87,7 @@ class ModuleText:
     def __init__(self, *, has_halves: bool = False) -> None:
         self.has_halves = has_halves
         self.functions: list[str] = []
+        self.inlined_lines: dict[str, int] = {}  # of each function that may be called, with what it calls inlined
         self._declared: dict[str, str] = {}
         self._metadata: list[str] = []
         self._flags: list[str] = []
@@ -127,12 +129,13 @@ class ModuleText:
 class FunctionText:
     """One function.  ``open`` says whether the current block still lacks its last instruction."""
 
-    __slots__ = ("_allocas", "_lines", "_next", "here", "module", "open", "private_suffix")
+    __slots__ = ("_allocas", "_calls", "_lines", "_next", "here", "module", "open", "private_suffix")
 
     def __init__(self, module: ModuleText, private_suffix: str = "") -> None:
         self.module, self.private_suffix = module, private_suffix
         self._allocas: list[str] = []
         self._lines: list[str] = []
+        self._calls: dict[str, list[int]] = {}
         self._next = 0
         self.here, self.open = "entry", True
 
@@ -163,6 +166,11 @@ class FunctionText:
             self.do(call)
             return ""
         return self.op(call)
+
+    def call(self, function: str, result: str, operands: str) -> str:
+        """Call a function of this module; its result's name.  ``finish`` decides whether it is inlined."""
+        self._calls.setdefault(function, []).append(len(self._lines))
+        return self.op(f"call {result} {function}({operands})")
 
     def alloca(self, of: str) -> str:
         """A variable of this function, whatever block asks for it."""
@@ -195,7 +203,14 @@ class FunctionText:
         self._lines.append(f"  {instruction}")
         self.open = False
 
-    def finish(self, head: str) -> None:
-        """Hand the function, of which ``head`` is all before the brace, to the module."""
+    def finish(self, head: str, name: str = "") -> None:
+        """Hand the function, of which ``head`` is all before the brace, to the module; ``name`` if others may call it."""
+        sizes = {function: self.module.inlined_lines[function] for function in self._calls}
+        kept = kept_calls(len(self._lines), self._calls, sizes)
+        for line in (line for function in kept for line in self._calls[function]):
+            self._lines[line] += " noinline"
+        if name:
+            inlined = (sizes[function] * len(lines) for function, lines in self._calls.items() if function not in kept)
+            self.module.inlined_lines[name] = len(self._lines) + sum(inlined)
         body = "\n".join(["entry:", *self._allocas, *self._lines])
         self.module.functions.append(f"{head} {{\n{body}\n}}\n")

@@ -1,0 +1,32 @@
+"""Which calls of library functions stay calls.  Owns: ``kept_calls``.
+
+Inlined, a function is vectorised with the loop around it, several times as fast as calls are.  But the time that LLVM
+takes grows faster than the code: a loop of 400 sines would take a minute.  So what is inlined into one function has a
+limit, and the bits are the same on both sides of it.  Imports: the standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+__all__ = ["INLINED_LINES", "kept_calls"]
+
+INLINED_LINES: Final = 16_000
+"""Instructions that a function may grow to by inlining: some sixty sines, compiled in about four seconds."""
+
+
+def kept_calls(lines: int, calls: Mapping[str, Sequence[object]], sizes: Mapping[str, int]) -> frozenset[str]:
+    """Of the functions that are called, those whose calls are not inlined into a function of ``lines`` lines.
+
+    The largest contributions first, until the rest is within the limit; a function that is called once is inlined.
+    """
+    grown = {name: sizes[name] * len(places) for name, places in calls.items()}
+    total, kept = lines + sum(grown.values()), set()
+    for name in sorted(grown, key=lambda name: (-grown[name], name)):
+        if total <= INLINED_LINES:
+            break
+        if len(calls[name]) > 1:
+            kept.add(name)
+            total -= grown[name]
+    return frozenset(kept)
