@@ -19,7 +19,7 @@ from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
 from quadpy.lang.promotion import literal
 from quadpy.lang.ranges import Grouped, NdRange
-from quadpy.lang.state import ChosenPart, MutableVar
+from quadpy.lang.state import Changes, ChosenPart, MutableVar
 from quadpy.lang.values import ArrayRef, BoundMethod, ElementRef, Value, Vec, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import METHODS
 from quadpy.mathlib import ops
@@ -214,18 +214,38 @@ class Calls(Functions):
         if len(node.args) != wanted or node.keywords:
             self.fail_type(f"atomic_{op.value} takes {wanted} arguments", span)
         target = self.place(node.args[0])
+        local = self.changed_part(op, node.args[0]) if target is None else None
         values = [self.expr(arg) for arg in node.args[1:]]
-        if target is None:
-            return self.atomic_on_local(op, node.args[0], values, span)
+        if local is not None:
+            return self.atomic_on_local(op, local, values, span)
+        assert target is not None
         return self.atomic(op, target, values[-1], span, expected=values[0] if op is AtomicOp.CAS else None)
 
-    def atomic_on_local(self, op: AtomicOp, target: ast.expr, values: list[Value], span: Span) -> Value:
-        """On a variable of this thread an atomic operation is the plain one; gives the old value."""
-        if not isinstance(target, (ast.Name, ast.Subscript, ast.Attribute)):
+    def changed_part(self, op: AtomicOp, target: ast.expr) -> tuple[str, MutableVar | ChosenPart]:
+        """The variable of this thread that ``target`` names, or the part of it; and its name.
+
+        Raises:
+            Changes: the name is not yet known to change.
+        """
+        name = target if isinstance(target, ast.Name) else getattr(target, "value", None)
+        if not isinstance(name, ast.Name):
             self.fail_type(f"atomic_{op.value} needs a place that can be assigned", self.span(target))
-        old = self.freeze_all(self.expr(target))
-        if not (is_runtime(old) or isinstance(old, Vec)):
+        key, bound = (self.frame.source.code, name.id), self.frame.env.get(name.id)
+        if key not in self.changing and (is_number(bound) or is_runtime(bound) or isinstance(bound, (Vec, MutableVar))):
+            raise Changes(key)
+        if name is not target:
+            return name.id, self.named_part(name.id, target)
+        self.lookup(name.id, self.span(target))
+        if not isinstance(bound, MutableVar):
             self.fail_type(f"atomic_{op.value} needs an element of an array or a variable", self.span(target))
+        return name.id, bound
+
+    def atomic_on_local(
+        self, op: AtomicOp, local: tuple[str, MutableVar | ChosenPart], values: list[Value], span: Span
+    ) -> Value:
+        """On a variable of this thread an atomic operation is the plain one; gives the old value."""
+        name, part = local
+        old = self.freeze_all(self.read_part(part, span))
         new = values[-1]
         if op is AtomicOp.CAS:
             new = self.select(self.compare(ast.Eq, old, values[0], span), new, old, span)
@@ -233,7 +253,7 @@ class Calls(Functions):
             new = self.call_builtin(op.value, [old, new], {}, span)
         elif op is not AtomicOp.EXCHANGE:
             new = self.binary(_LOCAL_OPERATORS[op], old, new, span)
-        self.assign_target(target, new, span)
+        self.write_part(name, part, new, span)
         return old
 
     def atomic(
@@ -290,6 +310,15 @@ class Calls(Functions):
 
     # Supplied by the classes that derive from this one.
     def is_chosen(self, chosen: ChosenPart, number: int, span: Span) -> Expr:
+        raise NotImplementedError
+
+    def named_part(self, name: str, target: ast.expr) -> MutableVar | ChosenPart:
+        raise NotImplementedError
+
+    def read_part(self, part: MutableVar | ChosenPart, span: Span) -> Value:
+        raise NotImplementedError
+
+    def write_part(self, name: str, part: MutableVar | ChosenPart, value: Value, span: Span) -> None:
         raise NotImplementedError
 
 

@@ -68,7 +68,11 @@ class Components(Calls):
 
     def assign_component(self, name: str, target: ast.expr, value: Value, span: Span) -> None:
         """``v[i] = x``, ``m[i, j] = x``, ``m[i] = w``, ``v.xy = w`` on a local vector."""
-        bound = self.frame.env.get(name)
+        self.write_part(name, self.named_part(name, target), value, span)
+
+    def named_part(self, name: str, target: ast.expr) -> MutableVar | ChosenPart:
+        """The part of the local vector ``name`` that ``target`` names, to be read and written."""
+        bound, span = self.frame.env.get(name), self.span(target)
         if bound is None:
             self.lookup(name, span)
             self.fail_type(f"{name!r} belongs to the module around the kernel, and is constant here", span,
@@ -79,8 +83,28 @@ class Components(Calls):
         if not isinstance(bound, MutableVar) or not bound.shape:
             self.fail_type(f"{name!r} is no vector whose components could be set", span)
         self.check_assigned(name, span)
-        part = self.part(bound, target)
-        items = self.components_for(value, len(part.vars), bound.vars[0].type, span)
+        return self.part(bound, target)
+
+    def read_part(self, part: MutableVar | ChosenPart, span: Span) -> Value:
+        """What a part holds; 0 where none is chosen."""
+        if isinstance(part, MutableVar):
+            return self.read(part, span)
+        held: list[Expr] = [literal(0, var.type, span) for var in part.vars]
+        for number, one in enumerate(part.parts):
+            hit = self.is_chosen(part, number, span)
+            value = self.read(one, span)
+            elems = value.elems if isinstance(value, Vec) else (value,)
+            held = [self.select(hit, x, h, span) for x, h in zip(elems, held, strict=True)]
+        shape = part.parts[0].shape
+        elems = tuple(self.build.let(e) for e in held)
+        return Vec(shape, elems) if shape else elems[0]
+
+    def write_part(self, name: str, part: MutableVar | ChosenPart, value: Value, span: Span) -> None:
+        """Assigns a variable called ``name``, or a part of it."""
+        if part is self.frame.env.get(name):
+            self.assign_name(name, value, span)
+            return
+        items = self.components_for(value, len(part.vars), part.vars[0].type, span)
         if isinstance(part, MutableVar):
             self.write(part, items, span)
         else:

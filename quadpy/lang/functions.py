@@ -14,7 +14,6 @@ from quadpy.errors import CompilationError, KernelSyntaxError
 from quadpy.ir.nodes import Binary, BinOp, Call, CallMany, Cast, Expr, Function, ParamRead, VarRead
 from quadpy.lang.decorators import Func, annotations_of, signature_of
 from quadpy.lang.library import library_function, required
-from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import literal
 from quadpy.lang.returns import Returns
 from quadpy.lang.source import FunctionSource
@@ -37,11 +36,11 @@ class Functions(Returns):
                 hint="rewrite the recursion as a loop",
             )  # fmt: skip
         tree = source.tree
-        frame = Frame(source, {}, single_assignment(tree.body), label=f"{source.name}")
+        frame = Frame(source, {}, self.bound_once(tree.body, source), label=f"{source.name}")
         bound = self.bind_arguments(source, args, kwargs, span)
         self.frames.append(frame)
         try:
-            self.enter_parameters(bound, stored_names(tree.body), span)
+            self.enter_parameters(bound, self.stored(tree.body, source), span)
             with self.build.block() as stmts:
                 ends = self.block(tree.body)
         except CompilationError as error:

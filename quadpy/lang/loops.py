@@ -14,7 +14,6 @@ from quadpy.dtypes import Scalar, u64
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.ir.nodes import Axis, Binary, BinOp, Block, Expr, For, ParallelFor, Var, VarRead, While
 from quadpy.lang.builtins import BUILTINS
-from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.ranges import Grouped, NdRange
 from quadpy.lang.state import MutableVar
 from quadpy.lang.statements import Statements, StaticBreak, StaticContinue
@@ -143,7 +142,7 @@ class Loops(Statements):
     def bind_axes(self, node: ast.For, variables: list[Var], grouped: bool) -> None:
         """The loop variables in the body; those that the body assigns are variables of their own."""
         span, reads = self.span(node.target), [VarRead(v, span=self.span(node.target)) for v in variables]
-        stored = stored_names(node.body)
+        stored = self.stored(node.body, self.frame.source)
         if grouped:
             assert isinstance(node.target, ast.Name)
             self.bind_index(node.target.id, Vec((len(reads),), tuple(reads)), stored, span)
@@ -163,7 +162,7 @@ class Loops(Statements):
         span, frame = self.span(node), self.frame
         axes = self.axes(self.target_names(node, len(bounds), grouped), bounds, span)
         env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, self.draws
-        frame.singles, self.draws = single_assignment(node.body), None
+        frame.singles, self.draws = self.bound_once(node.body, frame.source), None
         frame.loops.append("parallel")
         self.in_parallel, self.loop_position = True, self.position(axes, span)
         self.streams += 1

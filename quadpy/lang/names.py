@@ -23,8 +23,8 @@ def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
 def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
     """How often each name is assigned below ``nodes``; an augmented assignment counts twice.
 
-    A component that is set (``v[0] = x``, ``v.xy = w``, ``v.fill(x)``) assigns the whole vector anew, and an atomic
-    operation assigns its target.
+    A component that is set (``v[0] = x``, ``v.xy = w``, ``v.fill(x)``) assigns the whole vector anew.  What atomic
+    operations assign, the trace finds out: they may have any name.
     """
     counts: Counter[str] = Counter()
     for node in nodes:
@@ -39,10 +39,6 @@ def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
                 case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()):
                     counts[name] += 1
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="fill")):
-                    counts[name] += 1
-                case ast.Call(func=ast.Attribute(attr=fn) | ast.Name(id=fn), args=[ast.Name(id=name), *_]) if (
-                    fn.startswith("atomic_")
-                ):
                     counts[name] += 1
     return counts
 

@@ -89,14 +89,6 @@ class Returns(Expressions):
 
         return map_children(body, visit), final
 
-    def freeze_all(self, value: Value) -> Value:
-        """``value`` as it is now: no later assignment changes it."""
-        if isinstance(value, (tuple, list)):
-            return type(value)(self.freeze_all(v) for v in value)
-        if isinstance(value, Vec):
-            return Vec(value.shape, tuple(self.build.freeze(e) for e in value.elems))
-        return self.build.freeze(value) if is_runtime(value) else value
-
     def flatten(self, value: Value, span: Span) -> list[Expr]:
         """The scalars of a number, vector, or tuple of them."""
         if value is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from types import CodeType
+from typing import Any, NoReturn, TypeAlias
 
 from quadpy.dtypes import Scalar, i32, u1
 from quadpy.errors import KernelNameError, KernelSyntaxError, KernelTypeError
@@ -13,12 +14,27 @@ from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.ir.nodes import ArrayParam, Const, Expr, Function, Param, SharedArray, Slot, Var, VarRead
 from quadpy.lang.builder import Builder
 from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec
+from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, is_runtime
 from quadpy.source import Span
 
-__all__ = ["ChosenPart", "Frame", "MutableVar", "State"]
+__all__ = ["Changes", "ChosenPart", "Frame", "MutableVar", "State"]
+
+_Name: TypeAlias = tuple[CodeType, str]
+"""A name of one function."""
+
+
+class Changes(Exception):
+    """An atomic operation changes a local name in the middle of an expression, which its syntax did not tell.
+
+    The trace starts again, and takes the name for such a variable from the start.
+    """
+
+    def __init__(self, name: _Name) -> None:
+        super().__init__(name[1])
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +127,8 @@ class State:
         self.uses_block = False
         self.shared: list[SharedArray] = []
         self.shared_count = 0
+        self.changing: frozenset[_Name] = frozenset()  # by atomic operations
+        self.told = self.prints = 0  # static_prints of an earlier trace of the same call, and of this one
 
     # The rules call each other across modules; the last class of the chain has them all.
     def expr(self, node: ast.expr) -> Value:
@@ -154,7 +172,8 @@ class State:
             if not isinstance(bound, MutableVar):
                 return bound
             self.check_assigned(name, span)
-            return self.read(bound, span)
+            value = self.read(bound, span)
+            return self.freeze_all(value) if (frame.source.code, name) in self.changing else value
         try:
             value = self.outside(name)
         except KeyError:
@@ -212,6 +231,28 @@ class State:
         else:
             elems = tuple(VarRead(var, span=span) for var in bound.vars)
         return elems[0] if bound.shape is None else Vec(bound.shape, elems)
+
+    def freeze_all(self, value: Value) -> Value:
+        """``value`` as it is now: no later assignment changes it."""
+        if isinstance(value, (tuple, list)):
+            return type(value)(self.freeze_all(v) for v in value)
+        if isinstance(value, dict):
+            return {key: self.freeze_all(v) for key, v in value.items()}
+        if isinstance(value, Vec):
+            return Vec(value.shape, tuple(self.build.freeze(e) for e in value.elems))
+        return self.build.freeze(value) if is_runtime(value) else value
+
+    def changed(self, source: FunctionSource) -> frozenset[str]:
+        """The names of a function that atomic operations change."""
+        return frozenset(name for code, name in self.changing if code == source.code)
+
+    def stored(self, nodes: Iterable[ast.AST], source: FunctionSource) -> frozenset[str]:
+        """The names that the function ``source`` assigns below ``nodes``."""
+        return self.changed(source).union(stored_names(nodes))
+
+    def bound_once(self, body: Sequence[ast.stmt], source: FunctionSource) -> frozenset[str]:
+        """The names that need no variable in this body of the function ``source``."""
+        return single_assignment(body) - self.changed(source)
 
     def slot(self, var: Var, span: Span) -> Slot:
         """The scratch memory behind a variable that parallel loops touch."""

@@ -9,7 +9,7 @@ from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, Block, Break, Continue, If
 from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.components import Components
-from quadpy.lang.state import MutableVar
+from quadpy.lang.state import ChosenPart, MutableVar
 from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
@@ -129,7 +129,7 @@ class Statements(Components):
             if isinstance(bound, MutableVar) or (bound is not None and self.may_run_again() and bound is not value):
                 self.fail_type(f"{name!r} cannot become a {shape_text(value)} here", span,
                                "compile-time values are bound outside run-time branches and loops")  # fmt: skip
-            env[name] = self.freeze_all(value) if isinstance(value, (tuple, list)) else value
+            env[name] = self.freeze_all(value)
         elif isinstance(bound, MutableVar):
             self.set_variable(name, bound, value, span)
         elif isinstance(bound, ArrayRef):
@@ -173,22 +173,29 @@ class Statements(Components):
 
     def stmt_AugAssign(self, node: ast.AugAssign) -> None:
         """Atomic on global memory where the target has such an operation, plain on local variables."""
-        span = self.span(node)
-        value = self.expr(node.value)
+        span, op = self.span(node), _ATOMIC_OPERATORS.get(type(node.op))
         target = self.place(node.target)
-        op = _ATOMIC_OPERATORS.get(type(node.op))
+        if target is None or op is None:
+            return self.change(node, target, span)
+        value = self.expr(node.value)
         if isinstance(target, MutableVar):
             value = self.vector(value, span) if isinstance(value, (tuple, list)) else value
             self.check_type(ast.unparse(node.target), target, value, span)
-        if target is not None and op is not None:
-            self.atomic(op, target, value, span, wanted=False)
-            return
-        old = self.load_element(target, span) if isinstance(target, ElementRef) else self.expr(node.target)
-        result = self.binary(type(node.op), old, value, span)
-        if isinstance(target, ElementRef):
-            self.store_element(target, result, span)
-        else:
-            self.assign_target(node.target, result, span)
+        self.atomic(op, target, value, span, wanted=False)
+
+    def change(self, node: ast.AugAssign, target: ElementRef | MutableVar | ChosenPart | None, span: Span) -> None:
+        """In Python's order: the place, what it holds, the value; a place is evaluated once."""
+        match node.target:
+            case _ if isinstance(target, ElementRef):
+                old = self.load_element(target, span)
+                self.store_element(target, self.binary(type(node.op), old, self.expr(node.value), span), span)
+            case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
+                part = target or self.named_part(name, node.target)
+                old = self.freeze_all(self.read_part(part, span))
+                self.write_part(name, part, self.binary(type(node.op), old, self.expr(node.value), span), span)
+            case _:
+                old = self.expr(node.target)
+                self.assign_target(node.target, self.binary(type(node.op), old, self.expr(node.value), span), span)
 
     def stmt_If(self, node: ast.If) -> bool:
         cond = self.expr(node.test)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, u64
@@ -18,10 +19,9 @@ from quadpy.lang.decorators import annotations_of
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.flows import Flows
 from quadpy.lang.library import set_tracer
-from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.state import Frame
+from quadpy.lang.state import Changes, Frame
 from quadpy.lang.values import ArrayRef, Value, Vec
 from quadpy.mathlib.library import LibraryFunction, PerWidth
 from quadpy.source import Span
@@ -119,7 +119,7 @@ class Tracer(Flows):
         """Binds the parameters of the kernel; fields among them are no parameters that the caller passes."""
         source = self.frame.source
         span = source.span
-        stored = stored_names(source.tree.body)
+        stored = self.stored(source.tree.body, source)
         for name, arg in args.items():
             match arg:
                 case ScalarArg(type=type):
@@ -144,9 +144,21 @@ def trace_kernel(source: FunctionSource, args: Mapping[str, ArgType], options: O
     Raises:
         CompilationError: with the line of the kernel that is at fault.
     """
-    tracer = Tracer(source, options)
+    changing: frozenset[tuple[CodeType, str]] = frozenset()
+    told = 0
+    while True:
+        tracer = Tracer(source, options)
+        tracer.changing, tracer.told = changing, told
+        try:
+            return _traced(tracer, source, options, args)
+        except Changes as found:
+            changing |= {found.name}
+            told = max(told, tracer.prints)
+
+
+def _traced(tracer: Tracer, source: FunctionSource, options: Options, args: Mapping[str, ArgType]) -> Traced:
     body = source.tree.body
-    tracer.frame.singles = single_assignment(body)
+    tracer.frame.singles = tracer.bound_once(body, source)
     with tracer.build.block() as stmts:
         tracer.enter(args)
         tracer.block(body)
@@ -165,8 +177,8 @@ def trace_library(described: LibraryFunction, symbol: str) -> Function:
     source = FunctionSource(described.fn)
     tracer = Tracer(source, Options(), width=described.width)
     params = tuple(tracer.build.var(name, type) for name, type in described.params)  # so that no other takes the name
-    stored = stored_names(source.tree.body)
-    tracer.frame.singles = single_assignment(source.tree.body)
+    stored = tracer.stored(source.tree.body, source)
+    tracer.frame.singles = tracer.bound_once(source.tree.body, source)
     with tracer.build.block() as stmts:
         for var in params:
             tracer.bind_index(var.name, ParamRead(var.name, var.type, span=source.span), stored, source.span)

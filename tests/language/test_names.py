@@ -17,7 +17,7 @@ from quadpy.lang.names import single_assignment, stored_names
         ("a[0] = b", {"a": 1}),
         ("a.x = b", {"a": 1}),
         ("a.fill(b)", {"a": 1}),
-        ("qp.atomic_add(a, b)", {"a": 1}),
+        ("qp.atomic_add(a, b)", {}),
         ("f(a, b)", {}),
         ("a[b] = f(c)", {"a": 1}),
     ],
