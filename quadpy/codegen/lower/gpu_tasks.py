@@ -114,7 +114,7 @@ def _plain_task(s: Scope, kernel: ir.Kernel, task: ir.Task, launch: Launch) -> N
     elif launch.grid_stride:
         _grid_loop(s, task, launch.block_dim, iteration)
     elif launch.tiled:
-        lower_tiles(s, task, launch.block_dim, iteration)
+        lower_tiles(s, kernel, task, launch.block_dim, iteration)
     else:
         _one_each(s, task, launch.block_dim, iteration)
 

@@ -22,7 +22,10 @@ from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.cost import iteration_cost
 from quadpy.codegen.lower.gpu_kernel import block_number, coordinates, grid_size, lane_number, thread_number
 from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.statements import lower_block
+from quadpy.codegen.lower.statements import lower_block
 from quadpy.ir import nodes as ir
+from quadpy.ir.passes.stores_last import stores_last
 
 __all__ = ["lower_tiles", "wants_tiles"]
 
@@ -55,7 +58,9 @@ def wants_tiles(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
     return iteration_cost(task, {f.name: f for f in kernel.functions}) <= _MOST_COST
 
 
-def lower_tiles(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]) -> None:
+def lower_tiles(
+    s: Scope, kernel: ir.Kernel, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]
+) -> None:
     """Write the body as often as a whole strip has it, and once for all others."""
     out = s.text
     axes = lower_axes(s, task.axes, 32)
@@ -68,9 +73,7 @@ def lower_tiles(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Call
     last = out.op(f"add nuw i32 {first}, {(strip.size - 1) * strip.step}")
     out.branch(out.op(f"select i1 {alone}, i1 false, i1 {out.op(f'icmp ult i32 {last}, {count}')}"), whole, parts)
     out.start(whole)
-    for k in range(strip.size):
-        _bind(s, strip, out.op(f"add nuw i32 {first}, {k * strip.step}") if k else first)
-        iteration()
+    _all_at_once(s, strip, stores_last(task.body.stmts, disjoint=kernel.noalias))
     out.jump(done)
     out.start(parts)
     _one_by_one(s, strip, iteration)
@@ -128,6 +131,18 @@ def _total(s: Scope, axes: list[AxisOperands]) -> str:
 def _bind(s: Scope, strip: _Strip, place: str) -> None:
     for n, (axis, k) in enumerate(zip(strip.axes, strip.at, strict=True)):
         bind_axis(s, axis, place if n == strip.axis else k, 32)
+
+
+def _all_at_once(s: Scope, strip: _Strip, stmts: tuple[ir.Stmt, ...]) -> None:
+    """Each statement for all iterations, then the next: a strip that updates in place waits for memory once."""
+    first, iterations = strip.at[strip.axis], []
+    for k in range(strip.size):
+        own = replace(s, values=dict(s.values), wide=dict(s.wide))
+        _bind(own, strip, s.text.op(f"add nuw i32 {first}, {k * strip.step}") if k else first)
+        iterations.append(own)
+    for stmt in stmts:
+        for own in iterations:
+            lower_block(own, ir.Block((stmt,), span=stmt.span))
 
 
 def _one_by_one(s: Scope, strip: _Strip, iteration: Callable[[], None]) -> None:
