@@ -6,7 +6,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["AbiLayout", "AbiSlot", "CodeObject", "Formula", "TaskInfo"]
+__all__ = ["MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiSlot", "CodeObject", "Formula", "TaskInfo"]
+
+NARROW_SLACK = 1 << 16
+"""Bytes."""
+MOST_NARROW_BYTES = (1 << 32) - NARROW_SLACK
+"""Code with 32-bit offsets takes arrays of at most so many bytes: an offset may pass its element by the slack."""
 
 Formula: TypeAlias = int | list[Any]
 """How many iterations a loop has, as data; see ``codegen.extent``."""

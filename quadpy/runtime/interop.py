@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from quadpy.artifact import MOST_NARROW_BYTES
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
 from quadpy.runtime.dlpack_import import Taken, take
@@ -69,8 +70,8 @@ def type_key(kind: str, scalar: str, ndim: int, element: tuple[int, ...]) -> Typ
 
 
 def is_wide(shape: tuple[int, ...], nbytes: int) -> bool:
-    """Whether indices need 64 bits: an extent of 2^31 and more, or 4 GiB and more."""
-    return nbytes > 0xFFFFFFFF or any(extent > 0x7FFFFFFF for extent in shape)
+    """Whether indices need 64 bits: an extent of 2^31 and more, or 4 GiB (less a little) and more."""
+    return nbytes > MOST_NARROW_BYTES or any(extent > 0x7FFFFFFF for extent in shape)
 
 
 def describe_host_array(obj: object, element: tuple[int, ...] = ()) -> HostView:

@@ -36,18 +36,21 @@ def narrow(out: FunctionText, x: str, t: Scalar) -> str:
     return x
 
 
-def cast(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+def cast(
+    out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating: frozenset[tuple[int, int]] = frozenset()
+) -> str:
     """The value ``x`` of type ``src`` as a ``dst``.
 
     Float to integer truncates and saturates, NaN gives 0; integer to integer keeps the low bits; to ``u1`` asks
-    "not zero".  What becomes a float is rounded once.
+    "not zero".  What becomes a float is rounded once.  ``saturating`` has the widths of floats and integers between
+    which the target's instruction truncates and saturates so.
     """
     if src == dst:
         return x
     if dst == u1:
         return _nonzero(out, x, src)
     if src.is_float:
-        return _from_float(out, x, src, dst)
+        return _from_float(out, x, src, dst, saturating)
     if dst.is_float:
         return _from_integer(out, x, src, dst)
     return resize(out, x, src, dst.bits)
@@ -102,9 +105,13 @@ def _to_53_bits(out: FunctionText, x: str, src: Scalar) -> str:
     return out.op(f"select i1 {exact}, i64 {x}, i64 {odd}")
 
 
-def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+def _from_float(
+    out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating: frozenset[tuple[int, int]] = frozenset()
+) -> str:
     x, src = widen(out, x, src), compute_type(src)
     have = llvm_type(src)
+    if not dst.is_float and (src.bits, max(dst.bits, 32)) in saturating:
+        return _saturated(out, x, src, dst)
     if not dst.is_float:
         name = "fptosi" if dst.kind == "int" else "fptoui"
         return out.intrinsic(f"llvm.{name}.sat.i{dst.bits}.f{src.bits}", f"i{dst.bits}", (have, x))
@@ -113,6 +120,23 @@ def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
     if src == f64:
         x = out.op(f"fptrunc double {x} to float") if dst == f32 else _round_to_odd(out, x)
     return narrow(out, x, dst)
+
+
+def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+    """The target's own conversion, for which LLVM 22 writes six instructions where it is asked to saturate.
+
+    LLVM's conversion has no result where the hardware's saturates: the fence keeps LLVM from working with constants,
+    ``freeze`` from using that there is none.
+    """
+    ty, wide, sign = llvm_type(src), f"i{max(dst.bits, 32)}", "s" if dst.kind == "int" else "u"
+    hidden = out.intrinsic(f"llvm.arithmetic.fence.f{src.bits}", ty, (ty, x))
+    whole = out.op(f"freeze {wide} {out.op(f'fpto{sign}i {ty} {hidden} to {wide}')}")
+    if dst.bits >= 32:
+        return whole
+    whole = out.intrinsic(f"llvm.{sign}min.{wide}", wide, (wide, whole), (wide, str(dst.max_int)))
+    if sign == "s":
+        whole = out.intrinsic(f"llvm.smax.{wide}", wide, (wide, whole), (wide, str(dst.min_int)))
+    return out.op(f"trunc {wide} {whole} to i{dst.bits}")
 
 
 def _round_to_odd(out: FunctionText, x: str) -> str:

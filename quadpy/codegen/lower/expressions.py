@@ -12,7 +12,16 @@ from quadpy.dtypes import Scalar, f32, f64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled
 
-__all__ = ["function_symbol", "load_slot", "lower_call", "lower_expr", "lower_offset", "result_type", "slot_address"]
+__all__ = [
+    "function_symbol",
+    "load_slot",
+    "lower_call",
+    "lower_expr",
+    "lower_offset",
+    "natural_sum",
+    "result_type",
+    "slot_address",
+]
 
 _COUNTS: Final = {"popcnt": "ctpop", "clz": "ctlz", "ctz": "cttz"}
 
@@ -39,7 +48,7 @@ def lower_expr(s: Scope, e: ir.Expr) -> str:
         case ir.Unary(op=unary_op, operand=x, type=t):
             return unary(s.text, unary_op, lower_expr(s, x), t, s.flags)
         case ir.Cast(operand=x, type=t):
-            return cast(s.text, lower_expr(s, x), x.type, t)
+            return cast(s.text, lower_expr(s, x), x.type, t, s.rules.saturating)
         case ir.BitCast(operand=x, type=t):
             return bitcast(s.text, lower_expr(s, x), x.type, t)
         case ir.Intrinsic():
@@ -81,6 +90,25 @@ def wide_twin(s: Scope, e: ir.Expr) -> str | None:
         case ir.Binary(op=ir.BinOp.ADD, lhs=ir.Const(value=c), rhs=rhs, type=t) if _is_small(c, t):
             twin = wide_twin(s, rhs)
             return twin and s.text.op(f"add nsw i64 {twin}, {c}")
+        case _:
+            return None
+
+
+def natural_sum(s: Scope, e: ir.Expr) -> tuple[str, int] | None:
+    """``e`` as an i32 that is never below 0 and a constant; None where that is not known."""
+    match e:
+        case ir.VarRead(var=var) if var.name in s.sums:
+            return s.sums[var.name]
+        case ir.VarRead(var=var) if var.name in s.natural and var.type.bits == 32:
+            return s.values[var.name], 0
+        case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB as op, lhs=lhs, rhs=ir.Const(value=c), type=t) if _is_small(c, t):
+            left = natural_sum(s, lhs)
+            return left and (left[0], left[1] + int(c if op is ir.BinOp.ADD else -c))
+        case ir.Binary(op=ir.BinOp.ADD, lhs=ir.Const(value=c), rhs=rhs, type=t) if _is_small(c, t):
+            right = natural_sum(s, rhs)
+            return right and (right[0], right[1] + int(c))
+        case ir.Const(value=c, type=t) if _is_small(c, t) and c >= 0:
+            return "0", int(c)
         case _:
             return None
 

@@ -23,7 +23,6 @@ from quadpy.codegen.lower.cost import iteration_cost
 from quadpy.codegen.lower.gpu_kernel import block_number, coordinates, grid_size, lane_number, thread_number
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block
-from quadpy.codegen.lower.statements import lower_block
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import stores_last
 
@@ -135,10 +134,12 @@ def _bind(s: Scope, strip: _Strip, place: str) -> None:
 
 def _all_at_once(s: Scope, strip: _Strip, stmts: tuple[ir.Stmt, ...]) -> None:
     """Each statement for all iterations, then the next: a strip that updates in place waits for memory once."""
-    first, iterations = strip.at[strip.axis], []
+    first, axis, iterations = strip.at[strip.axis], strip.axes[strip.axis], list[Scope]()
     for k in range(strip.size):
-        own = replace(s, values=dict(s.values), wide=dict(s.wide))
+        own = replace(s, values=dict(s.values), wide=dict(s.wide), sums=dict(s.sums))
         _bind(own, strip, s.text.op(f"add nuw i32 {first}, {k * strip.step}") if k else first)
+        if k and axis.step == "1" and axis.var.name in s.natural and axis.var.type.bits == 32:
+            own.sums[axis.var.name] = iterations[0].values[axis.var.name], k * strip.step
         iterations.append(own)
     for stmt in stmts:
         for own in iterations:

@@ -52,8 +52,8 @@ def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[],
         s.values[name] = s.text.op(f"trunc i64 {k} to {llvm_type(t)}") if widens else k
         if ty == "i64":
             s.wide[name] = k
-            if is_natural(s, stmt.start, t):
-                s.natural.add(name)
+        if is_natural(s, stmt.start, t):
+            s.natural.add(name)
 
     _user_loop(s, stmt, start, stop, ty, at, body, "slt" if t.kind == "int" or widens else "ult")
 

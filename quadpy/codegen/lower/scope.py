@@ -37,6 +37,7 @@ class Scope:
     wide      i64 twins of loop variables and what is a constant away from them: addresses are computed from
               these, so that LLVM sees them advance by a constant
     natural   those of them that count up from 0 or more
+    sums      some of them as an i32 that is never below 0 and a constant: addresses of 32 bits share the former
     cells     addresses of mutable variables
     flags     fast-math flags, with a space before
     loops     innermost last: where ``break`` and ``continue`` go
@@ -61,6 +62,7 @@ class Scope:
     values: dict[str, str] = field(default_factory=dict)
     wide: dict[str, str] = field(default_factory=dict)
     natural: set[str] = field(default_factory=set)
+    sums: dict[str, tuple[str, int]] = field(default_factory=dict)
     cells: dict[str, str] = field(default_factory=dict)
     loops: list[tuple[str, str]] = field(default_factory=list)
     regions: dict[str, str] = field(default_factory=dict)

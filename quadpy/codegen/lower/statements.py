@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadpy.codegen.lower.atomics import lower_atomic
-from quadpy.codegen.lower.expressions import lower_call, lower_expr, result_type, wide_twin
+from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
 from quadpy.codegen.lower.gpu_kernel import barrier
 from quadpy.codegen.lower.loops import lower_for, lower_while
 from quadpy.codegen.lower.memory import load, store
@@ -51,6 +51,8 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
         case ir.Let(var=var, value=value):
             if (twin := wide_twin(s, value)) is not None:
                 s.wide[var.name] = twin
+            if s.narrow and (parts := natural_sum(s, value)) is not None:
+                s.sums[var.name] = parts
             s.values[var.name] = lower_expr(s, value)
         case ir.Assign(var=var, value=value):
             set_variable(s, var, lower_expr(s, value))

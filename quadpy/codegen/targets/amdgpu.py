@@ -44,6 +44,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         atomic_tags=("amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"),
         has_mxcsr=False,
         has_atomic=functools.partial(_has_atomic, amd_arch(spec.arch)),
+        saturating=frozenset({(32, 32), (64, 32)}),
         gpu=GpuRules(
             convention="protected amdgpu_kernel",
             attributes=functools.partial(_kernel_attributes, spec),

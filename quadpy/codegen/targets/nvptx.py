@@ -37,6 +37,7 @@ def nvptx_rules() -> TargetRules:
         atomic_tags=(),
         has_mxcsr=False,
         has_atomic=_has_atomic,
+        saturating=frozenset({(32, 32)}),  # from f64, a NaN becomes the least i32
         gpu=GpuRules(
             convention="ptx_kernel",
             attributes=lambda block_dim: f'"nvvm.reqntid"="{block_dim}"',

@@ -72,6 +72,8 @@ class TargetRules:
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
     has_mxcsr       whether x86's register of floating-point modes is there
     gpu             what only a GPU has; None for a CPU
+    saturating      widths of a float and an integer (32 or 64 bits) between which one instruction converts, signed and
+                    unsigned, so that it saturates and a NaN becomes 0
     has_atomic      whether a read-modify-write of a type may be left to LLVM; a compare-and-swap loop where not
     """
 
@@ -86,3 +88,4 @@ class TargetRules:
     has_mxcsr: bool
     has_atomic: Callable[[AtomicOp, Scalar], bool]
     gpu: GpuRules | None = None
+    saturating: frozenset[tuple[int, int]] = frozenset()

@@ -1,0 +1,132 @@
+"""Where elements of arrays are.  Owns: ``element_address``.
+
+Where offsets have 32 bits, an address is the array's pointer, an offset that varies, and a constant: memory instructions
+add all three for free.  So ``x[i - 1]``, ``x[i]`` and ``x[i + 1]`` share one offset, that of ``i``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from quadpy.artifact import NARROW_SLACK
+from quadpy.codegen.lower.expressions import lower_offset, natural_sum, wide_twin
+from quadpy.codegen.lower.scope import ArrayOperands, Scope
+from quadpy.codegen.lower.text import memory_type
+from quadpy.ir import nodes as ir
+from quadpy.ir.types import Array, Space
+
+__all__ = ["element_address"]
+
+
+def element_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:
+    """A ``pointer``, in LLVM's words, to ``place``."""
+    if array.type.space is Space.SHARED:
+        return _far(s, array, place, pointer, s.address_type)
+    if s.narrow and not array.type.strided and not _advances(s, place):
+        return _near(s, array, place, pointer)
+    return _far(s, array, place, pointer, "i64")
+
+
+def _advances(s: Scope, place: ir.Element) -> bool:
+    """Whether the address is best computed in 64 bits after all, since the loop's own variable has as many."""
+    return len(place.index) == 1 and wide_twin(s, place.index[0]) is not None
+
+
+def _far(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str, ty: str) -> str:
+    offset = _offset(s, array, place, ty)
+    return s.text.op(f"getelementptr inbounds {memory_type(place.type)}, {pointer} {array.pointer}, {ty} {offset}")
+
+
+def _near(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:
+    offset, constant = _split_offset(s, array, place)
+    unit, scale = (memory_type(place.type), 1) if not s.rules.byte_offsets else ("i8", place.type.nbytes)
+    step = f"getelementptr {'inbounds ' if constant >= 0 else ''}{unit}, {pointer}"
+    where = array.pointer
+    if offset != "0":
+        if scale > 1:
+            offset = s.text.op(f"shl nuw i32 {offset}, {scale.bit_length() - 1}")
+        where = s.text.op(f"{step} {where}, i64 {s.text.op(f'zext i32 {offset} to i64')}")
+    return s.text.op(f"{step} {where}, i64 {constant * scale}") if constant else where
+
+
+def _split_offset(s: Scope, array: ArrayOperands, place: ir.Element) -> tuple[str, int]:
+    """How many scalars ``place`` lies after the array's pointer: what varies, which is never below 0, and a constant."""
+    factors = _factors(array.type)
+    sums = [natural_sum(s, e) if factor else None for e, factor in zip(place.index, factors, strict=True)]
+    constant = sum(factor * part[1] for part, factor in zip(sums, factors, strict=True) if part)
+    if constant * place.type.nbytes < -NARROW_SLACK:  # without it, the rest might not fit into 32 bits
+        sums, constant = [None] * len(sums), 0
+    index = [part[0] if part else lower_offset(s, e) for part, e in zip(sums, place.index, strict=True)]
+    return _sum_of(s, array, index, "i32"), constant + _component(array.type, place)
+
+
+def _factors(array: Array) -> tuple[int, ...]:
+    """By how many scalars one more of each index moves, where that is known; 0 elsewhere."""
+    if array.strides is not None:
+        return array.strides[: array.ndim]
+    factors = [array.components]
+    for extent in (array.shape or (0,) * array.ndim)[:0:-1]:
+        factors.append(factors[-1] * extent)
+    return tuple(factors[array.ndim - 1 :: -1]) if array.ndim else ()
+
+
+def _component(array: Array, place: ir.Element) -> int:
+    return place.component * (array.strides[-1] if array.strides is not None else 1)
+
+
+def _offset(s: Scope, array: ArrayOperands, place: ir.Element, ty: str) -> str:
+    """How many scalars ``place`` lies after the array's pointer."""
+    index = [_index(s, e, ty) for e in place.index]
+    return _add(s, _sum_of(s, array, index, ty), str(_component(array.type, place)), ty)
+
+
+def _sum_of(s: Scope, array: ArrayOperands, index: list[str], ty: str) -> str:
+    """The offset of the first component of the element at ``index``."""
+    if array.type.strides is not None or array.type.strided:
+        strides = array.strides if array.type.strides is None else tuple(map(str, array.type.strides))
+        offset = "0"
+        for i, stride in zip(index, strides, strict=False):  # static strides end with that of the components
+            offset = _add(s, _times(s, i, stride, ty), offset, ty)
+        return offset
+    extents = array.extents if ty == "i32" else array.wide_extents
+    offset = "0"
+    for k, i in enumerate(index):
+        above = _times(s, offset, _row(s, array, extents[k], ty) if k == array.type.ndim - 1 else extents[k], ty)
+        offset = _add(s, above, i, ty)
+    return _times(s, offset, str(array.type.components), ty)
+
+
+def _row(s: Scope, array: ArrayOperands, extent: str, ty: str) -> str:
+    """The last ``extent``; where rows are aligned, LLVM is to see that it is a multiple of the elements in 16 bytes."""
+    unit = 16 // math.gcd(16, array.type.components * array.type.elem.nbytes)
+    if not array.type.aligned_rows or unit == 1:
+        return extent
+    return s.text.op(f"and {ty} {extent}, {-unit}")
+
+
+def _index(s: Scope, e: ir.Expr, ty: str) -> str:
+    if s.narrow and ty == "i64":  # a strided array's offsets may be negative: 32 bits could not tell
+        if (twin := wide_twin(s, e)) is not None:
+            return twin
+        offset = lower_offset(s, e)
+        return offset if not offset.startswith("%") else s.text.op(f"sext i32 {offset} to i64")
+    return lower_offset(s, e)
+
+
+def _times(s: Scope, a: str, b: str, ty: str) -> str:
+    if "0" in (a, b):
+        return "0"
+    if "1" in (a, b):
+        return b if a == "1" else a
+    return s.text.op(f"mul {_NO_WRAP[ty]} {ty} {a}, {b}")
+
+
+def _add(s: Scope, a: str, b: str, ty: str) -> str:
+    if "0" in (a, b):
+        return b if a == "0" else a
+    return s.text.op(f"add {_NO_WRAP[ty]} {ty} {a}, {b}")
+
+
+_NO_WRAP: Final = {"i64": "nsw", "i32": "nuw"}
+"""Offsets of elements that exist are below 2**63, and below 2**32 where 32 bits are used."""
