@@ -13,6 +13,7 @@ from typing import Any, Final
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Atomic, AtomicOp, Block, Expr, If, Unary, UnOp
 from quadpy.lang.builtins import BUILTINS, Builtin
+from quadpy.lang.containers import AT_COMPILE_TIME
 from quadpy.lang.decorators import Func
 from quadpy.lang.functions import Functions
 from quadpy.lang.intrinsics import RULES
@@ -20,7 +21,17 @@ from quadpy.lang.library import traced
 from quadpy.lang.promotion import literal
 from quadpy.lang.ranges import Grouped, NdRange
 from quadpy.lang.state import Changes, ChosenPart, MutableVar
-from quadpy.lang.values import ArrayRef, BoundMethod, ElementRef, Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.values import (
+    ArrayRef,
+    BoundMethod,
+    ElementRef,
+    Value,
+    Vec,
+    holds_runtime,
+    is_number,
+    is_runtime,
+    shape_text,
+)
 from quadpy.lang.vecmethods import METHODS
 from quadpy.mathlib import ops
 from quadpy.mathlib.library import LibraryFunction
@@ -38,11 +49,6 @@ _PYTHON_NAMES: Final[dict[Any, str]] = {
     builtins.min: "min", builtins.max: "max", builtins.abs: "abs", builtins.pow: "pow", builtins.round: "round",
     **{getattr(math, name): name for name in BUILTINS if callable(getattr(math, name, None))},
 }  # fmt: skip
-# Python functions that run at compile time, over compile-time arguments.
-_AT_COMPILE_TIME: Final = (
-    range, zip, enumerate, len, tuple, list, reversed, sorted, sum, isinstance, hasattr, getattr, str, type, dict, set,
-)  # fmt: skip
-_OVER_ITEMS: Final = (zip, enumerate, tuple, list, reversed, sorted, sum, dict, set)
 _OPS_UNARY: Final = {ops.sqrt: UnOp.SQRT, ops.floor: UnOp.FLOOR, ops.rint: UnOp.RINT, ops.trunc: UnOp.TRUNC,
                      ops.abs_: UnOp.ABS}  # fmt: skip
 
@@ -85,7 +91,7 @@ class Calls(Functions):
 
     def call_pythons_own(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
         """``min``, ``math.sin``, …: Python's own over compile-time numbers, where it has a result for them."""
-        if not any(is_runtime(a) or isinstance(a, Vec) for a in args):
+        if not holds_runtime(args) and not holds_runtime(kwargs):
             with contextlib.suppress(ValueError, ArithmeticError):
                 return self.python_call(fn, args, kwargs, span)
         return self.call_builtin(_PYTHON_NAMES[fn], args, kwargs, span)
@@ -161,27 +167,20 @@ class Calls(Functions):
             return self.extent(args[0], 0, span)
         if getattr(fn, "__quadpy_expand__", False):
             return self.inline(_expanded(fn), args, kwargs, span)
-        if fn in (builtins.any, builtins.all) and args and isinstance(args[0], Vec):
-            return METHODS[fn.__name__](self, args[0], span)
-        if fn in _OVER_ITEMS and any(isinstance(a, ArrayRef) for a in args):
-            self.fail_type(f"{fn.__name__} cannot take an array", span, "write a loop over its indices")
+        if fn in (builtins.any, builtins.all) and len(args) == 1:
+            whole = isinstance(args[0], Vec)
+            return METHODS[fn.__name__](self, args[0], span) if whole else self.truth_of_items(fn, args[0], span)
         if fn is builtins.print:
             self.fail_syntax(
                 "print is not part of the kernel language yet", span, "return the value and print it outside"
             )
-        known = fn in _AT_COMPILE_TIME or (getattr(fn, "__module__", None) or "").startswith("quadpy")
-        if known and not any(is_runtime(a) or isinstance(a, Vec) for a in [*args, *kwargs.values()]):
+        if fn is range and holds_runtime(args):
+            self.fail_syntax("a run-time range stands in a for statement only", span)
+        if fn in AT_COMPILE_TIME or (getattr(fn, "__module__", None) or "").partition(".")[0] == "quadpy":
             try:
-                return self.import_value(self.python_call(fn, args, kwargs, span))
+                return self.import_value(self.on_structure(fn, args, kwargs, span))
             except (ValueError, ArithmeticError) as exc:
                 self.fail_type(str(exc), span)
-        if fn in (zip, enumerate, tuple, list, reversed, sum):
-            plain = [list(a.elems) if isinstance(a, Vec) else a for a in args]
-            if fn is builtins.sum:
-                return self.sum_of(plain[0], span)
-            return list(fn(*plain)) if fn is not tuple else tuple(*plain)
-        if fn is range:
-            self.fail_syntax("a run-time range stands in a for statement only", span)
         if isinstance(fn, FunctionType):
             self.fail_syntax(f"{fn.__name__} is a plain Python function", span, "decorate it with @qp.func")
         name = getattr(fn, "__name__", "")

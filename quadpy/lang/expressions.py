@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from quadpy.dtypes import Scalar, i64, u1
 from quadpy.ir.nodes import Assign, Binary, BinOp, Block, Expr, If, Stmt
 from quadpy.lang.arrays import Arrays
 from quadpy.lang.dependencies import follow
-from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.values import (
+    ArrayRef,
+    BoundMethod,
+    Value,
+    Vec,
+    holds_runtime,
+    is_direct,
+    is_number,
+    is_runtime,
+    shape_text,
+)
 from quadpy.lang.vecmethods import METHODS
 from quadpy.source import Span
 
@@ -68,9 +79,7 @@ class Expressions(Arrays):
     def short_circuit(self, left: Value, right_node: ast.expr, op: BinOp, span: Span) -> Value:
         """``left and right``: what ``right`` does happens only where it is needed."""
         if not is_runtime(left):
-            if isinstance(left, Vec):
-                self.truth(left, span)
-            return self.expr(right_node) if bool(left) == (op is BinOp.AND) else left
+            return self.expr(right_node) if self.decided(left, span) == (op is BinOp.AND) else left
         cond = self.truth(left, span)
         with self.build.block() as stmts:
             right = self.truth(self.expr(right_node), span)
@@ -89,9 +98,7 @@ class Expressions(Arrays):
         """The branch that is not taken does nothing; where neither does anything, both are evaluated."""
         cond, span = self.expr(node.test), self.span(node)
         if not is_runtime(cond):
-            if isinstance(cond, Vec):
-                self.truth(cond, span)
-            return self.expr(node.body if cond else node.orelse)
+            return self.expr(node.body if self.decided(cond, span) else node.orelse)
         with self.build.block() as then:
             a = self.expr(node.body)
         with self.build.block() as orelse:
@@ -179,13 +186,11 @@ class Expressions(Arrays):
         if isinstance(value, Vec):
             return self.vec_index(value, self.spread_indices(index, span), span)
         if isinstance(value, (tuple, list, dict, str)):
-            if len(index) != 1 or is_runtime(index[0]):
+            if holds_runtime(index):
                 self.fail_type("an item of a Python container is picked at compile time", span,
                                "make the index static, or put the items in a qp.Vector")  # fmt: skip
-            try:
-                return self.import_value(value[index[0]])
-            except (IndexError, KeyError, TypeError) as exc:
-                self.fail_type(str(exc), span)
+            key = index[0] if len(index) == 1 else index
+            return self.import_value(self.python_call(type(value).__getitem__, [value, key], {}, span))
         if hasattr(type(value), "__class_getitem__") or hasattr(type(value), "__getitem__"):
             return self.import_value(value[index[0] if len(index) == 1 else index])
         self.fail_type(f"{shape_text(value)} cannot be indexed", span)
@@ -201,13 +206,33 @@ class Expressions(Arrays):
         for node in nodes:
             if isinstance(node, ast.Starred):
                 value = self.expr(node.value)
-                result += value.elems if isinstance(value, Vec) else value
+                result += value.elems if isinstance(value, Vec) else self.plain_items(value, self.span(node))
             else:
                 result.append(self.expr(node))
         return result
 
+    def plain_items(self, value: Value, span: Span) -> list[Value]:
+        """What Python iterates over when compiling."""
+        if is_direct(value):
+            self.fail_type(f"the items of {shape_text(value)} are not known when compiling", span)
+        items: list[Value] = self.python_call(list, [value], {}, span)
+        return items
+
     def expr_Dict(self, node: ast.Dict) -> Value:
-        return {self.expr(k): self.expr(v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+        """``{**d}`` takes over the entries of ``d``."""
+        made: dict[Value, Value] = {}
+        for key_node, value_node in zip(node.keys, node.values, strict=True):
+            if key_node is None:
+                entries = self.expr(value_node)
+                if not isinstance(entries, dict):
+                    self.fail_type(f"** takes a dict, not {shape_text(entries)}", self.span(value_node))
+                made.update(entries)
+                continue
+            key = self.expr(key_node)
+            if holds_runtime(key):
+                self.fail_type(f"a key is known when compiling, not {shape_text(key)}", self.span(key_node))
+            self.python_call(made.__setitem__, [key, self.expr(value_node)], {}, self.span(key_node))
+        return made
 
     def expr_ListComp(self, node: ast.ListComp) -> Value:
         return self.comprehension(node.elt, node.generators)
@@ -221,12 +246,12 @@ class Expressions(Arrays):
         if is_runtime(items) or isinstance(items, ArrayRef):
             self.fail_type("a comprehension runs over what is known at compile time", self.span(first.iter))
         before, result = dict(self.frame.env), []
-        for item in items.elems if isinstance(items, Vec) else items:
+        for item in items.elems if isinstance(items, Vec) else self.plain_items(items, self.span(first.iter)):
             self.bind_static(first.target, item)
             conditions = [self.expr(test) for test in first.ifs]
             if any(is_runtime(c) for c in conditions):
                 self.fail_type("the condition of a comprehension is known at compile time", self.span(first.target))
-            if all(conditions):
+            if all(self.decided(c, self.span(first.target)) for c in conditions):
                 result += self.comprehension(elt, rest)
         self.frame.env = before
         return result
@@ -238,7 +263,7 @@ class Expressions(Arrays):
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
             self.fail_syntax("a loop variable is a name or a tuple of names", self.span(target))
-        parts = list(value.elems) if isinstance(value, Vec) else list(value)
+        parts = list(value.elems) if isinstance(value, Vec) else self.plain_items(value, self.span(target))
         if len(parts) != len(target.elts):
             self.fail_type(f"{len(target.elts)} names for {len(parts)} values", self.span(target))
         for name, part in zip(target.elts, parts, strict=True):
@@ -247,15 +272,26 @@ class Expressions(Arrays):
     def expr_JoinedStr(self, node: ast.JoinedStr) -> Value:
         parts = []
         for item in node.values:
-            value = self.expr(item.value) if isinstance(item, ast.FormattedValue) else self.expr(item)
-            if is_runtime(value):
-                self.fail_type("an f-string here is text of compile time", self.span(node))
-            parts.append(str(value))
+            if not isinstance(item, ast.FormattedValue):
+                parts.append(self.expr(item))
+                continue
+            value, span = self.expr(item.value), self.span(node)
+            if holds_runtime(value):
+                self.fail_type(
+                    f"an f-string is text of compile time and cannot hold a run-time value: {shape_text(value)}", span
+                )
+            spec = self.expr(item.format_spec) if item.format_spec else ""
+            if item.conversion > 0:
+                value = _CONVERSIONS[chr(item.conversion)](value)
+            try:
+                parts.append(format(value, spec))
+            except (TypeError, ValueError) as exc:
+                self.fail_type(str(exc), span)
         return "".join(parts)
 
     def expr_Slice(self, node: ast.Slice) -> Value:
         ends = [None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)]
-        if any(is_runtime(e) for e in ends):
+        if any(holds_runtime(e) for e in ends):
             self.fail_type("the ends of a slice are known at compile time", self.span(node))
         return slice(*ends)
 
@@ -264,6 +300,7 @@ class Expressions(Arrays):
         return i64 if any(t.bits == 64 for t in types) else self.index
 
 
+_CONVERSIONS: dict[str, Callable[[object], str]] = {"a": ascii, "r": repr, "s": str}
 _HINTS: dict[type[ast.AST], str] = {
     ast.Lambda: "write a @qp.func",
     ast.Await: "kernels are launched asynchronously by themselves",

@@ -16,7 +16,7 @@ from quadpy.lang.builtins import UNARY_MATH
 from quadpy.lang.functions import Functions
 from quadpy.lang.promotion import literal
 from quadpy.lang.simt import SIMT_RULES
-from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.values import Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
 __all__ = ["RULES"]
@@ -173,15 +173,14 @@ def _static(t: Functions, span: Span, x: Value) -> Value:
 
 
 def _static_assert(t: Functions, span: Span, cond: Value, message: str = "static assertion failed") -> None:
-    _static(t, span, cond)
-    if not cond:
-        t.fail_type(str(message), span)
+    if not t.decided(_static(t, span, cond), span):
+        t.fail_type(str(_static(t, span, message)), span)
 
 
 def _static_print(t: Functions, span: Span, *args: Value) -> None:
     t.prints += 1
     if t.prints > t.told:
-        print(*(shape_text(a) if is_runtime(a) or isinstance(a, Vec) else a for a in args))  # noqa: T201  (what the user asked for)
+        print(*(shape_text(a) if holds_runtime(a) else a for a in args))  # noqa: T201  (what the user asked for)
 
 
 def _filled(number: int) -> Callable[..., Value]:

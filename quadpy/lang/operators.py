@@ -12,7 +12,7 @@ from quadpy.errors import KernelValueError
 from quadpy.ir.nodes import Binary, BinOp, BitCast, Cast, CmpOp, Compare, Expr, Select, Unary, UnOp
 from quadpy.lang.promotion import literal
 from quadpy.lang.state import State
-from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.values import Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
 __all__ = ["Operators"]
@@ -87,7 +87,7 @@ class Operators(State):
             return self.map_vec(lambda e: self.unary(op, e, span), value)
         if not is_runtime(value):
             if op is ast.Not:
-                return not value
+                return not self.decided(value, span)
             if is_number(value):
                 return _PYTHON_UNARY[op](value)
             self.fail_type(f"this operator needs a number, not {shape_text(value)}", span)
@@ -114,8 +114,10 @@ class Operators(State):
         """``a op b``; vectors go component by component."""
         if op is ast.MatMult:
             return self.matmul(a, b, span)
+        if isinstance(a, str) and holds_runtime(b):
+            self.fail_type(f"text is of compile time and cannot hold a run-time value: {shape_text(b)}", span)
         if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list, int)) and op in (ast.Add, ast.Mult):
-            return _PYTHON[op](a, b)
+            return self.python_call(_PYTHON[op], [a, b], {}, span)
         if isinstance(a, (Vec, tuple, list)) or isinstance(b, (Vec, tuple, list)):
             a, b = self.broadcast(a, b, span)
             return self.map_vec(lambda x, y: self.binary(op, x, y, span), a, b)
@@ -222,20 +224,11 @@ class Operators(State):
         return Binary(BinOp.DIV, one, power, base.type, span=span) if exponent < 0 else power
 
     def compare(self, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:
-        if op in (ast.Is, ast.IsNot):
-            same = a is b
-            if is_runtime(a) and is_runtime(b):
-                self.fail_syntax("kernels compare values with ==, not with is", span)
-            return same if op is ast.Is else not same
         if isinstance(a, Vec) or isinstance(b, Vec):
             a, b = self.broadcast(a, b, span)
             return self.map_vec(lambda x, y: self.compare(op, x, y, span), a, b)
-        if not is_runtime(a) and not is_runtime(b):
-            if op in _COMPARE:
-                return self.fold(op, a, b, span)
-            return (a in b) if op is ast.In else (a not in b)
-        if op not in _COMPARE:
-            self.fail_syntax("kernels have no run-time in", span, "compare with each value, or use static()")
+        if not holds_runtime(a) and not holds_runtime(b):
+            return self.fold(op, a, b, span)
         for value in (a, b):
             if not (is_runtime(value) or is_number(value)):
                 self.fail_type(f"a comparison needs numbers, not {shape_text(value)}", span)
@@ -249,15 +242,24 @@ class Operators(State):
             cond, then, orelse = (self.broadcast(v, shape, span)[0] for v in (cond, then, orelse))
             return self.map_vec(lambda c, x, y: self.select(c, x, y, span), cond, then, orelse)
         if not is_runtime(cond):
-            return then if cond else orelse
+            return then if self.decided(cond, span) else orelse
         x, y = self.meet(then, orelse, span)
         return Select(self.truth(cond, span), x, y, x.type, span=span)
 
-    def truth(self, value: Value, span: Span) -> Expr:
-        """A run-time condition: not zero."""
+    def decided(self, value: Value, span: Span) -> bool:
+        """The truth of what is known when compiling."""
         if isinstance(value, Vec):
             self.fail_type("a condition is one value, not a vector", span, "use .any() or .all()")
-        return self.cast(bool(value) if is_number(value) else value, u1, span)
+        if is_direct(value):
+            self.fail_type(f"a condition is one value, not {shape_text(value)}", span)
+        try:
+            return bool(value)
+        except (TypeError, ValueError) as exc:
+            self.fail_type(str(exc), span)
+
+    def truth(self, value: Value, span: Span) -> Expr:
+        """A run-time condition: not zero."""
+        return self.cast(value if is_runtime(value) else self.decided(value, span), u1, span)
 
     def broadcast(self, a: Value, b: Value, span: Span) -> tuple[Value, Value]:
         """Lists and tuples as vectors; shapes must agree unless one side is a scalar."""
@@ -281,6 +283,12 @@ class Operators(State):
         return self.cast(result, type, span)
 
     # Supplied by the classes that derive from this one.
+    def attribute(self, value: Value, name: str, span: Span) -> Value:
+        raise NotImplementedError
+
+    def sum_of(self, items: Sequence[Expr], span: Span) -> Expr:
+        raise NotImplementedError
+
     def matmul(self, a: Value, b: Value, span: Span) -> Value:
         raise NotImplementedError
 

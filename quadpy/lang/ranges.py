@@ -19,6 +19,9 @@ class NdRange:
 
     bounds: tuple[tuple[Value, Value], ...]
 
+    def __quadpy_parts__(self) -> Value:
+        return self.bounds
+
     @staticmethod
     def of(args: list[Value], span: Span) -> NdRange:
         """Each argument is an extent, or a pair ``(start, stop)``."""
@@ -44,6 +47,9 @@ class Grouped:
     """The indices of an array, a field or an ``ndrange``, as one vector."""
 
     over: Value
+
+    def __quadpy_parts__(self) -> Value:
+        return (self.over,)
 
     def __iter__(self) -> Iterator[list[int]]:
         return map(list, self.over)

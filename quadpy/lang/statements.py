@@ -200,9 +200,7 @@ class Statements(Components):
     def stmt_If(self, node: ast.If) -> bool:
         cond = self.expr(node.test)
         if not is_runtime(cond):
-            if isinstance(cond, Vec):
-                self.truth(cond, self.span(node.test))
-            return self.block(node.body if cond else node.orelse)
+            return self.block(node.body if self.decided(cond, self.span(node.test)) else node.orelse)
         span = self.span(node)
         cond, frame, before = self.truth(cond, span), self.frame, self.frame.assigned()
         then, then_ends = self.branch(node.body)
@@ -263,7 +261,7 @@ class Statements(Components):
     def stmt_Assert(self, node: ast.Assert) -> None:
         """Checked under ``debug=True`` only; here its condition must at least make sense."""
         cond = self.expr(node.test)
-        if not is_runtime(cond) and not cond:
+        if not is_runtime(cond) and not self.decided(cond, self.span(node.test)):
             self.fail_type("this assertion fails at compile time", self.span(node))
 
     # Supplied by the classes that derive from this one.

@@ -13,7 +13,10 @@ from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Expr, Node
 from quadpy.ir.types import Array
 
-__all__ = ["ArrayRef", "BoundMethod", "ElementRef", "Value", "Vec", "is_number", "is_runtime", "shape_text"]
+__all__ = [
+    "ArrayRef", "BoundMethod", "ElementRef", "Value", "Vec", "holds_runtime", "is_direct", "is_number", "is_runtime",
+    "shape_text",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,25 @@ def is_runtime(value: Value) -> TypeGuard[Expr]:
     return isinstance(value, Node)
 
 
+def is_direct(value: Value) -> bool:
+    """True for what the compiler has an object of its own for: no function of Python's may see that."""
+    return isinstance(value, (Node, Vec, ArrayRef, ElementRef, BoundMethod))
+
+
+def holds_runtime(value: Value) -> bool:
+    """True for such a value, and for a container with one in it."""
+    if isinstance(value, dict):
+        return any(map(holds_runtime, value)) or any(map(holds_runtime, value.values()))
+    if isinstance(value, slice):
+        return holds_runtime((value.start, value.stop, value.step))
+    parts = getattr(type(value), "__quadpy_parts__", None)
+    if parts is not None:
+        return holds_runtime(parts(value))
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return any(map(holds_runtime, value))
+    return is_direct(value)
+
+
 def is_number(value: Value) -> TypeGuard[float]:
     """True for a Python number, which is a literal of the kernel."""
     return isinstance(value, (int, float))
@@ -82,4 +104,7 @@ def shape_text(value: Value) -> str:
         return f"{value.type} {'x'.join(map(str, value.shape))}"
     if isinstance(value, ArrayRef):
         return f"array {value.type!r}"
-    return type(value).__name__
+    if isinstance(value, (tuple, list)) and holds_runtime(value):
+        inner = ", ".join(shape_text(item) if holds_runtime(item) else repr(item) for item in value)
+        return f"tuple ({inner})" if isinstance(value, tuple) else f"list [{inner}]"
+    return f"method {value.name}" if isinstance(value, BoundMethod) else type(value).__name__

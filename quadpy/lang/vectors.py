@@ -9,7 +9,7 @@ from typing import Any
 
 from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir.nodes import CmpOp, Compare, Expr, Select, Unary, UnOp
-from quadpy.lang.operators import Operators
+from quadpy.lang.containers import Containers
 from quadpy.lang.promotion import literal
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
@@ -19,7 +19,7 @@ __all__ = ["SWIZZLES", "Vectors"]
 SWIZZLES = ("xyzw", "rgba", "stpq")
 
 
-class Vectors(Operators):
+class Vectors(Containers):
     """What vectors can do."""
 
     def vector(self, items: Any, span: Span, dtype: Scalar | None = None) -> Vec:

@@ -39,7 +39,7 @@ STATEMENTS = {
     "return in a branch": "if n > 1:\n    return",
     "static break under a run-time condition": "for i in qp.static(range(3)):\n    if n > i:\n        break",
     "is": "y = n is n",
-    "in": "y = n in (1, 2)",
+    "in a range": "y = n in range(3)",
     "print": "print(n)",
     "kernel in a kernel": "other(n)",
     "plain function": "plain(n)",
