@@ -69,14 +69,14 @@ class Cache:
         if self.enabled and sum(map(len, list(self._memory.values()))) + len(payload) <= self.limit:
             self._memory[digest] = payload
 
-    def find(self, key: IndexKey) -> IndexRecord | None:
-        """The index record of ``key``."""
+    def find(self, key: IndexKey) -> tuple[tuple[str, str], ...]:
+        """Where ``key`` may lead: pairs of an object's digest and what must hold for it, as ``remember`` got them."""
         blob = self.load(key.digest())
-        return None if blob is None else IndexRecord.from_bytes(blob)
+        return () if blob is None else IndexRecord.from_bytes(blob).ways
 
-    def remember(self, key: IndexKey, record: IndexRecord) -> None:
-        """Keep the index record of ``key``."""
-        self.store(key.digest(), record.to_bytes())
+    def remember(self, key: IndexKey, digest: str, facts: str) -> None:
+        """Keep that ``key`` leads to the object ``digest`` where ``facts`` hold."""
+        self.store(key.digest(), IndexRecord(self.find(key)).plus(digest, facts).to_bytes())
 
     def stats(self) -> CacheStats:
         """What the folder holds now."""

@@ -2,7 +2,7 @@
 
 There are two kinds of entry.  An *object* is code under the digest of what it was compiled from.  An *index* record
 leads to one without parsing: from a kernel's text and a call's types to the object's digest, provided that what
-else the kernel reads (functions it calls, globals it captures) is still what it was.
+else the kernel reads (functions it calls, globals it captures) is what it was.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Key:
     """A record whose ``repr`` holds every input; the schema number retires the entries of older layouts."""
 
     __slots__ = ()
-    SCHEMA: ClassVar[int] = 1
+    SCHEMA: ClassVar[int] = 2
 
     def digest(self) -> str:
         """The name of the entry: 64 hexadecimal digits, the same in every process."""
@@ -65,17 +65,21 @@ class IndexKey(_Key):
 
 @dataclass(frozen=True, slots=True)
 class IndexRecord:
-    """Where a call leads.
+    """Where a call may lead: what the kernel reads may take turns, as a number does that the command line gives.
 
-    object        digest of the object's ``CacheKey``
-    dependencies  (what, state) pairs that must still hold, in the words of whoever wrote the record
+    ways  (digest of an object's ``CacheKey``, what must hold for it, in the words of whoever wrote it), the latest first
     """
 
-    object: str
-    dependencies: tuple[tuple[str, str], ...] = ()
+    ways: tuple[tuple[str, str], ...] = ()
+    MOST: ClassVar[int] = 8
+
+    def plus(self, digest: str, facts: str) -> IndexRecord:
+        """With one more way, and without the oldest where there would be more than ``MOST``."""
+        others = [way for way in self.ways if way[1] != facts]
+        return IndexRecord(((digest, facts), *others)[: self.MOST])
 
     def to_bytes(self) -> bytes:
-        return json.dumps([self.object, self.dependencies], separators=(",", ":")).encode()
+        return json.dumps(self.ways, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> IndexRecord:
@@ -85,13 +89,13 @@ class IndexRecord:
             ValueError: ``blob`` is something else.
         """
         match json.loads(blob):
-            case [str(digest), [*pairs]] if _DIGEST.fullmatch(digest):
-                return cls(digest, tuple(map(_dependency, pairs)))
+            case [*ways]:
+                return cls(tuple(map(_way, ways)))
         raise ValueError("not an index record")
 
 
-def _dependency(pair: object) -> tuple[str, str]:
+def _way(pair: object) -> tuple[str, str]:
     match pair:
-        case [str(what), str(state)]:
-            return what, state
-    raise ValueError("not a dependency of an index record")
+        case [str(digest), str(facts)] if _DIGEST.fullmatch(digest):
+            return digest, facts
+    raise ValueError("not a way of an index record")

@@ -32,6 +32,10 @@ class Composite:
     def element_shape(self) -> tuple[int, ...]:
         raise NotImplementedError
 
+    def __quadpy_fingerprint__(self) -> str:
+        dtype = self.dtype.name if isinstance(self.dtype, Scalar) else self.dtype.__name__
+        return f"type:{self.element_shape}:{dtype}"
+
     def __call__(self, *entries: object) -> Any:
         """A value: of one number for all, or of as many numbers as it has, in row-major order, nested at will."""
         scalar = scalar_of(self.dtype)

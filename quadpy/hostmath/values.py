@@ -56,6 +56,10 @@ class Elements(NDArrayOperatorsMixin):
         object.__setattr__(self, "_data", data.copy())
         object.__setattr__(self, "dtype", dtype)
 
+    def __quadpy_fingerprint__(self) -> str:
+        """What a kernel that names it is compiled with: the type, the shape and the bits."""
+        return f"{type(self).__name__}:{self.dtype}:{self.shape}:{self._data.tobytes().hex()}"
+
     @property
     def entries(self) -> tuple[Any, ...]:
         """All numbers, as Python's, in row-major order."""

@@ -1,4 +1,4 @@
-"""Kernels as Python calls them: key, plan, launch.  Owns: Kernel, ``kernel``.
+"""Kernels as Python calls them.  Owns: Kernel, ``kernel``.
 
 Imports: leaves, ``lang``, ``runtime``; the compiler when a kernel is first compiled, since it loads LLVM.
 """
@@ -8,31 +8,19 @@ from __future__ import annotations
 import functools
 import importlib
 import struct
-import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, overload
 
 from quadpy.artifact import CodeObject
-from quadpy.dtypes import i32, i64
 from quadpy.errors import ArgumentError, KernelSourceError
+from quadpy.jit.configured import Configured, compiler
 from quadpy.jit.graph_stats import Counts, GraphKernelStats
-from quadpy.jit.parameters import (
-    ArrayParameter,
-    CheckedParameter,
-    Parameter,
-    ScalarParameter,
-    TemplateParameter,
-    VectorParameter,
-    parameters_of,
-)  # fmt: skip
 from quadpy.jit.slots import slots_of
-from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.capturing import CAPTURES, note_callee
-from quadpy.runtime.current import Config, current_config
+from quadpy.runtime.current import State, current_config
 from quadpy.runtime.fusion import Fuse, Fusion, require_fuse
 from quadpy.runtime.launch import HostLaunch, Prepared
-from quadpy.runtime.ndarray import NDArray
 from quadpy.target import parse_target
 
 __all__ = ["Kernel", "kernel"]
@@ -53,11 +41,8 @@ class Kernel:
         self.graph = graph
         self.fuse: Fuse = fuse if graph else False
         self.source = FunctionSource(fn)
-        self._config: Config | None = None
-        self._parameters: tuple[Parameter, ...] = ()
+        self._here: Configured | None = None
         self._express: Callable[..., bool] | None = None
-        self._plans: dict[Hashable, Any] = {}
-        self._locks: dict[Hashable, threading.Lock] = {}
 
     def __call__(self, *args: Any, stream: Any = None, **kwargs: Any) -> Any:
         """Runs the kernel and gives its result.
@@ -69,23 +54,24 @@ class Kernel:
         """
         if (express := self._express) is not None and not kwargs and express(stream, *args):
             return None
-        if self._config is not current_config():
-            self._configure()
-        if kwargs or len(args) != len(self._parameters):
-            args = self._bind(args, kwargs)
+        here = self._here
+        if here is None or here.config is not State.config:
+            here = self._configure()
+        if kwargs or len(args) != len(here.parameters):
+            args = self._bind(here, args, kwargs)
             if self._express is not None and self._express(stream, *args):
                 return None
         try:
-            variants, values, views = self._resolve(args)
+            variants, values, views = here.resolve(args)
             plan = variants.pick(views)
             if variants.on_gpu and not self.graph:
-                self._express = variants.find_express(self._parameters, self._with_views(args, views))
+                self._express = variants.find_express(here.parameters, here.with_views(args, views))
             if CAPTURES.count:
                 note_callee(self)
             try:
                 return plan.run(values, views, stream)
             except (struct.error, OverflowError, TypeError):
-                return plan.run(self._checked(args, views), views, stream)
+                return plan.run(here.checked(args, views), views, stream)
         except ArgumentError as error:
             raise self._named(error) from error
 
@@ -96,32 +82,34 @@ class Kernel:
             ArgumentError: wrong number or types of arguments, or an array of the host for a GPU.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
-        args = self._in_order(args, kwargs)
+        here, args = self._in_order(args, kwargs)
         try:
-            variants, values, views = self._resolve(args)
+            variants, values, views = here.resolve(args)
             plan = variants.pick(views)
             prepared: Prepared | HostLaunch
             try:
                 prepared = plan.prepare(values, views)
             except (struct.error, OverflowError, TypeError):
-                prepared = plan.prepare(self._checked(args, views), views)
+                prepared = plan.prepare(here.checked(args, views), views)
         except ArgumentError as error:
             raise self._named(error) from error
         return prepared
 
-    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Each parameter's argument, under the configuration of now; as a call does, whose own lines are the shorter way."""
-        if self._config is not current_config():
-            self._configure()
-        return self._bind(args, kwargs) if kwargs or len(args) != len(self._parameters) else args
+    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Configured, tuple[Any, ...]]:
+        """The configuration of now, and each parameter's argument; as a call does, whose own lines are the shorter way."""
+        here = self._here
+        if here is None or here.config is not State.config:
+            here = self._configure()
+        return here, self._bind(here, args, kwargs) if kwargs or len(args) != len(here.parameters) else args
 
     def argument_slots(self, *args: Any) -> tuple[tuple[str, int] | None, ...]:
         """Where the argument block of such a call has each argument: its letter in ``struct``'s language, and an offset.
 
         None for an argument whose change is more than the change of one value there.
         """
-        variants, _, views = self._resolve(args)
-        found: tuple[tuple[str, int] | None, ...] = slots_of(variants.pick(views).code, self._parameters)
+        here, args = self._in_order(args, {})
+        variants, _, views = here.resolve(args)
+        found: tuple[tuple[str, int] | None, ...] = slots_of(variants.pick(views).code, here.parameters)
         return found
 
     def fusion(self, *args: Any, **kwargs: Any) -> Fusion:
@@ -133,36 +121,13 @@ class Kernel:
         """
         if not self.graph:
             return Fusion(False, "it is no graph kernel: qp.kernel(graph=True)")
-        args = self._in_order(args, kwargs)
+        here, args = self._in_order(args, kwargs)
         try:
-            variants, values, views = self._resolve(args)
-            found: Fusion = _compiler().fusion_of(variants.pick(views), values)
+            variants, values, views = here.resolve(args)
+            found: Fusion = compiler().fusion_of(variants.pick(views), values)
         except ArgumentError as error:
             raise self._named(error) from error
         return found
-
-    def _resolve(self, args: tuple[Any, ...]) -> tuple[Any, list[Any], list[Any]]:
-        """The plans for arguments of these types, the values of the argument block, and the arrays as a launch sees them."""
-        key: list[Any] = []
-        values: list[Any] = []
-        views: list[Any] = []
-        for parameter, given in zip(self._parameters, args, strict=True):
-            if type(parameter) is ScalarParameter:
-                values.append(given)
-            elif type(parameter) is ArrayParameter:
-                view = given if type(given) is NDArray else parameter.view(given)
-                views.append(view)
-                key.append(view.type_key)
-                key.append(view.wide)
-                if not view.writable:
-                    key.append("r")
-                values += view.abi
-            elif type(parameter) is TemplateParameter:
-                key.append(parameter.key(given))
-            else:
-                assert isinstance(parameter, (CheckedParameter, VectorParameter))
-                values += parameter.values(given)
-        return self._plans.get(tuple(key)) or self._variants(tuple(key), args, views), values, views
 
     def compile(self, target: str = "cpu", /, **arguments: Any) -> CodeObject:
         """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.
@@ -182,18 +147,16 @@ class Kernel:
 
     def graph_stats(self) -> GraphKernelStats:
         """What the calls of a graph kernel came to on GPUs since ``qp.init``; all 0 for any other kernel."""
-        return Counts.sum(variants.counts for variants in list(self._plans.values()))
+        return Counts.sum(variants.counts for variants in list(self._here.plans.values() if self._here else ()))
 
-    def _configure(self) -> None:
+    def _configure(self) -> Configured:
         """Starts anew where ``qp.init`` changed what kernels depend on."""
-        config = current_config()
-        self._parameters = parameters_of(self.source, config)
-        self._plans, self._locks, self._express = {}, {}, None
-        self._config = config
+        self._here, self._express = Configured(self.source, current_config(), graph=self.graph, fuse=self.fuse), None
+        return self._here
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _bind(self, here: Configured, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Positional arguments out of keywords and defaults."""
-        names = [parameter.name for parameter in self._parameters]
+        names = [parameter.name for parameter in here.parameters]
         try:
             return _signature(self.source.fn, args, kwargs)
         except TypeError as error:
@@ -201,71 +164,15 @@ class Kernel:
                 f"{self.source.name}: {error}", self.source.span, hint=f"it takes {', '.join(names) or 'nothing'}"
             ) from None
 
-    def _checked(self, args: tuple[Any, ...], views: list[Any]) -> list[Any]:
-        """The values of the argument block once more, each checked: finds the argument that did not fit."""
-        values: list[Any] = []
-        remaining = iter(views)
-        for parameter, given in zip(self._parameters, args, strict=True):
-            match parameter:
-                case ScalarParameter():
-                    values.append(parameter.value(given))
-                case VectorParameter():
-                    values += parameter.values(given)
-                case ArrayParameter():
-                    values += next(remaining).abi
-        return values
-
-    def _variants(self, key: tuple[Any, ...], args: tuple[Any, ...], views: list[Any]) -> Any:
-        """The plans of a signature, compiled by one thread while others that need them wait."""
-        with self._locks.setdefault(key, threading.Lock()):
-            found = self._plans.get(key)
-            if found is None:
-                types = self._types(args, views)
-                index = i64 if any(view.wide for view in views) else i32
-                found = _compiler().Variants(self.source, types, self._options(index), self.fuse)
-                self._plans[key] = found
-            return found
-
-    def _with_views(self, args: tuple[Any, ...], views: list[Any]) -> list[Any]:
-        """``args``, with the views of arrays in place of the arrays."""
-        remaining = iter(views)
-        pairs = zip(self._parameters, args, strict=True)
-        return [next(remaining) if isinstance(p, ArrayParameter) else given for p, given in pairs]
-
-    def _types(self, args: tuple[Any, ...], views: list[Any]) -> dict[str, ArgType]:
-        """The type of each argument, checked against the annotations."""
-        remaining = iter(views)
-        types: dict[str, ArgType] = {}
-        for parameter, given in zip(self._parameters, args, strict=True):
-            match parameter:
-                case ArrayParameter(name=name):
-                    view = next(remaining)
-                    types[name] = parameter.arg_type(view.type_key, view.writable)
-                case TemplateParameter(name=name):
-                    types[name] = parameter.arg_type(given)
-                case _:
-                    types[parameter.name] = parameter.arg_type()
-        return types
-
     def _named(self, error: ArgumentError) -> ArgumentError:
         """``error`` with this kernel's name and place."""
         return ArgumentError(f"{self.source.name}: {error.message}", self.source.span, hint=error.hint)
-
-    def _options(self, index: Any) -> Options:
-        config = self._config or current_config()
-        return Options(config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=self.graph)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
         return f"<quadpy kernel {self.source.name} at {self.source.span}>"
-
-
-@functools.cache
-def _compiler() -> Any:
-    """The module that loads LLVM."""
-    return importlib.import_module("quadpy.jit.variants")
 
 
 def _signature(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from quadpy.errors import ArgumentError, DeviceError, KernelTypeError
 from quadpy.hostmath import Elements, NDArrayType, element_of
 from quadpy.ir.types import Array
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
-from quadpy.lang.decorators import Template, annotations_of
+from quadpy.lang.decorators import Template
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.current import Config, current_config
 from quadpy.runtime.device_interop import DeviceView, describe_device_array, lies_on_gpu
@@ -170,12 +170,11 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Parameter, ..
     Raises:
         KernelTypeError: a parameter without annotation, or with one that is no kernel type.
     """
-    annotations = annotations_of(source.fn)
     made: list[Parameter] = []
     for name, parameter in inspect.signature(source.fn).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise KernelTypeError(f"{source.name}: *{name} cannot be a parameter of a kernel", source.span)
-        made.append(_parameter(name, annotations.get(name), source, config))
+        made.append(_parameter(name, source.annotation(name), source, config))
     return tuple(made)
 
 

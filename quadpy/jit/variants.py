@@ -6,6 +6,7 @@ Owns: Variants, fusion_of, prepare.  Imports: leaves, ``ir``, ``lang``, ``runtim
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,14 +24,14 @@ from quadpy.jit.native_cache import cached_code
 from quadpy.jit.origin import code_of
 from quadpy.jit.parameters import Parameter
 from quadpy.jit.plan import CpuPlan
-from quadpy.jit.specialise import Request, compile_request
+from quadpy.jit.specialise import Request, compile_request, digest_of, traced_for
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
-from quadpy.lang.dependencies import still_holds
+from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.trace import trace_kernel
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
-from quadpy.runtime.current import current_config
-from quadpy.runtime.devices import current_device
+from quadpy.runtime.current import Config
+from quadpy.runtime.device import Device
+from quadpy.runtime.devices import device_of
 from quadpy.runtime.fusion import Fuse, Fusion
 from quadpy.target import parse_target
 
@@ -38,22 +39,27 @@ __all__ = ["Variants", "fusion_of", "prepare"]
 
 
 class Variants:
-    """Compiled at once for arrays that do not overlap; for overlapping ones when they first come."""
+    """Compiled at once for arrays that do not overlap; for overlapping ones when they first come.
+
+    All code of a signature is made under one configuration, ``config``, and of what its first code read: one signature
+    has one meaning, whatever becomes of globals meanwhile.
+    """
 
     __slots__ = (
-        "_args", "_express", "_fields", "_fuse", "_lock", "_options", "_overlapping", "_pairs", "_plain", "_rows", "_source",
-        "counts", "express", "on_gpu",
+        "_args", "_config", "_digest", "_express", "_fields", "_fuse", "_locks", "_options", "_overlapping", "_pairs",
+        "_plain", "_reads", "_source", "counts", "express", "on_gpu",
     )  # fmt: skip
 
     def __init__(
-        self, source: FunctionSource, args: Mapping[str, ArgType], options: Options, fuse: Fuse = False
+        self, source: FunctionSource, args: Mapping[str, ArgType], options: Options, config: Config, fuse: Fuse = False
     ) -> None:
-        self._source, self._args, self._options, self._fuse = source, args, options, fuse
+        self._source, self._args, self._options, self._config, self._fuse = source, args, options, config, fuse
         self.counts = Counts()
-        self._lock = threading.Lock()
+        self._locks: dict[int, threading.Lock] = {}
         self._overlapping: Any = None
         self._fields: tuple[tuple[int, int], ...] = ()
-        self._rows: Sequence[tuple[list[str], dict[str, str]]] | None = None  # what the first code was made with
+        self._reads: Dependencies | None = None  # those of the first code, whose name is the digest
+        self._digest = ""
         self._plain = self._compile(options)
         self._pairs = self._pairs_to_check()
         self.on_gpu = isinstance(self._plain, GpuPlan)
@@ -90,20 +96,19 @@ class Variants:
         return [(i, start, nbytes) for i in range(len(views)) for start, nbytes in self._fields]
 
     def _overlap(self) -> Any:
-        with self._lock:
+        with self._locks.setdefault(os.getpid(), threading.Lock()):  # a fork may leave the parent's one held
             if self._overlapping is None:
                 self._overlapping = self._compile(replace(self._options, noalias=False))
         return self._overlapping
 
     def _compile(self, options: Options, like: GpuPlan | None = None) -> Any:
-        """The plan of such code: for the device of ``like``, or else the one that is current."""
-        config = current_config()
-        device = like.device if like else None if config.arch == "cpu" else current_device()
-        target = parse_target(device.driver.info.arch if device else "cpu")
-        compiled = compile_request(Request(self._source, self._args, options, target))
+        """The plan of such code: for the device of ``like``, or else the one of the configuration."""
+        config = self._config
+        device = like.device if like else None if config.arch == "cpu" else device_of(config)
+        compiled = compile_request(self._request(options, device))
         fields = compiled.fields
-        if self._rows is None:
-            self._rows = compiled.rows
+        if self._reads is None:
+            self._reads, self._digest = compiled.reads, compiled.digest
         for field in fields:
             if field.device is not device:
                 raise DeviceError(
@@ -119,7 +124,7 @@ class Variants:
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
             mode = options.index, options.fast_math
-            plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options))
+            plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options, device))
             if not (options.predicated or options.indirect):
                 plan.indirect_by(functools.cache(lambda: self._read_from_memory(replace(options, graph=False), plan)))
             return plan if options.predicated or options.indirect or not options.graph else self._graph(plan, options)
@@ -129,18 +134,29 @@ class Variants:
         )  # fmt: skip
 
     def _read_from_memory(self, options: Options, like: GpuPlan) -> Any:
-        self._require_unchanged()
         return self._compile(replace(options, indirect=True), like)
 
-    def _require_unchanged(self) -> None:
-        """CodegenError where code that is to do what other code does would be made of other constants."""
-        if not still_holds(self._source, self._rows or ()):
-            name, span = self._source.name, self._source.span
-            raise CodegenError(f"what {name} reads from around it has changed since its first call", span)
+    def _request(self, options: Options, device: Device | None) -> Request:
+        """What is asked of the compiler: the first code of the signature, or more that does the same.
 
-    def _traced(self, options: Options) -> Kernel:
-        self._require_unchanged()
-        return trace_kernel(self._source, self._args, options).kernel
+        Raises:
+            CodegenError: it would not do the same, since user code that runs at compile time now says something else.
+        """
+        target = parse_target(device.driver.info.arch if device else "cpu")
+        reads = self._reads
+        if reads is not None and not reads.complete:
+            first = traced_for(Request(self._source, self._args, self._options, target, reads))
+            if digest_of(first.kernel, target) != self._digest:
+                name, span = self._source.name, self._source.span
+                raise CodegenError(
+                    f"what {name} reads from around it has changed since its first call", span,
+                    hint="pass what changes as an argument, or as a template() for code of its own",
+                )  # fmt: skip
+        return Request(self._source, self._args, options, target, reads)
+
+    def _traced(self, options: Options, device: Device) -> Kernel:
+        plain = replace(options, predicated=False, indirect=False, fused=False)
+        return traced_for(self._request(plain, device)).kernel
 
     def _graph(self, eager: GpuPlan, options: Options) -> GraphPlan | FusingPlan:
         """How a graph kernel runs on a GPU."""
@@ -160,10 +176,8 @@ class Variants:
 
     def _one_launch(self, separate: GpuPlan, options: Options) -> FusedPlan | str:
         """All tasks of ``separate`` in one launch, or why that cannot be."""
-        target = parse_target(separate.device.driver.info.arch)
         try:
-            self._require_unchanged()
-            compiled = compile_request(Request(self._source, self._args, replace(options, fused=True), target))
+            compiled = compile_request(self._request(replace(options, fused=True), separate.device))
         except CodegenError as error:
             return error.message
         return FusedPlan(compiled.code, separate, name=self._source.name, spans=compiled.spans)

@@ -8,6 +8,7 @@ from typing import Any
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import ArrayParam, Element, Expr, ShapeOf, Store, Var, VarRead
 from quadpy.ir.types import Array
+from quadpy.lang.dependencies import MISSING
 from quadpy.lang.promotion import literal
 from quadpy.lang.state import MutableVar
 from quadpy.lang.values import ArrayRef, BoundMethod, ElementRef, Value, Vec, is_runtime, shape_text
@@ -98,7 +99,8 @@ class Arrays(Vectors):
             return self.static_item(node)
         if isinstance(node, ast.Attribute):
             owner = self.static_object(node.value)
-            return getattr(owner, node.attr, None) if owner is not None else None
+            found = self.deps.attribute(owner, node.attr) if owner is not None else None
+            return None if found is MISSING else found
         if not isinstance(node, ast.Name):
             return None
         bound = self.frame.env.get(node.id)
@@ -114,6 +116,7 @@ class Arrays(Vectors):
         owner = self.static_object(node.value)
         if not isinstance(owner, (tuple, list, dict)):
             return None
+        self.deps.uses(owner)
         with self.build.block():  # thrown away: the index is only looked at
             key = self.expr(node.slice)
         try:

@@ -28,6 +28,9 @@ class Builtin:
     def __repr__(self) -> str:
         return f"<quadpy builtin {self.__name__}>"
 
+    def __quadpy_fingerprint__(self) -> str:
+        return f"builtin:{self.__name__}"
+
 
 sin = Builtin("sin", "Sine of x (radians).")
 cos = Builtin("cos", "Cosine of x (radians).")

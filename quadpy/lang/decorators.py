@@ -1,21 +1,18 @@
 """Functions of the kernel language, before anything reads their text.  Owns: Func, Template and their makers.
 
-Imports: ``lang.source``, ``lang.dependencies`` and leaves only: this is all that ``import quadpy`` needs of the language.
+Imports: ``lang.source`` and leaves only: this is all that ``import quadpy`` needs of the language.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
-from quadpy.errors import KernelNameError, KernelSyntaxError
-from quadpy.lang.dependencies import text_digest
+from quadpy.errors import KernelSyntaxError
 from quadpy.lang.source import FunctionSource
-from quadpy.source import Span
 
-__all__ = ["Func", "Template", "annotations_of", "func", "signature_of", "template"]
+__all__ = ["Func", "Template", "func", "template"]
 
 
 class Func:
@@ -35,8 +32,7 @@ class Func:
         return self if instance is None else functools.partial(self, instance)
 
     def __quadpy_fingerprint__(self) -> str:
-        where = self.source
-        return f"func:{text_digest(where.file_text())}:{where.fn.__qualname__}:{where.span.line}"
+        return f"func:{self.source.identity()}"
 
 
 class Template:
@@ -54,32 +50,3 @@ def template() -> Any:
 def func(fn: Callable[..., Any]) -> Func:
     """A function for kernels and other such functions to call; it is inlined, and generic over its arguments."""
     return Func(fn)
-
-
-@functools.cache
-def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(fn)
-
-
-def annotations_of(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of ``fn`` as objects, where they were written as text too.
-
-    Raises:
-        KernelNameError: text that names what neither the module nor a closure of ``fn`` has.
-    """
-    found: dict[str, Any] = {}
-    for name, value in fn.__annotations__.items():
-        found[name] = _evaluated(value, fn) if isinstance(value, str) else value
-    return found
-
-
-def _evaluated(text: str, fn: Callable[..., Any]) -> Any:
-    code = fn.__code__
-    cells = dict(zip(code.co_freevars, (c.cell_contents for c in fn.__closure__ or ()), strict=False))
-    try:
-        return eval(text, fn.__globals__, cells)  # noqa: S307  (the user's own annotation)
-    except NameError as error:
-        raise KernelNameError(
-            f"the annotation {text!r} of {fn.__name__} cannot be read: {error}", Span(code.co_filename, code.co_firstlineno),
-            hint="annotations of a module with `from __future__ import annotations` name what the module itself has",
-        ) from None  # fmt: skip

@@ -1,90 +1,194 @@
-"""What a trace read outside its function, so that a later process can tell whether that still holds.
+"""What a trace reads of the Python objects around its kernel: once, in a log that can be gone through again.
 
-A warm start finds compiled code by the text of the kernel's file and by these dependencies, without
-parsing anything.  Imports: leaves only.
+A warm start finds compiled code by the text of the kernel's file, and takes it if every read of the log still gives
+what it gave; nothing is parsed.  Code that is compiled later for the same signature reads what the first one read.
+Imports: ``lang.decorators``, ``lang.source`` and leaves only.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from typing import Any
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.lang.decorators import Func
+from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.source import FunctionSource
 
-__all__ = ["Dependencies", "fingerprint", "follow", "still_holds", "text_digest"]
+__all__ = ["MISSING", "Dependencies", "Read", "Spot", "follow"]
 
+MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+"""What a read of something that is not there gives."""
 
-def text_digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+Spot: TypeAlias = "list[int]"
+"""Where an object comes from: the number of a root or of a read, then positions in containers."""
+Read: TypeAlias = "tuple[str, Spot, str, str]"
+"""One read: its kind, the spot of the object, the name that was read there, and the fingerprint of what it gave."""
 
-
-def fingerprint(value: Any) -> str | None:
-    """Text that changes when the meaning of ``value`` in a kernel does; None where that cannot be told."""
-    if value is None or isinstance(value, (bool, int, float, str, Scalar)):
-        return f"{type(value).__name__}:{value!r}"
-    if isinstance(value, (tuple, list)):
-        parts = [fingerprint(item) for item in value]
-        return None if None in parts else f"{type(value).__name__}({','.join(map(str, parts))})"
-    own = getattr(value, "__quadpy_fingerprint__", None)
-    if own is not None and not isinstance(value, type):
-        return str(own())
-    module = getattr(value, "__module__", None) or type(value).__module__
-    if module.partition(".")[0] in ("quadpy", "builtins", "math") and hasattr(value, "__qualname__"):
-        return f"name:{module}.{value.__qualname__}"
-    if type(value).__name__ == "module":
-        return f"module:{value.__name__}"
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        return f"numpy:{value!r}"
-    return None
+_DEEPEST: Final = 20
+_PLAIN: Final = (type(None), bool, int, float, str)
 
 
 class Dependencies:
-    """The free names that a trace resolved, with the fingerprints of what they meant.
+    """The reads of one trace.
 
-    A function that is not the kernel itself is told by its route: the paths that lead to it.
+    The roots are the kernel's function and its compile-time arguments; each read starts from a root, or from what an
+    earlier read gave.  Kinds: a free ``name`` of a function, a ``default`` or an ``annotation`` of one of its
+    parameters, an ``attribute`` of any object.  What was read once is not read again: a container is kept as it was.
+
+    ``before`` are the reads of an earlier trace of the same signature, which are repeated rather than made.
+    ``complete`` says that the log tells all that the trace depends on; ``marks`` are the fingerprints of the arguments,
+    ``values`` what the reads gave.
     """
 
-    def __init__(self, kernel: FunctionSource | None = None) -> None:
-        self._routes: dict[int, tuple[str, ...]] = {id(kernel): ()} if kernel else {}
-        self._marks: dict[tuple[str, ...], dict[str, str]] = {}
+    def __init__(
+        self,
+        kernel: FunctionSource | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        before: Dependencies | None = None,
+    ) -> None:
         self.complete = kernel is not None
+        self.log: list[Read] = []
+        self.marks: dict[str, str] = {}
+        self._arguments: dict[str, Any] = {}
+        self._before = before.values if before else {}
+        self._prints = Fingerprints()
+        self.values: dict[tuple[str, int, str], Any] = {}
+        self._spots: dict[int, Spot] = {}
+        self._opaque: set[int] = set()
+        self._found: list[Any] = [kernel]
+        self._kept: list[Any] = []
+        if kernel is not None:
+            self._spots[id(kernel)] = [0]
+        for name, value in (arguments or {}).items():
+            kept = before.argument(name) if before else _frozen(value)
+            self._arguments[name] = kept
+            self.marks[name] = self._enter(kept)
 
-    def note(self, source: FunctionSource, path: str, value: Any) -> None:
-        """``path`` is a name, or a name and attributes: ``cfg.n``."""
-        mark, route = fingerprint(value), self._routes.get(id(source))
-        if mark is None or route is None:
+    def argument(self, name: str) -> Any:
+        """The value of a compile-time argument when its signature came first."""
+        return self._arguments[name]
+
+    def name(self, source: FunctionSource, name: str) -> Any:
+        """What a free name of a function means; MISSING where it is bound nowhere."""
+        return self._read("name", source, name)
+
+    def default(self, source: FunctionSource, name: str) -> Any:
+        """The default of a parameter of a function, or MISSING."""
+        found = self._read("default", source, name)
+        self.uses(found)
+        return found
+
+    def annotation(self, source: FunctionSource, name: str) -> Any:
+        """The annotation of a parameter of a function, or of its ``return``; None where there is none."""
+        found = self._read("annotation", source, name)
+        self.uses(found)
+        return found
+
+    def attribute(self, value: Any, name: str) -> Any:
+        """An attribute of a Python object, or MISSING."""
+        return self._read("attribute", value, name)
+
+    def uses(self, value: Any) -> None:
+        """Notes that a value is used as a whole, and not for an attribute alone."""
+        if id(value) in self._opaque:
             self.complete = False
+
+    def spot(self, value: Any) -> Spot | None:
+        """Where ``value`` comes from; None where no read gave it."""
+        return self._spots.get(id(value))
+
+    def at(self, spot: Spot) -> Any:
+        """The object at a spot."""
+        value = self._found[spot[0]]
+        for position in spot[1:]:
+            value = list(value.values())[position] if isinstance(value, dict) else value[position]
+        return value
+
+    def repeat(self, log: Sequence[Read]) -> bool:
+        """Makes the reads of ``log``; False at the first that gives something else."""
+        try:
+            for kind, spot, name, mark in log:
+                owner = self.at(spot)
+                self._read(kind, owner.source if isinstance(owner, Func) and kind != "attribute" else owner, name)
+                if self.log[-1][3] != mark:
+                    return False
+        except (LookupError, TypeError, AttributeError):  # another object stands where one was read
+            return False
+        return len(self.log) == len(log)
+
+    def _read(self, kind: str, owner: Any, name: str) -> Any:
+        key = kind, id(owner), name
+        if key in self.values:
+            return self.values[key]
+        value = self._before[key] if key in self._before else _frozen(_READERS[kind](owner, name))
+        self.values[key] = value
+        self._kept.append(owner)
+        if kind != "attribute" and is_our_module(owner.fn.__globals__.get("__name__", "")):
+            return value  # quadpy's version is part of every key
+        if spot := self._spots.get(id(owner)):
+            self.log.append((kind, spot, name, self._enter(value)))
+        elif kind != "attribute":
+            self.complete = False  # a function of which nobody knows where it came from
+        return value
+
+    def _enter(self, value: Any) -> str:
+        """Adds what a read gave; its fingerprint."""
+        mark = "missing" if value is MISSING else self._prints.of(value)
+        if mark is None:
+            self._opaque.add(id(value))
+            mark = f"object{self._prints.number(value)}"
+        self._place(value, [len(self._found)])
+        self._found.append(value)
+        return mark
+
+    def _place(self, value: Any, spot: Spot) -> None:
+        """Notes where an object, and those in a container, can be found."""
+        if type(value) in (tuple, list, dict):
+            if len(spot) <= _DEEPEST:
+                for position, item in enumerate(value.values() if type(value) is dict else value):
+                    self._place(item, [*spot, position])
             return
-        self._marks.setdefault(route, {})[path] = mark
-        inner = getattr(value, "source", None)
-        if isinstance(inner, FunctionSource):
-            self._routes.setdefault(id(inner), (*route, path))
-
-    def rows(self) -> list[tuple[list[str], dict[str, str]]]:
-        """Route of each function that was read, with path → fingerprint."""
-        return [(list(route), marks) for route, marks in self._marks.items()]
-
-
-def still_holds(kernel: FunctionSource, rows: Sequence[tuple[list[str], dict[str, str]]]) -> bool:
-    """True where every path still means what it meant when ``rows`` were written."""
-    try:
-        for route, marks in rows:
-            source = kernel
-            for path in route:
-                source = follow(source, path).source
-            if any(fingerprint(follow(source, path)) != mark for path, mark in marks.items()):
-                return False
-    except (KeyError, AttributeError):
-        return False
-    return True
+        if type(value) not in _PLAIN:
+            self._spots.setdefault(id(value), spot)
+        if isinstance(value, Func):
+            self._spots.setdefault(id(value.source), spot)
 
 
 def follow(source: FunctionSource, path: str) -> Any:
-    """The object that ``path`` names in ``source`` now."""
+    """The object that ``path``, a name and attributes, means in ``source`` now.
+
+    Raises:
+        KeyError, AttributeError: nothing.
+    """
     root, *attributes = path.split(".")
     value = source.resolve(root)
     for attribute in attributes:
         value = getattr(value, attribute)
     return value
+
+
+def _name(source: FunctionSource, name: str) -> Any:
+    try:
+        return source.resolve(name)
+    except KeyError:
+        return MISSING
+
+
+_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
+    "name": _name,
+    "default": lambda source, name: source.default(name, MISSING),
+    "annotation": lambda source, name: source.annotation(name),
+    "attribute": lambda value, name: getattr(value, name, MISSING),
+}
+
+
+def _frozen(value: Any, depth: int = 0) -> Any:
+    """``value`` with containers and arrays that no later change reaches."""
+    kind = type(value)
+    if depth < _DEEPEST and kind in (list, tuple):
+        return kind(_frozen(item, depth + 1) for item in value)
+    if depth < _DEEPEST and kind is dict:
+        return {key: _frozen(item, depth + 1) for key, item in value.items()}
+    numpy = sys.modules.get("numpy")
+    return value.copy() if numpy is not None and kind is numpy.ndarray else value

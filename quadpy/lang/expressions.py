@@ -8,7 +8,7 @@ from collections.abc import Callable
 from quadpy.dtypes import Scalar, i64, u1
 from quadpy.ir.nodes import Assign, Binary, BinOp, Block, Expr, If, Stmt
 from quadpy.lang.arrays import Arrays
-from quadpy.lang.dependencies import follow
+from quadpy.lang.dependencies import MISSING
 from quadpy.lang.values import (
     ArrayRef,
     BoundMethod,
@@ -44,7 +44,9 @@ class Expressions(Arrays):
         return node.value
 
     def expr_Name(self, node: ast.Name) -> Value:
-        return self.lookup(node.id, self.span(node))
+        value = self.lookup(node.id, self.span(node))
+        self.deps.uses(value)
+        return value
 
     def expr_BinOp(self, node: ast.BinOp) -> Value:
         return self.binary(type(node.op), self.expr(node.left), self.expr(node.right), self.span(node))
@@ -133,35 +135,15 @@ class Expressions(Arrays):
         return (value,) * count
 
     def expr_Attribute(self, node: ast.Attribute) -> Value:
-        path = self.free_path(node)
-        if path is not None:
-            return self.python_path(path, self.span(node))
-        return self.attribute(self.expr(node.value), node.attr, self.span(node))
+        value = self.chained(node)
+        self.deps.uses(value)
+        return value
 
-    def free_path(self, node: ast.expr) -> str | None:
-        """``a.b.c`` where ``a`` is bound outside the kernel; None for all else."""
+    def chained(self, node: ast.expr) -> Value:
+        """``a.b`` of ``a.b.c``: of what it is, nothing but an attribute is asked."""
         if isinstance(node, ast.Attribute):
-            base = self.free_path(node.value)
-            return None if base is None else f"{base}.{node.attr}"
-        return node.id if isinstance(node, ast.Name) and node.id not in self.frame.env else None
-
-    def python_path(self, path: str, span: Span) -> Value:
-        root, *attributes = path.split(".")
-        source = self.frame.source
-        try:
-            value = self.outside(root)
-        except KeyError:
-            return self.lookup(root, span)
-        for position, attribute in enumerate(attributes):
-            imported = self.import_value(value)
-            if imported is not value or not hasattr(value, attribute):
-                self.deps.note(source, ".".join([root, *attributes[:position]]), value)
-                for rest in attributes[position:]:
-                    imported = self.attribute(imported, rest, span)
-                return imported
-            value = getattr(value, attribute)
-        self.deps.note(source, path, follow(source, path) if attributes else value)
-        return self.import_value(value)
+            return self.attribute(self.chained(node.value), node.attr, self.span(node))
+        return self.lookup(node.id, self.span(node)) if isinstance(node, ast.Name) else self.expr(node)
 
     def attribute(self, value: Value, name: str, span: Span) -> Value:
         if isinstance(value, Vec):
@@ -175,9 +157,10 @@ class Expressions(Arrays):
             return self.array_attribute(value, name, span)
         if is_runtime(value):
             self.fail_type(f"a {value.type} has no attribute {name!r}", span)
-        if not hasattr(value, name):
+        found = self.deps.attribute(value, name)
+        if found is MISSING:
             self.fail_type(f"{shape_text(value)} has no attribute {name!r}", span)
-        return self.import_value(getattr(value, name))
+        return self.import_value(found)
 
     def expr_Subscript(self, node: ast.Subscript) -> Value:
         if self.is_element(node):

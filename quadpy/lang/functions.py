@@ -12,7 +12,8 @@ from typing import Any
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
 from quadpy.errors import CompilationError, KernelSyntaxError
 from quadpy.ir.nodes import Binary, BinOp, Call, CallMany, Cast, Expr, Function, ParamRead, VarRead
-from quadpy.lang.decorators import Func, annotations_of, signature_of
+from quadpy.lang.decorators import Func
+from quadpy.lang.dependencies import MISSING
 from quadpy.lang.library import library_function, required
 from quadpy.lang.promotion import literal
 from quadpy.lang.returns import Returns
@@ -55,16 +56,17 @@ class Functions(Returns):
         self, source: FunctionSource, args: list[Value], kwargs: dict[str, Value], span: Span
     ) -> dict[str, Value]:
         """Parameter names with their values, cast where the parameter is annotated with a scalar type."""
-        signature = signature_of(source.fn)
         try:
-            bound = signature.bind(*args, **kwargs)
+            bound = source.signature.bind(*args, **kwargs)
         except TypeError as exc:
             self.fail_type(f"{source.name}: {exc}", span)
+        given = set(bound.arguments)
         bound.apply_defaults()
-        annotations = annotations_of(source.fn)
         values: dict[str, Value] = {}
         for name, value in bound.arguments.items():
-            scalar = self.scalar_type(annotations.get(name))
+            if name not in given and (default := self.deps.default(source, name)) is not MISSING:
+                value = default
+            scalar = self.scalar_type(self.deps.annotation(source, name))
             if isinstance(scalar, Scalar):
                 if not (is_runtime(value) or is_number(value)):
                     self.fail_type(f"{source.name}: {name} is {scalar}, not {shape_text(value)}", span)

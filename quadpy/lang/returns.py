@@ -13,7 +13,6 @@ from typing import Any
 from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir.nodes import Assign, Block, Expr, Leave, Node, Region, Return, Stmt, Var, VarRead
 from quadpy.ir.walk import map_children, walk
-from quadpy.lang.decorators import annotations_of
 from quadpy.lang.expressions import Expressions
 from quadpy.lang.state import Frame
 from quadpy.lang.values import Value, Vec, is_number, is_runtime
@@ -34,7 +33,7 @@ class Returns(Expressions):
         if frame.loops and frame.loops[0] == "parallel":
             self.fail_syntax("a parallel loop cannot return", span,
                              "use continue, or put qp.loop_config(serialize=True) before the loop")  # fmt: skip
-        wanted = self.scalar_type(annotations_of(frame.source.fn).get("return"))
+        wanted = self.scalar_type(self.deps.annotation(frame.source, "return"))
         if isinstance(wanted, Scalar) and (is_runtime(value) or is_number(value)):
             value = self.cast(value, wanted, span)
         if frame.runtime_depth == 0 and not frame.leaves:

@@ -3,58 +3,65 @@
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import linecache
 from collections.abc import Callable
 from typing import Any
 
-from quadpy.errors import KernelSourceError
+from quadpy.errors import KernelNameError, KernelSourceError
+from quadpy.lang.fingerprints import text_digest
 from quadpy.lang.names import local_names
 from quadpy.source import Span
 
 __all__ = ["FunctionSource"]
 
 
+_DIGESTS: dict[str, tuple[list[str], str]] = {}
+"""File -> its lines, which all functions of one version of it share, and their digest."""
+
+
 class FunctionSource:
-    """A function that the compiler may read; nothing is parsed before it is needed."""
+    """A function that the compiler may read; nothing is parsed before it is needed.
+
+    Its text is that of its file when the function was decorated: the file may be edited while the program runs.
+    """
 
     def __init__(self, fn: Callable[..., Any]) -> None:
-        self.fn = fn
+        inner = inspect.unwrap(fn)
+        self.fn = fn = inner if hasattr(inner, "__code__") else fn
         self.name = fn.__name__
         self.code = fn.__code__
         self.span = Span(self.code.co_filename, self.code.co_firstlineno)
+        self._file = self._read()
+        # No functools.cached_property: before Python 3.12 it has a lock, which a fork may leave held for ever.
+        self._tree: ast.FunctionDef | None = None
+        self._locals: frozenset[str] | None = None
+        self._signature: inspect.Signature | None = None
 
-    @functools.cached_property
+    @property
     def tree(self) -> ast.FunctionDef:
         """The function's definition.
 
         Raises:
             KernelSourceError: the text cannot be found, as in a plain REPL or ``exec``, or is no ``def``.
         """
-        try:
-            lines, first = inspect.getsourcelines(self.fn)
-        except (OSError, TypeError, IndexError, SyntaxError) as exc:
-            raise KernelSourceError(
-                f"the source of {self.name!r} cannot be found", self.span,
-                hint="define the function in a file or a notebook cell: a plain REPL and exec() keep no source",
-            ) from exc  # fmt: skip
-        text = "".join(lines)
-        wrapped = text[:1].isspace()  # a method, or a nested function: as the body of something, its columns stay true
-        self._lines, self._first_line = (["", *lines], first - 1) if wrapped else (lines, first)
-        module = ast.parse(f"if True:\n{text}" if wrapped else text)
-        body = module.body[0].body if isinstance(module.body[0], ast.If) else module.body
-        if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
-            raise KernelSourceError(
-                f"{self.name!r} is not a plain function", self.span,
-                hint="lambdas and async functions cannot be compiled; write a def",
-            )  # fmt: skip
-        return body[0]
+        if self._tree is None:
+            self._tree = self._parsed()
+        return self._tree
 
-    @functools.cached_property
+    @property
     def locals(self) -> frozenset[str]:
         """Names that the function assigns: inside, they never mean what its module has."""
-        return local_names(self.tree.body)
+        if self._locals is None:
+            self._locals = local_names(self.tree.body)
+        return self._locals
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters; ``default`` and ``annotation`` say what these are now."""
+        if self._signature is None:
+            self._signature = inspect.signature(self.fn)
+        return self._signature
 
     def place(self, node: ast.AST) -> Span:
         """Where ``node`` stands in the user's file."""
@@ -67,9 +74,17 @@ class FunctionSource:
             start, end = (len(text.encode()[:offset].decode(errors="ignore")) for offset in (start, end))
         return Span(self.span.file, self._first_line + line - 1, start, end)
 
-    def file_text(self) -> str:
-        """The whole text of the file, for the key of the disk cache; empty where there is none."""
-        return "".join(linecache.getlines(self.span.file, self.fn.__globals__))
+    def file_digest(self) -> str:
+        """The digest of the whole text of the file, for the keys of the disk cache; empty where there is none."""
+        lines, (known, digest) = self._text(), _DIGESTS.get(self.span.file, (None, ""))
+        if known is not lines:
+            digest = text_digest("".join(lines)) if lines else ""
+            _DIGESTS[self.span.file] = lines, digest
+        return digest
+
+    def identity(self) -> str:
+        """Which function of which text this is."""
+        return f"{self.file_digest()}:{self.fn.__qualname__}:{self.span.line}"
 
     def resolve(self, name: str) -> Any:
         """What a free name of the function means now: closure, module, builtins.
@@ -87,3 +102,73 @@ class FunctionSource:
         builtins = self.fn.__globals__["__builtins__"]
         table = builtins if isinstance(builtins, dict) else vars(builtins)
         return table[name]
+
+    def default(self, name: str, missing: Any) -> Any:
+        """The default of a parameter; ``missing`` where it has none."""
+        code, values = self.code, self.fn.__defaults__ or ()
+        names = code.co_varnames[: code.co_argcount][code.co_argcount - len(values) :]
+        found: Any = {**dict(zip(names, values, strict=True)), **(self.fn.__kwdefaults__ or {})}.get(name, missing)
+        return found
+
+    def annotation(self, name: str) -> Any:
+        """The annotation of a parameter, or of the ``return``, as an object where it was written as text too.
+
+        None where there is none.
+
+        Raises:
+            KernelNameError: text that names what neither the module nor a closure of the function has.
+        """
+        written = self.fn.__annotations__.get(name)
+        return self._evaluated(written) if isinstance(written, str) else written
+
+    def _evaluated(self, text: str) -> Any:
+        cells = {name: self.resolve(name) for name in self.code.co_freevars if self._is_bound(name)}
+        try:
+            return eval(text, self.fn.__globals__, cells)  # noqa: S307  (the user's own annotation)
+        except NameError as error:
+            raise KernelNameError(
+                f"the annotation {text!r} of {self.name} cannot be read: {error}", self.span,
+                hint="annotations of a module with `from __future__ import annotations` name what the module itself has",
+            ) from None  # fmt: skip
+
+    def _is_bound(self, name: str) -> bool:
+        try:
+            self.resolve(name)
+        except KeyError:
+            return False
+        return True
+
+    def _read(self) -> list[str]:
+        """The lines of the file; all functions of one version of it share one list."""
+        linecache.checkcache(self.span.file)
+        return linecache.getlines(self.span.file, self.fn.__globals__)
+
+    def _text(self) -> list[str]:
+        self._file = self._file or self._read()  # some notebooks show their text after the cell has begun to run
+        return self._file
+
+    def _parsed(self) -> ast.FunctionDef:
+        first, lines = self.span.line, self._text()
+        try:
+            block = inspect.getblock(lines[first - 1 :])
+        except (IndexError, SyntaxError):
+            block = []
+        if not block:
+            raise KernelSourceError(
+                f"the source of {self.name!r} cannot be found", self.span,
+                hint="define the function in a file or a notebook cell: a plain REPL and exec() keep no source",
+            )  # fmt: skip
+        text = "".join(block)
+        wrapped = text[:1].isspace()  # a method, or a nested function: as the body of something, its columns stay true
+        self._lines, self._first_line = (["", *block], first - 1) if wrapped else (block, first)
+        try:
+            (outer,) = ast.parse(f"if True:\n{text}" if wrapped else text).body
+        except (SyntaxError, ValueError):
+            outer = ast.Pass()
+        body: list[ast.stmt] = outer.body if wrapped and isinstance(outer, ast.If) else [outer]
+        if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
+            raise KernelSourceError(
+                f"{self.name!r} is not a plain function", self.span,
+                hint="lambdas and async functions cannot be compiled; write a def",
+            )  # fmt: skip
+        return body[0]

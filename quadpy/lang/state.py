@@ -13,7 +13,7 @@ from quadpy.errors import KernelNameError, KernelSyntaxError, KernelTypeError
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.ir.nodes import ArrayParam, Const, Expr, Function, Param, SharedArray, Slot, Var, VarRead
 from quadpy.lang.builder import Builder
-from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.dependencies import MISSING, Dependencies
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
@@ -178,7 +178,6 @@ class State:
             value = self.outside(name)
         except KeyError:
             raise self.undefined(name, span) from None
-        self.deps.note(frame.source, name, value)
         return self.import_value(value)
 
     def check_assigned(self, name: str, span: Span) -> None:
@@ -199,7 +198,10 @@ class State:
         source = self.frame.source
         if name in source.locals:
             raise KeyError(name)
-        return source.resolve(name)
+        value = self.deps.name(source, name)
+        if value is MISSING:
+            raise KeyError(name)
+        return value
 
     def undefined(self, name: str, span: Span) -> KernelNameError:
         source = self.frame.source

@@ -15,7 +15,6 @@ from quadpy.dtypes import Scalar, u64
 from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, Param, ParamRead, Return, ScalarParam
 from quadpy.ir.passes import run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
-from quadpy.lang.decorators import annotations_of
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.flows import Flows
 from quadpy.lang.library import set_tracer
@@ -26,7 +25,7 @@ from quadpy.lang.values import ArrayRef, Value, Vec
 from quadpy.mathlib.library import LibraryFunction, PerWidth
 from quadpy.source import Span
 
-__all__ = ["Traced", "trace_kernel"]
+__all__ = ["Traced", "reads_of", "trace_kernel"]
 
 _LONGEST_NAME: Final = 200
 """Letters of a kernel's name that its symbols have."""
@@ -50,13 +49,20 @@ class Traced:
 class Tracer(Flows):
     """All rules of the language together."""
 
-    def __init__(self, source: FunctionSource, options: Options, *, width: Scalar | None = None) -> None:
+    def __init__(
+        self,
+        source: FunctionSource,
+        options: Options,
+        reads: Dependencies | None = None,
+        *,
+        width: Scalar | None = None,
+    ) -> None:
         defaults = Defaults(options.default_ip, options.default_fp)
         super().__init__(defaults, options.index, fast_math=options.fast_math, graph=options.graph)
         self.config = {}
         self.width = width  # of the library function that is traced
         self.is_library = width is not None
-        self.deps = Dependencies(source)
+        self.deps = reads or Dependencies()
         self.frames.append(Frame(source, {}))
         self.results: tuple[Scalar, ...] = ()
         self.outline: Any = None
@@ -80,7 +86,7 @@ class Tracer(Flows):
             return
         if self.graph:
             self.fail_syntax("a graph kernel returns nothing", span, "store the result in an array")
-        annotation = annotations_of(self.frame.source.fn).get("return")
+        annotation = self.deps.annotation(self.frame.source, "return")
         types = self.result_types(annotation, span)
         flat = self.flatten(value, span)
         if types is not None:
@@ -134,12 +140,22 @@ class Tracer(Flows):
                 case ArrayArg(type=array, writable=writable):
                     self.params.append(ArrayParam(name, array, span=span))
                     self.frame.env[name] = ArrayRef(name, array, (), writable)
-                case StaticArg(value=value):
-                    self.frame.env[name] = self.import_value(value)
+                case StaticArg():
+                    self.frame.env[name] = self.import_value(self.deps.argument(name))
 
 
-def trace_kernel(source: FunctionSource, args: Mapping[str, ArgType], options: Options) -> Traced:
+def reads_of(source: FunctionSource, args: Mapping[str, ArgType], before: Dependencies | None = None) -> Dependencies:
+    """The log of a trace that is about to begin; ``before`` as in ``Dependencies``."""
+    static = {name: arg.value for name, arg in args.items() if isinstance(arg, StaticArg)}
+    return Dependencies(source, static, before)
+
+
+def trace_kernel(
+    source: FunctionSource, args: Mapping[str, ArgType], options: Options, before: Dependencies | None = None
+) -> Traced:
     """The kernel that ``source`` becomes for arguments of these types.
+
+    ``before`` are the reads of an earlier trace of the same signature, which this one repeats.
 
     Raises:
         CompilationError: with the line of the kernel that is at fault.
@@ -147,13 +163,13 @@ def trace_kernel(source: FunctionSource, args: Mapping[str, ArgType], options: O
     changing: frozenset[tuple[CodeType, str]] = frozenset()
     told = 0
     while True:
-        tracer = Tracer(source, options)
+        tracer = Tracer(source, options, reads_of(source, args, before))
         tracer.changing, tracer.told = changing, told
         try:
             return _traced(tracer, source, options, args)
         except Changes as found:
             changing |= {found.name}
-            told = max(told, tracer.prints)
+            told, before = max(told, tracer.prints), tracer.deps
 
 
 def _traced(tracer: Tracer, source: FunctionSource, options: Options, args: Mapping[str, ArgType]) -> Traced:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.current import current_config
+from quadpy.runtime.current import Config, current_config
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import MemoryStats
 from quadpy.runtime.driver import Driver
@@ -22,7 +22,15 @@ from quadpy.runtime.event import Event
 from quadpy.runtime.stream import Stream
 from quadpy.settings import settings
 
-__all__ = ["close_devices", "create_event", "create_stream", "current_device", "memory_stats", "open_device"]
+__all__ = [
+    "close_devices",
+    "create_event",
+    "create_stream",
+    "current_device",
+    "device_of",
+    "memory_stats",
+    "open_device",
+]
 
 
 def _open_cpu(ordinal: int) -> Driver:
@@ -57,7 +65,11 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
 
 def current_device() -> Device:
     """The device that ``qp.init`` chose; it is opened at the first call."""
-    config = current_config()
+    return device_of(current_config())
+
+
+def device_of(config: Config) -> Device:
+    """The device that ``config`` chose; it is opened at the first call."""
     device = _open.get((config.arch, config.ordinal))
     return device if device is not None and device.life.ended is None else open_device(config.arch, config.ordinal)
 

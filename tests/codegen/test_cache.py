@@ -240,13 +240,19 @@ def test_without_a_home_the_cache_is_in_memory_and_says_so(monkeypatch):
 
 def test_an_index_record_leads_to_its_object(cache):
     key = IndexKey("text", "module.kernel", 12, "f32, i32[2]", "cpu", "toolchain")
-    record = IndexRecord(DIGEST, (("module.helper", "ab12"), ("global n", "3")))
-    assert cache.find(key) is None
-    cache.remember(key, record)
-    assert cache.find(key) == record
+    assert cache.find(key) == ()
+    cache.remember(key, DIGEST, "n is 3")
+    assert cache.find(key) == ((DIGEST, "n is 3"),)
 
 
-@pytest.mark.parametrize("blob", [b"", b"{}", b"[]", b"\xff", b'["short",[]]', b'["%s",[["a"]]]' % DIGEST.encode()])
+def test_an_index_record_keeps_the_latest_ways(cache):
+    key = IndexKey("text", "module.kernel", 12, "f32, i32[2]", "cpu", "toolchain")
+    for number in (*range(IndexRecord.MOST + 2), 4):
+        cache.remember(key, digest(number), f"n is {number}")
+    assert [facts for _, facts in cache.find(key)] == [f"n is {number}" for number in (4, 9, 8, 7, 6, 5, 3, 2)]
+
+
+@pytest.mark.parametrize("blob", [b"", b"{}", b"\xff", b'[["short",""]]', b'[["%s"]]' % DIGEST.encode()])
 def test_what_is_no_index_record_is_refused(blob):
     with pytest.raises(ValueError):  # noqa: PT011 - the words are json's in half of the cases
         IndexRecord.from_bytes(blob)

@@ -1,0 +1,134 @@
+"""Text that stands for a value in cache keys and in the records of warm starts.  Owns: Fingerprints, text_digest.
+
+Imports: leaves only.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import struct
+import sys
+from types import BuiltinFunctionType, FunctionType, GenericAlias, MethodType, ModuleType
+from typing import Any, Final
+
+from quadpy.dtypes import Scalar
+
+__all__ = ["Fingerprints", "is_our_module", "text_digest"]
+
+_SIMPLE: Final = (type(None), bool, bytes, str, type(...), Scalar)
+_NUMPY_KINDS: Final = "biufc?"
+_LONGEST: Final = 128
+"""Characters of a fingerprint; of a longer one its digest is kept."""
+_DEEPEST: Final = 20
+
+
+def text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Fingerprints:
+    """Fingerprints of the values that one specialisation saw, in the order in which it saw them.
+
+    A fingerprint changes when anything that a kernel can learn from the value does: its type, its bits, and which
+    other values of the specialisation are the same object.  The latter because code for ``f(a, a)`` is no code for
+    ``f(a, b)``, however alike ``a`` and ``b`` are; so objects are numbered as they come.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Any] = []  # an id is an object's own while the object lives
+
+    def of(self, value: Any) -> str | None:
+        """The fingerprint of ``value``; None where a kernel could learn more of it than can be written down."""
+        text = self._of(value, 0)
+        return text if text is None or len(text) <= _LONGEST else f"digest:{text_digest(text)}"
+
+    def number(self, value: Any) -> str:
+        """Which object ``value`` is."""
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = len(self._numbers)
+            self._kept.append(value)
+        return f"#{self._numbers[id(value)]}"
+
+    def _of(self, value: Any, depth: int) -> str | None:
+        kind = type(value)  # exactly: a subclass can say of itself what it likes
+        if kind in _SIMPLE:
+            return f"{kind.__name__}:{value!r}"
+        if kind is int:
+            return f"int:{value:x}"
+        if kind is float:
+            return f"float:{struct.pack('>d', value).hex()}"
+        if kind is complex:
+            return f"complex:{struct.pack('>dd', value.real, value.imag).hex()}"
+        if depth > _DEEPEST:
+            return None
+        if kind in (tuple, list):
+            return self._all(kind.__name__, value, depth)
+        if kind is dict:
+            return self._all("dict", [part for pair in value.items() for part in pair], depth)
+        if kind in (range, slice):
+            return self._all(kind.__name__, (value.start, value.stop, value.step), depth)
+        if kind is GenericAlias:
+            return self._all("alias", (value.__origin__, *value.__args__), depth)
+        if hasattr(kind, "__quadpy_fingerprint__") and is_our_module(kind.__module__):
+            return f"{value.__quadpy_fingerprint__()}{self.number(value)}"
+        return self._numpy(value) or _enumerated(value) or _by_name(value)
+
+    def _all(self, name: str, parts: Any, depth: int) -> str | None:
+        found = [self._of(part, depth + 1) for part in parts]
+        return None if None in found else f"{name}({','.join(map(str, found))})"
+
+    def _numpy(self, value: Any) -> str | None:
+        """Numbers of NumPy, and arrays of them, by their bits."""
+        numpy = sys.modules.get("numpy")
+        if numpy is None or not isinstance(value, (numpy.generic, numpy.ndarray)):
+            return None
+        if type(value).__module__ != "numpy" or value.dtype.kind not in _NUMPY_KINDS:
+            return None
+        bits = hashlib.sha256(value.tobytes()).hexdigest() if value.nbytes > 16 else value.tobytes().hex()
+        number = self.number(value) if isinstance(value, numpy.ndarray) else ""
+        return f"{type(value).__name__}:{value.dtype.str}:{value.shape}:{bits}{number}"
+
+
+def _enumerated(value: Any) -> str | None:
+    """A member of a plain enumeration: one whose class defines members and nothing else."""
+    kind = type(value)
+    if not isinstance(value, enum.Enum) or not all(
+        base.__module__ in ("enum", "builtins") for base in kind.__mro__[1:]
+    ):
+        return None
+    plain = Fingerprints()
+    members = {name: plain.of(member.value) for name, member in kind.__members__.items()}
+    if None in members.values() or any(not name.startswith("_") and name not in members for name in vars(kind)):
+        return None
+    own = [found for found in vars(kind).values() if callable(found) and not _of_the_language(found)]
+    return None if own else f"enum:{kind.__module__}.{kind.__qualname__}.{value.name}:{members}"
+
+
+def _of_the_language(found: Any) -> bool:
+    """Whether Python itself put this attribute into an enumeration."""
+    return (getattr(found, "__module__", None) or type(found).__module__) in ("enum", "builtins")
+
+
+def _by_name(value: Any) -> str | None:
+    """What quadpy or the language has under this name; their versions are part of every key."""
+    module: Any
+    if isinstance(value, ModuleType):
+        module, name = value.__name__, ""
+    elif isinstance(value, (type, FunctionType, BuiltinFunctionType, MethodType)):
+        module, name = getattr(value, "__module__", None), value.__qualname__  # C functions may have none
+    else:
+        return None
+    written_in_c = isinstance(value, BuiltinFunctionType)
+    if not isinstance(module, str) or not (is_our_module(module) or module == "builtins" or written_in_c):
+        return None
+    found: Any = sys.modules.get(module)
+    for part in filter(None, name.split(".")):
+        found = getattr(found, part, None)
+    return f"name:{module}.{name}" if found is value or (type(found) is MethodType and found == value) else None
+
+
+def is_our_module(name: str) -> bool:
+    """Whether a module is part of quadpy; its examples are programs like others."""
+    return name.partition(".")[0] == "quadpy" and not name.startswith("quadpy.examples")
