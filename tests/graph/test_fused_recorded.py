@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import struct
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -14,7 +15,10 @@ from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.teller import TELLER
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
 from quadpy.ir.passes.join import NAME, join
+from quadpy.ir.printer import print_ir
+from quadpy.jit import joined
 from quadpy.jit.offline import trace_for
+from quadpy.jit.specialise import compiled_code
 from quadpy.runtime import devices
 from quadpy.runtime.current import Config, current_config, set_config
 from quadpy.runtime.device import Device
@@ -230,16 +234,52 @@ def test_a_device_that_refuses_so_many_blocks_gets_the_graph(here):
     assert x.to_numpy().tolist() == [15, 16]
 
 
-def test_one_launch_has_the_constants_of_the_first_call(here, monkeypatch):
-    here.knows([[stepped], [stepped]], lambda a: pytest.fail("made with another constant"))
+def stepped_twice(here, change, kernel):
+    """A graph of two calls of ``kernel``, one launch where that may be; between making and launching comes ``change``."""
+    here.knows([[stepped], [stepped]], lambda a: a["k0.x"].__iadd__(2))
     x, graph = array(1, 2), qp.graph.Graph()
     for _ in range(2):
-        graph.add_kernel(stepped, x)
-    monkeypatch.setitem(globals(), "STEP", 5)
+        graph.add_kernel(kernel, x)
+    change()
     with graph.instantiate() as run:
         run.launch()
-        assert run.fusion == (False, "what stepped reads from around it has changed since its first call")
-    assert x.to_numpy().tolist() == [3, 4]
+        return run.fusion, x.to_numpy().tolist()
+
+
+def test_one_launch_has_the_constants_of_the_first_call(here, monkeypatch):
+    printed = []
+
+    def compiled(kernel, target):
+        printed.append(print_ir(kernel))
+        return compiled_code(kernel, target)
+
+    monkeypatch.setattr(joined, "compiled_code", compiled)
+    monkeypatch.setattr(joined, "_known", OrderedDict())
+    fusion, x = stepped_twice(here, lambda: monkeypatch.setitem(globals(), "STEP", 5), stepped)
+    assert (fusion.fused, x) == (True, [3, 4])
+    assert len(printed) == 1
+    assert "1:i32" in printed[0]
+    assert "5:i32" not in printed[0]
+
+
+def test_there_is_no_one_launch_of_kernels_that_would_say_something_else_now(here, monkeypatch):
+    """The number of calls of ``__len__`` is what nobody can bring back."""
+
+    class Sizes:
+        size = 1
+
+        def __len__(self):
+            return self.size
+
+    @qp.kernel
+    def stepped(x: I32):
+        for i in x:
+            x[i] = x[i] + len(sizes)
+
+    sizes = Sizes()
+    fusion, x = stepped_twice(here, lambda: setattr(sizes, "size", 5), stepped)
+    assert fusion == (False, "what stepped reads from around it has changed since its first call")
+    assert x == [3, 4]
 
 
 def test_other_errors_of_a_launch_are_errors(here):

@@ -456,7 +456,7 @@ def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitte
         launch(*arguments)
 
     device.driver.launch = destroyed_meanwhile
-    plan = next(iter(kernel._plans.values()))
+    plan = next(iter(kernel._here.plans.values()))
     for way in (None, plan.pick([x, y])):
         plan.find_express(kernel._parameters, [x, y])
         kernel._express = way and plan.express
