@@ -29,7 +29,7 @@ CONTEXT: Final = "{ ptr, ptr, i64, i64 }"
 _BLOCK: Final = 4 * LANES
 
 Iterations = Callable[[str, str, Callable[[str], None]], None]
-"""``(begin, end, after)``: write iterations [begin, end) of the loop, each followed by ``after(its number)``."""
+"""``(first, count, after)``: write ``count`` iterations from ``first`` on, each followed by ``after(its number)``."""
 
 
 def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Iterations, *, one_axis: bool) -> None:
@@ -83,12 +83,12 @@ def _by_rows(
 
     def row(k: str, _following: str) -> None:
         first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
-        iterations(first, out.op(f"add i64 {first}, {LANES}"), add(first))
+        iterations(first, str(LANES), add(first))
 
     rows = out.op(f"lshr i64 {out.op(f'sub i64 {end}, {begin}')}, {LANES.bit_length() - 1}")
     counted(out, "0", rows, row)
     rest = out.op(f"add i64 {begin}, {out.op(f'shl i64 {rows}, {LANES.bit_length() - 1}')}")
-    iterations(rest, end, add(rest))
+    iterations(rest, out.op(f"sub i64 {end}, {rest}"), add(rest))
 
 
 def _by_blocks(
@@ -117,7 +117,7 @@ def _by_blocks(
                 value = out.op(f"load {llvm_type(r.var.type)}, ptr {s.cells[r.var.name]}")
                 _put(s, buffer, at, value, r.var.type)
 
-        iterations(first, out.op(f"add i64 {first}, {size}"), keep)
+        iterations(first, size, keep)
         for r, buffer, lane in zip(reductions, buffers, lanes, strict=True):
             _fill(s, buffer, size, str(_BLOCK), r)
             _add_block(s, lane, buffer, r)

@@ -105,7 +105,7 @@ def _parallel_body(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     plan = plan_outer(kernel, task)
     lanes = OuterLanes(s, task, axes[-1], plan) if plan else None
 
-    def iterations(begin: str, end: str, after: Callable[[str], None]) -> None:
+    def iterations(first: str, count: str, after: Callable[[str], None]) -> None:
         def iteration(number: str, following: str) -> None:
             zero_variables(s, variables)
             for r in task.reductions:
@@ -116,12 +116,12 @@ def _parallel_body(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
             after(number)
             s.text.jump(following)
 
-        _pieces(s, axes, begin, end, iteration, lanes)
+        _pieces(s, axes, first, count, iteration, lanes)
 
     if task.reductions:
         reduce_piece(s, task.reductions, iterations, one_axis=len(axes) == 1)
     else:
-        iterations("%begin", "%end", lambda _: None)
+        iterations("%begin", s.text.op("sub i64 %end, %begin"), lambda _: None)
 
 
 def _promise_independence(s: Scope) -> None:
@@ -137,23 +137,33 @@ Iteration = Callable[[str, str], None]
 
 
 def _pieces(
-    s: Scope, axes: list[AxisOperands], begin: str, end: str, iteration: Iteration, lanes: OuterLanes | None
+    s: Scope, axes: list[AxisOperands], begin: str, count: str, iteration: Iteration, lanes: OuterLanes | None
 ) -> None:
-    """Iterations [begin, end) of the flat range; with ``lanes`` its last axis is in pieces."""
+    """``count`` iterations of the flat range from ``begin`` on; with ``lanes`` its last axis is in pieces."""
+    out = s.text
 
     def span(first: str, stop: str, base: str) -> None:
         def one(k: str, following: str) -> None:
             bind_axis(s, axes[-1], k, 64)
-            iteration(s.text.op(f"add i64 {base}, {k}") if base else k, following)
+            iteration(out.op(f"add i64 {base}, {k}") if base else k, following)
 
         if lanes is None:
-            counted(s.text, first, stop, one, tag=s.loop_tag)
+            counted(out, first, stop, one, tag=s.loop_tag)
         else:
             lanes.pieces(first, stop, one)
 
+    if not count.startswith("%") and len(axes) == 1:  # from 0 on, so that LLVM knows the number of turns
+
+        def one(k: str, following: str) -> None:
+            number = out.op(f"add nuw nsw i64 {begin}, {k}")
+            bind_axis(s, axes[0], number, 64)
+            iteration(number, following)
+
+        counted(out, "0", count, one, tag=s.loop_tag)
+        return
+    end = out.op(f"add i64 {begin}, {count}")
     if len(axes) > 1:
-        count = lanes.piece_count() if lanes else axes[-1].count
-        _rows(s, axes, count, begin, end, span)
+        _rows(s, axes, lanes.piece_count() if lanes else axes[-1].count, begin, end, span)
     else:
         span(begin, end, "")
 

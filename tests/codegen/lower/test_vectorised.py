@@ -91,3 +91,17 @@ def test_contraction_only_in_fast_mode(b):
     spec = parse_target("cpu:x86-64-v3")
     assert "vfmadd" not in compile_kernel(saxpy(b), spec, want_asm=True).asm
     assert "vfmadd" in compile_kernel(saxpy(b, fast_math=True), spec, want_asm=True).asm
+
+
+def test_the_lanes_of_a_sum_are_registers(b):
+    """Not memory, to which each row of the loop would go back: an element is loaded and added in a register's place."""
+    loop = b.kernel(
+        (b.array("x", f32), b.array("sum", f32)),
+        b.parallel(
+            b.axis(I, 0, b.extent("x")), b.load(X, b.at("x", I, t=f32)), b.assign(ACC, b.value(ACC) + b.value(X)),
+            reductions=(b.reduction(AtomicOp.ADD, b.at("sum", 0, t=f32), ACC),),
+        ),
+    )  # fmt: skip
+    asm = compile_kernel(loop, parse_target("cpu:x86-64-v3"), want_asm=True).asm
+    kept = set(re.findall(r"vaddps\s+-?\d*\(%r(?!sp|bp)\w+\), (%ymm\d+), \1\n", asm))
+    assert len(kept) == 8
