@@ -28,9 +28,13 @@ class Arena:
         self._constants: list[tuple[bytes, DeviceBuffer | Buffer]] = []
         self._next = [0, 0, 0]
 
-    def rewind(self) -> None:
-        """Give out the same memory once more, from the first on."""
-        self._next = [0, 0, 0]
+    def mark(self) -> tuple[int, ...]:
+        """How much was given out, for ``rewind``."""
+        return tuple(self._next)
+
+    def rewind(self, mark: tuple[int, ...] = (0, 0, 0)) -> None:
+        """Give out the same memory once more, from ``mark`` on."""
+        self._next = list(mark)
 
     def device(self, device: Device, nbytes: int, stream: Stream) -> DeviceBuffer:
         """``nbytes`` bytes of ``device``; OutOfDeviceMemory where they are not there."""

@@ -26,7 +26,7 @@ from quadpy.graph.indirect import IndirectEngine, is_indirect
 from quadpy.graph.inspect import GraphInfo, describe
 from quadpy.graph.kernels import is_callee
 from quadpy.graph.make import MAKERS, made_by
-from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node, Patch
+from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.reorder import reordered
 from quadpy.graph.series import SeriesEngine, series
 from quadpy.graph.support import graphs_of
@@ -36,6 +36,7 @@ from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.capturing import Session, session_of
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.fusion import TOO_LARGE, Fuse, Fusion
+from quadpy.runtime.launch import Bound
 from quadpy.runtime.life import refuse_in_host_function
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.timeline import Timeline
@@ -219,6 +220,8 @@ class GraphExec:
         """
         with self._lock:
             self._check()
+            if "work" in self._outdated:
+                self._bring_up_to_date()
             self._settle()
             placed: dict[str, Node] = {}
             for name, node in changes.items():
@@ -244,18 +247,28 @@ class GraphExec:
             self._updates += len(placed)
             self.version += 1
 
-    def patch(
-        self, patches: Iterable[Patch], usage: Usage, nodes: Callable[[], Mapping[str, Node]]
-    ) -> None:  # fmt: skip
-        """Change bytes where ``engine`` finds them, for those who know what they are.
+    @property
+    def binds(self) -> bool:
+        """Whether ``bind`` can be called."""
+        return isinstance(self._held.engine, (IndirectEngine, FusedEngine, HostEngine))
 
-        ``nodes`` makes the nodes that do so; it is called when somebody needs them.
+    def bind(self, bound: Mapping[str, Bound], usage: Usage | None, nodes: Callable[[], Mapping[str, Node]]) -> None:
+        """Let later launches have other arguments at the nodes of these names, for those who know what they are.
+
+        ``usage`` is what all nodes use then, None for the same; ``nodes`` makes the nodes, and is called when somebody
+        needs them.
         """
         with self._lock:
             engine = self._check()
-            assert isinstance(engine, (IndirectEngine, FusedEngine))
-            engine.patch(patches)
-            self._usage, self._sole, self._patched = usage, None, nodes
+            assert isinstance(engine, (IndirectEngine, FusedEngine, HostEngine))
+            self._patched = nodes
+            self._outdated.add("work")
+            if usage is not None:
+                self._usage, self._sole = usage, None
+            for name, arguments in bound.items():
+                engine.bind(name, arguments)
+            self._outdated.discard("work")
+            self._updates += len(bound)
 
     @property
     def engine(self) -> Engine | None:
@@ -464,11 +477,13 @@ class GraphExec:
         patched, self._patched = self._patched, None
         if patched is None or self.destroyed:
             return
+        version = self.version
         try:
             self.replace(patched(), same_order=True)
         except BaseException:
             self._patched = patched
             raise
+        self.version = version  # what is launched is the same
 
     def _rebuild(self, nodes: dict[str, Node]) -> Engine:
         """Make the driver's graph anew; where that fails, the old one stays."""
@@ -491,6 +506,9 @@ class GraphExec:
                     "a change of the graph was interrupted, and one that allocates memory cannot be made anew",
                     hint="build the graph anew",
                 )
+            if self._patched is not None:
+                self._held.supersede(self._patched())
+                self._patched = None
             engine = self._rebuild(self._held.nodes)
             self._usage = Usage(self._held.nodes.values())
             self._outdated.discard("work")

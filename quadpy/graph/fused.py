@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from quadpy.graph.flat import flattened
-from quadpy.graph.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node, Patch
+from quadpy.graph.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.runtime.driver import StreamHandle
 from quadpy.runtime.fusion import Call, Fuse, OneLaunch, Origin
 from quadpy.runtime.graph_driver import CopyWork, FillWork
+from quadpy.runtime.launch import Bound
 from quadpy.runtime.stream import Stream
 
 __all__ = ["FusedEngine", "fuse"]
@@ -109,17 +110,11 @@ class FusedEngine:
             self._one.bind(number, call[1])
         return bool(calls) and not self._one.why_not()
 
-    def find(self, name: str, offset: int) -> list[int] | None:
-        """Where ``offset`` of a node's argument block is in that of the launch; None where no value begins there."""
-        numbers = [number for number, placed in enumerate(self._placed) if placed.node == name]
-        places = [self._one.place(number, offset) for number in numbers]
-        return None if not places or None in places else [place for place in places if place is not None]
-
-    def patch(self, patches: Iterable[Patch]) -> None:
-        """Let bytes of the launch's argument block be others, of which its number of blocks is none."""
-        for found, places in patches:
-            for place in places:
-                self._one.patch(place, found)
+    def bind(self, name: str, bound: Bound) -> None:
+        """Launch a node with other arguments, which do not change how many blocks there are."""
+        for number, placed in enumerate(self._placed):
+            if placed.node == name:
+                self._one.bind(number, bound.block.ljust(len(placed.call[1]), b"\0"))
 
     def upload(self, stream: StreamHandle) -> None:
         """Its code is on the device already."""

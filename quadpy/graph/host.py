@@ -24,7 +24,7 @@ from quadpy.graph.nodes import (
 )
 from quadpy.runtime.callbacks import Failures, HostCall, Runs
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.launch import HostLaunch
+from quadpy.runtime.launch import Bound, HostLaunch
 
 __all__ = ["HostEngine"]
 
@@ -51,6 +51,11 @@ class HostEngine:
         self._steps[node.name] = self._step(node)
         self._nodes[node.name] = node
         return True
+
+    def bind(self, name: str, bound: Bound) -> None:
+        """Launch a kernel's node with other arguments."""
+        assert bound.run is not None
+        self._steps[name] = bound.run
 
     def enable(self, node: Node, *, enabled: bool) -> None:
         """Whether later launches run ``node``."""

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.flat import has_loops
-from quadpy.graph.nodes import KernelNode, Node, Patch
+from quadpy.graph.nodes import KernelNode, Node
 from quadpy.runtime.argument_memory import ArgumentMemory
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.launch import Indirect, KernelLaunch
+from quadpy.runtime.launch import Bound, Indirect, KernelLaunch
 from quadpy.runtime.stream import Stream
 
 __all__ = ["IndirectEngine", "is_indirect"]
@@ -76,18 +76,10 @@ class Table:
             self.data[place : place + len(launch.arguments)] = launch.arguments
         self.dirty = True
 
-    def find(self, name: str, offset: int) -> list[int] | None:
-        """Where ``offset`` of the argument blocks of a node's launches is; None where they do not stand here."""
-        places = self._places.get(name)
-        return None if places is None else [place + offset for place in places]
-
-    def patch(self, patches: Iterable[Patch]) -> None:
-        """Let bytes stand in the places of each of ``patches``."""
-        data = self.data
-        for found, places in patches:
-            size = len(found)
-            for place in places:
-                data[place : place + size] = found
+    def bind(self, name: str, block: bytes) -> None:
+        """Let ``block`` stand before what the arguments of each launch of a node end with."""
+        for place in self._places[name]:
+            self.data[place : place + len(block)] = block
         self.dirty = True
 
     def put(self, stream: StreamHandle) -> None:
@@ -141,13 +133,9 @@ class IndirectEngine(DriverEngine):
         self._now[node.name] = node
         return True
 
-    def find(self, name: str, offset: int) -> list[int] | None:
-        """As ``Table.find``."""
-        return self._table.find(name, offset)
-
-    def patch(self, patches: Iterable[Patch]) -> None:
-        """As ``Table.patch``; what a node is beside its arguments stays, and ``change`` knows nothing of it."""
-        self._table.patch(patches)
+    def bind(self, name: str, bound: Bound) -> None:
+        """Launch a node with other arguments; ``change`` knows nothing of it, and does not look at those before."""
+        self._table.bind(name, bound.block)
 
 
 def _sizes(node: KernelNode) -> list[int]:

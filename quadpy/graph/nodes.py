@@ -6,9 +6,9 @@ A node is data: it says what is done, to which memory, and after which other nod
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from quadpy.graph.order import MemoryRange
 from quadpy.runtime.event import Event
@@ -34,14 +34,9 @@ __all__ = [
     "MemcpyNode",
     "MemsetNode",
     "Node",
-    "Patch",
     "SemaphoreSignalNode",
     "SemaphoreWaitNode",
 ]
-
-
-Patch: TypeAlias = tuple[bytes, Sequence[int]]
-"""A value of argument blocks, and the places of an engine at which it is to stand; see ``find`` of engines."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -1,56 +1,12 @@
-"""A function recorded, and what two recordings have in common.  Owns: Recording, record, changes_between.
-
-Imports: sessions, graphs, nodes.
-"""
+"""What two recordings of a function have in common.  Owns: changes_between.  Imports: graphs, nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-from quadpy.graph.arena import Arena
 from quadpy.graph.graph import Graph
 from quadpy.graph.nodes import ChildNode, EventRecordNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
-from quadpy.graph.session import CaptureSession
-from quadpy.runtime.device import Device
 from quadpy.runtime.launch import HostLaunch, KernelLaunch
 
-__all__ = ["Recording", "changes_between", "record"]
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """What a call of a function put on the calling thread's stream, and what it returned.
-
-    draws  whether its numbers depend on the count of launches, and so on when it is called
-    waits  whether it reads or writes memory of the host, which must be done when the call returns
-    """
-
-    graph: Graph
-    result: Any
-    arena: Arena
-    draws: bool
-    waits: bool
-
-
-def record(
-    device: Device, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arena: Arena
-) -> Recording:
-    """Calls ``function`` and runs nothing of it.
-
-    Raises:
-        CaptureError: it does what cannot be captured.
-    """
-    arena.rewind()
-    session = CaptureSession(device, device.current_stream(), strict=True, arena=arena)
-    session.begin()
-    try:
-        result = function(*args, **kwargs)
-        graph = session.end()
-    finally:
-        session.abort()
-    return Recording(graph, result, arena, session.draws > 0, session.reads_host and not session.host)
+__all__ = ["changes_between"]
 
 
 def changes_between(before: tuple[Node, ...], after: Graph) -> tuple[dict[str, Node], int] | None:

@@ -1,15 +1,15 @@
 """Functions that are captured at their first call and replayed from then on.  Owns: replay, Replay, ReplayStats.
 
-Imports: errors, recordings, what a call was given, executable graphs, devices, settings.
+Imports: errors, sessions that compare, executable graphs, devices, settings.
 
-A call that is known to be like one before is one launch.  One of which it is known what its arguments change is another
-launch before that.  Any other runs the Python function again, noting its launches instead of making them; the nodes that do
-something else now are changed in the executable graph.
+Each call runs the Python function, since anything that it reads may have changed; but what it launches is held against the
+graph of an earlier call.  A call that does the same is one launch of the graph, and one with other arguments is bound first.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 import threading
 import time
@@ -19,15 +19,15 @@ from typing import Any, Final, Literal, TypeAlias, overload
 
 from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError
 from quadpy.graph.arena import Arena
-from quadpy.graph.binding import Binding, binding_of
 from quadpy.graph.execution import GraphExec
-from quadpy.graph.leaves import Given, copied, given_to, surroundings
+from quadpy.graph.graph import Graph
 from quadpy.graph.nodes import Node
-from quadpy.graph.recording import Recording, changes_between, record
-from quadpy.graph.straight import Straight, straight_of
+from quadpy.graph.recording import changes_between
+from quadpy.graph.replaying import ReplaySession
+from quadpy.graph.variants import Hint, Variant, Variants, hint_of
 from quadpy.graph.verify import Verification
 from quadpy.runtime.capturing import CAPTURES, table
-from quadpy.runtime.current import current_config, launches_so_far, take_back_launches
+from quadpy.runtime.current import launches_so_far, take_back_launches
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.fusion import Fuse, Fusion, require_fuse
@@ -40,10 +40,14 @@ State: TypeAlias = Literal["eager", "captured", "broken"]
 Look: TypeAlias = Callable[[tuple[Node, ...], Arena], None]
 """Is shown the nodes of a graph, and what it allocated."""
 
-MOST_VARIANTS: Final = 8
-"""Graphs that one function keeps, for arguments of other shapes."""
+MOST_MISSES: Final = 16
+"""Calls in a row each of which launches something else than the one before: such a function has no graph."""
 MOST_FAILURES: Final = 3
 """Of a device: memory that is not there now may be there later, but not for ever."""
+
+_RESTLESS: Final = (
+    f"{MOST_MISSES} calls in a row launched something else than the one before, and a graph would not pay"
+)
 
 _log: Final = logging.getLogger("quadpy.graph")
 
@@ -69,107 +73,73 @@ class ReplayStats:
     capture_s: float = 0.0
 
 
-@dataclass(slots=True)
-class _Variant:
-    """One graph of the function, and the call that it stands for now."""
-
-    device: Device
-    given: Given
-    recording: Recording
-    run: GraphExec
-    binding: Binding | None = None
-
-
 class Replay:
-    """A function that runs as a graph; ``qp.graph.replay`` makes one.  Safe from any thread: one call at a time."""
+    """A function that runs as a graph; ``qp.graph.replay`` makes one.  Safe from any thread; each has its own graphs."""
 
     def __init__(self, function: Callable[..., Any], warmup: int, fuse: Fuse) -> None:
         functools.update_wrapper(self, function)
         self._fuse: Fuse = fuse
         self._function, self._warmup = function, warmup
-        self._straight: Straight | None = None
-        self._looked = False  # whether the function was looked at for that
-        self._around: Callable[[], tuple[object, ...]] | None = None
-        self._variants: list[_Variant] = []  # the latest last
-        self._failures = 0
-        self._lock = threading.RLock()
+        self._variants = Variants()
+        self._failures = self._misses = 0
+        self._lock = threading.RLock()  # of counters alone; a finalizer that runs under it may come here
         self._verification = Verification() if settings().graph_verify else None
-        self.state: State = "eager"
-        self._noted = ReplayStats()  # but for what is counted in each call
+        self._stats = ReplayStats()  # but for what is counted in each call
         self._replays = self._updates = 0
+        self.fusion = Fusion(False, "there is no graph")
+        """Whether the graph that was launched last is one launch, and why it is, or is not."""
+        self.state: State = "eager"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function, as a graph where that can be.
+        """Calls the function, and launches what it does as a graph where that can be.
 
         Raises:
-            whatever the function raises; then nothing that it launched in this call has run.
+            whatever the function raises, behind what it launched before.
         """
         if CAPTURES.count and (table().sessions or current_device().current_stream().timeline.captured):
             return self._function(*args, **kwargs)  # its work belongs to the capture around it, or is refused
-        with self._lock:
-            if self.state == "broken" or Verification.failed:
-                return self._eagerly(args, kwargs)
-            if self._warmup:
-                self._warmup -= 1
-                return self._function(*args, **kwargs)
-            if self._verification is not None:
-                return self._verification.call(self, self._function, args, kwargs)
-            return self.replay(args, kwargs)
+        if self.state == "broken" or Verification.failed:
+            return self._eagerly(args, kwargs)
+        if self._warmup and self._warms_up():
+            return self._function(*args, **kwargs)
+        if self._verification is not None:
+            return self._verification.call(self, self._function, args, kwargs)
+        return self.replay(args, kwargs)
 
     def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any], look: Look | None = None) -> Any:
         """One call as a graph, or eagerly where that cannot be; ``look`` sees the graph before it is launched."""
-        device = current_device()
-        given = self.given(args, kwargs)
-        for variant in reversed(self._variants):
-            if variant.device is device and not variant.recording.draws and given.same(variant.given):
-                return self._launch(variant, look)
-        if (quick := self._bind_quickly(device, given, args, kwargs)) is not None:
-            return self._launch(quick, look)
-        first = launches_so_far()
+        device, hint, first = current_device(), hint_of(args, kwargs), launches_so_far()
+        known = self._variants.take(device, hint)
         try:
-            variant = self._bind(device, given, args, kwargs)
+            result, variant = self._run(device, hint, known, args, kwargs)
         except (CaptureError, GraphError) as error:
-            self._note_fallback(error, broken=True)
+            self._fall_back(error, broken=True)
         except DeviceError as error:
             if device.life.ended is not None:
                 raise
             self._failures += 1
-            self._note_fallback(error, broken=self._failures >= MOST_FAILURES)
+            self._fall_back(error, broken=self._failures >= MOST_FAILURES)
         else:
-            return self._launch(variant, look)
+            self._launch(variant, look)
+            return result
         take_back_launches(first, launches_so_far())
         return self._eagerly(args, kwargs)
 
     def clear(self) -> None:
         """Forget all graphs, and what they keep alive; the next call captures again."""
-        with self._lock:
-            for variant in self._variants:
-                variant.run.destroy()
-            self._variants, self.state, self._failures = [], "eager", 0
-
-    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:
-        """A look at what a call is given, and at what the function reads besides."""
-        if self._around is None:
-            self._around = surroundings(self._function)
-        return given_to(args, kwargs).within(given_to(*self._around(), current_config()))
+        for variant in self._variants.clear():
+            variant.run.destroy()
+        self.state, self._failures, self._misses = "eager", 0, 0
 
     @property
     def variants(self) -> tuple[GraphExec, ...]:
-        """The executable graphs, the latest last."""
-        with self._lock:
-            self._settle()
-            return tuple(variant.run for variant in self._variants)
+        """The executable graphs, the latest of the calling thread's last."""
+        return tuple(variant.run for variant in self._variants)
 
     @property
     def stats(self) -> ReplayStats:
         """What it has done so far."""
-        noted = self._noted
-        return replace(noted, replays=noted.replays + self._replays, updates=noted.updates + self._updates)
-
-    @property
-    def fusion(self) -> Fusion:
-        """Whether the graph that was launched last is one launch, and why it is, or is not."""
-        return self._variants[-1].run.fusion if self._variants else Fusion(False, "there is no graph")
+        return replace(self._stats, replays=self._replays, updates=self._updates)
 
     __quadpy_replay__ = True
 
@@ -179,108 +149,126 @@ class Replay:
     def __repr__(self) -> str:
         return f"<replayed {getattr(self._function, '__qualname__', repr(self._function))}, {self.state}>"
 
-    # how
+    # a call
 
-    def _launch(self, variant: _Variant, look: Look | None) -> Any:
-        if look is not None:
-            look(variant.run.nodes, variant.recording.arena)
-        self._order(variant)
-        variant.run.launch()
-        if variant.recording.waits:
-            variant.device.current_stream().synchronize()
-        self._replays += 1
-        if self._variants[-1] is not variant:
-            self._variants.remove(variant)
-            self._variants.append(variant)
-        result = variant.recording.result
-        return copied(result if variant.binding is None else variant.binding.result(result))
+    def _run(
+        self, device: Device, hint: Hint, known: Variant | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Variant]:
+        """What the function returns, and the variant that does what it launched."""
+        began = time.perf_counter()
+        tape = known.tape if known is not None and known.is_as_it_was else None
+        session = ReplaySession(device, device.current_stream(), known.arena if known else Arena(), tape)
+        session.begin()
+        try:
+            result = self._call(session, known, args, kwargs)
+            graph = None if session.repeated() else session.end()
+        finally:
+            session.abort()
+        if graph is None:
+            assert known is not None
+            if session.bound or session.noted:
+                before = known.run.stats().rebuilds
+                self._updates += known.bind(session)
+                self._count(rebuilds=known.run.stats().rebuilds - before)
+            known.hint, self._misses = hint, 0
+            return result, known
+        variant = self._changed(device, hint, known, graph, session) or self._made(hint, graph, session, began)
+        if known is not None and variant is not known:
+            self._variants.put(known)
+        return result, variant
 
-    def _order(self, variant: _Variant) -> None:
-        """Graphs that share what the function allocates come after each other, as the launches of one do."""
-        for other in self._variants:
-            if other is not variant and other.recording.arena is variant.recording.arena:
-                other.run.order_before(variant.device.current_stream())
+    def _call(
+        self, session: ReplaySession, known: Variant | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The function, noted; where it raises something of its own, what came before is launched."""
+        try:
+            return self._function(*args, **kwargs)
+        except Exception as error:
+            if session.failed is not None:
+                raise session.failed from None  # whatever the function made of it
+            if not isinstance(error, (CaptureError, GraphError, DeviceError)):
+                _launch_once(session, known)
+            raise
 
-    def _bind_quickly(
-        self, device: Device, given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> _Variant | None:
-        """A variant that does what this call asks, where that is known without calling the function."""
-        if kwargs or given.fluid:
-            return None
-        for variant in reversed(self._variants):
-            binding = variant.binding
-            if binding is None or variant.device is not device or not given.differs_in_arguments(variant.given):
+    def _changed(
+        self, device: Device, hint: Hint, known: Variant | None, graph: Graph, session: ReplaySession
+    ) -> Variant | None:
+        """A variant that does ``graph`` now, where one is built like it."""
+        for variant in [*([known] if known is not None else []), *self._variants.alike(device, hint)]:
+            found = changes_between(variant.run.nodes, graph)
+            if found is None:
                 continue
-            changed = binding.bind(args)
-            if changed >= 0:
-                variant.given = given
-                self._updates += changed
-                return variant
+            if variant is not known:
+                self._variants.remove(variant)
+            changes, different = found
+            self._updates += different
+            self._count(rebuilds=variant.replace(changes, session, hint))
+            self._misses += bool(changes)
+            return variant
         return None
 
-    def _settle(self) -> None:
-        """Forget where arguments stand in graphs, which others may change now."""
-        for variant in self._variants:
-            if variant.binding is not None:
-                result = variant.binding.result(variant.recording.result)
-                variant.recording, variant.binding = replace(variant.recording, result=result), None
+    def _made(self, hint: Hint, graph: Graph, session: ReplaySession, began: float) -> Variant:
+        """A new variant."""
+        run = graph._made(auto_free=False, priorities=False, fuse=self._fuse)  # noqa: SLF001 - this package's own
+        self._misses += 1
+        self._count(captures=1, capture_s=time.perf_counter() - began)
+        return Variant(session.device, hint, run, session.tape(), session.arena)
 
-    def _bind(self, device: Device, given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Variant:
-        """The variant that does what this call asks: one that is there, changed, or a new one.
+    def _launch(self, variant: Variant, look: Look | None) -> None:
+        """Launch it, and have it for the next call."""
+        run, stream = variant.run, variant.device.current_stream()
+        if look is not None:
+            look(run.nodes, variant.arena)
+        for other in self._variants.own():  # graphs that share what the function allocates come after each other
+            if other.arena is variant.arena:
+                other.run.order_before(stream)
+        run.launch()
+        self.fusion, self.state = run.fusion, "captured"
+        self._replays += 1
+        for gone in self._variants.put(variant):
+            gone.run.destroy()
+        if self._misses >= MOST_MISSES:
+            self._fall_back(GraphError(_RESTLESS), broken=True)
 
-        The function is called once, whatever comes of it: it may change objects of the user's.
-        """
-        self._settle()
-        alike = [v for v in reversed(self._variants) if v.device is device and v.given.shape == given.shape]
-        began = time.perf_counter()
-        if not self._looked:
-            self._looked, self._straight = True, straight_of(self._function)
-        function = self._function if self._straight is None or kwargs else self._straight
-        found = record(device, function, args, kwargs, alike[0].recording.arena if alike else Arena())
-        for variant in alike:
-            changed = changes_between(variant.run.nodes, found.graph)
-            if changed is not None:
-                self._change(variant, *changed)
-                variant.given, variant.recording = given, found
-                plain = not (kwargs or found.draws or found.waits or given.fluid)
-                if self._straight is not None and plain:
-                    variant.binding = binding_of(variant.run, self._straight, args)
-                return variant
-        run = found.graph._made(auto_free=False, priorities=False, fuse=self._fuse)  # noqa: SLF001 - this package's own
-        variant = _Variant(device, given, found, run)
-        spent = time.perf_counter() - began
-        self._noted = replace(self._noted, captures=self._noted.captures + 1, capture_s=self._noted.capture_s + spent)
-        self._variants.append(variant)
-        while len(self._variants) > MOST_VARIANTS:
-            self._order(variant)  # what is destroyed may be pending, and share memory with what is launched next
-            self._variants.pop(0).run.destroy()
-        self.state = "captured"
-        self._around = None  # helpers may have been defined meanwhile
-        return variant
+    # what is counted
 
-    def _change(self, variant: _Variant, changes: dict[str, Any], different: int) -> None:
-        if not changes:
-            return
-        before = variant.run.stats().rebuilds
-        variant.run.replace(changes, same_order=True)
-        rebuilds = variant.run.stats().rebuilds - before
-        self._noted = replace(
-            self._noted, updates=self._noted.updates + different, rebuilds=self._noted.rebuilds + rebuilds
-        )
+    def _warms_up(self) -> bool:
+        with self._lock:
+            left = self._warmup
+            self._warmup = max(left - 1, 0)
+        return left > 0
 
-    def _note_fallback(self, error: Exception, *, broken: bool) -> None:
+    def _count(self, **more: float) -> None:
+        with self._lock:
+            now = self._stats
+            self._stats = replace(now, **{name: getattr(now, name) + value for name, value in more.items()})
+
+    def _fall_back(self, error: Exception, *, broken: bool) -> None:
         reason = str(error)
-        if self._noted.reason is None:
+        if self._stats.reason is None:
             _log.warning("%r runs without a graph: %s", self._function, reason)
-        self._noted = replace(self._noted, reason=reason)
+        with self._lock:
+            self._stats = replace(self._stats, reason=reason)
         if broken:
-            for variant in self._variants:
-                variant.run.destroy()
-            self._variants, self.state = [], "broken"
+            self.clear()
+            self.state = "broken"
 
     def _eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._noted = replace(self._noted, fallbacks=self._noted.fallbacks + 1)
+        self._count(fallbacks=1)
         return self._function(*args, **kwargs)
+
+
+def _launch_once(session: ReplaySession, known: Variant | None) -> None:
+    """What the function launched before it raised; nothing where a fork was not joined, which leaves no graph."""
+    session.part()
+    try:
+        graph = session.end()
+    except CaptureError:
+        return
+    if known is not None:  # whose memory it uses
+        known.run.order_before(session.origin)
+    with graph._made(auto_free=False, priorities=False, fuse=False) as once:  # noqa: SLF001 - this package's own
+        once.launch()
 
 
 @overload
@@ -290,21 +278,22 @@ def replay(*, warmup: int = 0, fuse: Fuse = "auto") -> Callable[[Callable[..., A
 def replay(function: Any = None, /, *, warmup: int = 0, fuse: Fuse = "auto") -> Any:
     """Makes ``function`` run as a graph: its first call captures what it launches, and later ones replay that.
 
-    Results are those of the function itself, byte for byte.  Arguments may change: numbers and arrays are bound anew,
-    and other shapes get a graph of their own.  A function that does what cannot be captured runs as it is, after one
-    warning of the logger ``quadpy.graph``; ``state`` is then ``"broken"``, and ``stats.reason`` says why.
+    Results are those of the function itself, byte for byte.  Its Python runs in each call, so that all it depends on is
+    looked at, and whatever else it does is done; but what it launches is compared with the graph and not launched one by
+    one.  A function that does what cannot be captured runs as it is, from its beginning, after one warning of the logger
+    ``quadpy.graph``; ``state`` is then ``"broken"``, and ``stats.reason`` says why.
 
-    What the function does besides launching (printing, counting, NumPy) is done when it is recorded, not at each call.
-    Arrays that it makes belong to the graph: the next call writes the same memory.
+    Arrays that it makes belong to the graph: the next call on the same thread writes the same memory.
 
     Args:
-        function: called with anything; what it reads from its closure and from globals is looked at as arguments are.
+        function: called with anything.
         warmup: how many calls run eagerly before the first capture.
         fuse: whether a graph of quadpy's own work runs as one launch: ``True`` wherever it can, ``"auto"`` where that is
             also expected to be quicker; ``fusion`` tells.
 
     Raises:
-        ArgumentError: ``function`` cannot be called, ``warmup`` is negative, or ``fuse`` is none of the three.
+        ArgumentError: ``function`` cannot be called, or is a generator or async function; ``warmup`` is negative, or
+            ``fuse`` is none of the three.
     """
     require_fuse(fuse)
     if warmup < 0:
@@ -313,4 +302,19 @@ def replay(function: Any = None, /, *, warmup: int = 0, fuse: Fuse = "auto") -> 
         return functools.partial(replay, warmup=warmup, fuse=fuse)
     if not callable(function) or isinstance(function, Replay):
         raise ArgumentError(f"{function!r} is no function to replay")
+    if (kind := _later(function)) is not None:
+        raise ArgumentError(
+            f"{function!r} is {kind}: a call does nothing, and what is done later is not part of it",
+            hint="replay the functions that it calls",
+        )
     return Replay(function, warmup, fuse)
+
+
+def _later(function: Callable[..., Any]) -> str | None:
+    """What a function is called whose body runs behind its call."""
+    for one in (inspect.unwrap(function), type(function).__call__):
+        if inspect.isasyncgenfunction(one) or inspect.iscoroutinefunction(one):
+            return "an async function"
+        if inspect.isgeneratorfunction(one):
+            return "a generator function"
+    return None

@@ -6,7 +6,7 @@ Imports: errors, nodes, blocks, timelines.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from quadpy.errors import EventError, GraphError
@@ -44,17 +44,17 @@ class Usage:
         self.memory = [node for node in nodes if isinstance(node, (AllocNode, FreeNode))]
         self._before: list[tuple[Allocation, bool]] = []
 
-    def beside(self, read: Sequence[Block], written: Sequence[Block]) -> Usage:
-        """The same, and these blocks."""
+    def of(self, read: Iterable[Block], written: Iterable[Block]) -> Usage:
+        """The same events, and these blocks."""
         found = Usage(())
-        found._read, found._written = [*self._read, *read], [*self._written, *written]
         found.records, found.memory, found._owned = self.records, self.memory, self._owned
+        found._written = list({id(block): block for block in written}.values())
+        found._read = _but_for(read, found._written)
         return found
 
-    def has(self, blocks: Sequence[Block]) -> bool:
-        """Whether one of ``blocks`` is among them."""
-        known = {id(block) for block in (*self._read, *self._written)}
-        return any(id(block) in known for block in blocks)
+    def blocks(self) -> tuple[list[Block], list[Block]]:
+        """Those that are read, and those that are written."""
+        return self._read, self._written
 
     def announce(self, memory: DeviceMemory, timeline: Timeline) -> None:
         """Say which blocks the launch uses; said once, it holds for later launches on the same stream."""
@@ -106,6 +106,12 @@ class Usage:
 
 
 _LATER: Final = "destroy it after the last launch, or update the node"
+
+
+def _but_for(blocks: Iterable[Block], others: Iterable[Block]) -> list[Block]:
+    """Each of ``blocks`` once, without ``others``."""
+    known = {id(block) for block in others}
+    return [block for block in {id(block): block for block in blocks}.values() if id(block) not in known]
 
 
 def _inner(nodes: Iterable[Node]) -> Iterator[tuple[Node, Node]]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from quadpy.graph.arena import Arena
-from quadpy.graph.leaves import given_to
 from quadpy.graph.nodes import (
     ChildNode,
     EmptyNode,
@@ -27,7 +27,9 @@ from quadpy.runtime.current import launches_so_far, take_back_launches
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.driver import DEFAULT_STREAM
+from quadpy.runtime.field import Field
 from quadpy.runtime.launch import memory_range
+from quadpy.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:
     from quadpy.graph.replay import Replay
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Verification"]
 
 _log: Final = logging.getLogger("quadpy.graph")
+_DEEPEST: Final = 8
 
 _KNOWN: Final = (KernelNode, MemcpyNode, MemsetNode, EmptyNode, EventRecordNode, EventWaitNode)
 """Nodes that say all that they touch."""
@@ -98,7 +101,7 @@ class Verification:
         device, found = current_device(), list[_Before]()
 
         def look(nodes: tuple[Node, ...], arena: Arena) -> None:
-            found.append(_Before(device, nodes, replayed.given(args, kwargs).arrays, arena))
+            found.append(_Before(device, nodes, _arrays_in((args, kwargs)), arena))
 
         first = launches_so_far()
         result = replayed.replay(args, kwargs, look)
@@ -124,6 +127,22 @@ class Verification:
             )
 
 
+def _arrays_in(thing: Any, depth: int = 0) -> Iterator[NDArray | Field]:
+    """quadpy's arrays, through tuples, lists, dicts and dataclasses."""
+    if isinstance(thing, (NDArray, Field)):
+        yield thing
+        return
+    parts: Iterable[Any] = ()
+    if isinstance(thing, dict):
+        parts = thing.values()
+    elif isinstance(thing, (tuple, list)):
+        parts = thing
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        parts = (getattr(thing, member.name, None) for member in fields(thing))
+    for part in parts if depth < _DEEPEST else ():
+        yield from _arrays_in(part, depth + 1)
+
+
 def _flat(nodes: Iterable[Node]) -> Iterator[Node]:
     for node in nodes:
         if isinstance(node, ChildNode):
@@ -147,7 +166,7 @@ def _results(device: Device, result: Any) -> list[bytes]:
     """The contents of arrays that were returned."""
     device.synchronize()
     on_host = "host" in device.driver.features
-    ranges = [_Range(*memory_range(array), on_host) for array in given_to(result).arrays]
+    ranges = [_Range(*memory_range(array), on_host) for array in _arrays_in(result)]
     return [_read(device, part) for part in ranges if part.nbytes]
 
 

@@ -1,4 +1,4 @@
-"""The quick way of a call that is like the last one.  Owns: express.  Imports: leaves, ``artifact``, ``runtime``.
+"""The quick way of a call that is like the last one.  Owns: express, packer.  Imports: leaves, ``artifact``, ``runtime``.
 
 A launch on a GPU takes Python longer than the driver, and most of that is looping over arguments.  So for each signature
 a function is written that has no loop: it checks, announces, packs and launches, argument by argument, all tasks at once.
@@ -26,7 +26,7 @@ from quadpy.runtime.interop import DEVICE_KINDS
 from quadpy.runtime.life import THREAD
 from quadpy.runtime.stream import Stream
 
-__all__ = ["express"]
+__all__ = ["express", "packer"]
 
 _MISSING: Final = object()
 
@@ -38,13 +38,30 @@ def express(
 
     ``args`` have the views of arrays in place of the arrays.  ``pairs`` are those, by number, that must not overlap.
     """
+    return _written(parameters, args, plan, pairs, _Writer.lines)
+
+
+def packer(
+    parameters: Sequence[Parameter], args: Sequence[Any], plan: GpuPlan, pairs: Sequence[tuple[int, int]]
+) -> Callable[..., Any] | None:
+    """As ``express``, a function of the arguments that launches nothing: it gives the argument block and the grids.
+
+    It gives False where ``express`` does; the block has no address of scratch memory.
+    """
+    return _written(parameters, args, plan, pairs, _Writer.packing)
+
+
+def _written(
+    parameters: Sequence[Parameter], args: Sequence[Any], plan: GpuPlan, pairs: Sequence[tuple[int, int]],
+    lines: Callable[[_Writer], Iterator[str]],
+) -> Callable[..., Any] | None:  # fmt: skip
     views = [given for parameter, given in zip(parameters, args, strict=True) if type(parameter) is ArrayParameter]
     if not plan.plain or not all(_is_plain(view, plan.device) for view in views):
         return None
     names: dict[str, Any] = {}
-    text = "\n".join(_Writer(parameters, args, plan, pairs, names).lines())
+    text = "\n".join(lines(_Writer(parameters, args, plan, pairs, names)))
     exec(text, names)  # noqa: S102 - of this module's own text; no name or value of the user is in it
-    found: Callable[..., bool] = names["launch"]
+    found: Callable[..., Any] = names["launch"]
     return found
 
 
@@ -82,7 +99,7 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         yield f"def launch(stream, {''.join(f'a{k}=missing, ' for k in range(len(self.parameters)))}*more):"
         yield "    try:"
-        yield f"        if {' or '.join(self._guards())}: return False"
+        yield f"        if not life.direct or {' or '.join(self._guards())}: return False"  # closed, or perhaps captured
         yield "        if stream is None: on = here.stream"
         yield "        else: on = stream if type(stream) is Stream and not thread.in_host_function else None"
         yield "        if on is None or on.device is not device: return False"
@@ -109,10 +126,22 @@ class _Writer:
         yield "    give_back(record)"
         yield "    return True"
 
+    def packing(self) -> Iterator[str]:
+        """As ``lines``, for ``packer``."""
+        self.names["pack"] = struct.Struct(self.block.format("=", 0)).pack
+        yield f"def launch({''.join(f'a{k}=missing, ' for k in range(len(self.parameters)))}*more):"
+        yield "    try:"
+        yield f"        if {' or '.join(self._guards())}: return False"
+        yield from self._memory()
+        yield from self._overlaps()
+        yield from self.block.components("        ")
+        yield from self._grids()
+        yield f"        return pack({', '.join(self.block.values())}), ({''.join(f'{one}, ' for one in self._blocks())})"
+        yield "    except misfits: return False"
+
     def _guards(self) -> Iterator[str]:
         """What makes a call another one.  An array's form is one object for its type, its device and how it lies there."""
         yield "more"
-        yield "not life.direct"  # closed, or what is called may have to be noted for a graph
         yield "State.config is not config"
         for k, parameter in enumerate(self.parameters):
             if k in self.arrays:

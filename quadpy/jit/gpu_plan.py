@@ -115,15 +115,7 @@ class GpuPlan:
         block = self.format.pack(*values)
         if scratch:
             block = block.ljust(self.code.layout.size, b"\0") + struct.pack("Q", scratch.pointer)
-        keep = (self._module, *arrays, scratch)
-        launches = tuple(
-            KernelLaunch(
-                task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, 0, block,
-                self.places.ranges(number, "ra", arrays), self.places.ranges(number, "wa", arrays), keep, task.span,
-                self._indirect[number],
-            )
-            for number, (task, blocks) in enumerate(zip(self.launches, grids, strict=True))
-        )  # fmt: skip
+        launches = self.launches_of(block, grids, arrays, scratch)
         result = None
         if scratch and self._results:
 
@@ -132,6 +124,20 @@ class GpuPlan:
 
         conditions = self._conditions(values, arrays)
         return Prepared(launches, self.code.flow, conditions, result, self.origin, block[: self.code.layout.size])
+
+    def launches_of(
+        self, block: bytes, grids: Sequence[int], arrays: Sequence[Any], scratch: Any
+    ) -> tuple[KernelLaunch, ...]:
+        """Each task with an argument block, in which the address of ``scratch`` is; ``arrays`` have fields last."""
+        keep = (self._module, *arrays, scratch)
+        return tuple(
+            KernelLaunch(
+                task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, 0, block,
+                self.places.ranges(number, "ra", arrays), self.places.ranges(number, "wa", arrays), keep, task.span,
+                self._indirect[number],
+            )
+            for number, (task, blocks) in enumerate(zip(self.launches, grids, strict=True))
+        )  # fmt: skip
 
     def _idle_blocks(self, number: int) -> int:
         """How many blocks stand for a launch without iterations: whole ones would not look whether there is any."""

@@ -103,14 +103,6 @@ class JoinedLaunch:
         self._iterations[number] = self._codes[number].iterations(arguments)
         self._blocks = 0
 
-    def place(self, number: int, offset: int) -> int | None:
-        """As ``OneLaunch.place``."""
-        return next((target for source, target, _ in self._places[number] if source == offset), None)
-
-    def patch(self, place: int, found: bytes) -> None:
-        """As ``OneLaunch.patch``."""
-        self._bytes[place : place + len(found)] = found
-
     def why_not(self) -> str:
         """As ``OneLaunch.why_not``."""
         if not self.most_blocks:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from quadpy.artifact import CodeObject
@@ -21,7 +21,7 @@ from quadpy.runtime.cpu.jit import load_object
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.devices import current_device
-from quadpy.runtime.launch import HostLaunch
+from quadpy.runtime.launch import Bound, HostLaunch
 from quadpy.source import Span
 
 __all__ = ["CpuPlan"]
@@ -37,8 +37,8 @@ class CpuPlan:
     """
 
     __slots__ = (
-        "_blocks", "_conditions", "_entry", "_keep", "_loaded", "_name", "_outline", "_pack", "_results", "_seed", "_slots", "_spans",
-        "_tail", "code",
+        "_blocks", "_conditions", "_entry", "_keep", "_loaded", "_name", "_outline", "_pack", "_places", "_results",
+        "_seed", "_slots", "_spans", "_tail", "code",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +61,7 @@ class CpuPlan:
         self._outline, self._name, self._spans = outline, name, spans
         self._blocks = tuple(whole_blocks(code, spans))
         self._conditions = tuple(_condition_extents(code))
+        self._places = Places(code)
 
     def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
         """Runs the kernel, or notes it where the stream is captured; returns when it is done, with its result.
@@ -95,18 +96,35 @@ class CpuPlan:
         Raises:
             struct.error, OverflowError: as ``run``.
         """
-        block, scratch = self._block(values), (ctypes.c_uint64 * self._slots)() if self._slots else None
-        arrays, places = (*views, *self._keep), Places(self.code)
+        return self.launch_of(self._block(values), (*views, *self._keep))
 
-        def run() -> None:
-            task = self._entry(block, scratch, 0)
-            while task >= 0:
-                task = self._entry(block, scratch, task)
-
-        reads, writes = places.ranges(None, "ra", arrays), places.ranges(None, "wa", arrays)
+    def launch_of(self, block: bytes, arrays: Sequence[Any]) -> HostLaunch:
+        """A run of the kernel with an argument block; ``arrays`` are what it reads and writes, fields last."""
+        run, scratch = self.run_of(block)
+        reads, writes = self._places.ranges(None, "ra", arrays), self._places.ranges(None, "wa", arrays)
         span = self._spans[0] if self._spans else None
         result = (lambda: result_of(scratch, self._results, self._outline)) if self._results else None
         return HostLaunch(self._name, run, reads, writes, (self, *arrays), span, result, block)
+
+    def run_of(self, block: bytes) -> tuple[Callable[[], None], Any]:
+        """What runs the kernel with an argument block, and the memory in which results are."""
+        entry, scratch = self._entry, (ctypes.c_uint64 * self._slots)() if self._slots else None
+
+        def run(_alive: object = self) -> None:  # the code stays mapped
+            task = entry(block, scratch, 0)
+            while task >= 0:
+                task = entry(block, scratch, task)
+
+        return run, scratch
+
+    def block_of(self, values: list[Any], views: list[Any]) -> Bound:
+        """A call as a launch takes it.
+
+        Raises:
+            struct.error, OverflowError, ArgumentError: as ``run``.
+        """
+        block = self._block(values)
+        return Bound(block, (), (*views, *self._keep), self.run_of(block)[0])
 
     def _block(self, values: list[Any]) -> bytes:
         if self._tail:

@@ -15,7 +15,8 @@ from typing import Any
 from quadpy.dtypes import i64
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir.nodes import Kernel
-from quadpy.jit.express import express
+from quadpy.jit.binder import CpuBinder, GpuBinder
+from quadpy.jit.express import express, packer
 from quadpy.jit.fused_plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
@@ -46,8 +47,8 @@ class Variants:
     """
 
     __slots__ = (
-        "_args", "_config", "_digest", "_express", "_fields", "_fuse", "_locks", "_options", "_overlapping", "_pairs",
-        "_plain", "_reads", "_source", "counts", "express", "on_gpu",
+        "_args", "_config", "_digest", "_express", "_fields", "_fuse", "_locks", "_options", "_overlapping", "_packers",
+        "_pairs", "_plain", "_reads", "_source", "counts", "express", "on_gpu",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +66,7 @@ class Variants:
         self.on_gpu = isinstance(self._plain, GpuPlan)
         self.express: Callable[..., bool] | None = None
         self._express: dict[tuple[object, ...], Callable[..., bool] | None] = {}
+        self._packers: dict[tuple[object, ...], Callable[..., Any] | None] = {}
 
     def find_express(self, parameters: Sequence[Parameter], args: Sequence[Any]) -> Callable[..., bool] | None:
         """The quick way of later calls like this one, where there is one; ``express`` is the one found last.
@@ -76,6 +78,20 @@ class Variants:
             self._express[forms] = express(parameters, args, self._plain, self._pairs)
         self.express = self._express[forms]
         return self.express
+
+    def binder(
+        self, plan: Any, parameters: Sequence[Parameter], args: Sequence[Any], resolve: Callable[..., Any]
+    ) -> CpuBinder | GpuBinder | None:
+        """What binds later calls of ``plan``, one with ``args``; None where it is the plan of arrays that overlap on a GPU."""
+        if isinstance(plan, CpuPlan):
+            return CpuBinder(plan, self, resolve)
+        if plan is not self._plain or not isinstance(plan, GpuPlan) or not plan.launches:
+            return None
+        forms = tuple(getattr(given, "form", None) for given in args)
+        if forms not in self._packers:
+            self._packers[forms] = packer(parameters, args, plan, self._pairs)
+        pack = self._packers[forms]
+        return None if pack is None else GpuBinder(plan, parameters, pack)
 
     def pick(self, views: list[Any]) -> Any:
         """The plan for arrays that lie like this: ranges are compared where one of the two is written."""

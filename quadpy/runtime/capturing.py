@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 __all__ = [
     "CAPTURES",
     "Captured",
+    "Replaying",
     "Session",
     "Table",
     "note_callee",
     "refuse_in_capture",
+    "replaying_here",
+    "said_callee",
     "session_of",
+    "set_replaying",
     "table",
     "take_callee",
 ]
@@ -85,6 +89,13 @@ class Session(Protocol):
         """CaptureError: ``what`` cannot be captured; the capture comes to nothing."""
 
 
+class Replaying(Protocol):
+    """A session that knows what the function that it notes did before."""
+
+    def repeats(self, kernel: Any, args: tuple[Any, ...], stream: object) -> bool:
+        """Whether a call of ``kernel`` is the next one that is known, perhaps with other arguments: it is noted then."""
+
+
 class Captured(NamedTuple):
     """Where in a capture an event was recorded: behind the nodes of these names."""
 
@@ -103,6 +114,8 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.table = Table([], {})
         self.callee: object = None
+        self.arguments: tuple[Any, ...] = ()
+        self.replaying: Replaying | None = None
 
 
 class _Captures:
@@ -128,15 +141,30 @@ def table() -> Table:
     return _thread.table
 
 
-def note_callee(kernel: object) -> None:
+def note_callee(kernel: object, args: tuple[Any, ...]) -> None:
     """Say which kernel the calling thread's next launches are of, so that a node can be changed by its arguments."""
-    _thread.callee = kernel
+    _thread.callee, _thread.arguments = kernel, args
 
 
 def take_callee() -> object:
     """The kernel that was said last; None where none was since."""
-    kernel, _thread.callee = _thread.callee, None
+    kernel, _thread.callee, _thread.arguments = _thread.callee, None, ()
     return kernel
+
+
+def said_callee() -> tuple[Any, tuple[Any, ...]]:
+    """What ``take_callee`` would take, and with which arguments it is called."""
+    return _thread.callee, _thread.arguments
+
+
+def replaying_here() -> Replaying | None:
+    """The session of the calling thread that knows what comes."""
+    return _thread.replaying
+
+
+def set_replaying(session: Replaying | None) -> None:
+    """Let ``replaying_here`` answer ``session`` on this thread."""
+    _thread.replaying = session
 
 
 def session_of(stream: Stream) -> Session | None:

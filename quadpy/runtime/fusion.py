@@ -77,12 +77,6 @@ class OneLaunch(Protocol):
     def bind(self, number: int, arguments: bytes) -> None:
         """Let later launches do call ``number``, in the order of the levels, with another argument block."""
 
-    def place(self, number: int, offset: int) -> int | None:
-        """Where the value at ``offset`` of the arguments of call ``number`` is; None where none begins there."""
-
-    def patch(self, place: int, found: bytes) -> None:
-        """Let later launches have ``found`` there, which is no value that decides how many blocks there are."""
-
     def why_not(self) -> str:
         """Why what is bound now cannot be one launch, or need not; an empty string where it is."""
 

@@ -1,13 +1,14 @@
-"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Indirect, Prepared, HostLaunch, memory_range.
+"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Indirect, Prepared, HostLaunch, Bound,
+Binder, memory_range.
 
 A plan makes these where it must not submit: for the nodes of a graph.  Imports: the driver protocol, streams, fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from quadpy.runtime.driver import FunctionHandle
 from quadpy.runtime.field import Field
@@ -15,7 +16,10 @@ from quadpy.runtime.fusion import Origin
 from quadpy.runtime.stream import Stream
 from quadpy.source import Span
 
-__all__ = ["HostLaunch", "Indirect", "KernelLaunch", "MemoryRange", "Prepared", "memory_range"]
+if TYPE_CHECKING:
+    from quadpy.runtime.allocators.block import Block
+
+__all__ = ["Binder", "Bound", "HostLaunch", "Indirect", "KernelLaunch", "MemoryRange", "Prepared", "memory_range"]
 
 MemoryRange: TypeAlias = tuple[int, int]
 """An address, and how many bytes are touched from there on."""
@@ -96,6 +100,34 @@ class HostLaunch:
     span: Span | None
     result: Callable[[], Any] | None = None
     arguments: bytes = field(default=b"", repr=False)
+
+
+class Bound(NamedTuple):
+    """The arguments of a call as a launch takes them.
+
+    block   the argument block, without the address of scratch memory
+    grids   the blocks of each launch; none on the CPU
+    arrays  what it reads and writes, the kernel's own fields last
+    run     does it, on the CPU
+    """
+
+    block: bytes
+    grids: tuple[int, ...]
+    arrays: tuple[Any, ...]
+    run: Callable[[], None] | None = None
+
+
+class Binder(Protocol):
+    """Calls of one kernel that run the same code as one that is known."""
+
+    def bind(self, args: tuple[Any, ...]) -> Bound | None:
+        """The call with ``args``; None where it runs other code, is refused, or is not known well enough."""
+
+    def prepared(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared | HostLaunch:
+        """What such a call launches; ``before`` is what the one that is known did."""
+
+    def used(self, bound: Bound) -> tuple[list[Block], list[Block]]:
+        """The blocks that it reads, and those that it writes."""
 
 
 def memory_range(array: Any) -> MemoryRange:

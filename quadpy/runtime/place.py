@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from types import FrameType
@@ -18,7 +19,8 @@ def caller_span() -> Span | None:
     """The line that called quadpy; None where quadpy calls itself."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads every file on the way
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(_PACKAGE):
-            return Span(frame.f_code.co_filename, frame.f_lineno)
+        file = frame.f_code.co_filename
+        if not file.startswith(_PACKAGE) and file != contextlib.__file__:  # through which quadpy's own managers come
+            return Span(file, frame.f_lineno)
         frame = frame.f_back
     return None

@@ -102,7 +102,7 @@ def test_an_example_with_a_state(cpu, name):
     for _ in range(STEPS):
         step(replayed)
     assert contents(eager) == contents(noted) == contents(replayed) == contents(explicit)
-    assert (step.stats.fallbacks, step.stats.captures) == (0, 1)
+    assert "array of the host" in step.stats.reason  # which Python may use as soon as a kernel was called
 
 
 def test_mandelbrot(cpu):

@@ -15,7 +15,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DriverError
-from quadpy.graph.replay import MOST_FAILURES, MOST_VARIANTS
+from quadpy.graph.replay import MOST_FAILURES
+from quadpy.graph.variants import MOST_VARIANTS
 from quadpy.graph.verify import Verification
 from quadpy.runtime.capturing import CAPTURES, table
 
@@ -70,7 +71,7 @@ def test_a_call_like_the_last_is_one_launch(here):
     step(1, x)
     if here.is_simulated:
         assert [call.verb for call in here.driver.calls[before:]].count("launch") == 0
-    assert (numbers(x), len(runs)) == ([60], 1)
+    assert (numbers(x), len(runs)) == ([60], 3)  # what the function depends on is looked at, since it runs
     assert step.variants[0].stats().launches == launches + 2
     assert (step.stats.replays, step.stats.updates) == (3, 0)
 
@@ -205,26 +206,29 @@ def test_arrays_made_inside_are_returned_and_overwritten_by_the_next_call_g6(her
     first = step(1, x)
     assert numbers(first["t"]) == [2, 3]
     second = step(1, x)
-    assert first["t"] is second["t"]
-    assert first["all"] is not second["all"]
+    assert first["t"].pointer == second["t"].pointer
     third = step(10, x)
     assert numbers(third["t"]) == [11, 12] == numbers(first["t"])
     assert third["all"][0] is x
     assert step.stats.captures == 1
 
 
-def test_numpy_arrays_are_read_and_written_each_time(here):
-    step, _ = replayed(lambda x, y: here.mix(0, x, y))
+def test_kernels_on_numpy_arrays_run_at_once(here):
+    """Python may look at such an array as soon as the kernel was called."""
+
+    def mixed(x, y):
+        here.mix(0, x, y)
+        return int(y.sum())
+
+    step, _ = replayed(mixed)
     x, y, eager = np.array([1, 2], np.int32), np.array([0, 0], np.int32), np.array([0, 0], np.int32)
     for k in range(4):
         x[:] += k
-        step(x, y)
-        here.mix(0, x, eager)
+        assert step(x, y) == mixed(x, eager)
         assert y.tolist() == eager.tolist()
-    other = np.zeros(2, np.int32)
-    step(x, other)
-    assert other.tolist() == x.tolist()
-    assert (step.stats.captures, step.stats.fallbacks) == (1, 0)
+    assert (step.state, step.stats.captures) == ("broken", 0)
+    assert "array of the host" in step.stats.reason
+    assert "test_replay.py" in step.stats.reason
 
 
 def test_data_that_is_copied_in_is_that_of_the_call(here):
@@ -419,8 +423,10 @@ def test_a_function_that_breaks_later_frees_its_graphs(here):
     assert (numbers(x), step.state, step.variants) == ([3], "broken", ())
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_an_exception_of_the_function_is_raised_as_it_is_x5(here, error):
+@pytest.mark.parametrize(("error", "expected"), [(ZeroDivisionError, 4), (KeyboardInterrupt, 2)])
+def test_an_exception_of_the_function_comes_behind_its_launches_x5(here, error, expected):
+    """As without a graph; an interrupt may as well have come before all of them."""
+
     def step(x, bad):
         here.add(1, x)
         if bad:
@@ -434,7 +440,7 @@ def test_an_exception_of_the_function_is_raised_as_it_is_x5(here, error):
                 step(x, bad)
         else:
             step(x, bad)
-    assert numbers(x) == [2]
+    assert numbers(x) == [expected]
     assert step.state == "captured"
 
 
@@ -486,7 +492,7 @@ def test_warm_up_calls_are_eager_and_counted_down_x7(here):
         step(x)
         states.append(step.state)
     assert states == ["eager", "eager", "captured", "captured"]
-    assert (numbers(x), len(runs), step.stats.replays) == ([4], 3, 2)
+    assert (numbers(x), len(runs), step.stats.replays) == ([4], 4, 2)
     with pytest.raises(ArgumentError, match="warmup"):
         qp.graph.replay(len, warmup=-1)
     for wrong in (3, step):
@@ -583,11 +589,6 @@ def _in_a_field(here):
     return increment, lambda: f[0]
 
 
-def _in_a_numpy_array(here):
-    x = np.zeros(1, np.int32)
-    return (lambda: here.add(1, x)), lambda: x[0]
-
-
 def _in_an_ordinary_object(here):
     class Model:
         def __init__(self):
@@ -607,7 +608,7 @@ def _in_a_graph_that_is_launched(here):
     return g.instantiate().launch, lambda: x[0]
 
 
-@pytest.mark.parametrize("kind", [_in_a_field, _in_a_numpy_array, _in_an_ordinary_object, _in_a_graph_that_is_launched])
+@pytest.mark.parametrize("kind", [_in_a_field, _in_an_ordinary_object, _in_a_graph_that_is_launched])
 def test_verification_restores_all_memory_that_the_graph_touches(here, monkeypatch, caplog, kind):
     if here.is_simulated and kind is _in_a_field:
         return  # it has Python for the kernels of these tests alone
@@ -617,22 +618,6 @@ def test_verification_restores_all_memory_that_the_graph_touches(here, monkeypat
         step()
     assert (value(), caplog.text, step.state, Verification.failed) == (3, "", "captured", False)
     assert step.stats.replays == 3
-
-
-def test_verification_of_numpy_arguments_and_arrays_that_are_made(here, monkeypatch, caplog):
-    def step(a, b):
-        t = qp.ndarray(qp.i32, 1)
-        here.add(1, a)
-        here.mix(0, b, t)
-        here.add(1, t)
-        return t
-
-    step = verified(step, monkeypatch)
-    a, b = np.zeros(1, np.int32), np.full(1, 5, np.int32)
-    b.flags.writeable = False
-    for k in range(3):
-        assert numbers(step(a, here.array(5) if k == 1 else b)) == [6]
-    assert (a[0], b[0], caplog.text, Verification.failed) == (3, 5, "", False)
 
 
 def test_verification_follows_arguments_that_change(here, monkeypatch, caplog):

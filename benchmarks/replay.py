@@ -1,0 +1,139 @@
+"""What a replayed function costs the host beside the calls it stands for: `python benchmarks/replay.py --help`.
+
+Twenty kernels, reached through attributes and through a closure, with the arguments of the call before, with another number
+in each call, and with other arrays in each call.  Both ways take turns in one process; a time is that of the fastest turn,
+until all calls of the turn are done, and the ratio is of times of one turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from itertools import cycle
+from typing import Any
+
+import quadpy as qp
+from quadpy.codegen.putter import PUT_SIZES, put_name
+from quadpy.runtime import devices
+from quadpy.runtime.current import Config, set_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.devices import current_device
+from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+KERNELS = 20
+
+
+@qp.kernel
+def axpy(a: qp.f32, x: F32, y: F32):
+    for i in x:
+        y[i] = a * x[i] + y[i]
+
+
+class Solver:
+    """Kernels and arrays are attributes."""
+
+    def __init__(self, size: int) -> None:
+        self.axpy, self.x, self.y = axpy, qp.ndarray(qp.f32, size), qp.ndarray(qp.f32, size)
+
+    def step(self, a: float, x: Any, y: Any) -> None:
+        """The arguments, then what the object has."""
+        for _ in range(KERNELS // 4):
+            self.axpy(a, x, y)
+            self.axpy(0.5, y, self.x)
+            self.axpy(a, self.x, self.y)
+            self.axpy(0.25, self.y, x)
+
+
+def closure(size: int) -> Callable[..., None]:
+    """Kernels and arrays are in cells."""
+    kernel, mine, other = axpy, qp.ndarray(qp.f32, size), qp.ndarray(qp.f32, size)
+
+    def step(a: float, x: Any, y: Any) -> None:
+        for _ in range(KERNELS // 4):
+            kernel(a, x, y)
+            kernel(0.5, y, mine)
+            kernel(a, mine, other)
+            kernel(0.25, other, x)
+
+    return step
+
+
+class _Anything(dict[str, RecordedKernel]):
+    """Kernels of the simulated device that do nothing."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> RecordedKernel:
+        return RecordedKernel(lambda _: None)
+
+
+def main() -> int:
+    """Prints the table; the exit status is 1 where a replay is slower than ``--most`` allows."""
+    options = _options()
+    if options.arch == "recording":
+        driver = RecordingDriver(history=False)
+        driver.kernels = _Anything()
+        assert put_name(PUT_SIZES[0]) in driver.kernels
+        devices._open["recording", 0] = Device(driver)  # noqa: SLF001 - a device that no user opens
+        set_config(Config(arch="recording"))
+    else:
+        qp.init(arch=options.arch)
+    worst = 0.0
+    print(f"{KERNELS} kernels on {current_device()}, {options.size} elements, µs a call\n")
+    print("| reached through | arguments | launched | replayed | ratio |\n| --- | --- | --- | --- | --- |")
+    for way in ("attributes", "a closure"):
+        for arguments in ("the same", "another number", "other arrays"):
+            eager, replayed, ratio = _measured(way, arguments, options)
+            worst = max(worst, ratio)
+            print(f"| {way} | {arguments} | {eager:.1f} | {replayed:.1f} | {ratio:.2f} |")
+    return int(worst > options.most)
+
+
+def _measured(way: str, arguments: str, options: argparse.Namespace) -> tuple[float, float, float]:
+    step = Solver(options.size).step if way == "attributes" else closure(options.size)
+    replayed = qp.graph.replay(step)
+    arrays = [qp.ndarray(qp.f32, options.size) for _ in range(8)]
+    numbers = [k / 8 for k in range(7)]
+    others: dict[str, list[tuple[Any, ...]]] = {
+        "the same": [(0.5, *arrays[:2])],
+        "another number": [(a, *arrays[:2]) for a in numbers],
+        "other arrays": [(0.5, *arrays[k : k + 2]) for k in range(7)],
+    }
+    calls = cycle(others[arguments])
+    for function in (step, replayed):
+        _turn(function, calls, 20)
+    turns = [(_turn(step, calls, options.calls), _turn(replayed, calls, options.calls)) for _ in range(options.turns)]
+    if replayed.state != "captured" or replayed.stats.captures != 1:
+        raise SystemExit(f"it was not replayed: {replayed.state}, {replayed.stats}")
+    eager, graph = (min(turn[k] for turn in turns) for k in (0, 1))
+    return eager, graph, statistics.median(graph / eager for eager, graph in turns)
+
+
+def _turn(function: Callable[..., Any], calls: Any, count: int) -> float:
+    """Microseconds a call."""
+    device = current_device()
+    device.synchronize()
+    start = time.perf_counter()
+    for _ in range(count):
+        function(*next(calls))
+    device.synchronize()
+    return (time.perf_counter() - start) / count * 1e6
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--arch", choices=("cpu", "recording", "cuda", "amdgpu"), default="cpu")
+    parser.add_argument("--size", type=int, default=256, help="elements of each array (%(default)s)")
+    parser.add_argument("--calls", type=int, default=200, help="in a turn (%(default)s)")
+    parser.add_argument("--turns", type=int, default=11)
+    parser.add_argument("--most", type=float, default=1.0, help="ratio that is still success (%(default)s)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""The graphs that a thread has of a replayed function.  Owns: Variant, Variants, hint_of.
+
+Imports: executable graphs, tapes, devices.
+
+Each thread has its own: arrays that a function makes belong to its graph, and another thread's call must not write them.
+A call takes a variant out and puts it back when it is launched; so one that an exception left half-changed is no longer
+there, a call from within a call finds another one or makes it, and no lock is held while a function of the user's runs.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from quadpy.graph.arena import Arena
+from quadpy.graph.execution import GraphExec
+from quadpy.graph.nodes import Node
+from quadpy.graph.replaying import ReplaySession
+from quadpy.graph.tape import LaunchStep, Tape
+from quadpy.runtime.current import current_config
+from quadpy.runtime.device import Device
+from quadpy.runtime.launch import Bound
+from quadpy.runtime.ndarray import NDArray
+
+__all__ = ["MOST_VARIANTS", "Hint", "Variant", "Variants", "hint_of"]
+
+MOST_VARIANTS: Final = 8
+"""Graphs that one function keeps for a thread, for arguments of other shapes."""
+
+_TELLING: Final = (bool, int, str, bytes, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a call is given, as far as it lets expect what the function does: nothing depends on its being right.
+
+    shapes  types and extents
+    values  of what may decide what is launched: numbers that count, names, objects of the user's
+    """
+
+    shapes: tuple[Hashable, ...]
+    values: tuple[Hashable, ...]
+
+
+def hint_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hint:
+    """A look at a call's arguments themselves, and not at what they refer to."""
+    shapes: list[Hashable] = [*kwargs]
+    values: list[Hashable] = []
+    for given in (*args, *kwargs.values()):
+        if type(given) is NDArray:
+            shapes.append((given.type_key, given.shape))
+        elif isinstance(given, np.ndarray):
+            shapes.append((given.dtype.str, given.shape))
+        else:
+            shapes.append(type(given).__name__)
+            if type(given) in _TELLING:
+                values.append(given)
+            elif type(given) is not float:
+                values.append(id(given))
+    return Hint(tuple(shapes), tuple(values))
+
+
+class Variant:
+    """One graph of the function: what ``run`` launches is what ``tape`` says, unless somebody changed ``run``."""
+
+    def __init__(self, device: Device, hint: Hint, run: GraphExec, tape: Tape, arena: Arena) -> None:
+        self.device, self.hint, self.run, self.tape, self.arena = device, hint, run, tape, arena
+        self._config, self._seen = current_config(), run.version
+
+    @property
+    def is_as_it_was(self) -> bool:
+        """Whether nobody changed the executable graph, or what kernels are compiled for."""
+        return self.run.version == self._seen and self._config is current_config() and not self.run.destroyed
+
+    def bind(self, session: ReplaySession) -> int:
+        """Do what ``session``, which repeated the tape, found; the answer is how many nodes that changes."""
+        bound, noted, steps = session.bound, session.noted, self.tape.steps
+        places: dict[str, Bound] = {}
+        in_place = self.run.binds and not noted
+        for number, (args, found) in bound.items():
+            step = steps[number]
+            assert isinstance(step, LaunchStep)
+            assert step.node is not None
+            in_place = in_place and step.has_grids_of(found)
+            step.change_arguments(args, found)
+            places[step.node.name] = found
+        for number, call in noted.items():
+            steps[number].change(*call)
+        if in_place:
+            usage = None if "host" in self.device.driver.features else self.tape.usage()
+            self.run.bind(places, usage, partial(self.tape.nodes, self.device))
+        else:
+            nodes = [steps[number].node_now(self.device) for number in (*bound, *noted)]
+            self.run.replace({node.name: node for node in nodes if node is not None}, same_order=True)
+        self._seen = self.run.version
+        return len(bound) + len(noted)
+
+    def replace(self, changes: Mapping[str, Node], session: ReplaySession, hint: Hint) -> int:
+        """Do what ``session`` noted anew, which changes these nodes; how often the driver's graph was made for it."""
+        before = self.run.stats().rebuilds
+        if changes:
+            self.run.replace(changes, same_order=True)
+        self.hint, self.tape, self.arena = hint, session.tape(), session.arena
+        self._config, self._seen = current_config(), self.run.version
+        return self.run.stats().rebuilds - before
+
+
+class _Shelf:
+    """A thread's variants, the one that was launched last at the end."""
+
+    def __init__(self) -> None:
+        self.variants: list[Variant] = []
+
+
+class _Own(threading.local):
+    def __init__(self, add: Callable[[_Shelf], None]) -> None:
+        self.shelf = _Shelf()
+        add(self.shelf)
+
+
+class Variants:
+    """Those of all threads; a thread takes its own, which are gone with it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a finalizer that runs under it may come here
+        self._shelves: weakref.WeakSet[_Shelf] = weakref.WeakSet()
+        self._own = _Own(self._add)
+
+    def take(self, device: Device, hint: Hint) -> Variant | None:
+        """The variant that a call is most likely one of, which is the caller's until it is put back."""
+        variants = self._own.shelf.variants
+        alike = [one for one in reversed(variants) if one.device is device and one.hint.shapes == hint.shapes]
+        best = next((one for one in alike if one.hint.values == hint.values), alike[0] if alike else None)
+        if best is not None:
+            variants.remove(best)
+        return best
+
+    def put(self, variant: Variant) -> list[Variant]:
+        """The caller's variant is there for the next call; those that are too many then are the caller's."""
+        variants = self._own.shelf.variants
+        variants.append(variant)
+        return [variants.pop(0) for _ in range(len(variants) - MOST_VARIANTS)]
+
+    def alike(self, device: Device, hint: Hint) -> list[Variant]:
+        """The calling thread's for arguments of the same shapes, the latest first."""
+        variants = reversed(self._own.shelf.variants)
+        return [one for one in variants if one.device is device and one.hint.shapes == hint.shapes]
+
+    def remove(self, variant: Variant) -> None:
+        """One that is there is the caller's."""
+        self._own.shelf.variants.remove(variant)
+
+    def clear(self) -> list[Variant]:
+        """All that are there, of all threads, are the caller's."""
+        found = []
+        for shelf in self._all():
+            variants, shelf.variants = shelf.variants, []
+            found += variants
+        return found
+
+    def own(self) -> list[Variant]:
+        """Those of the calling thread."""
+        return list(self._own.shelf.variants)
+
+    def __iter__(self) -> Iterator[Variant]:
+        """All that are there, those of the calling thread last."""
+        own = self._own.shelf
+        others = [variant for shelf in self._all() if shelf is not own for variant in shelf.variants]
+        return iter([*others, *own.variants])
+
+    def _add(self, shelf: _Shelf) -> None:
+        with self._lock:
+            self._shelves.add(shelf)
+
+    def _all(self) -> list[_Shelf]:
+        with self._lock:
+            return list(self._shelves)
