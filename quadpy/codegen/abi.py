@@ -15,9 +15,11 @@ from quadpy.artifact import AbiLayout, AbiSlot, Part
 from quadpy.dtypes import BY_NAME, Scalar, i64
 from quadpy.ir.nodes import ArrayParam, Kernel, Param
 
-__all__ = ["POINTER_CODE", "code_of", "layout_of", "scalar_of", "value_name"]
+__all__ = ["OUT_OF_MEMORY", "POINTER_CODE", "code_of", "layout_of", "scalar_of", "value_name"]
 
 POINTER_CODE: Final = "Q"
+OUT_OF_MEMORY: Final = -2
+"""What a CPU's entry function returns where a loop got no working memory; -1 says that all is done."""
 
 _CODES: Final = {
     "u1": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from quadpy.artifact import CodeObject
+from quadpy.codegen.abi import OUT_OF_MEMORY
 from quadpy.dtypes import BY_NAME
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, OutOfDeviceMemory
 from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
 from quadpy.jit.whole_blocks import whole_blocks
@@ -72,6 +73,7 @@ class CpuPlan:
             struct.error, OverflowError: a value does not fit its parameter.
             ArgumentError: the condition of a loop is empty.
             CaptureError: the kernel returns something, which a capture has not.
+            OutOfDeviceMemory: there is no working memory.
         """
         if stream is not None or CAPTURES.count:
             on = stream_of(current_device(), stream)  # one that cannot be used is the same error on every backend
@@ -81,13 +83,13 @@ class CpuPlan:
         block = self._block(values)
         if not self._slots:
             task = self._entry(block, None, 0)
-            while task >= 0:
-                task = self._entry(block, None, task)
+            while task != -1:
+                task = self._go_on(block, None, task)
             return None
         scratch = (ctypes.c_uint64 * self._slots)()
         task = self._entry(block, scratch, 0)
-        while task >= 0:
-            task = self._entry(block, scratch, task)
+        while task != -1:
+            task = self._go_on(block, scratch, task)
         return result_of(scratch, self._results, self._outline) if self._results else None
 
     def prepare(self, values: list[Any], views: list[Any]) -> HostLaunch:
@@ -108,12 +110,12 @@ class CpuPlan:
 
     def run_of(self, block: bytes) -> tuple[Callable[[], None], Any]:
         """What runs the kernel with an argument block, and the memory in which results are."""
-        entry, scratch = self._entry, (ctypes.c_uint64 * self._slots)() if self._slots else None
+        entry, go_on, scratch = self._entry, self._go_on, (ctypes.c_uint64 * self._slots)() if self._slots else None
 
         def run(_alive: object = self) -> None:  # the code stays mapped
             task = entry(block, scratch, 0)
-            while task >= 0:
-                task = entry(block, scratch, task)
+            while task != -1:
+                task = go_on(block, scratch, task)
 
         return run, scratch
 
@@ -125,6 +127,15 @@ class CpuPlan:
         """
         block = self._block(values)
         return Bound(block, (), (*views, *self._keep), self.run_of(block)[0])
+
+    def _go_on(self, block: bytes, scratch: Any, task: int) -> int:
+        """From ``task`` on, which is what the entry function returned; what it returns now."""
+        if task == OUT_OF_MEMORY:
+            raise OutOfDeviceMemory(
+                f"kernel {self._name}: no working memory for a loop's partial results or shared arrays",
+                hint="what the kernel writes is incomplete; free memory, and call it again",
+            )
+        return int(self._entry(block, scratch, task))
 
     def _block(self, values: list[Any]) -> bytes:
         if self._tail:

@@ -22,7 +22,7 @@ from quadpy.ir.blocks import done_together, has_barrier
 __all__ = ["lower_cpu_blocks"]
 
 _MOST_BYTES: Final = 2 << 20
-"""Of a thread's stack, for the shared arrays and the lanes' variables."""
+"""Of working memory, for the shared arrays and the lanes' variables."""
 
 
 def lower_cpu_blocks(s: Scope, task: ir.ParallelTask, block_dim: int) -> None:
@@ -58,7 +58,7 @@ class _Blocks(Lanes):
                     f"are {_MOST_BYTES}", array.span, hint="make the shared arrays smaller",
                 )  # fmt: skip
             extents = tuple(map(str, array.type.shape or ()))
-            pointer = s.text.alloca(f"[{count} x {memory_type(array.type.elem)}], align 64")
+            pointer = s.text.table(count, memory_type(array.type.elem), array.type.elem.nbytes)
             s.arrays[array.name] = ArrayOperands(array.type, pointer, extents, extents)
         s.privates |= {array.name for array in self.task.shared}
 

@@ -7,15 +7,18 @@ of a loop's last task the condition decides which task is next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from quadpy.codegen.abi import OUT_OF_MEMORY
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used
 from quadpy.codegen.lower.axes import lower_axes, total_count
 from quadpy.codegen.lower.cost import grain_of, iteration_cost
 from quadpy.codegen.lower.cpu_outer import piece_count
 from quadpy.codegen.lower.cpu_private import call_private
 from quadpy.codegen.lower.cpu_reduce import call_chunks
+from quadpy.codegen.lower.cpu_work import Table, fill_record, has_failed
 from quadpy.codegen.lower.outer_plan import plan_outer
 from quadpy.codegen.lower.private_plan import plan_privates
 from quadpy.codegen.lower.scope import Scope
@@ -35,13 +38,13 @@ _MXCSR: Final = 0x1F80
 """x86's default modes: all exceptions masked, round to nearest, subnormals kept."""
 
 
-def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
-    """Write the entry point; each task has been written before."""
+def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules, recorded: Sequence[bool]) -> None:
+    """Write the entry point; each task has been written before, and expects a record or not."""
     module.declare(POOL_RUN, "void", ("ptr", "ptr", "ptr", "i64", "i64", "i64"))
     s = _entry_scope(module, kernel, rules)
     out = s.text
     labels = [out.label("task") for _ in kernel.tasks]
-    done = out.label("done")
+    done, refused, tables = out.label("done"), out.label("refused"), Table(out)
     ends = loop_ends(kernel.flow)
     began = _clock(s) if ends or len(kernel.tasks) > 1 else ""
     modes = _set_modes(s)
@@ -49,7 +52,7 @@ def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -
     out.end(f"switch i32 %first, label %{done} [ {cases} ]")
     for number, task in enumerate(kernel.tasks):
         out.start(labels[number])
-        _run(s, kernel, number, task)
+        _run(s, kernel, number, task, tables, refused, recorded=recorded[number])
         for condition, first in ends.get(number, ()):
             again, onward = out.label("again"), out.label("onward")
             out.branch(_holds(s, condition), again, onward)
@@ -60,6 +63,9 @@ def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -
             _go(s, labels, number + 1, began, modes)
     out.start(done)
     _leave(s, modes, -1)
+    if any(recorded):
+        out.start(refused)
+        _leave(s, modes, OUT_OF_MEMORY)
     out.finish(f"define i32 {symbol(entry_name(kernel))}(ptr %args, ptr %scratch, i32 %first) nounwind")
 
 
@@ -112,8 +118,10 @@ def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> S
     return s
 
 
-def _run(s: Scope, kernel: ir.Kernel, number: int, task: ir.Task) -> None:
-    """Call a serial task, or share a loop."""
+def _run(
+    s: Scope, kernel: ir.Kernel, number: int, task: ir.Task, tables: Table, refused: str, *, recorded: bool
+) -> None:
+    """Call a serial task, or share a loop; on at the label ``refused`` where that gets no memory."""
     name = task_name(kernel, number)
     if isinstance(task, ir.SerialTask):
         s.text.do(f"call void {symbol(name)}(ptr %args, ptr %scratch, i64 0, i64 1)")
@@ -132,7 +140,7 @@ def _run(s: Scope, kernel: ir.Kernel, number: int, task: ir.Task) -> None:
         some = s.text.label("some")
         s.text.branch(s.text.op(f"icmp ne i64 {n}, 0"), some, after)
         s.text.start(some)
-        call_chunks(s, task, n, lambda context, size: _pool(s, symbol(name), context, n, size, grain))
+        call_chunks(s, task, n, tables, refused, lambda record, size: _pool(s, symbol(name), record, n, size, grain))
     elif plan is not None:
         cost = iteration_cost(task, s.functions)
         too_big = call_private(s, name, plan, n, grain, cost, lambda *call: _pool(s, *call))
@@ -142,21 +150,25 @@ def _run(s: Scope, kernel: ir.Kernel, number: int, task: ir.Task) -> None:
             s.text.end("unreachable")
         else:
             _share(s, name, n, grain)
+    elif recorded:
+        record = fill_record(s.text, s.scratch)
+        _share(s, name, n, grain, record)
+        s.text.branch(has_failed(s.text, record), refused, after)
     else:
         _share(s, name, n, grain)
     s.text.start(after)
 
 
-def _share(s: Scope, name: str, n: str, grain: int) -> None:
+def _share(s: Scope, name: str, n: str, grain: int, scratch: str = "%scratch") -> None:
     """A loop too short to share never comes near the pool."""
     out = s.text
     alone, shared, after = out.label("alone"), out.label("shared"), out.label("shared.end")
     out.branch(out.op(f"icmp ule i64 {n}, {grain}"), alone, shared)
     out.start(alone)
-    out.do(f"call void {symbol(name)}(ptr %args, ptr %scratch, i64 0, i64 {n})")
+    out.do(f"call void {symbol(name)}(ptr %args, ptr {scratch}, i64 0, i64 {n})")
     out.jump(after)
     out.start(shared)
-    _pool(s, symbol(name), "%scratch", n, "0", grain)
+    _pool(s, symbol(name), scratch, n, "0", grain)
     out.start(after)
 
 

@@ -29,7 +29,7 @@ class Lanes:
 
     def __init__(self, s: Scope, plan: LanePlan, width: int) -> None:
         self.s, self.plan, self.lanes = s, plan, str(width)
-        self.cells = {var: s.text.alloca(f"[{width} x {memory_type(var.type)}], align 64") for var in plan.kept}
+        self.cells = {var: s.text.table(width, memory_type(var.type), var.type.nbytes) for var in plan.kept}
         for var in (*plan.local, *plan.mutable):
             if var.name not in s.cells:
                 s.cells[var.name] = s.text.alloca(llvm_type(var.type))

@@ -5,8 +5,7 @@ Owns: ``reduce_piece`` (one chunk), ``call_chunks`` (all chunks and their mergin
 The lanes of a strand never mix, so LLVM vectorises over them under strict rules too: a loop of one axis adds to them as
 it goes; one of several axes fills a small buffer first, which a second loop adds to the lanes.
 
-The chunks' results lie in a table on the entry function's stack, a row of 8-byte cells for each reduction.  The pool
-hands tasks one pointer besides the arguments: here it is the address of ``{ scratch, table, shift, row }``.
+The chunks' results lie in a table of the entry function's, a row of 8-byte cells for each reduction: see ``cpu_work``.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Final
 
 from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
 from quadpy.codegen.lower.chunks import chunks_of
+from quadpy.codegen.lower.cpu_work import ROW, SCRATCH, SHIFT, TABLE, Table, field, fill_record, has_failed
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
@@ -23,9 +23,8 @@ from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["CONTEXT", "call_chunks", "chunk_cell", "reduce_piece"]
+__all__ = ["call_chunks", "chunk_cell", "reduce_piece"]
 
-CONTEXT: Final = "{ ptr, ptr, i64, i64 }"
 _BLOCK: Final = 4 * LANES
 
 Iterations = Callable[[str, str, Callable[[str], None]], None]
@@ -39,7 +38,7 @@ def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Ite
     """
     out = s.text
     lanes, results = (
-        [out.alloca(f"[{count} x {memory_type(r.var.type)}], align 64") for r in reductions] for count in (LANES, WIDTH)
+        [out.table(count, memory_type(r.var.type), r.var.type.nbytes) for r in reductions] for count in (LANES, WIDTH)
     )
 
     def strand(k: str, _following: str) -> None:
@@ -99,9 +98,9 @@ def _by_blocks(
     begin: str,
     end: str,
 ) -> None:
-    """Iterations of several axes begin rows of their own: what they contribute goes through a buffer on the stack."""
+    """Iterations of several axes begin rows of their own: what they contribute goes through a buffer."""
     out = s.text
-    buffers = [out.alloca(f"[{_BLOCK} x {memory_type(r.var.type)}], align 64") for r in reductions]
+    buffers = [out.table(_BLOCK, memory_type(r.var.type), r.var.type.nbytes) for r in reductions]
     length = out.op(f"sub i64 {end}, {begin}")
     padded = out.op(f"add i64 {length}, {_BLOCK - 1}")
     blocks = out.op(f"lshr i64 {padded}, {_BLOCK.bit_length() - 1}")
@@ -185,7 +184,7 @@ def _put(s: Scope, table: str, k: str, value: str, t: Scalar) -> None:
 
 def chunk_cell(out: FunctionText) -> tuple[str, str, str, str]:
     """In the function that the pool calls: scratch memory, this chunk's cell, bytes between rows, a strand's size."""
-    fields = [out.op(f"getelementptr {CONTEXT}, ptr %scratch, i32 0, i32 {n}") for n in range(4)]
+    fields = [field(out, "%scratch", n) for n in (SCRATCH, TABLE, SHIFT, ROW)]
     scratch, table = (out.op(f"load ptr, ptr {field}") for field in fields[:2])
     shift, row = (out.op(f"load i64, ptr {field}") for field in fields[2:])
     chunk = out.op(f"lshr i64 %begin, {shift}")
@@ -193,22 +192,32 @@ def chunk_cell(out: FunctionText) -> tuple[str, str, str, str]:
     return scratch, out.op(f"getelementptr i64, ptr {table}, i64 {chunk}"), row, strand
 
 
-def call_chunks(s: Scope, task: ir.ParallelTask, n: str, run: Callable[[str, str], None]) -> None:
-    """Write the whole loop for ``n`` > 0: ``run(context, chunk size)`` has all chunks done."""
+def call_chunks(
+    s: Scope, task: ir.ParallelTask, n: str, tables: Table, refused: str, run: Callable[[str, str], None]
+) -> None:
+    """Write the whole loop for ``n`` > 0: ``run(record, chunk size)`` has all chunks done.
+
+    The label ``refused`` is where it goes on if there is no memory.
+    """
     out = s.text
     shift, count = chunks_of(out, n)
     size = out.op(f"shl i64 1, {shift}")
     row = out.op(f"shl i64 {count}, 3")
-    stack = out.intrinsic("llvm.stacksave.p0", "ptr")
-    table = out.op(f"alloca i64, i64 {out.op(f'mul i64 {count}, {len(task.reductions)}')}, align 64")
-    context = out.alloca(CONTEXT)
-    for number, field in enumerate((f"ptr {s.scratch}", f"ptr {table}", f"i64 {shift}", f"i64 {row}")):
-        out.do(f"store {field}, ptr {out.op(f'getelementptr {CONTEXT}, ptr {context}, i32 0, i32 {number}')}")
-    run(context, size)
+    record = fill_record(out, s.scratch)
+    table, taken = tables.take(out.op(f"mul i64 {count}, {len(task.reductions)}"), refused)
+    for number, value in ((TABLE, f"ptr {table}"), (SHIFT, f"i64 {shift}"), (ROW, f"i64 {row}")):
+        out.do(f"store {value}, ptr {field(out, record, number)}")
+    run(record, size)
+    whole, lost = out.label("whole"), out.label("lost")
+    out.branch(has_failed(out, record), lost, whole)
+    out.start(lost)
+    out.intrinsic("free", "void", ("ptr", taken))
+    out.jump(refused)
+    out.start(whole)
     for number, r in enumerate(task.reductions):
         first = out.op(f"getelementptr i64, ptr {table}, i64 {out.op(f'mul i64 {count}, {number}')}")
         merge_total(s, r, _merge_chunks(s, first, count, r))
-    out.intrinsic("llvm.stackrestore.p0", "void", ("ptr", stack))
+    out.intrinsic("free", "void", ("ptr", taken))
 
 
 def _merge_chunks(s: Scope, table: str, count: str, r: ir.Reduction) -> str:

@@ -17,6 +17,7 @@ from quadpy.codegen.lower.cpu_blocks import lower_cpu_blocks
 from quadpy.codegen.lower.cpu_outer import OuterLanes
 from quadpy.codegen.lower.cpu_private import PRIVATE, lower_merges, private_pointers
 from quadpy.codegen.lower.cpu_reduce import chunk_cell, reduce_piece
+from quadpy.codegen.lower.cpu_work import MOST_ON_STACK, lend, scratch_of
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.outer_plan import plan_outer
 from quadpy.codegen.lower.private_plan import PrivatePlan, plan_privates
@@ -31,16 +32,20 @@ from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 __all__ = ["lower_cpu_task"]
 
 
-def lower_cpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules) -> None:
-    """Write task ``number`` of ``kernel``; once more over private copies where it has any."""
+def lower_cpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules) -> bool:
+    """Write task ``number`` of ``kernel``; once more over private copies where it has any.
+
+    True where the function expects the record of ``cpu_work``.
+    """
     task, name = kernel.tasks[number], task_name(kernel, number)
     arguments = arguments_of(kernel, names_used(task))
-    plan = plan_privates(kernel, task)
+    plan, recorded = plan_privates(kernel, task), False
     if plan is None or not plan.always:
-        _task(module, kernel, task, name, arguments, rules, None)
+        recorded = _task(module, kernel, task, name, arguments, rules, None)
     if plan is not None:
         _task(module, kernel, task, name + PRIVATE, arguments, rules, plan)
         lower_merges(module, kernel, name, plan, arguments, rules)
+    return recorded
 
 
 def _task(
@@ -51,10 +56,9 @@ def _task(
     arguments: tuple[Argument, ...],
     rules: TargetRules,
     plan: PrivatePlan | None,
-) -> None:
+) -> bool:
     reduces = isinstance(task, ir.ParallelTask) and bool(task.reductions)
     body = symbol(f"{name}.body")
-    _wrapper(task_scope(module, kernel, rules, (), "%scratch"), symbol(name), body, arguments, reduces, plan)
     s = task_scope(module, kernel, rules, arguments, "%scratch")
     if plan is not None:
         s.privates = frozenset(param.name for param, _ in plan.arrays)
@@ -67,17 +71,21 @@ def _task(
         lower_block(s, task.body)
     if s.text.open:
         s.text.end("ret void")
+    lent = s.text.place_tables("%work", MOST_ON_STACK if plan is None else None)
     alias = " noalias" if kernel.noalias else ""
     params = [f"{a.llvm_type('ptr')}{alias if a.type is None else ''} {a.operand}" for a in arguments]
-    params += [f"ptr{alias} %scratch", *_CELL * reduces, "i64 %begin", "i64 %end"]
+    params += [f"ptr{alias} %scratch", *_CELL * reduces, *_WORK * bool(lent), "i64 %begin", "i64 %end"]
     s.text.finish(f"define internal void {body}({', '.join(params)}) noinline nounwind")
+    _wrapper(task_scope(module, kernel, rules, (), "%scratch"), symbol(name), body, arguments, reduces, lent, plan)
+    return reduces or lent > 0
 
 
 _CELL: Final = ["ptr noalias %cell", "i64 %row", "i64 %strand"]
+_WORK: Final = ["ptr noalias align 64 %work"]
 
 
 def _wrapper(
-    s: Scope, name: str, body: str, arguments: tuple[Argument, ...], reduces: bool, plan: PrivatePlan | None
+    s: Scope, name: str, body: str, arguments: tuple[Argument, ...], reduces: bool, lent: int, plan: PrivatePlan | None
 ) -> None:
     text, scratch, cell = s.text, "%scratch", []
     values = {}
@@ -91,9 +99,14 @@ def _wrapper(
         pointers = {a.slot.param: a.operand for a in arguments if a.slot.part == "pointer"}
         scratch, chosen = private_pointers(s, plan, {name: values[operand] for name, operand in pointers.items()})
         values.update({pointers[name]: pointer for name, pointer in chosen.items()})
+    elif lent and not reduces:
+        scratch = scratch_of(text)
+    work, taken = lend(text, lent) if lent else ("", "")
     operands = [f"{a.llvm_type('ptr')} {values[a.operand]}" for a in arguments]
-    operands += [f"ptr {scratch}", *cell, "i64 %begin", "i64 %end"]
+    operands += [f"ptr {scratch}", *cell, *[f"ptr {work}"] * bool(lent), "i64 %begin", "i64 %end"]
     text.do(f"call void {body}({', '.join(operands)})")
+    if lent:
+        text.intrinsic("free", "void", ("ptr", taken))
     text.end("ret void")
     text.finish(f"define internal void {name}(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind")
 

@@ -30,9 +30,8 @@ def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
     module = ModuleText(has_halves=_has_halves(kernel))
     kernel = replace(kernel, functions=tuple(flatten_branches(function) for function in kernel.functions))
     lower_functions(module, kernel, CPU)
-    for number in range(len(kernel.tasks)):
-        lower_cpu_task(module, kernel, number, CPU)
-    lower_cpu_entry(module, kernel, CPU)
+    recorded = [lower_cpu_task(module, kernel, number, CPU) for number in range(len(kernel.tasks))]
+    lower_cpu_entry(module, kernel, CPU, recorded)
     return module.text(header)
 
 

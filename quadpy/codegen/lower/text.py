@@ -129,11 +129,12 @@ class ModuleText:
 class FunctionText:
     """One function.  ``open`` says whether the current block still lacks its last instruction."""
 
-    __slots__ = ("_allocas", "_calls", "_lines", "_next", "here", "module", "open", "private_suffix")
+    __slots__ = ("_allocas", "_calls", "_lines", "_next", "_tables", "here", "module", "open", "private_suffix")
 
     def __init__(self, module: ModuleText, private_suffix: str = "") -> None:
         self.module, self.private_suffix = module, private_suffix
         self._allocas: list[str] = []
+        self._tables: list[tuple[str, str, int]] = []
         self._lines: list[str] = []
         self._calls: dict[str, list[int]] = {}
         self._next = 0
@@ -177,6 +178,24 @@ class FunctionText:
         self._next += 1
         self._allocas.append(f"  %a{self._next} = alloca {of}{self.private_suffix}")
         return f"%a{self._next}"
+
+    def table(self, count: int, of: str, nbytes: int) -> str:
+        """``count`` variables of ``nbytes`` each, from a cache line on; ``place_tables`` says where they are."""
+        self._next += 1
+        self._tables.append((f"%a{self._next}", f"[{count} x {of}]", count * nbytes))
+        return f"%a{self._next}"
+
+    def place_tables(self, memory: str, most: int | None) -> int:
+        """Tables are on the stack where they take ``most`` bytes or fewer: 0.  Else at ``memory``: their bytes."""
+        total, places = 0, []
+        for name, _, nbytes in self._tables:
+            places.append(f"  {name} = getelementptr i8, ptr {memory}, i64 {total}")
+            total += -(-nbytes // 64) * 64
+        if most is not None and total > most:
+            self._allocas += places
+            return total
+        self._allocas += [f"  {name} = alloca {of}, align 64" for name, of, _ in self._tables]
+        return 0
 
     # ------------------------------------------------------- control flow
 
