@@ -19,7 +19,7 @@ import numpy as np
 import quadpy as qp
 
 qp.init(arch="cpu", cpu_max_num_threads=1)
-many = qp.types.vector(24, qp.i64)
+many = qp.types.vector(16, qp.i64)
 
 @qp.kernel
 def few_sums(n: qp.i64, out: qp.types.ndarray(dtype=qp.types.vector(4, qp.i64), ndim=1)):
@@ -42,7 +42,7 @@ def many_blocks(y: qp.types.ndarray(dtype=qp.f64, ndim=1)):
         qp.simt.block.sync()
         y[i] = tile[(255 - lane) * 781]
 
-sums, totals, y = np.zeros((1, 4), np.int64), np.zeros((1, 24), np.int64), np.zeros(1024)
+sums, totals, y = np.zeros((1, 4), np.int64), np.zeros((1, 16), np.int64), np.zeros(1024)
 
 def call():
     few_sums(1 << 27, sums)

@@ -26,6 +26,8 @@ from quadpy.ir import nodes as ir
 __all__ = ["call_chunks", "chunk_cell", "reduce_piece"]
 
 _BLOCK: Final = 4 * LANES
+_MOST_UNROLLED: Final = 4
+"""Reductions of a loop whose lanes LLVM may merge without loops: each has a dozen of these, and compiling takes long."""
 
 Iterations = Callable[[str, str, Callable[[str], None]], None]
 """``(first, count, after)``: write ``count`` iterations from ``first`` on, each followed by ``after(its number)``."""
@@ -36,7 +38,8 @@ def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Ite
 
     The strands, of ``%strand`` iterations each, come one after another.
     """
-    out = s.text
+    out, rolled = s.text, s.text.module.loop('!"llvm.loop.unroll.disable"')
+    s.merge_tag = rolled if len(reductions) > _MOST_UNROLLED else ""
     lanes, results = (
         [out.table(count, memory_type(r.var.type), r.var.type.nbytes) for r in reductions] for count in (LANES, WIDTH)
     )
@@ -53,7 +56,7 @@ def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Ite
             ty, at = memory_type(r.var.type), out.op(f"mul i64 {k}, {LANES}")
             _copy(s, lane, out.op(f"getelementptr {ty}, ptr {result}, i64 {at}"), r)
 
-    counted(out, "0", str(STRANDS), strand, tag=out.module.loop('!"llvm.loop.unroll.disable"'))
+    counted(out, "0", str(STRANDS), strand, tag=rolled)
     for number, (r, result) in enumerate(zip(reductions, results, strict=True)):
         cell = out.op(f"getelementptr i8, ptr %cell, i64 {out.op(f'mul i64 %row, {number}')}")
         _put(s, cell, "0", _merge_chunk(s, result, r), r.var.type)
@@ -129,7 +132,7 @@ def _add_block(s: Scope, lanes: str, buffer: str, r: ir.Reduction) -> None:
         base = s.text.op(f"shl i64 {k}, {LANES.bit_length() - 1}")
         _combine_range(s, lanes, buffer, base, str(LANES), r)
 
-    counted(s.text, "0", str(_BLOCK // LANES), round_)
+    counted(s.text, "0", str(_BLOCK // LANES), round_, tag=s.merge_tag)
 
 
 def _merge_chunk(s: Scope, results: str, r: ir.Reduction) -> str:
@@ -152,17 +155,17 @@ def _combine_range(
         merged = combine(s, op, _get(s, into, k, t), _get(s, values, there, t), t)
         _put(s, into, k, merged, t)
 
-    counted(s.text, "0", count, step)
+    counted(s.text, "0", count, step, tag=s.merge_tag)
 
 
 def _fill(s: Scope, table: str, first: str, end: str, r: ir.Reduction) -> None:
     value = identity(merge_op(r.op), r.var.type)
-    counted(s.text, first, end, lambda k, _: _put(s, table, k, value, r.var.type))
+    counted(s.text, first, end, lambda k, _: _put(s, table, k, value, r.var.type), tag=s.merge_tag)
 
 
 def _copy(s: Scope, lanes: str, into: str, r: ir.Reduction) -> None:
     t = r.var.type
-    counted(s.text, "0", str(LANES), lambda k, _: _put(s, into, k, _get(s, lanes, k, t), t))
+    counted(s.text, "0", str(LANES), lambda k, _: _put(s, into, k, _get(s, lanes, k, t), t), tag=s.merge_tag)
 
 
 def _get(s: Scope, table: str, k: str, t: Scalar) -> str:

@@ -48,6 +48,7 @@ class Scope:
     access    metadata of loads and stores, with a comma before
     constants arrays that nothing writes while the function runs, where the target has loads for such
     loop_tag  metadata of the parallel loop
+    merge_tag metadata of the loops that merge partial results
     results   of a function; None in a task
     """
 
@@ -73,6 +74,7 @@ class Scope:
     access: str = ""
     constants: frozenset[str] = frozenset()
     loop_tag: str = ""
+    merge_tag: str = ""
     results: tuple[Scalar, ...] | None = None
 
     @property
