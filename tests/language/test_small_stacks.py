@@ -78,7 +78,9 @@ except MemoryError as error:
 def output_of(program, path):
     path.write_text(PROLOGUE + program, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(Path(qp.__file__).parents[1])}
-    child = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, timeout=300)
+    child = subprocess.run(
+        [sys.executable, path], check=False, capture_output=True, text=True, env=environment, timeout=300
+    )
     return child.returncode, child.stdout.split(), child.stderr
 
 
