@@ -12,6 +12,7 @@ from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.capturing import CAPTURES, session_of
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
+from quadpy.runtime.filling import fill
 from quadpy.runtime.noting import Lie, note_copies, note_numbers
 from quadpy.runtime.storage import Numbers
 from quadpy.runtime.stream import Stream
@@ -82,7 +83,10 @@ class HostStorage:
             if session is not None and session.host:
                 note_numbers(session, on, self._lie(_part(self.view, where)), values, (self.view,))
                 return
-        self.view[where] = values
+        if where is ... and values.ndim < self.view.ndim:
+            fill(self.view, values)
+        else:
+            self.view[where] = values
 
     def copy_from(self, source: Storage, stream: object = None) -> None:
         if CAPTURES.count and isinstance(source, HostStorage):

@@ -21,7 +21,7 @@ _MEMORY: Final = ("malloc", "free", "memcpy", "memmove", "memset", "memcmp", "bc
 KERNEL_FUNCTIONS: Final = frozenset((*_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)))
 """Memory for private copies, what LLVM makes of loops that copy, fill or compare, what it calls for a plain x86-64."""
 
-POOL_FUNCTIONS: Final = ("clock_gettime", "pthread_create", "pthread_detach", "pthread_sigmask", "syscall")
+POOL_FUNCTIONS: Final = ("clock_gettime", "memcpy", "pthread_create", "pthread_detach", "pthread_sigmask", "syscall")
 
 
 @functools.cache

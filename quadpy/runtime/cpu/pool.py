@@ -22,7 +22,17 @@ from quadpy.runtime.cpu.pool_native.caller import MAX_THREADS
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
 from quadpy.runtime.cpu.pool_native.hosts import this_host
 
-__all__ = ["ENTRY", "LoadOrBuild", "default_threads", "get_threads", "pool_address", "run", "set_spin", "set_threads"]
+__all__ = [
+    "ENTRY",
+    "LoadOrBuild",
+    "default_threads",
+    "fill",
+    "get_threads",
+    "pool_address",
+    "run",
+    "set_spin",
+    "set_threads",
+]
 
 ENTRY: Final = "qp_pool_run"
 """``void qp_pool_run(ptr task, ptr args, ptr scratch, i64 n, i64 chunk, i64 grain)``, for kernels; see ``run``."""
@@ -32,6 +42,9 @@ LoadOrBuild: TypeAlias = Callable[[str, Callable[[], bytes]], bytes]
 
 SPIN_NS: Final = 50_000
 """Longer than the gap between two launches in a row, shorter than what anybody notices."""
+
+_FILL_GRAIN: Final = 1 << 18
+"""Bytes that one thread writes in about the time of a hand-over."""
 
 _ENTRY_TYPE: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)
 
@@ -43,6 +56,7 @@ class _Pool:
         self.code = code
         self.address = code.address(ENTRY)
         self.run = _ENTRY_TYPE(self.address)
+        self.fill = code.address("qp_pool_fill")
         self.forget = ctypes.CFUNCTYPE(None)(code.address("qp_pool_forget"))
         self.threads = ctypes.c_int32.from_address(code.address("qp_pool_threads"))
         self.spin = ctypes.c_int64.from_address(code.address("qp_pool_spin"))
@@ -104,6 +118,13 @@ def run(task: int, args: int, scratch: int, n: int, *, chunk: int = 0, grain: in
     rounding and with subnormal numbers, whatever the caller's modes are.
     """
     _process.get().run(task, args, scratch, n, chunk, grain)
+
+
+def fill(memory: int, pattern: int, nbytes: int, count: int) -> None:
+    """Put the ``nbytes`` bytes at ``pattern`` ``count`` times, one after the other, to ``memory``; addresses."""
+    pool = _process.get()
+    args = (ctypes.c_int64 * 3)(memory, pattern, nbytes)
+    pool.run(pool.fill, ctypes.addressof(args), 0, count, 0, max(1, _FILL_GRAIN // nbytes))
 
 
 def default_threads() -> int:

@@ -1,4 +1,4 @@
-"""The pool's module: its entry ``qp_pool_run``, and the other parts put together.
+"""The pool's module: its entry ``qp_pool_run``, its own task ``qp_pool_fill``, and the other parts put together.
 
 The entry decides what a job is made of: its *units* (iterations, or whole chunks) and how many threads it is worth.
 """
@@ -113,6 +113,30 @@ out:
 }
 """)
 
+_FILL: Final = """
+declare ptr @memcpy(ptr, ptr, i64)
+
+; A task: %args is { ptr memory, ptr pattern, i64 bytes }, and iteration k puts the pattern at memory + k * bytes.
+define void @qp_pool_fill(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind {
+  %memory = load ptr, ptr %args
+  %pattern.at = getelementptr i64, ptr %args, i64 1
+  %pattern = load ptr, ptr %pattern.at
+  %bytes.at = getelementptr i64, ptr %args, i64 2
+  %bytes = load i64, ptr %bytes.at
+  br label %next
+next:
+  %k = phi i64 [ %begin, %0 ], [ %k.next, %next ]
+  %offset = mul i64 %k, %bytes
+  %to = getelementptr i8, ptr %memory, i64 %offset
+  %same = call ptr @memcpy(ptr %to, ptr %pattern, i64 %bytes)
+  %k.next = add i64 %k, 1
+  %more = icmp slt i64 %k.next, %end
+  br i1 %more, label %next, label %out
+out:
+  ret void
+}
+"""
+
 _NOT_SHARED: Final = """
 define void @qp_pool_forget() nounwind {
   ret void
@@ -132,6 +156,7 @@ def pool_ir(host: HostTable | None) -> str:
         _STATE,
         _TASKS,
         _ENTRY.substitute(modes),
+        _FILL,
         *(_shared_parts(host) if host else (_NOT_SHARED,)),
     )
     return "\n".join(parts)
