@@ -22,6 +22,7 @@ import pytest
 from quadpy.codegen.host import compile_host, host_header
 from quadpy.runtime.cpu import pool
 from quadpy.runtime.cpu.jit import LoadedObject, load_object
+from quadpy.runtime.cpu.libc import c_address
 from quadpy.runtime.cpu.orc import assemble, link
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
 
@@ -245,13 +246,24 @@ def test_a_negative_spin_is_refused() -> None:
 
 
 def test_without_a_row_for_the_host_the_caller_does_it_all() -> None:
-    code = link(assemble(pool_ir(None)), {})
+    code = link(assemble(pool_ir(None)), {"memcpy": c_address("memcpy")})
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(code.address(pool.ENTRY))
     counts = np.zeros(1000, np.int32)
     ctypes.c_int32.from_address(code.address("qp_pool_threads")).value = 8
     run(tasks().address("mark"), counts.ctypes.data, 0, 1000, 0, 1)
     run(tasks().address("mark"), counts.ctypes.data, 0, 1000, 10, 1)
     assert (counts == 2).all()
+
+
+@pytest.mark.parametrize(("nbytes", "count"), [(16, 1), (64, 1000), (1 << 14, 300)])
+def test_a_pattern_is_repeated(nbytes: int, count: int) -> None:
+    pattern = np.arange(nbytes // 2, dtype=np.uint16)
+    memory = np.zeros(nbytes // 2 * (count + 2), np.uint16)
+    pool.fill(memory.ctypes.data + nbytes, pattern.ctypes.data, nbytes, count)
+    rows = memory.reshape(count + 2, -1)
+    assert (rows[1:-1] == pattern).all()
+    assert not rows[0].any()
+    assert not rows[-1].any()
 
 
 def test_a_forked_child_gets_threads_of_its_own() -> None:
