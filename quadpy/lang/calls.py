@@ -15,6 +15,7 @@ from quadpy.ir.nodes import Atomic, AtomicOp, Block, Expr, If, Unary, UnOp
 from quadpy.lang.builtins import BUILTINS, Builtin
 from quadpy.lang.containers import AT_COMPILE_TIME
 from quadpy.lang.decorators import Func
+from quadpy.lang.dependencies import MISSING
 from quadpy.lang.functions import Functions
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
@@ -60,6 +61,8 @@ class Calls(Functions):
         span, fn = self.span(node), self.expr(node.func)
         if isinstance(fn, Builtin) and fn.__name__ in ATOMICS:
             return self.atomic_call(ATOMICS[fn.__name__], node)
+        if (fn is getattr or fn is hasattr) and self.takes_a_name(fn, node):
+            return self.attribute_by_name(fn, node, span)
         args = self.items(node.args)
         kwargs: dict[str, Value] = {}
         for keyword in node.keywords:
@@ -67,6 +70,26 @@ class Calls(Functions):
                 self.fail_syntax("** is not part of the kernel language", span)
             kwargs[keyword.arg] = self.expr(keyword.value)
         return self.call_python(fn, args, kwargs, span)
+
+    @staticmethod
+    def takes_a_name(fn: Any, node: ast.Call) -> bool:
+        """Whether the call has the form of ``getattr(a, "b")``, ``getattr(a, "b", c)`` or ``hasattr(a, "b")``."""
+        plain = not node.keywords and not any(isinstance(arg, ast.Starred) for arg in node.args)
+        return plain and len(node.args) in ((2, 3) if fn is getattr else (2,))
+
+    def attribute_by_name(self, fn: Any, node: ast.Call, span: Span) -> Value:
+        """``getattr`` and ``hasattr``, which ask no more of an object than ``a.b`` does."""
+        value, (name, *default) = self.chained(node.args[0]), self.items(node.args[1:])
+        if holds_runtime(value) or type(name) is not str:
+            self.deps.uses(value)
+            return self.call_python(fn, [value, name, *default], {}, span)
+        found = self.deps.attribute(value, name)
+        if fn is hasattr:
+            return found is not MISSING
+        if found is MISSING:
+            return default[0] if default else self.attribute(value, name, span)
+        self.deps.uses(found)
+        return self.import_value(found)
 
     def call_python(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
         """Calls whatever ``fn`` turned out to be."""

@@ -1,0 +1,8 @@
+"""Programs in folders, and children that run them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # for changes.py
