@@ -1,7 +1,7 @@
 """The kernel cache.  Owns: Cache, and what happens where its folder fails.  Imports: the standard library and leaves.
 
 Its keys are in ``cache_keys``, the bytes of its files in ``cache_format``, the folder in ``cache_folder``.
-A folder that cannot be written costs one warning; entries then live as long as the process.
+A folder that cannot be written, or that others may write, costs one warning; entries then live as long as the process.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "Cache", "CacheKey", "CacheStats", "IndexKey", "IndexRecord", "open_cache", "pack_parts", "unpack_parts",
 ]  # fmt: skip
 
+_OWN: Final = "make it yours alone (chmod go-w), or set QUADPY_CACHE_DIR to a folder of your own"
 _HINT: Final = "set QUADPY_CACHE_DIR to a folder that can be written, or QUADPY_CACHE=0 to work without a cache"
 
 
@@ -45,6 +46,7 @@ class Cache:
         self.enabled, self.limit = enabled, limit
         self._folder = CacheFolder(folder, limit) if folder and enabled else None
         self._memory: dict[str, bytes] = {}  # what the disk did not take
+        self._trusted = False
 
     @property
     def path(self) -> Path | None:
@@ -54,11 +56,11 @@ class Cache:
     def load(self, digest: str) -> bytes | None:
         """The payload stored under ``digest``; a damaged or foreign file counts as none."""
         held = self._memory.get(digest)
-        return self._folder.read(digest) if held is None and self._folder else held
+        return folder.read(digest) if held is None and (folder := self._trusted_folder()) else held
 
     def store(self, digest: str, payload: bytes) -> None:
         """Keep ``payload`` under ``digest``: on disk, or in memory where the disk does not take it."""
-        if folder := self._folder:
+        if folder := self._trusted_folder():
             try:
                 folder.write(digest, payload)
             except OSError as error:
@@ -84,9 +86,27 @@ class Cache:
         return CacheStats(len(files), sum(file.nbytes for file in files), self.limit)
 
     def trouble(self) -> str:
-        """Why the folder does not take entries, and what to do; empty where it does."""
+        """Why the folder does not take or give entries, and what to do; empty where it does."""
         error = self._folder.refusal() if self._folder else None
-        return f"it cannot be written ({error.strerror}): {_HINT}" if error else ""
+        return f"it cannot be written ({error.strerror}): {_HINT}" if error else self.distrust()
+
+    def distrust(self) -> str:
+        """Why the folder is not used though it can be, and what to do; empty where it is."""
+        why = self._folder.distrust() if self._folder else ""
+        return f"it is not used, since {why}: {_OWN}" if why else ""
+
+    def _trusted_folder(self) -> CacheFolder | None:
+        """The folder, if code from it may run; where it may not, one warning says so."""
+        folder = self._folder
+        if folder is None or self._trusted:
+            return folder
+        if why := folder.distrust():
+            self._folder = None
+            message = f"the kernel cache in {folder.path} is not used, since {why}: {_OWN}"
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
+            return None
+        self._trusted = folder.path.exists()
+        return folder
 
     def clear(self) -> int:
         """Remove every entry, and no other file; gives the number of bytes freed on disk."""
@@ -106,7 +126,7 @@ def open_cache(settings: Settings) -> Cache:
         return Cache(None, limit, enabled=False)
     if settings.cache_dir is not None:
         cache = Cache(settings.cache_dir, limit)
-        if trouble := cache.trouble():
+        if not cache.distrust() and (trouble := cache.trouble()):
             raise CacheError(f"the kernel cache in {settings.cache_dir}: {trouble}")
         return cache
     folder = default_cache_dir(os.environ)

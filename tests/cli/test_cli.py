@@ -105,3 +105,12 @@ def test_doctor_says_how_to_mend_a_cache_folder(tmp_path, monkeypatch, capsys):
 def test_the_module_runs_as_a_program():
     child = subprocess.run([sys.executable, "-m", "quadpy", "--version"], capture_output=True, text=True, check=True)
     assert child.stdout.startswith("quadpy ")
+
+
+def test_doctor_says_that_others_may_write_the_cache(tmp_path, capsys):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    main(["doctor"])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if " cache " in line]
+    assert line.startswith("  --")
+    assert "it is not used, since other users may write to it (its mode is 777)" in line

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
 from quadpy.codegen.cache import Cache, CacheKey, IndexKey, IndexRecord, open_cache
+from quadpy.codegen.cache_format import unseal
 from quadpy.errors import CacheError
 from quadpy.settings import Settings
 
@@ -273,3 +274,97 @@ def test_a_digest_is_the_same_in_every_process():
     code = "from quadpy.codegen.cache import CacheKey; print(CacheKey('ir', 'cpu', 'toolchain').digest())"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert child.stdout.strip() == DIGEST
+
+
+def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make ``path`` another user's."""
+    if os.geteuid() == 0:
+        os.chown(path, 65534, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o722])
+def test_a_folder_that_others_may_write_is_not_used(cache, mode):
+    cache.store(DIGEST, PAYLOAD)
+    cache.path.chmod(mode)
+    again = Cache(cache.path, MIB)
+    assert f"mode is {mode:o}" in again.trouble()
+    with pytest.warns(RuntimeWarning, match=f"not used, since other users may write to it .*{mode:o}.*chmod go-w"):
+        assert again.load(DIGEST) is None
+    again.store(DIGEST, b"mine")  # silently: warnings are errors here
+    assert again.load(DIGEST) == b"mine"
+    assert unseal(DIGEST, entry(cache.path).read_bytes()) == PAYLOAD
+
+
+def test_a_folder_of_another_user_is_not_used_though_it_was_asked_for(cache, monkeypatch):
+    cache.store(DIGEST, PAYLOAD)
+    give_away(cache.path, monkeypatch)
+    again = open_cache(Settings(cache_dir=cache.path))
+    with pytest.warns(RuntimeWarning, match="not used, since it belongs to another user"):
+        assert again.load(DIGEST) is None
+
+
+def test_a_link_to_a_folder_of_another_user_is_not_used(cache, tmp_path, monkeypatch):
+    cache.store(DIGEST, PAYLOAD)
+    give_away(cache.path, monkeypatch)
+    (tmp_path / "link").symlink_to(cache.path)
+    with pytest.warns(RuntimeWarning, match="another user"):
+        assert Cache(tmp_path / "link", MIB).load(DIGEST) is None
+
+
+def test_an_entry_of_another_user_is_not_read(cache, monkeypatch):
+    cache.store(DIGEST, PAYLOAD)
+    assert cache.load(DIGEST) == PAYLOAD
+    give_away(entry(cache.path), monkeypatch)
+    assert cache.load(DIGEST) is None
+    assert not entry(cache.path).exists()
+
+
+def test_an_entry_that_others_may_write_is_not_read(cache):
+    cache.store(DIGEST, PAYLOAD)
+    entry(cache.path).chmod(0o666)
+    assert cache.load(DIGEST) is None
+
+
+def test_an_entry_is_a_file_and_no_link(cache, tmp_path):
+    cache.store(DIGEST, PAYLOAD)
+    entry(cache.path).rename(tmp_path / "elsewhere")
+    entry(cache.path).symlink_to(tmp_path / "elsewhere")
+    assert cache.load(DIGEST) is None
+    cache.store(DIGEST, b"new")
+    assert cache.load(DIGEST) == b"new"
+    assert unseal(DIGEST, (tmp_path / "elsewhere").read_bytes()) == PAYLOAD
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", [f"{DIGEST}.qpc", "tally"])
+def test_nobody_waits_for_a_pipe(cache, name):
+    cache.path.mkdir(mode=0o700)
+    os.mkfifo(cache.path / name)
+    assert cache.load(DIGEST) is None
+    if name == "tally":
+        with pytest.warns(RuntimeWarning, match="cannot be written"):
+            cache.store(DIGEST, PAYLOAD)
+    else:
+        cache.store(DIGEST, PAYLOAD)
+    assert cache.load(DIGEST) == PAYLOAD
+
+
+def test_an_entry_above_the_limit_is_not_read_into_memory(cache):
+    cache.store(DIGEST, PAYLOAD)
+    with entry(cache.path).open("r+b") as file:
+        file.truncate(1 << 40)  # sparse
+    assert cache.load(DIGEST) is None
+
+
+def test_what_is_made_is_the_owners_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        cache = Cache(tmp_path / "around" / "cache", MIB)
+        cache.store(DIGEST, PAYLOAD)
+    finally:
+        os.umask(before)
+    made = [cache.path.parent, cache.path, *cache.path.iterdir()]
+    assert [path.stat().st_mode & 0o022 for path in made] == [0] * len(made)
+    assert cache.load(DIGEST) == PAYLOAD
