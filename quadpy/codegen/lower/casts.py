@@ -6,7 +6,7 @@ A bf16 travels as its bits, since LLVM's own conversion flushes subnormals where
 
 from __future__ import annotations
 
-from quadpy.codegen.lower.text import FunctionText, llvm_type
+from quadpy.codegen.lower.text import FunctionText, constant, llvm_type
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1
 
 __all__ = ["bitcast", "cast", "compute_type", "narrow", "resize", "widen"]
@@ -81,7 +81,8 @@ def _from_integer(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
     """f32 holds all integers of 16 bits, and those that f16 holds; bf16 has the range of f32, and takes the way of f64.
 
     LLVM 22 takes ``fpext (sitofp x to half)`` for a conversion of ``x`` to float where ``x`` has few significant bits,
-    though it may be too large for a half.  ``canonicalize`` keeps it from seeing that a half comes from an integer.
+    though it may be too large for a half.  The minimum with the largest number changes nothing, and keeps it from seeing
+    that a half comes from an integer.  (``llvm.canonicalize`` would too; of vectors of two floats LLVM aborts on x86.)
     """
     via = f64 if dst == bf16 and src.bits > 16 else compute_type(dst)
     if via == f64 and dst == bf16 and src.bits == 64:
@@ -89,7 +90,8 @@ def _from_integer(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
     ty = llvm_type(via)
     number = out.op(f"{'sitofp' if src.kind == 'int' else 'uitofp'} {llvm_type(src)} {x} to {ty}")
     if out.module.has_halves and src.bits > 16:
-        number = out.intrinsic(f"llvm.canonicalize.f{via.bits}", ty, (ty, number))
+        most = constant(float.fromhex("0x1.fffffep127" if via == f32 else "0x1.fffffffffffffp1023"), via)
+        number = out.intrinsic(f"llvm.minnum.f{via.bits}", ty, (ty, number), (ty, most))
     return number if via == dst else _from_float(out, number, via, dst)
 
 

@@ -39,3 +39,16 @@ CONVERSION = {"gfx942": "v_cvt_f16_f32", "gfx1100": "v_cvt_f16_f32", "sm_90": r"
 def test_the_conversion_to_half_stays(kernel, target):
     asm = compile_with_asm(kernel, parse_target(target), {}).asm
     assert re.search(CONVERSION[target], asm)
+
+
+@qp.kernel
+def several_at_once(x: I32, y: qp.types.ndarray(dtype=qp.f16, ndim=1)):
+    """LLVM makes vectors of two, four and eight of these."""
+    for i in range(1):
+        for k in qp.static(range(14)):
+            y[k] = qp.f16(x[k]) + qp.f16(1.0)
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100", "sm_90"])
+def test_conversions_that_become_vectors(target):
+    assert compile_with_asm(several_at_once, parse_target(target), {}).image
