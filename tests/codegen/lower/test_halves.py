@@ -44,7 +44,7 @@ def test_the_conversion_to_half_stays(kernel, target):
 @qp.kernel
 def several_at_once(x: I32, y: qp.types.ndarray(dtype=qp.f16, ndim=1)):
     """LLVM makes vectors of two, four and eight of these."""
-    for i in range(1):
+    for _ in range(1):
         for k in qp.static(range(14)):
             y[k] = qp.f16(x[k]) + qp.f16(1.0)
 
