@@ -180,7 +180,7 @@ class GraphExec:
             flight, timelines = list(self._held.flight), self.device.timelines
         for timeline in flight:
             mark = timelines.mark(timeline)
-            self.device.driver.event_synchronize(mark.event)
+            timelines.wait(mark)
             timelines.unmark(mark)
         for timeline in flight:
             self.device.failures.raise_first(timeline)

@@ -84,7 +84,7 @@ class ReplaySession(CaptureSession):
         """Whether a call of ``kernel`` is the next one of the tape, perhaps with other arguments: it is noted then."""
         if not self.comparing:
             return False
-        number, on = self._tape.launch_from[self._at], self._here.stream if stream is None else stream
+        number, on = self._tape.launch_from[self._at], self._here.uses[-1].stream if stream is None else stream
         if number < 0:
             return False
         step = self._tape.steps[number]

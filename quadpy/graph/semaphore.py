@@ -9,7 +9,7 @@ from quadpy.graph.support import graphs_of
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.graph_driver import SemaphoreHandle
-from quadpy.runtime.owned import Owned
+from quadpy.runtime.owned import Owned, Seat
 
 __all__ = ["Semaphore"]
 
@@ -25,8 +25,10 @@ class Semaphore(Owned[SemaphoreHandle]):
     kind: ClassVar[str] = "semaphore"
     error: ClassVar[type[GraphError]] = GraphError
 
-    def __init__(self, device: Device, handle: SemaphoreHandle) -> None:
-        super().__init__(device, handle, graphs_of(device).semaphore_destroy)
+    def __init__(self, device: Device, descriptor: int, kind: int) -> None:
+        graphs = graphs_of(device)
+        owner = device.reaper.own(graphs.semaphore_destroy, graphs.semaphore_import, descriptor, kind)
+        super().__init__(device, Seat(owner))
 
     @staticmethod
     def from_fd(descriptor: int, kind: int = 1, *, device: Device | None = None) -> Semaphore:
@@ -40,4 +42,4 @@ class Semaphore(Owned[SemaphoreHandle]):
         here.life.check()
         if "host" in here.driver.features:
             raise GraphError(f"{here} has no external semaphores", hint="they are a GPU's; on the CPU call its library")
-        return Semaphore(here, graphs_of(here).semaphore_import(descriptor, kind))
+        return Semaphore(here, descriptor, kind)

@@ -88,7 +88,8 @@ class _Writer:
         packed = struct.Struct(self.block.format(self.records.head.format, self.records.start - HEAD))
         device = plan.device
         names |= {
-            "Stream": Stream, "device": device, "life": device.life, "default": device.default_stream,
+            "Stream": Stream, "device": device, "life": device.life, "move_last": device.timelines.move_last,
+            "drain": device.reaper.drain,
             "here": device.streams.thread, "thread": THREAD, "State": State, "config": current_config(), "use": device.memory.use,
             "pack_into": packed.pack_into, "spare": self.records.spare, "take": self.records.spare.pop,
             "give_back": self.records.spare.append, "make": self.records.make, "settle": self.records.settle,
@@ -100,29 +101,25 @@ class _Writer:
         yield f"def launch(stream, {''.join(f'a{k}=missing, ' for k in range(len(self.parameters)))}*more):"
         yield "    try:"
         yield f"        if not life.direct or {' or '.join(self._guards())}: return False"  # closed, or perhaps captured
-        yield "        if stream is None: on = here.stream"
+        yield "        if stream is None: on = here.uses[-1].stream"
         yield "        else: on = stream if type(stream) is Stream and not thread.in_host_function else None"
         yield "        if on is None or on.device is not device: return False"
         yield from self._memory()
         yield from self._overlaps()
         yield from self.block.components("        ")
         yield from self._grids()
+        yield "        owner = on._seat.owner"  # the handle lives as long as this
+        yield "        if owner is None: return False"
         yield "        record = take() if spare else make()"  # IndexError: another thread took the last one meanwhile
         yield "        block, submit, _ = record"
-        yield f"        pack_into(block, {HEAD}, on._handle, {', '.join([*self._blocks(), *self.block.values()])})"
+        yield f"        pack_into(block, {HEAD}, owner.handle, {', '.join([*self._blocks(), *self.block.values()])})"
         yield "    except misfits: return False"
         yield "    timeline = on.timeline"
-        yield "    if on is not default:"  # which nobody can destroy
-        yield "        calls = on._calls"
-        yield "        calls.append(None)"  # as Owned._begin: from here on the handle stays alive
         yield "    try:"
-        yield "        if on is not default and (timeline.last is not None or not on._alive): return False"
         yield from self._announcements()
         yield from self._submission()
         yield "    finally:"
-        yield "        if on is not default:"
-        yield "            calls.pop()"
-        yield "            if not on._alive: on._retire()"
+        yield "        if timeline.last is not None: move_last(timeline, owner); owner = None; drain()"  # as Stream._call
         yield "    give_back(record)"
         yield "    return True"
 

@@ -226,7 +226,7 @@ class Unit:
                     pending.append((timelines.mark(on.timeline), under_way))
                 mark, done = pending.popleft()
                 try:
-                    driver.event_synchronize(mark.event)
+                    timelines.wait(mark)
                 finally:
                     timelines.unmark(mark)
                 self._counts.waits += 1

@@ -1,20 +1,36 @@
-"""Streams for the branches of a kernel.  Owns: Branches.  Imports: errors, the driver protocol, timelines."""
+"""Streams for the branches of a kernel.  Owns: Branches.  Imports: errors, the driver protocol, timelines, the reaper."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from typing import Final
 
 from quadpy.errors import DeviceError
 from quadpy.runtime.driver import Driver
+from quadpy.runtime.reaper import Reaper
 from quadpy.runtime.timeline import Timeline, Timelines
 
 __all__ = ["MOST_BRANCHES", "Branches"]
 
 MOST_BRANCHES: Final = 16
 """Streams that are kept; only a fork of more branches, or forks in several threads at once, make more."""
+
+
+class _Branch:
+    """A stream for branches, and ``ends``: its timeline, and that of the stream that it works for, or did last.
+
+    It is joined and ends when nobody refers to it, whatever broke off the call that had it.
+    """
+
+    __slots__ = ("__weakref__", "ends")
+
+    def __init__(self, timeline: Timeline, on: Timeline) -> None:
+        self.ends = [timeline, on]
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.ends[0]
 
 
 class Branches:
@@ -24,11 +40,9 @@ class Branches:
     earlier work in any case.  Branches of two streams share one only when there are MOST_BRANCHES already.
     """
 
-    def __init__(self, driver: Driver, timelines: Timelines) -> None:
-        self._driver, self._timelines = driver, timelines
-        self._free: list[tuple[Timeline, Timeline]] = []  # a stream and for whom it worked, the latest last
-        self._made = 0
-        self._lock = threading.Lock()
+    def __init__(self, driver: Driver, timelines: Timelines, reaper: Reaper) -> None:
+        self._driver, self._timelines, self._reaper = driver, timelines, reaper
+        self._free: list[_Branch] = []  # the latest last
 
     @contextlib.contextmanager
     def fork(self, on: Timeline, count: int) -> Iterator[list[Timeline]]:
@@ -36,39 +50,51 @@ class Branches:
 
         Also when it ends with an exception: what was submitted still uses memory that only ``on`` is known to use.
         """
-        taken: list[Timeline] = []
+        taken: list[_Branch] = []
         try:
             for _ in range(count):
                 taken.append(self._take(on))
-                self._timelines.order(on, taken[-1])
-            yield taken
+                self._timelines.order(on, taken[-1].timeline)
+            yield [branch.timeline for branch in taken]
         finally:
-            self._join(taken, on)
-            with self._lock:
-                self._free += [(stream, on) for stream in taken]
+            for branch in taken:
+                self._join(branch.ends)
+            self._free += taken[: max(0, MOST_BRANCHES - len(self._free))]
 
-    def _take(self, on: Timeline) -> Timeline:
-        with self._lock:
-            for place in reversed(range(len(self._free))):
-                if self._free[place][1] is on:
-                    return self._free.pop(place)[0]
-            if self._free and self._made >= MOST_BRANCHES:
-                return self._free.pop(0)[0]
-            self._made += 1
-        try:
-            return self._timelines.add(self._driver.stream_create(0))
-        except BaseException:
-            with self._lock:
-                self._made -= 1
-            raise
+    def _take(self, on: Timeline) -> _Branch:
+        for branch in reversed(tuple(self._free)):
+            if branch.ends[1] is on and self._claim(branch):
+                return branch
+        while len(self._free) >= MOST_BRANCHES:
+            branch = self._free[0]
+            if self._claim(branch):
+                branch.ends[1] = on
+                return branch
+        branch = _Branch(self._timelines.create(0), on)
+        self._reaper.adopt(branch, self._lost, branch.ends)
+        self._timelines.enter(branch.timeline)
+        return branch
 
-    def _join(self, streams: list[Timeline], on: Timeline) -> None:
-        """Let ``on`` wait; where the driver cannot do that, the host waits."""
+    def _claim(self, branch: _Branch) -> bool:
+        """Whether this thread gets ``branch``, which lies free."""
         try:
-            for stream in streams:
-                self._timelines.order(stream, on)
-        except BaseException as error:
-            for stream in streams:
-                self._driver.stream_synchronize(stream.handle)
-            if not isinstance(error, DeviceError):
-                raise
+            self._free.remove(branch)
+        except ValueError:
+            return False
+        return True
+
+    def _join(self, ends: list[Timeline]) -> None:
+        """Let the stream wait that forked; where the driver cannot do that, the host waits."""
+        branch, on = ends
+        owner = branch.owner
+        try:
+            self._timelines.order(branch, on)
+        except DeviceError:
+            if owner is not None:
+                self._driver.stream_synchronize(owner.handle)
+
+    def _lost(self, ends: list[Timeline]) -> None:
+        branch, on = ends
+        if on.owner is not None:
+            self._join(ends)
+        self._timelines.end(branch)

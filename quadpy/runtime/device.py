@@ -5,9 +5,9 @@ Imports: errors, drivers' protocol, everything below: streams, events, branches,
 
 from __future__ import annotations
 
-import threading
+import functools
+import operator
 import weakref
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,13 @@ from quadpy.runtime.branches import Branches
 from quadpy.runtime.callbacks import Failures
 from quadpy.runtime.capturing import refuse_in_capture, session_of
 from quadpy.runtime.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
-from quadpy.runtime.driver import DEFAULT_STREAM, AllocatorName, Driver, EventHandle, StreamHandle
+from quadpy.runtime.driver import DEFAULT_STREAM, AllocatorName, Driver, StreamHandle
 from quadpy.runtime.event import Event
 from quadpy.runtime.lending import Lending
 from quadpy.runtime.life import Life
+from quadpy.runtime.loans import Loans
 from quadpy.runtime.module import Modules
+from quadpy.runtime.owned import Seat
 from quadpy.runtime.place import caller_span
 from quadpy.runtime.reaper import Reaper
 from quadpy.runtime.retired import Retired
@@ -35,10 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Device"]
 
 
-class _Local(threading.local):
-    stream: Stream | None = None
-
-
 class Device:
     """A driver with its streams, memory and code.  Safe from any thread; ``close`` ends it, ``with`` does at its end.
 
@@ -50,16 +48,17 @@ class Device:
         self.driver = driver
         self.life = Life(survives_fork="host" in driver.features)
         self.reaper = Reaper()
+        self.life.reapers.append(self.reaper)
         self.timelines = Timelines(driver, self.reaper, self.life)
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
-        self.streams = StreamManager(driver, self.timelines, self.memory, self.life)
-        self.staging, self.modules = Staging(driver), Modules(driver, self.life)
-        self.lending = Lending(self.timelines, self.reaper)
+        self.loans = Loans(self.timelines, self.reaper, self.life)
+        self.streams = StreamManager(driver, self.timelines, self.memory, self.life, self.reaper)
+        self.staging, self.modules = Staging(driver, self.reaper), Modules(driver, self.life)
         self.failures, self.retired = Failures(), Retired(self.timelines)
-        self.branches = Branches(driver, self.timelines)
-        self.default_stream = Stream(self, self.timelines.default, None)
+        self.lending = Lending(self.retired, self.reaper)
+        self.branches = Branches(driver, self.timelines, self.reaper)
+        self.default_stream = Stream(self, self.timelines.default)
         self._objects: weakref.WeakValueDictionary[Timeline, Stream] = weakref.WeakValueDictionary()
-        self._local = _Local()
         self._forms: dict[tuple[Any, ...], object] = {}
 
     def __repr__(self) -> str:
@@ -69,12 +68,15 @@ class Device:
 
     def create_stream(self, priority: int = 0) -> Stream:
         """A new stream; work of a lower ``priority`` goes first, one out of the device's range is clamped."""
-        handle = StreamHandle(self.streams.create_stream(priority))
-        known = self.timelines.find(handle)
-        timeline = known if handle else Timeline(known.handle)  # where all handles are 0, objects are still told apart
-        stream = Stream(self, timeline, self.streams.destroy_stream)
+        timeline = self.streams.new_stream(priority)
+        stream = Stream(self, timeline, free=self._end)  # before the handle is known: from here on it is not lost
+        self.timelines.enter(timeline)
         self._objects[timeline] = stream
         return stream
+
+    def _end(self, seat: Seat[StreamHandle]) -> None:
+        assert isinstance(seat, Timeline)
+        self.timelines.end(seat)
 
     def borrow_stream(self, handle: int, lender: object = None) -> Stream:
         """A stream by its handle: the default one, one of this device's own, or another library's.
@@ -82,33 +84,36 @@ class Device:
         ``lender`` is what keeps the handle alive, where there is such an object: it lives as long as it must.
         """
         self.life.check()
-        known = StreamHandle(handle)
+        known = self._handle_of(handle)
         if known == DEFAULT_STREAM or self.timelines.owns(known):
-            return Stream(self, self.timelines.find(known), None)
+            return Stream(self, self.timelines.find(known))
         self._require_here(known)
-        return Stream(self, self.timelines.borrow(known), self.timelines.give_back, self._when_dropped(lender))
+        loan = self.loans.borrow(known)
+        seat: Seat[StreamHandle] = Seat(loan)
+        loan.seats.append(seat)
+        dropped = self.loans.give_up if lender is None else functools.partial(_give_back, self.loans, lender)
+        return Stream(self, loan.timeline, seat, self.loans.give_back, dropped)
 
-    def _when_dropped(self, lender: object) -> Callable[[StreamHandle], None]:
-        if lender is None:
-            return self.timelines.give_up
-
-        def give_back(handle: StreamHandle, _alive: object = lender) -> None:
-            self.timelines.give_back(handle)
-
-        return give_back
+    def _handle_of(self, handle: object) -> StreamHandle:
+        try:
+            return StreamHandle(operator.index(handle))  # type: ignore[arg-type]  # what is none is refused
+        except TypeError as error:
+            raise StreamError(f"{handle!r} is no handle of a stream", hint="it is an int") from error
 
     def follow(self, handle: int, stream: Stream) -> None:
         """Let ``stream``'s later work wait for the work so far of a stream of another library."""
-        foreign = StreamHandle(handle)
+        foreign = self._handle_of(handle)
         if foreign != DEFAULT_STREAM and not self.timelines.owns(foreign):
             self._require_here(foreign)
         if foreign != stream.handle:
-            self.timelines.follow(foreign, stream.timeline)
+            self.loans.follow(foreign, stream.timeline)
 
     def create_event(self, *, timing: bool = False) -> Event:
         """A new event; ``elapsed_time`` needs two with ``timing``, which costs the device something."""
-        handle = EventHandle(self.streams.create_event(timing))
-        return Event(self, handle, self.streams.destroy_event, timing=timing)
+        seat = self.streams.new_event(timing)
+        event = Event(self, seat, timing=timing)  # before the handle is known: from here on it is not lost
+        self.streams.enter_event(seat)
+        return event
 
     def stream_for(self, stream: object) -> Stream:
         """``stream``, the calling thread's for None, or a borrowed one for an object with ``__cuda_stream__``.
@@ -119,62 +124,56 @@ class Device:
         if stream is None:
             return self.current_stream()
         if isinstance(stream, Stream):
-            if not stream._alive or not self.life.direct:  # noqa: SLF001
-                stream._check()  # noqa: SLF001
+            stream._take()  # noqa: SLF001 - which refuses what was destroyed
             return stream
         if (protocol := getattr(stream, "__cuda_stream__", None)) is None:
             raise StreamError(
                 f"{stream!r} is no stream", hint="qp.create_stream makes one, qp.Stream.from_handle borrows one"
             )
-        _, handle = protocol()
-        return self.borrow_stream(int(handle), stream)
+        try:
+            _, handle = protocol()
+        except (TypeError, ValueError) as error:
+            raise StreamError(f"the __cuda_stream__ of {stream!r} gave no version and handle: {error}") from error
+        return self.borrow_stream(handle, stream)
 
     def current_stream(self) -> Stream:
         """The calling thread's stream."""
-        stream, here = self._local.stream, self.streams.thread
-        timeline = here.timeline
-        if self.life.ended is None and not timeline.ended:  # mostly it ends in these lines
-            if stream is None and timeline is self.timelines.default:
-                here.stream = self.default_stream
-                return self.default_stream
-            if stream is not None and stream.timeline is timeline and not stream.destroyed:
-                here.stream = stream
-                return stream
+        use = self.streams.thread.uses[-1]
+        stream = use.stream
+        if stream is not None and stream.usable and self.life.ended is None:  # mostly it ends here
+            return stream
         self.life.check()
-        if stream is not None and stream.destroyed:
-            self.restore_current(None)
+        if stream is not None:
+            self.streams.change_current(self.timelines.default, self.default_stream)
             warn_of_reset()
             return self.default_stream
         timeline = self.streams.current_timeline()
-        if stream is not None and stream.timeline is timeline:
-            return stream
         if timeline is self.timelines.default:
+            self.streams.change_current(timeline, self.default_stream)
             return self.default_stream
-        return self._objects.get(timeline) or Stream(self, timeline, None)  # set by its handle
+        return self._objects.get(timeline) or Stream(self, timeline)  # set by its handle
 
     def leave(self, stream: Stream) -> None:
         """The calling thread destroyed ``stream``: if it is the thread's own, the default one takes its place."""
-        if self._local.stream is stream and self.life.ended is None:
-            self.restore_current(None)
+        if self.streams.thread.uses[-1].stream is stream and self.life.ended is None:
+            self.streams.change_current(self.timelines.default, self.default_stream)
             warn_of_reset()
+
+    def use(self, stream: Stream, tokens: list[object]) -> None:
+        """Make ``stream`` the calling thread's as long as what is now put into ``tokens`` lives."""
+        self.streams.use(stream, tokens)
 
     def exchange_current(self, stream: Stream) -> Stream | None:
         """Make ``stream`` the calling thread's; returns what ``restore_current`` takes."""
         before = self.current_stream()
-        self._make_current(stream)
+        self.streams.change_current(stream.timeline, stream)
         return before
 
     def restore_current(self, before: Stream | None) -> None:
         """Undo ``exchange_current``; a stream that was destroyed meanwhile gives way to the default one."""
-        if self.life.ended is not None:
-            return
-        stream = self.default_stream if before is None or before.destroyed else before
-        self._make_current(stream)
-
-    def _make_current(self, stream: Stream) -> None:
-        self.streams.set_current_stream(stream.handle)
-        self.streams.thread.timeline = stream.timeline
-        self._local.stream = stream
+        if self.life.ended is None:
+            stream = self.default_stream if before is None or before.destroyed else before
+            self.streams.change_current(stream.timeline, stream)
 
     # memory
 
@@ -189,10 +188,9 @@ class Device:
 
     def allocate_lasting(self, nbytes: int, stream: Stream) -> DeviceBuffer:
         """As ``allocate``, for what is there before a capture and behind it, such as a field."""
+        stream._take()  # noqa: SLF001 - which refuses what was destroyed
         home = stream.timeline
-        if not self.life.direct or home is not self.timelines.live.get(stream.handle):
-            home = self.timelines.find(stream.handle)
-        return self.memory.buffer(nbytes, home)
+        return self.memory.buffer(nbytes, home if home.handle else self.timelines.default)
 
     def form(self, type_key: tuple[Any, ...], *, wide: bool, lent: bool) -> object:
         """The one object for arrays on this device that are alike to a launch; see ``NDArray``."""
@@ -218,11 +216,11 @@ class Device:
 
     def _settle(self) -> None:
         self.life.check()
-        self.driver.synchronize()
+        self.timelines.synchronize()
         self.reaper.drain()
-        if len(self.lending) or len(self.retired):
-            self.driver.synchronize()  # for the marks that the drain has just made
-            self.lending.settle()
+        if len(self.retired):
+            self.retired.sweep()
+            self.timelines.synchronize()  # for the marks that this has just made
             self.retired.sweep()
 
     def close(self) -> None:
@@ -239,16 +237,10 @@ class Device:
         with suppress(DriverError):  # a device that is lost frees nothing
             self._settle()
             self.retired.close()
-            if len(self.retired):
-                self.driver.synchronize()  # for the marks that this has just made
-                self.retired.sweep()
-            self.lending.close()
             self.memory.close()
-            self.staging.close()
-            self.streams.close()
-            self.timelines.close()
             self.modules.close()
-        self.reaper.close()
+            self.reaper.close()
+        self.reaper.abandon()
         self.life.close()
 
     def __enter__(self) -> Self:
@@ -269,3 +261,8 @@ class Device:
             raise StreamError(
                 f"stream {handle:#x} belongs to device {there}, not to {self}", hint="borrow a stream of this device"
             )
+
+
+def _give_back(loans: Loans, lender: object, seat: Seat[StreamHandle]) -> None:
+    """The borrowed stream was dropped; ``lender`` has kept it alive."""
+    loans.give_back(seat)

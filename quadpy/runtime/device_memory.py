@@ -6,10 +6,10 @@ Imports: errors, the driver protocol, allocators, timelines, the reaper.
 from __future__ import annotations
 
 import gc
-import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
+from operator import index
 from typing import Final
 
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory
@@ -18,7 +18,7 @@ from quadpy.runtime.allocators.cache import CachingAllocator
 from quadpy.runtime.allocators.pool import PoolAllocator
 from quadpy.runtime.driver import AllocatorName, Driver
 from quadpy.runtime.reaper import Reaper
-from quadpy.runtime.timeline import Timeline, Timelines
+from quadpy.runtime.timeline import Timeline, Timelines, known_by, shown
 
 __all__ = ["DeviceBuffer", "DeviceMemory", "MemoryStats"]
 
@@ -31,7 +31,7 @@ class MemoryStats:
     """What quadpy holds of one device's memory, in bytes.
 
     used      in arrays and other allocations that are alive, or dead and not yet drained
-    peak      the most that ``used`` was
+    peak      the most that ``used`` was, as the allocations saw it
     reserved  taken from the driver: ``used`` and what is kept for the next allocations
     blocks    how many allocations ``used`` is in
     """
@@ -44,24 +44,23 @@ class MemoryStats:
 
 
 class DeviceBuffer:
-    """Memory that its last reference gives back to ``memory``, which frees it after all work that uses it.
+    """Memory that goes back with the last reference to this, and is free after all work that uses it.
 
-    For None it is another's, which frees it.
+    It may be another's, which frees it.
     """
 
-    __slots__ = ("__weakref__", "_memory", "block", "nbytes", "pointer")
+    __slots__ = ("__weakref__", "block", "nbytes", "pointer")
 
-    def __init__(self, block: Block | None, nbytes: int, memory: DeviceMemory | None = None) -> None:
-        self.block, self.nbytes, self._memory = block, nbytes, memory
+    def __init__(self, block: Block | None, nbytes: int) -> None:
+        self.block, self.nbytes = block, nbytes
         self.pointer = block.pointer if block else 0
-
-    def __del__(self) -> None:
-        if self.block is not None and self._memory is not None:
-            self._memory.leave(self.block)
 
 
 class DeviceMemory:
-    """The allocations of one device, by address."""
+    """The allocations of one device.  Safe from any thread, without a lock.
+
+    Each belongs to a DeviceBuffer before it is taken from the driver; so there is none that nobody gives back.
+    """
 
     def __init__(
         self, driver: Driver, timelines: Timelines, reaper: Reaper, allocator: AllocatorName | None = None
@@ -70,74 +69,85 @@ class DeviceMemory:
         self.allocator = _choose(driver, allocator)
         kind = PoolAllocator if self.allocator == "pool" else CachingAllocator
         self._allocator: Allocator = kind(driver, timelines)
-        self._blocks: dict[int, Block] = {}
-        self._used = self._peak = 0
-        self._lock = threading.Lock()
-
-    def allocate(self, nbytes: int, home: Timeline) -> Block | None:
-        """``nbytes`` bytes for ``home``, which live until they are freed by address; None for no bytes."""
-        if self._reaper.dead:
-            self._reaper.drain()
-        if nbytes <= 0:
-            if nbytes:
-                raise ArgumentError(f"{nbytes} bytes cannot be allocated", hint="0 bytes can: their address is 0")
-            return None
-        try:
-            block = self._allocator.allocate(nbytes, home)
-        except OutOfDeviceMemory:
-            block = self._allocate_again(nbytes, home)
-        self._lock.acquire()  # in half the time that ``with`` takes
-        try:
-            self._blocks[block.pointer] = block
-            used = self._used = self._used + block.nbytes
-            self._peak = max(self._peak, used)
-        finally:
-            self._lock.release()
-        return block
+        self._blocks: set[Block] = set()
+        self._by_address: dict[int, DeviceBuffer] = {}
+        self._used = self._peak = 0  # what stands in ``_blocks`` is right, and ``stats`` counts it
 
     # by address
 
+    def allocate(self, nbytes: int, home: Timeline) -> int:
+        """The address of ``nbytes`` bytes for ``home``, which live until they are freed by it; 0 for no bytes."""
+        try:
+            wanted = index(nbytes)
+        except TypeError as error:
+            raise ArgumentError(f"{nbytes!r} is no number of bytes", hint="it is an int") from error
+        buffer = self.buffer(wanted, home)
+        if buffer.block is not None:
+            self._by_address[buffer.pointer] = buffer
+        return buffer.pointer
+
     def free(self, pointer: int, stream: Timeline) -> None:
         """Give memory back after the work so far on ``stream``; DeviceError where ``pointer`` is no allocation."""
-        if self._reaper.dead:
-            self._reaper.drain()
-        if not pointer:
-            return
-        block = self._blocks.get(pointer)
-        if block is None:
-            raise DeviceError(
-                f"{pointer:#x} is no allocation of this device", hint="was it freed before, or is it inside one?"
-            )
-        if stream is not block.home:
-            block.guests.add(stream)
-        self._release(block)
+        if pointer:
+            block = self._at(pointer)
+            if stream is not block.home:
+                block.guests.add(stream)
+            buffer = self._by_address.pop(pointer, None)  # of two threads one gets it
+            if buffer is None and block not in self._blocks:
+                self._at(pointer)
+            self._release(block)
+        self._reaper.drain()
+
+    def _at(self, pointer: object) -> Block:
+        """The block at ``pointer``; DeviceError where there is none."""
+        buffer = known_by(self._by_address, pointer)
+        if buffer is not None and buffer.block is not None:
+            return buffer.block
+        for block in tuple(self._blocks):  # an array's
+            if block.pointer == pointer and block.cell:
+                return block
+        raise DeviceError(
+            f"{shown(pointer)} is no allocation of this device", hint="was it freed before, or is it inside one?"
+        )
 
     # by object
 
     def buffer(self, nbytes: int, home: Timeline) -> DeviceBuffer:
         """``nbytes`` bytes for ``home`` that live as long as the object."""
-        return DeviceBuffer(self.allocate(nbytes, home), nbytes, self)
+        if self._reaper.dead:
+            self._reaper.drain()
+        if nbytes <= 0:
+            if nbytes:
+                raise ArgumentError(f"{nbytes} bytes cannot be allocated", hint="0 bytes can: their address is 0")
+            return DeviceBuffer(None, 0)
+        block = Block(0, self._allocator.size(nbytes), home)
+        buffer = DeviceBuffer(block, nbytes)
+        self._reaper.adopt(buffer, self._release, block)
+        try:
+            self._allocator.fill(block)
+        except OutOfDeviceMemory:
+            self._fill_again(block, nbytes)
+        buffer.pointer = block.pointer = block.cell[0]
+        self._blocks.add(block)
+        used = self._used = self._used + block.nbytes
+        self._peak = max(self._peak, used)
+        return buffer
 
-    def leave(self, block: Block) -> None:
-        """Free ``block`` at the next safe moment; a finalizer may say so."""
-        self._reaper.leave((self._release, block))
-
-    def use(self, blocks: Iterable[Block], stream: Timeline, *, writes: bool = True) -> None:
+    def use(self, blocks: Collection[Block], stream: Timeline, *, writes: bool = True) -> None:
         """Say that work on ``stream``, which comes next, uses ``blocks``, and writes them.
 
         The first use on a stream other than the home waits there, on the device, for what the home stream was given
         so far: the allocation, and the fill that came with it.
         """
-        homes = set()
-        for block in blocks:
-            if stream is not block.home and stream not in block.guests:
-                self._forget(block)
-                homes.add(block.home)
-                block.guests.add(stream)
-            if writes:
-                block.writers.add(stream)
-        for home in homes:
+        new = [block for block in blocks if stream is not block.home and stream not in block.guests]
+        for home in {block.home for block in new}:
             self._timelines.order(home, stream)
+        for block in new:
+            self._forget(block)
+            block.guests.add(stream)  # whoever finds it there may rely on the wait
+        if writes:
+            for block in blocks:
+                block.writers.add(stream)
 
     def follow_writers(self, block: Block, stream: Timeline) -> None:
         """Let ``stream``'s later work wait for what wrote ``block``, wherever it was."""
@@ -153,42 +163,43 @@ class DeviceMemory:
 
     def _forget(self, block: Block) -> None:
         """Forget the streams that are gone, and through: so that memory need not know every stream there ever was."""
-        if len(block.guests) < _MANY or self._reaper.holding:
+        if len(block.guests) < _MANY:
             return
-        for guest in [guest for guest in tuple(block.guests) if guest.ended and self._timelines.idle(guest)]:
-            block.guests.discard(guest)
-            block.writers.discard(guest)
+        for guest in tuple(block.guests):
+            if guest.ended and self._timelines.idle(guest):
+                block.guests.discard(guest)
+                block.writers.discard(guest)
 
     # what is there
 
     def stats(self) -> MemoryStats:
-        with self._lock:
-            used, reserved = self._used, self._allocator.reserved
-            return MemoryStats(
-                self.allocator, used, self._peak, used if reserved is None else reserved, len(self._blocks)
-            )
+        blocks = tuple(self._blocks)
+        used = self._used = sum(block.nbytes for block in blocks)
+        kept = self._allocator.kept()
+        peak = self._peak = max(self._peak, used)
+        return MemoryStats(self.allocator, used, peak, used + (kept or 0), len(blocks))
 
     def trim(self) -> None:
         """Return to the driver what nobody uses; waits for the device."""
         self._reaper.drain()
-        self._driver.synchronize()
+        self._timelines.synchronize()
         self._allocator.trim()
 
     def close(self) -> None:
         """Free everything, alive or not; the device is idle."""
-        for block in list(self._blocks.values()):
+        for block in tuple(self._blocks):
             self._release(block)
-        self._driver.synchronize()
+        self._timelines.synchronize()
         self._allocator.trim()
 
     # how
 
-    def _allocate_again(self, nbytes: int, home: Timeline) -> Block:
+    def _fill_again(self, block: Block, nbytes: int) -> None:
         """Once more, after everything that nobody uses went back: also what only cycles of garbage refer to."""
         gc.collect()
         self.trim()
         try:
-            return self._allocator.allocate(nbytes, home)
+            self._allocator.fill(block)
         except OutOfDeviceMemory as error:
             free, total = self._driver.memory_info()
             held = self.stats()
@@ -199,15 +210,12 @@ class DeviceMemory:
             ) from error
 
     def _release(self, block: Block) -> None:
-        self._lock.acquire()
-        try:
-            if self._blocks.get(block.pointer) is not block:
-                return  # given back before, by hand or as the device closed
-            del self._blocks[block.pointer]
+        """Give the memory of ``block`` to the allocator; doing it again does nothing."""
+        if block.cell:
+            self._allocator.release(block)
+        if block in self._blocks:
             self._used -= block.nbytes
-        finally:
-            self._lock.release()
-        self._allocator.release(block)
+            self._blocks.discard(block)
 
 
 def _choose(driver: Driver, wish: AllocatorName | None) -> AllocatorName:

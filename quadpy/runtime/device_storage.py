@@ -66,12 +66,9 @@ def lasting_zero_bytes(device: Device, nbytes: int) -> Region:
 def _zeroed(device: Device, buffer: DeviceBuffer, home: Stream) -> Region:
     block = buffer.block
     if block is not None:
-        home._begin()  # noqa: SLF001 - so that the handle lives until the fill is submitted
-        try:
-            block.writers.add(home.timeline)
-            device.driver.fill(block.pointer, 0, buffer.nbytes, home._handle)  # noqa: SLF001
-        finally:
-            home._end()  # noqa: SLF001
+        block.writers.add(home.timeline)
+        pointer, nbytes = block.pointer, buffer.nbytes
+        home._call(lambda handle: device.driver.fill(pointer, 0, nbytes, handle))  # noqa: SLF001
     return Region(device, block, buffer)
 
 
@@ -191,7 +188,7 @@ def stream_of(device: Device, stream: object) -> Stream:
         DeviceError: the device was closed, or belongs to the parent of this process.
         StreamError: ``stream`` is none, was destroyed, or is of another device.
     """
-    on = device.streams.thread.stream if stream is None else stream
+    on = device.streams.thread.uses[-1].stream if stream is None else stream
     direct = device.life.direct and not THREAD.in_host_function
     if direct and type(on) is Stream and on.device is device and on.usable:
         return on

@@ -1,11 +1,12 @@
 """Memory for other libraries.  Owns: export, which makes DLPack's capsules; the structs of dlpack.h.
 
-Of version 0, and of version 1 where the consumer knows it.  Imports: dtypes, the standard library.
+Of version 0, and of version 1 where the consumer knows it.  Imports: dtypes, the loader of objects.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, bf16
@@ -59,34 +60,65 @@ class Versioned(ctypes.Structure):
 _lent: Final[dict[int, tuple[object, ...]]] = {}
 """By the address of its struct: all that a tensor keeps alive until its consumer is done."""
 
-_CALLBACK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _new: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-_is_valid: Final = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_IsValid", ctypes.pythonapi)
-)
-_pointer_of: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
+
+_consumed: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_lent.pop)
+"""The deleter: a consumer may call it on any thread, at any time; so it is one step, and no Python."""
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_consumed))  # a consumer may be done after this module is gone
+
+_IR: Final = """
+@name = private constant [9 x i8] c"dltensor\\00"
+@versioned = private constant [19 x i8] c"dltensor_versioned\\00"
+
+declare i32 @PyCapsule_IsValid(ptr, ptr)
+declare ptr @PyCapsule_GetPointer(ptr, ptr)
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+declare void @qp_tensor_consumed(ptr)
+
+define void @qp_capsule_end(ptr %capsule) {
+entry:
+  %type = alloca ptr
+  %value = alloca ptr
+  %trace = alloca ptr
+  call void @PyErr_Fetch(ptr %type, ptr %value, ptr %trace)
+  %is = call i32 @PyCapsule_IsValid(ptr %capsule, ptr @name)
+  %plain = icmp ne i32 %is, 0
+  %called = select i1 %plain, ptr @name, ptr @versioned
+  %valid = call i32 @PyCapsule_IsValid(ptr %capsule, ptr %called)
+  %ours = icmp ne i32 %valid, 0
+  br i1 %ours, label %delete, label %done
+delete:
+  %tensor = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr %called)
+  call void @qp_tensor_consumed(ptr %tensor)
+  br label %done
+done:
+  %t = load ptr, ptr %type
+  %v = load ptr, ptr %value
+  %b = load ptr, ptr %trace
+  call void @PyErr_Restore(ptr %t, ptr %v, ptr %b)
+  ret void
+}
+"""
+"""The end of a capsule: one that nobody took gives its tensor back.
+
+A consumer that refuses it drops it with its exception set, which Python code here would replace.
+"""
 
 
-def _delete(address: int) -> None:
-    """The consumer is done."""
-    _lent.pop(address, None)
+@functools.cache
+def _addresses() -> tuple[int, int]:
+    """Of the deleter, and of the end of a capsule."""
+    from quadpy.runtime.cpu.orc import assemble, link  # which loads LLVM
 
-
-def _end_capsule(capsule: int) -> None:
-    """A capsule that nobody took gives its tensor back.  It is dying, so it comes as an address, not as an object."""
-    for name in NAMES:
-        if _is_valid(capsule, name):
-            _delete(_pointer_of(capsule, name))
-
-
-_callbacks: Final = (_CALLBACK(_delete), _CALLBACK(_end_capsule))
-for _callback in _callbacks:  # a consumer may be done after this module is gone
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_callback))
-_deleter, _destructor = (ctypes.cast(callback, ctypes.c_void_p) for callback in _callbacks)
+    deleter = ctypes.cast(_consumed, ctypes.c_void_p).value or 0
+    names = ("PyCapsule_IsValid", "PyCapsule_GetPointer", "PyErr_Fetch", "PyErr_Restore")
+    python = {name: ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p).value or 0 for name in names}
+    code = link(assemble(_IR, opt=0), {**python, "qp_tensor_consumed": deleter})
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))  # as above, for a capsule that nobody took
+    return deleter, code.address("qp_capsule_end")
 
 
 def export(
@@ -109,7 +141,13 @@ def export(
     code = CODES["bfloat" if dtype == bf16 else dtype.kind]
     tensor = _Tensor(pointer, *place, len(shape), code, 8 * dtype.nbytes, 1, extents, strides, 0)
     versioned = max_version is not None and max_version[0] >= _VERSION[0]
-    managed = Versioned(*_VERSION, None, _deleter, 0, tensor) if versioned else Managed(tensor, None, _deleter)
-    address = ctypes.addressof(managed)
-    _lent[address] = (managed, extents, strides, keep)
-    return _new(address, NAMES[versioned], _destructor)
+    deleter, end = _addresses()
+    managed = Versioned(*_VERSION, None, deleter, 0, tensor) if versioned else Managed(tensor, None, deleter)
+    address, held = ctypes.addressof(managed), (managed, extents, strides, keep)
+    try:
+        _lent[address] = held
+        return _new(address, NAMES[versioned], end)
+    except BaseException:
+        if _lent.get(address) is held:
+            _lent.pop(address, None)
+        raise

@@ -1,14 +1,15 @@
-"""Memory of other libraries.  Owns: Taken, take, which takes DLPack's tensors over.  Imports: errors, dtypes, dlpack."""
+"""Memory of other libraries.  Owns: Taken, take, which takes DLPack's tensors over.  Imports: errors, dtypes, dlpack, deaths."""
 
 from __future__ import annotations
 
 import ctypes
-import weakref
+import functools
 from typing import Any, Final
 
 from quadpy.dtypes import BY_NAME, Scalar, bf16, u1
 from quadpy.errors import ArgumentError
 from quadpy.runtime.dlpack import CODES, NAMES, READ_ONLY, Managed, Versioned
+from quadpy.runtime.reaper import Death
 
 __all__ = ["Taken", "take"]
 
@@ -17,7 +18,7 @@ _USED: Final = {name: b"used_" + name for name in NAMES}  # these bytes live as 
 _STRUCTS: Final[dict[bytes, type[Managed | Versioned]]] = {NAMES[0]: Managed, NAMES[1]: Versioned}
 _KINDS: Final = {CODES["int"]: "i", CODES["uint"]: "u", CODES["float"]: "f"}
 
-_DELETER: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_DELETER: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.py_object)  # which reads its first argument alone
 _is_valid: Final = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_IsValid", ctypes.pythonapi)
 )
@@ -39,7 +40,6 @@ class Taken:
 
     def __init__(self, struct: Managed | Versioned) -> None:
         tensor = struct.tensor
-        weakref.finalize(self, _give_back, struct.deleter, ctypes.addressof(struct)).atexit = False
         self.place = (tensor.device_type, tensor.device_id)
         self.pointer = (tensor.data or 0) + tensor.byte_offset
         self.shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
@@ -72,14 +72,48 @@ def take(producer: Any, stream: int | None = None) -> Taken:
             found = struct.from_address(_pointer_of(capsule, name))
             if isinstance(found, Versioned) and found.major > _NEWEST[0]:
                 raise ArgumentError(f"the {type(producer).__name__} shares by DLPack {found.major}, which is too new")
-            _rename(capsule, _USED[name])
-            return Taken(found)
+            taken = Taken.__new__(Taken)
+            _take_over(taken, found, capsule, name)
+            taken.__init__(found)  # type: ignore[misc]  # what fails here, such as an unknown type, gives it back
+            return taken
     raise ArgumentError(f"the __dlpack__ of {type(producer).__name__} gave no tensor, or one that was taken before")
 
 
-def _give_back(deleter: int | None, address: int) -> None:
-    if deleter:
-        _DELETER(deleter)(address)
+def _take_over(taken: Taken, struct: Managed | Versioned, capsule: Any, name: bytes) -> None:
+    """From here on the producer is told when ``taken`` dies, and not when ``capsule`` does.
+
+    It is told by the interpreter itself, which no signal interrupts.
+    """
+    if not struct.deleter:
+        _rename(capsule, _USED[name])
+        return
+    told = functools.partial(_DELETER(struct.deleter), ctypes.addressof(struct))
+    death = Death(taken, told)
+    try:
+        _rename(capsule, _USED[name])
+        _deaths[death] = None
+    except BaseException:
+        if death not in _deaths:
+            _rename(capsule, name)
+        raise
+    if len(_deaths) >= _Room.deaths:
+        for one in tuple(_deaths):
+            if one() is None:
+                _deaths.pop(one, None)
+        _Room.deaths = 2 * len(_deaths) + _LEAST
+
+
+_LEAST: Final = 64
+
+
+class _Room:
+    """How many deaths are remembered before those that came to pass are forgotten."""
+
+    deaths = _LEAST
+
+
+_deaths: Final[dict[Death, None]] = {}
+"""What is to come of tensors that were taken, and for a while what came."""
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from quadpy.errors import CaptureError, EventError, StreamError
 from quadpy.runtime.capturing import Captured, session_of, table
 from quadpy.runtime.driver import EventHandle
-from quadpy.runtime.life import THREAD
-from quadpy.runtime.owned import Owned
+from quadpy.runtime.life import THREAD, refuse_in_host_function
+from quadpy.runtime.owned import Owned, Seat
 from quadpy.runtime.place import caller_span
 from quadpy.runtime.stream import Stream
 
@@ -35,13 +34,22 @@ class Event(Owned[EventHandle]):
     kind: ClassVar[str] = "event"
     error: ClassVar[type[EventError]] = EventError
 
-    def __init__(
-        self, device: Device, handle: EventHandle, free: Callable[[EventHandle], None], *, timing: bool
-    ) -> None:
-        super().__init__(device, handle, free)
+    def __init__(self, device: Device, seat: Seat[EventHandle], *, timing: bool) -> None:
+        super().__init__(device, seat)
         self.timing = timing
         self.captured: Captured | None = None  # where in a capture it was recorded last
         self._stamp: float | None = None  # when the host last recorded it, for timing where work runs at once; else 0
+        device.reaper.adopt(self, device.streams.end_event, seat)
+
+    def destroy(self) -> None:
+        """Give the event back; streams that wait for it stay ordered.  Doing it again does nothing.
+
+        Raises:
+            DeviceError: called from within a host function of a graph.
+        """
+        refuse_in_host_function()
+        self.device.streams.end_event(self._seat)
+        self.device.reaper.drain()
 
     @property
     def recorded(self) -> bool:
@@ -57,51 +65,35 @@ class Event(Owned[EventHandle]):
         """
         device = self.device
         on = stream if type(stream) is Stream else device.stream_for(stream)
-        mine, theirs = self._calls, on._calls  # noqa: SLF001
-        mine.append(None)  # as _begin of both: from here on their handles stay alive
-        theirs.append(None)
-        try:
-            if self._goes_straight_to(on):
-                device.driver.event_record(self._handle, on._handle)  # noqa: SLF001
-                self._stamp = time.perf_counter() if self.timing else 0.0
-            else:
-                self._record_with_care(on)
-        finally:
-            mine.pop()
-            theirs.pop()
-            if not (self._alive and on._alive):  # noqa: SLF001
-                self._retire_what_ended(on)
+        mine, theirs = self._seat.owner, on._seat.owner  # noqa: SLF001 - both handles live as long as these
+        if mine is not None and theirs is not None and self._goes_straight_to(on):
+            device.driver.event_record(mine.handle, theirs.handle)
+            self._stamp = time.perf_counter() if self.timing else 0.0
+            if self._seat.owner is None or on._seat.owner is None:  # noqa: SLF001 - another thread destroyed it
+                del mine, theirs
+                device.reaper.drain()
+        else:
+            self._record_with_care(on)
 
     def _goes_straight_to(self, stream: Stream) -> bool:
-        """Whether nothing is destroyed, nothing is captured, and both are of one device, which is there."""
+        """Whether nothing is captured, and both are of one device, which is there."""
         return (
-            self._alive
-            and stream._alive  # noqa: SLF001
-            and stream.device is self.device
+            stream.device is self.device
             and self.device.life.direct
             and self.captured is None
-            and stream.timeline.last is None
-            and self._handle in self.device.streams.events
             and not THREAD.in_host_function
         )
 
-    def _retire_what_ended(self, stream: Stream) -> None:
-        """The rest of ``_end`` of both."""
-        for owned in (self, stream):
-            if owned.destroyed:
-                owned._retire()  # noqa: SLF001
-
     def _record_with_care(self, target: Stream) -> None:
         device = self.device
-        for owned in (self, target):
-            owned._check()  # noqa: SLF001
+        mine, theirs = self._take(), target._take()  # noqa: SLF001
         if target.device is not device:
             hint = "record one that was created on the stream's device: event.wait takes streams of both"
             raise StreamError(f"an event of {device} cannot be recorded on a stream of {target.device}", hint=hint)
         if (session := session_of(target)) is not None:
             session.record(target, self)
             return
-        device.streams.record_event(self._handle, target._handle)  # noqa: SLF001
+        device.driver.event_record(mine.handle, theirs.handle)
         self.captured = None
         self._stamp = time.perf_counter()
 
@@ -122,30 +114,23 @@ class Event(Owned[EventHandle]):
         """
         device = self.device
         on = stream if type(stream) is Stream else device.stream_for(stream)
-        mine, theirs = self._calls, on._calls  # noqa: SLF001
-        mine.append(None)  # as _begin of both: from here on their handles stay alive
-        theirs.append(None)
-        try:
-            if self._goes_straight_to(on):
-                device.driver.stream_wait(on._handle, self._handle)  # noqa: SLF001
-            else:
-                self._wait_with_care(on)
-        finally:
-            mine.pop()
-            theirs.pop()
-            if not (self._alive and on._alive):  # noqa: SLF001
-                self._retire_what_ended(on)
+        mine, theirs = self._seat.owner, on._seat.owner  # noqa: SLF001 - both handles live as long as these
+        if mine is not None and theirs is not None and self._goes_straight_to(on):
+            device.driver.stream_wait(theirs.handle, mine.handle)
+            if self._seat.owner is None or on._seat.owner is None:  # noqa: SLF001 - another thread destroyed it
+                del mine, theirs
+                device.reaper.drain()
+        else:
+            self._wait_with_care(on)
 
     def _wait_with_care(self, target: Stream) -> None:
-        for owned in (self, target):
-            owned._check()  # noqa: SLF001
+        mine, theirs = self._take(), target._take()  # noqa: SLF001
         driver = target.device.driver
         if driver.name != self.device.driver.name:
             hint = "wait on the host: event.synchronize()"
             raise EventError(f"a stream of {target.device} cannot wait for an event of {self.device}", hint=hint)
         if not self._wait_in_capture(target):
-            on, event = target.device.timelines.find(target.handle), self.device.streams.find_event(self._handle)
-            driver.stream_wait(on.handle, event)
+            driver.stream_wait(theirs.handle, mine.handle)
 
     def _wait_in_capture(self, target: Stream) -> bool:
         """Whether the wait is part of a capture, and noted there."""
@@ -193,11 +178,8 @@ class Event(Owned[EventHandle]):
             CaptureError: it was recorded last in a capture.
         """
         self._need_outside("synchronize()")
-        self._begin()
-        try:
-            self.device.streams.synchronize_event(self._handle)
-        finally:
-            self._end()
+        owner = self._take()
+        self.device.driver.event_synchronize(owner.handle)
 
     def query(self) -> bool:
         """Whether the last record is complete; True where there is none.
@@ -207,7 +189,8 @@ class Event(Owned[EventHandle]):
             CaptureError: it was recorded last in a capture.
         """
         self._need_outside("query()")
-        return self._call(self.device.streams.query_event)
+        owner = self._take()
+        return self.device.driver.event_query(owner.handle)
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds from the last record of this event to that of ``end``.
@@ -230,4 +213,5 @@ class Event(Owned[EventHandle]):
             raise EventError("elapsed_time of an event that is not complete yet", hint="call its synchronize() first")
         if "timing" not in self.device.driver.features:
             return (end._stamp - self._stamp) * 1e3
-        return self._call(lambda start: end._call(lambda last: self.device.streams.elapsed_time(start, last)))
+        start, last = self._take(), end._take()
+        return self.device.driver.event_elapsed(start.handle, last.handle)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quadpy.errors import DeviceError
+from quadpy.runtime.reaper import Reaper
 
 __all__ = ["THREAD", "Life", "inside_host_function", "refuse_in_host_function"]
 
@@ -33,6 +34,8 @@ class Life:
         self.closed = False
         self.captures = 0
         self.direct = True
+        self.reapers: list[Reaper] = []
+        """What frees nothing any more in the child of a fork."""
         if not survives_fork:
             _mortal.add(self)
 
@@ -83,7 +86,9 @@ _mortal: Final[weakref.WeakSet[Life]] = weakref.WeakSet()
 
 def _in_child() -> None:
     """A GPU's runtime does not survive a fork: its first call in the child would abort the process."""
-    for life in _mortal:
+    for life in tuple(_mortal):
+        for reaper in life.reapers:
+            reaper.abandon()
         life.end(
             "this process was forked from the one that opened the GPU, and cannot use it",
             "start workers with multiprocessing.get_context('spawn'); kernels of the CPU go on working",

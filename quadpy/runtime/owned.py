@@ -1,69 +1,67 @@
-"""What a handle's owner is.  Owns: Owned, the state that streams, events and semaphores share.  Imports: errors, the reaper.
+"""What a handle's holder is.  Owns: Seat, Owned, the state that streams and events share.  Imports: errors, the reaper.
 
-Drivers check no handle, and crash on one that was destroyed.  So every call goes through ``_call``: it refuses what was
-destroyed, and keeps the handle alive until it returns, though another thread destroys the object meanwhile.
+Drivers check no handle, and crash on one that was destroyed.  So a handle has an owner, which gives it back when nobody
+refers to it; a seat refers to the owner until the handle is destroyed; and a call takes the owner from the seat, once,
+and refers to it until it returns, though another thread destroys the object meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeVar
 
 from quadpy.errors import EventError, GraphError, StreamError
-from quadpy.runtime.life import THREAD, refuse_in_host_function
+from quadpy.runtime.life import THREAD
+from quadpy.runtime.reaper import Owner
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from quadpy.runtime.device import Device
 
-__all__ = ["Owned"]
+__all__ = ["Owned", "Seat"]
 
 H = TypeVar("H", bound=int)
 T = TypeVar("T")
 
 
-class Owned(Generic[H]):
-    """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later."""
+class Seat(Generic[H]):
+    """Where the owner of a handle is found; None from when the handle was destroyed."""
 
-    __slots__ = ("__weakref__", "_alive", "_calls", "_finalizer", "_free", "_handle", "device")
+    __slots__ = ("__weakref__", "owner")
+
+    def __init__(self, owner: Owner[H] | None) -> None:
+        self.owner = owner
+
+
+class Owned(Generic[H]):
+    """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later.
+
+    A copy is the same object: a handle has one owner.
+    """
+
+    __slots__ = ("__weakref__", "_holds", "_seat", "device")
 
     kind: ClassVar[str]
     error: ClassVar[type[StreamError | EventError | GraphError]]
 
-    def __init__(
-        self,
-        device: Device,
-        handle: H,
-        free: Callable[[H], None] | None,
-        dropped: Callable[[H], None] | None = None,
-    ) -> None:
-        """``free`` gives the handle back; so does ``dropped``, where it is another thing to do it later."""
-        self.device, self._handle, self._free = device, handle, free
-        self._alive = True
-        self._calls: list[None] = []  # as many as are under way: a list is changed in one step, without a lock
-        self._finalizer = device.reaper.adopt(self, dropped or free, handle) if free else None
+    def __init__(self, device: Device, seat: Seat[H]) -> None:
+        self.device, self._seat = device, seat
+        self._holds: list[Owner[H]] = []
 
     @property
     def destroyed(self) -> bool:
-        return not self._alive
+        return self._seat.owner is None
 
     @property
     def handle(self) -> H:
         """The driver's handle; 0 on the CPU, and for the default stream."""
-        if not self._alive or not self.device.life.direct or THREAD.in_host_function:
-            self._check()
-        return self._handle
+        return self._take().handle
 
     def destroy(self) -> None:
-        """Give the handle back; work that was submitted still completes.  Doing it again does nothing.
-
-        Raises:
-            DeviceError: called from within a host function.
-        """
-        refuse_in_host_function()
-        self._alive = False
-        self._retire()
+        """Give the handle back; work that was submitted still completes.  Doing it again does nothing."""
+        self._seat.owner = None
+        self.device.reaper.drain()
 
     def __enter__(self) -> Self:
         self._check()
@@ -72,49 +70,44 @@ class Owned(Generic[H]):
     def __exit__(self, *exception: object) -> None:
         self.destroy()
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise self.error(f"{self!r} cannot be pickled", hint="it belongs to this process: create one where it is used")
+
     def __repr__(self) -> str:
-        state = f"handle={self._handle:#x}" if self._alive else "destroyed"
+        owner = self._seat.owner
+        state = "destroyed" if owner is None else f"handle={owner.handle:#x}"
         return f"{type(self).__name__}({state}, device={self.device})"
 
     def _check(self) -> None:
-        if not self._alive:
+        if self._seat.owner is None:
             raise self.error(f"the {self.kind} was destroyed", hint="create it anew, or destroy it later")
         life = self.device.life
         if life.closed:
             raise self.error(f"the {self.kind} belongs to a device that was closed", hint="create it anew")
         life.check()
 
+    def _take(self) -> Owner[H]:
+        """The owner of the handle, which stays alive as long as the caller refers to it; refuses what was destroyed."""
+        owner = self._seat.owner
+        if owner is None or not self.device.life.direct or THREAD.in_host_function:
+            self._check()
+            owner = owner or self._take()
+        return owner
+
     def _call(self, function: Callable[[H], T]) -> T:
         """``function(handle)``; the handle stays alive until it returns."""
-        self._begin()
-        try:
-            return function(self._handle)
-        finally:
-            self._end()
+        owner = self._take()
+        return function(owner.handle)
 
     def _begin(self) -> None:
         """From here to ``_end`` the handle stays alive; refuses what was destroyed."""
-        self._calls.append(None)
-        if self._alive and self.device.life.direct and not THREAD.in_host_function:
-            return
-        try:
-            self._check()
-        except BaseException:
-            self._end()
-            raise
+        self._holds.append(self._take())
 
     def _end(self) -> None:
-        self._calls.pop()
-        if not self._alive:
-            self._retire()
-
-    def _retire(self) -> None:
-        """Give the handle back when no call is under way, once: two threads may both find that it is time."""
-        if (
-            not self._calls
-            and self._finalizer is not None
-            and self._finalizer.detach()
-            and self.device.life.ended is None
-        ):
-            assert self._free is not None
-            self._free(self._handle)
+        self._holds.pop()

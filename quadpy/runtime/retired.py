@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,8 +28,6 @@ class _Waiting:
     give_back: Callable[[], None]
     keep: object
     marks: list[Mark] = field(default_factory=list)
-    turn: threading.Lock = field(default_factory=threading.Lock)
-    """Held by the thread that looks at it: one that finds it taken, also through a finalizer, goes on."""
 
 
 class Retired:
@@ -40,7 +39,7 @@ class Retired:
     def __init__(self, timelines: Timelines) -> None:
         self._timelines = timelines
         self._live: dict[int, Releasable] = {}
-        self._waiting: list[_Waiting] = []
+        self._waiting: deque[_Waiting] = deque()
 
     def __len__(self) -> int:
         """How many things wait for work to complete."""
@@ -66,21 +65,28 @@ class Retired:
     def sweep(self) -> None:
         """Give back what nothing uses any more."""
         busy: set[Timeline] = set()
-        for one in self._waiting.copy():
-            if one.turn.acquire(blocking=False):
-                try:
-                    if self._is_through(one, busy):
-                        self._finish(one)
-                finally:
-                    one.turn.release()
+        for _ in range(len(self._waiting)):
+            self._take_one(busy)
 
     def close(self) -> None:
         """Release everything; the device is idle."""
         for thing in list(self._live.values()):
             thing.release()
-        for one in self._waiting.copy():  # after which there is no work, whether or not its marks have been passed
-            one.unmarked.clear()
-            self._finish(one)
+        while self._waiting:  # after which there is no work, whether or not its marks have been passed
+            self._take_one(None)
+
+    def _take_one(self, busy: set[Timeline] | None) -> None:
+        """Finish the first that waits if it is through, or in any case for None; else it waits on, as the last."""
+        taken: list[_Waiting] = []
+        try:
+            with suppress(IndexError):  # another thread, or a finalizer, took it
+                taken.extend(map(deque.popleft, (self._waiting,)))  # one step: it is there or here
+            for one in taken:
+                if busy is None or self._is_through(one, busy):
+                    one.give_back()
+                    taken.clear()
+        finally:
+            self._waiting.extend(taken)
 
     def _is_through(self, one: _Waiting, busy: set[Timeline]) -> bool:
         """Whether all work before it is complete; of a timeline in ``busy`` an earlier mark has not been passed."""
@@ -92,12 +98,3 @@ class Retired:
                 busy.add(mark.timeline)
                 return False
         return True
-
-    def _finish(self, one: _Waiting) -> None:
-        if one not in self._waiting:
-            return
-        while one.marks:
-            self._timelines.unmark(one.marks.pop())
-        one.give_back()
-        self._waiting.remove(one)
-        one.keep = None

@@ -1,4 +1,4 @@
-"""Host copies in stream order.  Owns: Staging, the ring of pinned buffers.  Imports: errors, the driver protocol.
+"""Host copies in stream order.  Owns: Staging, the ring of pinned buffers.  Imports: errors, the driver protocol, the reaper.
 
 Only pinned memory is copied asynchronously, and in its stream's order whatever its size; so what a user passes goes
 through buffers of quadpy's own.  The user's memory is free again when the call returns.
@@ -8,54 +8,42 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import queue
-import threading
+import functools
 from collections.abc import Callable
 from typing import Final
 
 from quadpy.errors import DeviceError
 from quadpy.runtime.driver import Driver, EventHandle, PinnedPointer, StreamHandle
+from quadpy.runtime.reaper import Reaper
 
 __all__ = ["Staging"]
 
 CHUNK: Final = 1 << 20
 """Bytes of one half of a lane."""
 LANES: Final = 4
-"""How many threads copy at once; the next one waits for a lane."""
+"""Lanes that are kept for the next copies; each thread that copies at the same time has one of its own."""
 
 
 class _Half:
     """A pinned buffer, and the event behind the last copy that uses it."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, reaper: Reaper) -> None:
         self._driver = driver
-        self.event: EventHandle = driver.event_create(timing=False)
-        try:
-            self.pointer: PinnedPointer = driver.alloc_pinned(CHUNK)
-        except DeviceError:
-            driver.event_destroy(self.event)
-            raise
+        self._event = reaper.own(driver.event_destroy, functools.partial(driver.event_create, timing=False))
+        self._buffer = reaper.own(driver.free_pinned, driver.alloc_pinned, CHUNK)
+        self.event: EventHandle = self._event.handle
+        self.pointer: PinnedPointer = self._buffer.handle
 
     def wait(self) -> None:
         self._driver.event_synchronize(self.event)
-
-    def close(self) -> None:
-        self.wait()
-        self._driver.event_destroy(self.event)
-        self._driver.free_pinned(self.pointer)
 
 
 class _Lane:
     """Two halves: the host fills or empties one while the device copies the other."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, reaper: Reaper) -> None:
         self._driver = driver
-        first = _Half(driver)
-        try:
-            self.halves = (first, _Half(driver))
-        except DeviceError:
-            first.close()
-            raise
+        self.halves = (_Half(driver, reaper), _Half(driver, reaper))
 
     def upload(self, target: int, source: int, nbytes: int, stream: StreamHandle) -> None:
         for number, start in enumerate(range(0, nbytes, CHUNK)):
@@ -82,12 +70,10 @@ class _Lane:
 class Staging:
     """Copies between any memory of the host and a device, ordered on a stream."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(self, driver: Driver, reaper: Reaper) -> None:
+        self._driver, self._reaper = driver, reaper
         self._direct = "host" in driver.features
-        self._free: queue.LifoQueue[_Lane] = queue.LifoQueue()
-        self._made: list[_Lane] = []
-        self._lock = threading.Lock()
+        self._free: list[_Lane] = []
 
     def upload(self, target: int, source: int, nbytes: int, stream: StreamHandle) -> None:
         """Copy ``nbytes`` bytes at ``source`` to the device after the work on ``stream``; ``source`` may then change."""
@@ -116,22 +102,12 @@ class Staging:
                 with contextlib.suppress(DeviceError):  # a copy with no event behind it must not meet the lane's next
                     self._driver.stream_synchronize(stream)
                 raise
-            finally:
-                self._free.put(lane)
+            if len(self._free) < LANES:
+                self._free.append(lane)
 
     def _take(self) -> _Lane:
+        """A lane that nobody uses; one that is dropped gives its buffers back."""
         try:
-            return self._free.get_nowait()
-        except queue.Empty:
-            with self._lock:
-                if len(self._made) < LANES:
-                    self._made.append(_Lane(self._driver))
-                    return self._made[-1]
-        return self._free.get()
-
-    def close(self) -> None:
-        """Free the buffers; no copy is under way."""
-        made, self._made = self._made, []
-        for lane in made:
-            for half in lane.halves:
-                half.close()
+            return self._free.pop()
+        except IndexError:
+            return _Lane(self._driver, self._reaper)

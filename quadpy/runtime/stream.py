@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from quadpy.errors import CaptureError, StreamError
 from quadpy.runtime.capturing import session_of, table
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.owned import Owned
+from quadpy.runtime.life import refuse_in_host_function
+from quadpy.runtime.owned import Owned, Seat
 from quadpy.runtime.place import caller_span
 from quadpy.runtime.timeline import Timeline
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Stream", "use_stream"]
 
+T = TypeVar("T")
+
 
 class Stream(Owned[StreamHandle]):
     """Device work that runs in the order given; ``qp.create_stream`` makes one.  Safe from any thread.
@@ -25,7 +27,7 @@ class Stream(Owned[StreamHandle]):
     Work on two streams has no order but what events give it.  ``with`` destroys the stream at its end.
     """
 
-    __slots__ = ("timeline",)
+    __slots__ = ("_free", "timeline")
 
     kind: ClassVar[str] = "stream"
     error: ClassVar[type[StreamError]] = StreamError
@@ -34,18 +36,22 @@ class Stream(Owned[StreamHandle]):
         self,
         device: Device,
         timeline: Timeline,
-        free: Callable[[StreamHandle], None] | None,
-        dropped: Callable[[StreamHandle], None] | None = None,
+        seat: Seat[StreamHandle] | None = None,
+        free: Callable[[Seat[StreamHandle]], object] | None = None,
+        dropped: Callable[[Seat[StreamHandle]], object] | None = None,
     ) -> None:
-        super().__init__(device, timeline.handle, free, dropped)
-        self.timeline = timeline
+        """``free`` gives the handle back; so does ``dropped``, where it is another thing to do it later."""
+        self.timeline, self._free = timeline, free
+        super().__init__(device, timeline if seat is None else seat)
+        if free is not None:
+            device.reaper.adopt(self, dropped or free, self._seat)
 
     @staticmethod
     def from_handle(handle: int, device: Device | None = None) -> Stream:
         """A stream of another library (torch's ``stream.cuda_stream``, CuPy's ``stream.ptr``), borrowed.
 
-        Its owner keeps it alive until this object is destroyed; destroying it leaves the stream as it is.  One that is
-        dropped without is given up at the next drain, which then waits for the whole device.
+        Its owner keeps it alive until this object is destroyed; destroying it leaves the stream as it is.  Where it is
+        dropped without, memory that it used is free again only after the whole device was waited for.
 
         Raises:
             StreamError: no stream of ``device``; on the CPU, any handle but 0.
@@ -57,19 +63,21 @@ class Stream(Owned[StreamHandle]):
     @property
     def usable(self) -> bool:
         """Whether nobody has destroyed it, as an object or by its handle."""
-        return self._alive and self.timeline.last is None
+        return self._seat.owner is not None
 
     def synchronize(self) -> None:
         """Wait for all work on this stream, and raise what a host function of a graph on it raised."""
         self._need_work("synchronize()", "synchronize behind a launch of the graph")
-        self._call(self.device.streams.synchronize_stream)
+        owner = self._take()
+        self.device.driver.stream_synchronize(owner.handle)
         self.device.reaper.drain()
         self.device.failures.raise_first(self.timeline)
 
     def query(self) -> bool:
         """Whether all work on this stream is complete."""
         self._need_work("query()", "ask behind a launch of the graph")
-        return self._call(self.device.streams.query_stream)
+        owner = self._take()
+        return self.device.driver.stream_query(owner.handle)
 
     def destroy(self) -> None:
         """Give the stream back; its work still completes, and memory that it used waits for it.
@@ -80,16 +88,33 @@ class Stream(Owned[StreamHandle]):
         Raises:
             StreamError: the default stream, which stays.
             CaptureError: it is being captured.
+            DeviceError: called from within a host function of a graph.
         """
         if self is self.device.default_stream:
             raise StreamError("the default stream cannot be destroyed")
+        refuse_in_host_function()
         if (session := table().streams.get(self.timeline)) is not None:
             session.refuse(f"destroy() of {self!r}, which is captured", "destroy it behind the capture")
         if self.timeline.captured is not None:
             hint = "destroy it when that capture has ended"
             raise CaptureError(f"{self!r} is captured by another thread", caller_span(), hint=hint)
-        super().destroy()
+        if self._free is None:
+            self._seat = Seat(None)  # the handle is another object's
+        else:
+            self._free(self._seat)
         self.device.leave(self)
+        self.device.reaper.drain()
+
+    def _call(self, function: Callable[[StreamHandle], T]) -> T:
+        """As ``Owned._call``, for what submits work: that of a stream which ends meanwhile stays known to memory."""
+        owner = self._take()
+        try:
+            return function(owner.handle)
+        finally:
+            if self.timeline.last is not None:
+                self.device.timelines.move_last(self.timeline, owner)
+                del owner
+                self.device.reaper.drain()
 
     def _need_work(self, what: str, hint: str) -> None:
         """Refuse what asks after work that is only noted."""
@@ -101,15 +126,29 @@ class Stream(Owned[StreamHandle]):
         return 0, int(self.handle)
 
 
-@contextlib.contextmanager
-def use_stream(stream: Stream) -> Iterator[Stream]:
+class use_stream:  # noqa: N801 - used as a function
     """Make ``stream`` the calling thread's stream of its device until the block ends.
 
+    ``stream`` is a Stream, or an object with ``__cuda_stream__``; None is the stream that is current already.
+
     Raises:
-        StreamError: ``stream`` was destroyed, or its device was closed.
+        StreamError: ``stream`` is no stream, was destroyed, or its device was closed.
     """
-    before = stream.device.exchange_current(stream)
-    try:
-        yield stream
-    finally:
-        stream.device.restore_current(before)
+
+    __slots__ = ("_stream", "_uses")
+
+    def __init__(self, stream: object) -> None:
+        self._stream = stream
+        self._uses: list[object] = []
+
+    def __enter__(self) -> Stream:
+        from quadpy.runtime.devices import current_device  # devices make streams
+
+        given = self._stream
+        stream = given if isinstance(given, Stream) else current_device().stream_for(given)
+        stream._take()  # noqa: SLF001 - refuses one that was destroyed
+        stream.device.use(stream, self._uses)
+        return stream
+
+    def __exit__(self, *exception: object) -> None:
+        self._uses.pop()

@@ -6,17 +6,25 @@ Imports: errors, the driver protocol, timelines, device memory.
 
 from __future__ import annotations
 
+import functools
 import threading
 import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
 
 from quadpy.errors import EventError, StreamError
 from quadpy.runtime.capturing import CAPTURES, table
 from quadpy.runtime.device_memory import DeviceMemory
-from quadpy.runtime.driver import Driver, EventHandle
+from quadpy.runtime.driver import Driver, EventHandle, StreamHandle
 from quadpy.runtime.life import THREAD, Life
-from quadpy.runtime.timeline import Timeline, Timelines
+from quadpy.runtime.owned import Seat
+from quadpy.runtime.reaper import Owner, Reaper
+from quadpy.runtime.timeline import Timeline, Timelines, known_by, shown
 
-__all__ = ["StreamManager", "warn_of_reset"]
+if TYPE_CHECKING:
+    from quadpy.runtime.stream import Stream
+
+__all__ = ["StreamManager", "Use", "warn_of_reset"]
 
 
 def warn_of_reset() -> None:
@@ -25,11 +33,40 @@ def warn_of_reset() -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
+class Use(weakref.ref[Any]):
+    """What a thread's stream is as long as a token lives, whose death takes it from the thread's list in one step.
+
+    ``stream`` is the Stream of ``timeline``, where it is known; what changes both takes it away first.
+    """
+
+    __slots__ = ("stream", "timeline")
+
+    stream: Stream | None
+    timeline: Timeline
+
+    __hash__ = object.__hash__  # a reference's own is that of its object
+    __eq__ = object.__eq__
+
+
+def _use(token: object, uses: list[Use], timeline: Timeline, stream: Stream | None) -> Use:
+    use = Use(token, uses.remove)
+    use.timeline, use.stream = timeline, stream
+    return use
+
+
+class _Token:
+    """What a ``with use_stream`` refers to as long as it lasts."""
+
+    __slots__ = ("__weakref__",)
+
+
 class _Current(threading.local):
+    """A thread's streams, the innermost ``use_stream`` last; a new thread starts on the default stream."""
+
     def __init__(self, timeline: Timeline) -> None:
-        self.timeline = timeline  # a new thread starts on the default stream
-        self.stream: object = None
-        """The Stream of ``timeline``, once ``Device.current_stream`` has found it here."""
+        self._token = _Token()
+        self.uses: list[Use] = []
+        self.uses.append(_use(self._token, self.uses, timeline, None))
 
 
 class StreamManager:
@@ -41,43 +78,70 @@ class StreamManager:
     captures the stream, and the verb cannot be noted.
     """
 
-    def __init__(self, driver: Driver, timelines: Timelines, memory: DeviceMemory, life: Life) -> None:
+    def __init__(self, driver: Driver, timelines: Timelines, memory: DeviceMemory, life: Life, reaper: Reaper) -> None:
         self._driver, self._timelines, self._memory, self._life = driver, timelines, memory, life
+        self._reaper = reaper
         self._handles = "handles" in driver.features
-        self.events: set[EventHandle] = set() if self._handles else {EventHandle(0)}
+        self.events: dict[int, Seat[EventHandle]] = {} if self._handles else {0: Seat(Owner(EventHandle(0)))}
         self.thread = _Current(timelines.default)
 
     # streams
 
     def create_stream(self, priority: int = 0) -> int:
         """A new stream; work of a lower ``priority`` goes first, one out of the device's range is clamped."""
+        timeline = self.new_stream(priority)
+        self._timelines.enter(timeline)
+        return timeline.handle
+
+    def new_stream(self, priority: int) -> Timeline:
+        """The timeline of a new stream, of which nobody knows the handle yet; it is destroyed with it."""
         self._life.check()
-        return self._timelines.add(self._driver.stream_create(priority)).handle
+        if not isinstance(priority, int):
+            raise StreamError(f"{priority!r} is no priority of a stream", hint="it is an int; a lower one goes first")
+        if not self._handles:
+            return Timeline(Owner(self._driver.stream_create(priority)))
+        return self._timelines.create(priority)
 
     def destroy_stream(self, stream: int) -> None:
         """Give a stream back.  Its work still completes, and memory that it used waits for it.
 
         A thread whose current stream it is goes back to the default one, with a warning.
         """
-        handle = self._uncaptured(stream, "destroy_stream").handle
+        timeline = self._uncaptured(stream, "destroy_stream")
         if not self._handles:
             return
-        if not self._timelines.owns(handle):
-            raise StreamError(f"stream {stream:#x} is not quadpy's to destroy: the default one, or borrowed")
-        self._timelines.end(handle)
-        self._driver.stream_destroy(handle)
+        if not self._timelines.owns(timeline.handle):
+            raise StreamError(f"stream {shown(stream)} is not quadpy's to destroy: the default one, or borrowed")
+        if not self._timelines.end(timeline):
+            self._timelines.find(stream)  # another thread was first
+        self._reaper.drain()
 
     def synchronize_stream(self, stream: int) -> None:
         """Wait for all work on ``stream``."""
-        self._driver.stream_synchronize(self._uncaptured(stream, "synchronize_stream").handle)
+        owner = self._hold(stream, "synchronize_stream")
+        self._driver.stream_synchronize(owner.handle)
 
     def query_stream(self, stream: int) -> bool:
         """Whether all work on ``stream`` is complete."""
-        return self._driver.stream_query(self._uncaptured(stream, "query_stream").handle)
+        owner = self._hold(stream, "query_stream")
+        return self._driver.stream_query(owner.handle)
 
     def set_current_stream(self, stream: int) -> None:
         """Make ``stream`` the one that the calling thread's work goes to."""
-        self.thread.timeline, self.thread.stream = self._timelines.find(stream), None
+        self.change_current(self._timelines.find(stream), None)
+
+    def change_current(self, timeline: Timeline, stream: Stream | None) -> None:
+        """Let the calling thread's stream be that of ``timeline``, until the innermost ``use_stream`` ends."""
+        use = self.thread.uses[-1]
+        use.stream = None
+        use.timeline = timeline
+        use.stream = stream
+
+    def use(self, stream: Stream, tokens: list[object]) -> None:
+        """Make ``stream`` the calling thread's as long as what is now put into ``tokens`` lives."""
+        token, uses = _Token(), self.thread.uses
+        uses.append(_use(token, uses, stream.timeline, stream))
+        tokens.append(token)
 
     def current_stream(self) -> int:
         """The calling thread's stream: 0 until it sets one, and again when that one was destroyed."""
@@ -85,46 +149,80 @@ class StreamManager:
 
     def current_timeline(self) -> Timeline:
         """The work of the calling thread's stream."""
-        if self.thread.timeline.ended:
-            self.thread.timeline, self.thread.stream = self._timelines.default, None
+        timeline = self.thread.uses[-1].timeline
+        if timeline.owner is None:
+            timeline = self._timelines.default
+            self.change_current(timeline, None)
             warn_of_reset()
-        return self.thread.timeline
+        return timeline
 
     # events
 
     def create_event(self, timing: bool = False) -> int:
         """A new event; ``elapsed_time`` needs two with ``timing``, which costs the device something."""
+        seat = self.new_event(timing)
+        owner = seat.owner
+        assert owner is not None
+        self.enter_event(seat)
+        return owner.handle
+
+    def new_event(self, timing: bool) -> Seat[EventHandle]:
+        """Where the owner of a new event is found, of which nobody knows the handle yet."""
         self._life.check()
-        event = self._driver.event_create(timing=timing)
-        self.events.add(event)
-        return event
+        if not self._handles:
+            return Seat(Owner(self._driver.event_create(timing=timing)))
+        create = functools.partial(self._driver.event_create, timing=timing)
+        return Seat(self._reaper.own(self._driver.event_destroy, create))
+
+    def enter_event(self, seat: Seat[EventHandle]) -> None:
+        """Let the event be known by its handle until it ends."""
+        owner = seat.owner
+        if self._handles and owner is not None:
+            self.events[owner.handle] = seat
 
     def destroy_event(self, event: int) -> None:
         """Give an event back; streams that wait for it stay ordered."""
-        handle = self.find_event(event)
+        mine = self.find_event(event)
         if self._handles:
-            self.events.discard(handle)
-            self._driver.event_destroy(handle)
+            seat = self.events.get(event)
+            if seat is None or not self.end_event(seat):
+                self.find_event(event)  # another thread was first
+            del mine
+            self._reaper.drain()
+
+    def end_event(self, seat: Seat[EventHandle]) -> bool:
+        """The event goes when no call uses it any more; whether it was there: of two threads one is told so."""
+        owner = seat.owner  # nobody else has the handle as long as this lives
+        if owner is None:
+            return False
+        found = self.events.pop(owner.handle, None) is not None if self._handles else True
+        seat.owner = None
+        return found
 
     def record_event(self, event: int, stream: int) -> None:
         """Put ``event`` behind the work on ``stream``; waits that were made before keep the place they saw."""
-        self._driver.event_record(self.find_event(event), self._uncaptured(stream, "record_event").handle)
+        mine, owner = self.find_event(event), self._hold(stream, "record_event")
+        self._driver.event_record(mine.handle, owner.handle)
 
     def synchronize_event(self, event: int) -> None:
         """Wait for the last record of ``event``; one that was never recorded waits for nothing."""
-        self._driver.event_synchronize(self.find_event(event))
+        mine = self.find_event(event)
+        self._driver.event_synchronize(mine.handle)
 
     def query_event(self, event: int) -> bool:
         """Whether the last record of ``event`` is complete, or there is none."""
-        return self._driver.event_query(self.find_event(event))
+        mine = self.find_event(event)
+        return self._driver.event_query(mine.handle)
 
     def stream_wait_event(self, stream: int, event: int) -> None:
         """Order later work on ``stream`` after the last record of ``event``; the host does not wait."""
-        self._driver.stream_wait(self._uncaptured(stream, "stream_wait_event").handle, self.find_event(event))
+        owner, mine = self._hold(stream, "stream_wait_event"), self.find_event(event)
+        self._driver.stream_wait(owner.handle, mine.handle)
 
     def elapsed_time(self, start: int, end: int) -> float:
         """Milliseconds between two records that are complete; 0 on the CPU, where handles have no time."""
-        return self._driver.event_elapsed(self.find_event(start), self.find_event(end))
+        first, last = self.find_event(start), self.find_event(end)
+        return self._driver.event_elapsed(first.handle, last.handle)
 
     # memory
 
@@ -136,17 +234,12 @@ class StreamManager:
         Raises:
             OutOfDeviceMemory: the device has too little; what nobody uses any more was freed before.
         """
-        home = self._timelines.live.get(stream)  # as ``find``, where all is well
-        if home is None or not self._life.direct or THREAD.in_host_function:
-            home = self._timelines.find(stream)
-        block = self._memory.allocate(nbytes, home)
-        return block.pointer if block else 0
+        home = self._timelines.find(stream)
+        return self._memory.allocate(nbytes, home)
 
     def free_async(self, pointer: int, stream: int) -> None:
         """Give memory back after the work so far on ``stream`` and on the stream that it was allocated on."""
-        behind = self._timelines.live.get(stream)
-        if behind is None or not self._life.direct or THREAD.in_host_function:
-            behind = self._uncaptured(stream, "free_async")
+        behind = self._uncaptured(stream, "free_async")
         self._memory.free(pointer, behind)
 
     # what is there
@@ -166,24 +259,24 @@ class StreamManager:
             )
         return timeline
 
-    def find_event(self, event: int) -> EventHandle:
-        """The handle of a live event; EventError where ``event`` is none of this device."""
+    def _hold(self, stream: int, verb: str) -> Owner[StreamHandle]:
+        """The owner of a live stream's handle, as ``_uncaptured``; the caller refers to it until its call returns."""
+        owner = self._uncaptured(stream, verb).owner
+        return owner if owner is not None else self._hold(stream, verb)  # or the error of one that was just destroyed
+
+    def find_event(self, event: object) -> Owner[EventHandle]:
+        """The owner of a live event's handle; EventError where ``event`` is none of this device."""
         if not self._life.direct or THREAD.in_host_function:
             self._life.check()
-        if event not in self.events:
+        seat = known_by(self.events, event)
+        owner = None if seat is None else seat.owner
+        if owner is None:
             raise EventError(
-                f"{event:#x} is no event of this device: it was destroyed, or never created here",
+                f"{shown(event)} is no event of this device: it was destroyed, or never created here",
                 hint="create_event makes one",
             )
-        return EventHandle(event)
+        return owner
 
     def live(self) -> dict[str, int]:
         """How many streams and events of this device nobody has destroyed."""
         return {"streams": len(self._timelines.own()), "events": len(self.events) if self._handles else 0}
-
-    def close(self) -> None:
-        """Destroy every stream and event; no work is pending."""
-        for stream in self._timelines.own():
-            self.destroy_stream(stream)
-        for event in list(self.events) if self._handles else ():
-            self.destroy_event(event)

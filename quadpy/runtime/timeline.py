@@ -1,202 +1,215 @@
-"""The work of each stream, in terms that outlive the stream.  Owns: Timeline, Timelines.
+"""The work of each stream, in terms that outlive the stream.  Owns: Timeline, Mark, Timelines.
 
 Memory remembers the timelines that used it.  A stream that is destroyed leaves a last event behind on its timeline, so
 memory can wait for it whether or not the driver's destroy waits, and though its handle may name another stream by now.
-Imports: errors, the driver protocol, the reaper.
+Who submits work while another thread destroys the stream moves that event behind the work.
+Imports: errors, the driver protocol, seats, the reaper.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from typing import NamedTuple
+import functools
+import itertools
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from quadpy.errors import DeviceError, StreamError
-from quadpy.runtime.driver import DEFAULT_STREAM, Driver, EventHandle, StreamHandle
+from quadpy.errors import StreamError
+from quadpy.runtime.driver import DEFAULT_STREAM, Driver, EventHandle, PlainPointer, StreamHandle
 from quadpy.runtime.life import THREAD, Life
-from quadpy.runtime.reaper import Reaper
+from quadpy.runtime.owned import Seat
+from quadpy.runtime.reaper import Owner, Reaper
 
-__all__ = ["Mark", "Timeline", "Timelines"]
+if TYPE_CHECKING:
+    from quadpy.runtime.allocators.block import Block
+
+__all__ = ["Mark", "Timeline", "Timelines", "known_by", "shown"]
 
 
-class Timeline:
-    """The work of one stream.  ``last`` is None as long as the stream is there, then the event behind its work.
+T = TypeVar("T")
 
+
+class Timeline(Seat[StreamHandle]):
+    """The work of one stream, until ``owner`` is None; before that, ``last`` is the event behind all of it.
+
+    ``lost`` stands for ``last`` where the stream may be gone and nobody could record an event: the number that a
+    synchronize of the whole device must have.
     ``captured`` is the capture that has the stream for itself, where one has.
+    ``kept`` and ``waiting`` are the allocator's: memory that was freed on the stream, by size, and such that waits for
+    what this stream does.
     """
 
-    __slots__ = ("__weakref__", "captured", "handle", "last")
+    __slots__ = ("captured", "handle", "kept", "last", "lost", "waiting")
 
-    def __init__(self, handle: StreamHandle) -> None:
-        self.handle = handle
-        self.last: EventHandle | None = None
+    def __init__(self, owner: Owner[StreamHandle]) -> None:
+        super().__init__(owner)
+        self.handle = owner.handle
+        self.last: Owner[EventHandle] | None = None
+        self.lost = 0
         self.captured: object = None
+        self.kept: dict[int, list[PlainPointer]] = {}
+        self.waiting: deque[Block] = deque()
 
     @property
     def ended(self) -> bool:
-        return self.last is not None
+        return self.owner is None
 
 
 class Mark(NamedTuple):
-    """A place in ``timeline``: ``event`` stands behind the work that was there."""
+    """A place in ``timeline``: ``owner``'s event stands behind the work that was there; None for a lost one's."""
 
-    event: EventHandle
+    owner: Owner[EventHandle] | None
     timeline: Timeline
 
 
 class Timelines:
-    """The streams of one device that may be used: its default one, its own and those borrowed from other libraries."""
+    """The streams of one device that may be used: its default one and its own.  Safe from any thread, without a lock."""
 
     def __init__(self, driver: Driver, reaper: Reaper, life: Life) -> None:
         self._driver, self._reaper, self._life = driver, reaper, life
-        self.default = Timeline(DEFAULT_STREAM)
+        self.default = Timeline(Owner(DEFAULT_STREAM))
         self.live: dict[int, Timeline] = {DEFAULT_STREAM: self.default}
-        self._own: set[StreamHandle] = set()
-        self._lasts: set[EventHandle] = set()
-        self._borrowed: Counter[StreamHandle] = Counter()
-        self._spare: list[EventHandle] = []
-        self._lock = threading.Lock()
+        self._spare: list[Owner[EventHandle]] = []
+        self._create_event = functools.partial(driver.event_create, timing=False)
+        self._numbers = itertools.count(1)
+        self._synchronized = 0  # the number of the last synchronize of the device
 
-    def find(self, handle: int) -> Timeline:
+    def find(self, handle: object) -> Timeline:
         """The timeline of a live stream; StreamError where ``handle`` is none of this device."""
         if not self._life.direct or THREAD.in_host_function:
             self._life.check()
-        timeline = self.live.get(handle)
-        if timeline is None:
+        timeline = known_by(self.live, handle)
+        if timeline is None or timeline.owner is None:
             raise StreamError(
-                f"{handle:#x} is no stream of this device: it was destroyed, or never created here",
+                f"{shown(handle)} is no stream of this device: it was destroyed, or never created here",
                 hint="Stream.from_handle borrows a stream of another library",
             )
         return timeline
 
-    def add(self, handle: StreamHandle) -> Timeline:
-        """Begin the timeline of a stream that was just created; the default stream's is always there."""
-        if handle == DEFAULT_STREAM:
-            return self.default
-        timeline = Timeline(handle)
-        with self._lock:
-            self.live[handle] = timeline
-            self._own.add(handle)
-        return timeline
+    def create(self, priority: int) -> Timeline:
+        """The timeline of a new stream, which is destroyed with it; ``enter`` makes it known by its handle."""
+        return Timeline(self._reaper.own(self._driver.stream_destroy, self._driver.stream_create, priority))
+
+    def enter(self, timeline: Timeline) -> None:
+        """Let ``find`` answer ``timeline``, until it ends; the default stream's handle always stands for that one."""
+        if timeline.handle != DEFAULT_STREAM:
+            self.live[timeline.handle] = timeline
 
     def owns(self, handle: StreamHandle) -> bool:
         """Whether the stream was created here."""
-        return handle in self._own
+        timeline = self.live.get(handle)
+        return handle != DEFAULT_STREAM and timeline is not None and type(timeline) is Timeline
 
     def own(self) -> list[StreamHandle]:
         """The streams that were created here and are still there."""
-        with self._lock:
-            return list(self._own)
+        return [StreamHandle(handle) for handle in tuple(self.live) if self.owns(StreamHandle(handle))]
 
-    def end(self, handle: StreamHandle, *, alive: bool = True) -> None:
-        """Leave a last event on the timeline of a stream that is about to go, and forget its handle.
+    def end(self, timeline: Timeline) -> bool:
+        """Leave a last event on ``timeline``, and forget its stream, which goes when no call uses it any more.
 
-        Of one that is not ``alive`` any more, whose work is complete, the event is never recorded.
+        Whether it was there: of two threads that end it, one is told so.
         """
-        timeline = self.find(handle)
-        last = self._new_event(handle if alive else None)
-        with self._lock:
-            timeline.last = last
-            self._lasts.add(last)
-            self.live.pop(handle, None)
-            self._own.discard(handle)
-        self._reaper.adopt(timeline, self._destroy_last, last)
+        owner = timeline.owner
+        if owner is None:
+            return False
+        if timeline.handle != DEFAULT_STREAM and self._life.ended is None:
+            self.move_last(timeline, owner)
+        found = self.live.pop(timeline.handle, None) is timeline if timeline.handle != DEFAULT_STREAM else True
+        timeline.owner = None  # nobody else has the handle as long as ``owner`` lives
+        return found
 
-    def _destroy_last(self, last: EventHandle) -> None:
-        with self._lock:
-            self._lasts.discard(last)
-        self._driver.event_destroy(last)
+    def move_last(self, timeline: Timeline, owner: Owner[StreamHandle]) -> None:
+        """Let the last event of ``timeline`` stand behind all work that its stream was given so far."""
+        last = timeline.last or self._event()
+        self._driver.event_record(last.handle, owner.handle)
+        timeline.last = last
 
-    # streams of other libraries
+    def lose(self, timeline: Timeline) -> None:
+        """Nothing more is asked of the stream of ``timeline``, which may be gone: the next ``synchronize`` waits for it."""
+        timeline.last, timeline.lost = None, next(self._numbers)
 
-    def borrow(self, handle: StreamHandle) -> Timeline:
-        """The timeline of a stream of another library, which keeps it alive until ``give_back``; as often as wished."""
-        with self._lock:
-            timeline = self.live.setdefault(handle, Timeline(handle))
-            self._borrowed[handle] += 1
-            return timeline
-
-    def give_back(self, handle: StreamHandle) -> None:
-        """The end of one borrowing; the last one leaves the timeline's last event."""
-        self._end_borrowing(handle, alive=True)
-
-    def _end_borrowing(self, handle: StreamHandle, *, alive: bool) -> None:
-        with self._lock:
-            self._borrowed[handle] -= 1
-            more = self._borrowed[handle] > 0
-            if not more:
-                del self._borrowed[handle]
-        if not more:
-            self.end(handle, alive=alive)
-
-    def give_up(self, handle: StreamHandle) -> None:
-        """The end of a borrowing that was dropped: the stream may be gone, so nothing is asked of it."""
-        with self._lock:
-            last = self._borrowed[handle] == 1
-        if last:
-            self._driver.synchronize()  # all that it was given is complete, and an event never recorded says so
-        self._end_borrowing(handle, alive=False)
-
-    def follow(self, foreign: StreamHandle, after: Timeline) -> None:
-        """Let ``after``'s later work wait for all work so far of a stream of another library, which is not kept."""
-        self.order(self.live.get(foreign) or Timeline(foreign), after)
+    def synchronize(self) -> None:
+        """Wait for all work on the device."""
+        number = next(self._numbers)
+        self._driver.synchronize()
+        self._synchronized = max(self._synchronized, number)
 
     # order
 
     def mark(self, timeline: Timeline) -> Mark:
         """A mark behind all work so far; ``unmark`` takes it back when it is no longer asked."""
-        if timeline.last is not None:
+        owner = timeline.owner
+        if owner is None:
             return Mark(timeline.last, timeline)
-        with self._lock:
-            event = self._spare.pop() if self._spare else None
-        if event is None:
-            return Mark(self._new_event(timeline.handle), timeline)
-        try:
-            self._driver.event_record(event, timeline.handle)
-        except DeviceError:
-            with self._lock:
-                self._spare.append(event)
-            raise
+        event = self._event()
+        self._driver.event_record(event.handle, owner.handle)
         return Mark(event, timeline)
 
-    def _new_event(self, stream: StreamHandle | None) -> EventHandle:
-        """An event behind the work so far on ``stream``; for None, one that is complete."""
-        event = self._driver.event_create(timing=False)
-        if stream is not None:
-            try:
-                self._driver.event_record(event, stream)
-            except DeviceError:
-                self._driver.event_destroy(event)
-                raise
-        return event
+    def _event(self) -> Owner[EventHandle]:
+        """An event that nobody uses; one that is dropped is destroyed."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return self._reaper.own(self._driver.event_destroy, self._create_event)
 
     def unmark(self, mark: Mark) -> None:
-        if mark.event != mark.timeline.last:
-            with self._lock:
-                self._spare.append(mark.event)
+        """Use the event of ``mark`` again, which the caller does no more; once."""
+        if mark.owner is not None and mark.owner is not mark.timeline.last:
+            self._spare.append(mark.owner)
 
     def passed(self, mark: Mark) -> bool:
         """Whether the work before ``mark`` is complete."""
-        return self._driver.event_query(mark.event)
+        if mark.owner is not None:
+            return self._driver.event_query(mark.owner.handle)
+        return mark.timeline.lost <= self._synchronized
+
+    def wait(self, mark: Mark) -> None:
+        """Wait on the host for the work before ``mark``."""
+        if mark.owner is not None:
+            self._driver.event_synchronize(mark.owner.handle)
+        elif not self.passed(mark):
+            self.synchronize()
 
     def order(self, before: Timeline, after: Timeline) -> None:
-        """Let ``after``'s later work wait on the device for all work of ``before`` so far."""
+        """Let ``after``'s later work wait on the device for all work of ``before`` so far.
+
+        Raises:
+            StreamError: ``after`` has ended.
+        """
+        owner = after.owner
+        if owner is None:
+            raise StreamError("the stream was destroyed", hint="create it anew, or destroy it later")
+        self.order_on(before, owner)
+
+    def order_on(self, before: Timeline, owner: Owner[StreamHandle]) -> None:
+        """As ``order``, for a stream whose handle lives as long as ``owner``, though it may have been destroyed."""
         mark = self.mark(before)
-        try:
-            self._driver.stream_wait(after.handle, mark.event)
-        finally:
-            self.unmark(mark)  # a wait keeps the place it saw, so the event may be recorded again
+        if mark.owner is None:
+            self.wait(mark)
+            return
+        self._driver.stream_wait(owner.handle, mark.owner.handle)
+        self.unmark(mark)  # a wait keeps the place it saw, so the event may be recorded again
+
+    def known(self, timeline: Timeline) -> bool:
+        """Whether there is an event to wait for the work of ``timeline``, or can be, or none is needed."""
+        return timeline.owner is not None or timeline.last is not None or timeline.lost <= self._synchronized
 
     def idle(self, timeline: Timeline) -> bool:
         """Whether all work of ``timeline`` is complete."""
-        if timeline.last is not None:
-            return self._driver.event_query(timeline.last)
-        return self._driver.stream_query(timeline.handle)
+        owner = timeline.owner
+        if owner is not None:
+            return self._driver.stream_query(owner.handle)
+        return self.passed(Mark(timeline.last, timeline))
 
-    def close(self) -> None:
-        """Destroy the events; no mark is out, and every stream is gone."""
-        with self._lock:
-            events = [*self._spare, *self._lasts]
-            self._spare, self._lasts = [], set()
-        for event in events:
-            self._driver.event_destroy(event)
+
+def shown(handle: object) -> str:
+    """A handle as messages tell it, or what was given in its place."""
+    return f"{handle:#x}" if isinstance(handle, int) else repr(handle)
+
+
+def known_by(table: Mapping[Any, T], handle: object) -> T | None:
+    """What ``table`` has for ``handle``, which a user gave and may be anything."""
+    try:
+        return table.get(handle)
+    except TypeError:  # it has no hash
+        return None

@@ -458,7 +458,7 @@ def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitte
     device.driver.launch = destroyed_meanwhile
     plan = next(iter(kernel._here.plans.values()))
     for way in (None, plan.pick([x, y])):
-        plan.find_express(kernel._parameters, [x, y])
+        plan.find_express(kernel._here.parameters, [x, y])
         kernel._express = way and plan.express
         stream, before = qp.create_stream(), destroyed()
         kernel(x, y, stream=stream)

@@ -38,6 +38,7 @@ LAYERS = {
     "codegen": Layer({"ir"}, {"llvmlite"}),
     "runtime": Layer({"hostmath"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
     "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
+    "runtime.dlpack": Layer({"runtime", "runtime.cpu", "hostmath"}),  # the end of a capsule is machine code
     "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
     "jit": Layer(INSIDE, {"llvmlite", "numpy"}),
     "graph": Layer({"lang", "runtime", "hostmath"}, {"numpy"}),

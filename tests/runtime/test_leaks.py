@@ -71,7 +71,7 @@ def handles(device):
         stats.blocks,
         stats.reserved,
         left,
-        len(device.lending),
+        len(device.retired),
         len(device.reaper),
     )
 

@@ -1,23 +1,26 @@
 """quadpy's own cache of device memory over the plain allocator.  Owns: CachingAllocator, size_class.
 
 Freed memory stays with the stream it was used on last and is handed out there again without a wait; another stream gets
-it only when all its users are seen complete.  Imports: the driver protocol, timelines.
+it only when all its users are seen complete.  An address is in one list at a time, of a block or of the cache, and goes
+to another in one step; so there is no lock, and nothing to undo.  Imports: the driver protocol, timelines.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from typing import NamedTuple
+from contextlib import suppress
+from itertools import repeat
+from typing import Final
 
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.driver import Driver, PlainPointer
-from quadpy.runtime.timeline import Mark, Timeline, Timelines
+from quadpy.runtime.reaper import give_back
+from quadpy.runtime.timeline import Timeline, Timelines
 
 __all__ = ["CachingAllocator", "size_class"]
 
 _SMALLEST = 512
 _STEPS = 8
+_pop: Final = list.pop
 
 
 def size_class(nbytes: int) -> int:
@@ -26,99 +29,109 @@ def size_class(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
-class _Pending(NamedTuple):
-    """Memory that waits for the users which ``marks`` stand behind; then it is ``home``'s, or anyone's for None."""
-
-    pointer: PlainPointer
-    size: int
-    home: Timeline | None
-    marks: list[Mark]
-
-
 class CachingAllocator:
-    """An ``Allocator`` that returns memory to the driver only when told to."""
+    """An ``Allocator`` that returns memory to the driver only when told to.
+
+    Memory that was freed lies in the ``kept`` of its timeline, blocks that wait for others in the ``waiting`` of the one
+    that is looked at first.  Who puts something there adds the timeline to a set, after it; who finds nothing there any
+    more takes it out, and looks again.
+    """
 
     def __init__(self, driver: Driver, timelines: Timelines) -> None:
         self._driver, self._timelines = driver, timelines
-        self._lock = threading.Lock()
-        self._free: dict[Timeline | None, dict[int, list[PlainPointer]]] = {None: {}}
-        self._pending: dict[Timeline, deque[_Pending]] = {}
-        self._reserved = 0
+        self._keepers: set[Timeline] = set()
+        self._awaited: set[Timeline] = set()
+        self._anyones: dict[int, list[PlainPointer]] = {}
 
-    @property
-    def reserved(self) -> int:
-        return self._reserved
+    size = staticmethod(size_class)
 
-    def allocate(self, nbytes: int, home: Timeline) -> Block:
-        size = size_class(nbytes)
-        with self._lock:
+    def kept(self) -> int:
+        kept = [timeline.kept for timeline in tuple(self._keepers)]
+        free = sum(size * len(pointers) for sizes in (self._anyones, *kept) for size, pointers in tuple(sizes.items()))
+        waiting = (block for timeline in tuple(self._awaited) for block in tuple(timeline.waiting))
+        return free + sum(block.nbytes * len(block.cell) for block in waiting)
+
+    def fill(self, block: Block) -> None:
+        if self._awaited:
             self._settle()
-            pointer = self._take(home, size) or self._take(None, size) or self._take_of_others(home, size)
-        if pointer is None:
-            pointer = self._driver.alloc(size)
-            with self._lock:
-                self._reserved += size
-        return Block(pointer, size, home)
+        size, home, cell = block.nbytes, block.home, block.cell
+        _move(home.kept.get(size), cell)
+        if not cell:
+            _move(self._anyones.get(size), cell)
+        if not cell and self._keepers:
+            self._share_what_is_idle(home, size)
+            _move(self._anyones.get(size), cell)
+        if not cell:
+            cell.extend(map(self._driver.alloc, (size,)))
 
     def release(self, block: Block) -> None:
-        users = {guest for guest in block.guests if guest is not block.home}
-        home = block.home
-        if home.ended:
-            users.add(home)
-        entry = _Pending(
-            PlainPointer(block.pointer),
-            block.nbytes,
-            None if home.ended else home,
-            [self._timelines.mark(user) for user in users],
-        )
-        with self._lock:
-            self._await(entry)
+        block.marks = [self._timelines.mark(guest) for guest in tuple(block.guests) if guest is not block.home]
+        self._await(block)
 
     def trim(self) -> None:
-        with self._lock:
-            self._settle()
-            for timeline in list(self._free):
-                if timeline is not None and self._timelines.idle(timeline):
-                    self._share(timeline)
-            unused, self._free[None] = self._free[None], {}
-            self._reserved -= sum(size * len(pointers) for size, pointers in unused.items())
-        for pointers in unused.values():
-            for pointer in pointers:
-                self._driver.free(pointer)
+        self._settle()
+        for timeline in tuple(self._keepers):
+            if self._timelines.idle(timeline):
+                self._share(timeline)
+        for pointers in tuple(self._anyones.values()):
+            give_back(self._driver.free, pointers)
 
-    # with the lock held
+    # how
 
     def _settle(self) -> None:
         """Keep what no user needs any more; of one stream's marks, the first that has not passed stops the search."""
-        for timeline in list(self._pending):
-            entries = self._pending[timeline]
-            while entries and self._timelines.passed(entries[0].marks[-1]):
-                entry = entries.popleft()
-                while entry.marks and self._timelines.passed(entry.marks[-1]):
-                    self._timelines.unmark(entry.marks.pop())
-                self._await(entry)
-            if not entries:
-                del self._pending[timeline]
+        for timeline in tuple(self._awaited):
+            waiting = timeline.waiting
+            while waiting:
+                with suppress(IndexError, ValueError):  # another thread took it
+                    block = waiting[0]
+                    if block.cell:
+                        if block.marks and not self._timelines.passed(block.marks[-1]):
+                            break
+                        self._pass(block)
+                        self._await(block)
+                    waiting.remove(block)
+            if not waiting:
+                self._awaited.discard(timeline)
+                if waiting:  # another thread has just put something there
+                    self._awaited.add(timeline)
 
-    def _await(self, entry: _Pending) -> None:
-        """Put ``entry`` behind the last of its marks; without any, its memory is free."""
-        if entry.marks:
-            self._pending.setdefault(entry.marks[-1].timeline, deque()).append(entry)
+    def _pass(self, block: Block) -> None:
+        """The last mark of ``block`` has passed; forget it, and those before it that have."""
+        block.marks = block.marks[:-1]
+        while block.marks and self._timelines.passed(block.marks[-1]):
+            block.marks = block.marks[:-1]
+
+    def _await(self, block: Block) -> None:
+        """Put ``block`` behind the last of its marks; without any, its memory is free."""
+        if block.marks:
+            timeline = block.marks[-1].timeline
+            timeline.waiting.append(block)
+            self._awaited.add(timeline)
         else:
-            self._free.setdefault(entry.home, {}).setdefault(entry.size, []).append(entry.pointer)
+            home = block.home
+            _move(block.cell, home.kept.setdefault(block.nbytes, []))
+            self._keepers.add(home)
 
-    def _take(self, timeline: Timeline | None, size: int) -> PlainPointer | None:
-        pointers = self._free.get(timeline, {}).get(size)
-        return pointers.pop() if pointers else None
-
-    def _take_of_others(self, home: Timeline, size: int) -> PlainPointer | None:
-        """Memory of another stream, if that one is idle: then nobody uses any of what it freed."""
-        for other, sizes in self._free.items():
-            if other is not None and other is not home and sizes.get(size) and self._timelines.idle(other):
+    def _share_what_is_idle(self, home: Timeline, size: int) -> None:
+        """Give to all what streams keep that have ended and are through; and of another one, memory of ``size``."""
+        for other in tuple(self._keepers):
+            if other is not home and (other.ended or other.kept.get(size)) and self._timelines.idle(other):
                 self._share(other)
-                return self._take(None, size)
-        return None
+                if self._anyones.get(size):
+                    return
 
     def _share(self, timeline: Timeline) -> None:
-        for size, pointers in self._free.pop(timeline).items():
-            self._free[None].setdefault(size, []).extend(pointers)
+        for size, pointers in tuple(timeline.kept.items()):
+            _move(pointers, self._anyones.setdefault(size, []), len(pointers))
+        if not any(timeline.kept.values()):
+            self._keepers.discard(timeline)
+            if any(timeline.kept.values()):  # another thread has just put something there
+                self._keepers.add(timeline)
+
+
+def _move(source: list[PlainPointer] | None, target: list[PlainPointer], count: int = 1) -> None:
+    """Take the last ``count`` of ``source``, where there are so many, to ``target``: each in one step."""
+    if source:
+        with suppress(IndexError):  # another thread took it
+            target.extend(map(_pop, repeat(source, count)))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
+
+from quadpy.errors import StreamError
 from quadpy.runtime.allocators.block import Block
-from quadpy.runtime.driver import Driver, PoolPointer
-from quadpy.runtime.timeline import Timeline, Timelines
+from quadpy.runtime.driver import Driver
+from quadpy.runtime.reaper import give_back
+from quadpy.runtime.timeline import Timelines
 
 __all__ = ["PoolAllocator"]
 
@@ -18,23 +23,46 @@ class PoolAllocator:
 
     def __init__(self, driver: Driver, timelines: Timelines) -> None:
         self._driver, self._timelines = driver, timelines
+        self._waiting: deque[Block] = deque()
+        """Blocks of which nobody knows when their users are through before the whole device is synchronized."""
 
-    @property
-    def reserved(self) -> None:
+    def size(self, nbytes: int) -> int:
+        return nbytes
+
+    def kept(self) -> None:
         return None
 
-    def allocate(self, nbytes: int, home: Timeline) -> Block:
-        return Block(self._driver.alloc_async(nbytes, home.handle), nbytes, home)
+    def fill(self, block: Block) -> None:
+        if self._waiting:
+            self._settle()
+        owner = block.home.owner
+        if owner is None:
+            raise StreamError("the stream was destroyed", hint="create it anew, or destroy it later")
+        block.cell.extend(map(self._driver.alloc_async, (block.nbytes,), (owner.handle,)))
 
     def release(self, block: Block) -> None:
-        home = block.home
-        if home.last is not None:  # its memory goes back on the default stream, behind its last work
-            home = self._timelines.default
-            self._timelines.order(block.home, home)
-        if block.guests:
-            for guest in block.guests - {home}:
-                self._timelines.order(guest, home)
-        self._driver.free_async(PoolPointer(block.pointer), home.handle)
+        users = block.users()
+        if not all(map(self._timelines.known, users)):
+            self._waiting.append(block)
+            return
+        owner = block.home.owner
+        if owner is None:  # its memory goes back on the default stream, behind its last work
+            owner = self._timelines.default.owner
+            assert owner is not None
+        else:
+            users.discard(block.home)
+        for user in users:
+            self._timelines.order_on(user, owner)
+        give_back(self._driver.free_async, block.cell, owner.handle)
 
     def trim(self) -> None:
+        self._settle()
         self._driver.trim_pool()
+
+    def _settle(self) -> None:
+        """Free what waits for users that are known to be through by now."""
+        for block in tuple(self._waiting):
+            if all(map(self._timelines.known, block.users())):
+                self.release(block)
+                with suppress(ValueError):  # another thread did
+                    self._waiting.remove(block)
