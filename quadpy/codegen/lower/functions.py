@@ -42,4 +42,5 @@ def _lower_function(
         text.end("unreachable")  # every path of a function ends in a Return
     params = ", ".join(f"{llvm_type(var.type)} {name}" for var, name in zip(function.params, names, strict=True))
     head = f"define internal {result_type(function.results)} {function_symbol(function.name)}({params})"
-    text.finish(f"{head} alwaysinline nounwind", function_symbol(function.name))
+    fast_attributes = f" {rules.gpu.fast_attributes}" if kernel.fast_math and rules.gpu is not None else ""
+    text.finish(f"{head}{fast_attributes} alwaysinline nounwind", function_symbol(function.name))

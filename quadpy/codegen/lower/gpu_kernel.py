@@ -57,7 +57,8 @@ def finish_kernel(
     if scratch:
         params.append(f"{s.rules.pointer} %scratch")
     gpu = _gpu(s)
-    attributes = f"{gpu.attributes(block_dim)} nounwind"
+    fast = f" {gpu.fast_attributes}" if kernel.fast_math and gpu.fast_attributes else ""
+    attributes = f"{gpu.attributes(block_dim)}{fast} nounwind"
     if kernel.indirect:
         body = symbol(f"{name}.body")
         s.text.finish(f"define internal void {body}({', '.join(params)}) {attributes} alwaysinline")

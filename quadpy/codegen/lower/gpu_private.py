@@ -15,10 +15,12 @@ from typing import Final
 
 from quadpy.codegen.lower.atomics import atomic_update, identity, merge_op
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
+from quadpy.codegen.lower.gpu_groups import loads_ahead, lower_groups
 from quadpy.codegen.lower.gpu_kernel import barrier, bind_axes, grid_size, lane_number, strided, thread_number
 from quadpy.codegen.lower.memory import load_at, memory_in, store_at
 from quadpy.codegen.lower.private_plan import plan_privates
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
+from quadpy.codegen.lower.statements import lower_block
 from quadpy.codegen.lower.text import memory_type, symbol
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
@@ -78,10 +80,10 @@ def lower_private(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask, block_dim:
     shared, direct, done = out.label("copies"), out.label("direct"), out.label("done")
     out.branch(worth, shared, direct)
     out.start(shared)
-    _with_copies(s, task, copies, block_dim, lambda: _loop(s, axes, total, block_dim, body))
+    _with_copies(s, task, copies, block_dim, lambda: _loop(s, task, axes, total, block_dim, body))
     out.jump(done)
     out.start(direct)
-    _loop(s, axes, total, block_dim, body)
+    _loop(s, task, axes, total, block_dim, body)
     out.start(done)
 
 
@@ -119,7 +121,14 @@ def _each(s: Scope, copy: _Copy, block_dim: int, do: Callable[[Scope, _Copy, str
     strided(s.text, thread, copy.size, str(block_dim), lambda k, _: do(s, copy, k))
 
 
-def _loop(s: Scope, axes: list[AxisOperands], total: str, block_dim: int, body: Callable[[], None]) -> None:
+def _loop(
+    s: Scope, task: ir.ParallelTask, axes: list[AxisOperands], total: str, block_dim: int, body: Callable[[], None]
+) -> None:
+    first, stride = thread_number(s, block_dim, 64), grid_size(s, block_dim)
+    if loads_ahead(s, task.body):
+        lower_groups(s, task.body, lower_block, lambda own, k: bind_axes(own, axes, k, 64), first, total, stride, 64)
+        return
+
     def one(k: str, following: str) -> None:
         bind_axes(s, axes, k, 64)
         s.iteration = last = s.text.label("last")
@@ -127,7 +136,7 @@ def _loop(s: Scope, axes: list[AxisOperands], total: str, block_dim: int, body: 
         s.text.start(last)
         s.text.jump(following)
 
-    strided(s.text, thread_number(s, block_dim, 64), total, grid_size(s, block_dim), one, unroll=_UNROLL)
+    strided(s.text, first, total, stride, one, unroll=_UNROLL)
 
 
 def _cell(s: Scope, array: ArrayOperands, k: str) -> str:

@@ -20,6 +20,7 @@ from quadpy.codegen.extent import COLUMN, LINE, LONG_ROW, ROW_UNIT
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.cost import iteration_cost
+from quadpy.codegen.lower.gpu_groups import lower_together, own_scope
 from quadpy.codegen.lower.gpu_kernel import block_number, coordinates, grid_size, lane_number, thread_number
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block
@@ -136,14 +137,12 @@ def _all_at_once(s: Scope, strip: _Strip, stmts: tuple[ir.Stmt, ...]) -> None:
     """Each statement for all iterations, then the next: a strip that updates in place waits for memory once."""
     first, axis, iterations = strip.at[strip.axis], strip.axes[strip.axis], list[Scope]()
     for k in range(strip.size):
-        own = replace(s, values=dict(s.values), wide=dict(s.wide), sums=dict(s.sums))
+        own = own_scope(s)
         _bind(own, strip, s.text.op(f"add nuw i32 {first}, {k * strip.step}") if k else first)
         if k and axis.step == "1" and axis.var.name in s.natural and axis.var.type.bits == 32:
             own.sums[axis.var.name] = iterations[0].values[axis.var.name], k * strip.step
         iterations.append(own)
-    for stmt in stmts:
-        for own in iterations:
-            lower_block(own, ir.Block((stmt,), span=stmt.span))
+    lower_together(iterations, stmts, lower_block)
 
 
 def _one_by_one(s: Scope, strip: _Strip, iteration: Callable[[], None]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from quadpy.codegen.lower.atomics import lower_atomic
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
+from quadpy.codegen.lower.gpu_groups import loads_ahead, lower_groups
 from quadpy.codegen.lower.gpu_kernel import barrier
-from quadpy.codegen.lower.loops import lower_for, lower_while
+from quadpy.codegen.lower.loops import counts_up, lower_for, lower_while
 from quadpy.codegen.lower.memory import load, store
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
@@ -66,6 +67,8 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             _call_many(s, stmt)
         case ir.If():
             _if(s, stmt)
+        case ir.For(body=body) if counts_up(stmt) and loads_ahead(s, body):
+            _for_groups(s, stmt)
         case ir.For(body=body):
             lower_for(s, stmt, lambda: lower_block(s, body))
         case ir.While(head=head, body=body):
@@ -110,6 +113,13 @@ def _if(s: Scope, stmt: ir.If) -> None:
         lower_block(s, stmt.orelse)
         out.jump(end)
     out.start(end)
+
+
+def _for_groups(s: Scope, stmt: ir.For) -> None:
+    t, name = stmt.var.type, stmt.var.name
+    start, ty = lower_expr(s, stmt.start), llvm_type(t)
+    end = s.text.intrinsic(f"llvm.smax.{ty}", ty, (ty, lower_expr(s, stmt.stop)), (ty, start))
+    lower_groups(s, stmt.body, lower_block, lambda own, k: own.values.update({name: k}), start, end, "1", t.bits)
 
 
 def _call_many(s: Scope, stmt: ir.CallMany) -> None:

@@ -52,6 +52,8 @@ def nvptx_rules() -> TargetRules:
             pause=lambda _out: None,
             fences_for_block=True,
             approximate=_APPROXIMATE,
+            # Approximate roots and divisions that keep subnormal numbers scale their operands, which doubles their cost.
+            fast_attributes='"denormal-fp-math-f32"="preserve-sign,preserve-sign"',
         ),
     )
 

@@ -41,6 +41,7 @@ class GpuRules:
     pause         what a thread does that waits for memory to change
     fences_for_block  whether one thread's fence of the whole device serves for what its block did before and does after,
                   where barriers of the block stand around it
+    fast_attributes  of all functions of a fast_math kernel
     approximate   intrinsics of f32 for exp2, log2, sin, cos and rsqrt as the hardware has them
     """
 
@@ -57,6 +58,7 @@ class GpuRules:
     pause: Callable[[Writer], None]
     fences_for_block: bool
     approximate: Mapping[str, str]
+    fast_attributes: str = ""
 
 
 @dataclass(frozen=True, slots=True)

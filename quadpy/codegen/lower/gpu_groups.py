@@ -1,0 +1,99 @@
+"""Loops on a GPU that update shared memory with what they load, as a histogram does: the loads of a group at once.
+
+Owns: ``loads_ahead``, ``lower_groups``, ``lower_together``.
+
+LLVM keeps a load after an atomic instruction that stands before it, so an unrolled loop would wait for each load by
+itself.  Here the iterations of a group go statement by statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from quadpy.codegen.lower.memory import is_shared
+from quadpy.codegen.lower.scope import Scope
+from quadpy.ir import nodes as ir
+
+__all__ = ["loads_ahead", "lower_groups", "lower_together", "own_scope"]
+
+_GROUP: Final = 8
+
+Lower: TypeAlias = Callable[[Scope, ir.Block], None]
+"""``lower_block``, which imports this module."""
+
+
+def loads_ahead(s: Scope, body: ir.Block) -> bool:
+    """Whether ``body`` loads from global memory, and then updates shared memory without asking for the old values."""
+    loads = [isinstance(stmt, ir.Load) and not is_shared(s, stmt.place) for stmt in body.stmts]
+    updates = [isinstance(stmt, ir.Atomic) and stmt.result is None and is_shared(s, stmt.place) for stmt in body.stmts]
+    plain = all(a or b or isinstance(stmt, ir.Let) for a, b, stmt in zip(loads, updates, body.stmts, strict=True))
+    return s.rules.gpu is not None and plain and any(loads) and any(updates)
+
+
+def own_scope(s: Scope) -> Scope:
+    """``s`` for one of several iterations that are written side by side."""
+    return replace(s, values=dict(s.values), wide=dict(s.wide), sums=dict(s.sums))
+
+
+def lower_together(scopes: list[Scope], stmts: Iterable[ir.Stmt], lower: Lower) -> None:
+    """Each statement for all iterations, then the next."""
+    for stmt in stmts:
+        for own in scopes:
+            lower(own, ir.Block((stmt,), span=stmt.span))
+
+
+def lower_groups(
+    s: Scope,
+    body: ir.Block,
+    lower: Lower,
+    bind: Callable[[Scope, str], None],
+    first: str,
+    end: str,
+    stride: str,
+    bits: int,
+) -> None:
+    """``body`` for each k from ``first`` below ``end`` in steps of ``stride``; none of them, nor a group more, wraps.
+
+    ``bind`` binds the loop's variables in a scope for a k of ``bits`` bits.
+    """
+    out, ty = s.text, f"i{bits}"
+    span, step = (out.op(f"mul nuw {ty} {stride}, {n}") for n in (_GROUP - 1, _GROUP))
+
+    def group(k: str) -> None:
+        scopes = []
+        for n in range(_GROUP):
+            scopes.append(own_scope(s))
+            bind(scopes[-1], k)
+            k = out.op(f"add nuw {ty} {k}, {stride}") if n < _GROUP - 1 else k
+        lower_together(scopes, body.stmts, lower)
+
+    def single(k: str) -> None:
+        own = own_scope(s)
+        bind(own, k)
+        lower(own, body)
+
+    rest = _loop(s, group, first, end, step, span, bits)
+    _loop(s, single, rest, end, stride, "0", bits)
+
+
+def _loop(s: Scope, body: Callable[[str], None], first: str, end: str, step: str, span: str, bits: int) -> str:
+    """``body(k)`` while ``k + span`` is below ``end``; the first k for which it is not."""
+    out, ty = s.text, f"i{bits}"
+    head, inside, done, before = out.label("group"), out.label("group.do"), out.label("group.end"), out.here
+    out.jump(head)
+    out.start(head)
+    k, following = out.reserve(), out.reserve()
+    latch = out.label("group.next")
+    out.define(k, f"phi {ty} [ {first}, %{before} ], [ {following}, %{latch} ]")
+    last = k if span == "0" else out.op(f"add nuw {ty} {k}, {span}")
+    out.branch(out.op(f"icmp ult {ty} {last}, {end}"), inside, done)
+    out.start(inside)
+    body(k)
+    out.start(latch)
+    out.define(following, f"add nuw {ty} {k}, {step}")
+    tag = out.module.loop('!"llvm.loop.unroll.disable"')
+    out.end(f"br label %{head}, !llvm.loop {tag}")
+    out.start(done)
+    return k
