@@ -52,21 +52,20 @@ def lower_groups(
     first: str,
     end: str,
     stride: str,
-    bits: int,
 ) -> None:
     """``body`` for each k from ``first`` below ``end`` in steps of ``stride``; none of them, nor a group more, wraps.
 
-    ``bind`` binds the loop's variables in a scope for a k of ``bits`` bits.
+    ``bind`` binds the loop's variables in a scope for an i64 k.
     """
-    out, ty = s.text, f"i{bits}"
-    span, step = (out.op(f"mul nuw {ty} {stride}, {n}") for n in (_GROUP - 1, _GROUP))
+    out = s.text
+    span, step = (out.op(f"mul nuw i64 {stride}, {n}") for n in (_GROUP - 1, _GROUP))
 
     def group(k: str) -> None:
         scopes = []
         for n in range(_GROUP):
             scopes.append(own_scope(s))
             bind(scopes[-1], k)
-            k = out.op(f"add nuw {ty} {k}, {stride}") if n < _GROUP - 1 else k
+            k = out.op(f"add nuw i64 {k}, {stride}") if n < _GROUP - 1 else k
         lower_together(scopes, body.stmts, lower)
 
     def single(k: str) -> None:
@@ -74,25 +73,25 @@ def lower_groups(
         bind(own, k)
         lower(own, body)
 
-    rest = _loop(s, group, first, end, step, span, bits)
-    _loop(s, single, rest, end, stride, "0", bits)
+    rest = _loop(s, group, first, end, step, span)
+    _loop(s, single, rest, end, stride, "0")
 
 
-def _loop(s: Scope, body: Callable[[str], None], first: str, end: str, step: str, span: str, bits: int) -> str:
+def _loop(s: Scope, body: Callable[[str], None], first: str, end: str, step: str, span: str) -> str:
     """``body(k)`` while ``k + span`` is below ``end``; the first k for which it is not."""
-    out, ty = s.text, f"i{bits}"
+    out = s.text
     head, inside, done, before = out.label("group"), out.label("group.do"), out.label("group.end"), out.here
     out.jump(head)
     out.start(head)
     k, following = out.reserve(), out.reserve()
     latch = out.label("group.next")
-    out.define(k, f"phi {ty} [ {first}, %{before} ], [ {following}, %{latch} ]")
-    last = k if span == "0" else out.op(f"add nuw {ty} {k}, {span}")
-    out.branch(out.op(f"icmp ult {ty} {last}, {end}"), inside, done)
+    out.define(k, f"phi i64 [ {first}, %{before} ], [ {following}, %{latch} ]")
+    last = k if span == "0" else out.op(f"add nuw i64 {k}, {span}")
+    out.branch(out.op(f"icmp ult i64 {last}, {end}"), inside, done)
     out.start(inside)
     body(k)
     out.start(latch)
-    out.define(following, f"add nuw {ty} {k}, {step}")
+    out.define(following, f"add nuw i64 {k}, {step}")
     tag = out.module.loop('!"llvm.loop.unroll.disable"')
     out.end(f"br label %{head}, !llvm.loop {tag}")
     out.start(done)

@@ -126,7 +126,7 @@ def _loop(
 ) -> None:
     first, stride = thread_number(s, block_dim, 64), grid_size(s, block_dim)
     if loads_ahead(s, task.body):
-        lower_groups(s, task.body, lower_block, lambda own, k: bind_axes(own, axes, k, 64), first, total, stride, 64)
+        lower_groups(s, task.body, lower_block, lambda own, k: bind_axes(own, axes, k, 64), first, total, stride)
         return
 
     def one(k: str, following: str) -> None:

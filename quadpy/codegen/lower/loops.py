@@ -16,7 +16,7 @@ from quadpy.codegen.lower.text import FunctionText, llvm_type
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["counted", "counts_up", "lower_for", "lower_while", "trip_count"]
+__all__ = ["counted", "lower_for", "lower_while", "position", "trip_count"]
 
 _PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let, ir.Load)
 _UNROLL: Final = 8
@@ -38,13 +38,6 @@ def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
         s.values[stmt.var.name] = position(s.text, start, step, k, t)
 
     _user_loop(s, stmt, "0", count, f"i{t.bits}", at, body, "ult")
-
-
-def counts_up(stmt: ir.For) -> bool:
-    """Whether a loop goes up by one from a constant that is not below 0, in signed numbers of 32 bits or more."""
-    t, start, step = stmt.var.type, stmt.start, stmt.step
-    up = isinstance(start, ir.Const) and start.value >= 0 and isinstance(step, ir.Const) and step.value == 1
-    return up and t.kind == "int" and t.bits >= 32
 
 
 def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[], None]) -> None:

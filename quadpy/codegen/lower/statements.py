@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from quadpy.codegen.lower.atomics import lower_atomic
+from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
 from quadpy.codegen.lower.gpu_groups import loads_ahead, lower_groups
 from quadpy.codegen.lower.gpu_kernel import barrier
-from quadpy.codegen.lower.loops import counts_up, lower_for, lower_while
+from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
 from quadpy.codegen.lower.memory import load, store
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled, walk
 
@@ -67,7 +68,7 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             _call_many(s, stmt)
         case ir.If():
             _if(s, stmt)
-        case ir.For(body=body) if counts_up(stmt) and loads_ahead(s, body):
+        case ir.For(body=body) if loads_ahead(s, body):
             _for_groups(s, stmt)
         case ir.For(body=body):
             lower_for(s, stmt, lambda: lower_block(s, body))
@@ -117,9 +118,13 @@ def _if(s: Scope, stmt: ir.If) -> None:
 
 def _for_groups(s: Scope, stmt: ir.For) -> None:
     t, name = stmt.var.type, stmt.var.name
-    start, ty = lower_expr(s, stmt.start), llvm_type(t)
-    end = s.text.intrinsic(f"llvm.smax.{ty}", ty, (ty, lower_expr(s, stmt.stop)), (ty, start))
-    lower_groups(s, stmt.body, lower_block, lambda own, k: own.values.update({name: k}), start, end, "1", t.bits)
+    start, stop, step = (lower_expr(s, e) for e in (stmt.start, stmt.stop, stmt.step))
+    count = resize(s.text, trip_count(s.text, start, stop, step, t), Scalar("", "uint", t.bits), 64)
+
+    def bind(own: Scope, k: str) -> None:
+        own.values[name] = position(s.text, start, step, resize(s.text, k, u64, t.bits), t)
+
+    lower_groups(s, stmt.body, lower_block, bind, "0", count, "1")
 
 
 def _call_many(s: Scope, stmt: ir.CallMany) -> None:

@@ -39,7 +39,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         private="ptr addrspace(5)",
         alloca=", addrspace(5)",
         narrow_offsets=True,
-        byte_offsets=True,
+        constant_offsets=True,
         scope='syncscope("agent") monotonic',
         atomic_tags=("amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"),
         has_mxcsr=False,

@@ -32,7 +32,7 @@ def nvptx_rules() -> TargetRules:
         private="ptr",
         alloca="",
         narrow_offsets=True,
-        byte_offsets=False,
+        constant_offsets=False,
         scope='syncscope("device") monotonic',
         atomic_tags=(),
         has_mxcsr=False,

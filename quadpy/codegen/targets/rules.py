@@ -69,7 +69,7 @@ class TargetRules:
     private         the type of a pointer to a variable of one thread
     alloca          what follows the type in an ``alloca``
     narrow_offsets  byte offsets into arrays are 32-bit where the kernel's index type is
-    byte_offsets    whether narrow offsets are best scaled to bytes before they are widened
+    constant_offsets  whether memory instructions add a pointer, a 32-bit offset in bytes and a constant
     scope           scope and order of an atomic instruction
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
     has_mxcsr       whether x86's register of floating-point modes is there
@@ -84,7 +84,7 @@ class TargetRules:
     private: str
     alloca: str
     narrow_offsets: bool
-    byte_offsets: bool
+    constant_offsets: bool
     scope: str
     atomic_tags: tuple[str, ...]
     has_mxcsr: bool

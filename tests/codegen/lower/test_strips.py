@@ -53,6 +53,25 @@ def convert(x: A, d: D, y: INTS, z: BYTES):
         z[i] = qp.u8(x[i])
 
 
+@qp.kernel
+def histogram(keys: INTS, counts: INTS):
+    for i in keys:
+        counts[keys[i]] += 1
+
+
+@qp.kernel
+def histogram_of_blocks(keys: INTS, counts: INTS, threads: qp.i32):
+    qp.loop_config(block_dim=64)
+    for t in range(threads):
+        bins = qp.simt.block.SharedArray((64,), qp.i32)
+        bins[t % 64] = 0
+        qp.simt.block.sync()
+        for i in range(t, keys.shape[0], threads):
+            qp.atomic_add(bins[keys[i]], 1)
+        qp.simt.block.sync()
+        qp.atomic_add(counts[t % 64], bins[t % 64])
+
+
 def accesses(kernel, target):
     """The loads and stores of the strip, ``L`` and ``S`` in their order; single iterations come before it."""
     asm = compile_with_asm(kernel, parse_target(target), {}).asm
@@ -100,3 +119,11 @@ def test_stores_move_past_loads_that_are_elsewhere_and_no_further():
     for disjoint, expected in ((True, ["Load", "Load", "Store", "Store"]), (False, ["Load", "Store", "Load", "Store"])):
         kinds = [type(stmt).__name__ for stmt in stores_last(task.body.stmts, disjoint=disjoint)]
         assert [k for k in kinds if k != "Let"] == expected
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kernel", [histogram, histogram_of_blocks], ids=["of a loop", "of blocks"])
+def test_histograms_load_for_eight_iterations_at_once(kernel, target):
+    asm = compile_with_asm(kernel, parse_target(target), {}).asm
+    accesses = "".join(kind[0] for kind in re.findall(r"\b(global_load|ds_add)_", asm))
+    assert "g" * 8 + "d" * 8 in accesses
