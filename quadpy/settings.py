@@ -98,6 +98,12 @@ class Settings:
         None, _path, "Folder of the kernel cache; without it, a folder of quadpy's own under the user's cache folder."
     )
     cache_size: int = _knob(256, _count, "Size limit of the kernel cache in MiB.")
+    compile_steps: int = _knob(
+        500_000,
+        _count,
+        "Steps that the compiler takes for one kernel before it gives up: each expression, and each item of what is "
+        "unrolled or computed at compile time, is one or a few.",
+    )
     graph_verify: bool = _knob(
         False,
         _flag,

@@ -179,7 +179,8 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Parameter, ..
 
 
 def _parameter(name: str, annotation: Any, source: FunctionSource, config: Config) -> Parameter:
-    scalar = {int: config.default_ip, float: config.default_fp, bool: u1}.get(annotation, annotation)
+    defaults = ((int, config.default_ip), (float, config.default_fp), (bool, u1))
+    scalar = next((type for python, type in defaults if annotation is python), annotation)
     if isinstance(scalar, Scalar):
         return (CheckedParameter if scalar in (u1, f16, bf16) else ScalarParameter)(name, scalar)
     if isinstance(annotation, Template) or annotation is Template:

@@ -26,6 +26,7 @@ from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
 from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.guard import guarded
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import Traced, reads_of, trace_kernel
 from quadpy.settings import settings
@@ -87,6 +88,11 @@ def compile_request(request: Request) -> Compiled:
     Raises:
         CompilationError: the kernel is at fault, with its line.
     """
+    with guarded(request.source.name, lambda: request.source.span):
+        return _compiled(request)
+
+
+def _compiled(request: Request) -> Compiled:
     index = _index_key(request)
     if index is not None and (found := _from_index(index, request)):
         return found

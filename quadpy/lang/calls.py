@@ -114,6 +114,8 @@ class Calls(Functions):
 
     def call_pythons_own(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
         """``min``, ``math.sin``, …: Python's own over compile-time numbers, where it has a result for them."""
+        if fn is builtins.pow and len(args) == 2 and all(map(is_number, args)):
+            return self.binary(ast.Pow, args[0], args[1], span)  # which knows how large a number may become
         if not holds_runtime(args) and not holds_runtime(kwargs):
             with contextlib.suppress(ValueError, ArithmeticError):
                 return self.python_call(fn, args, kwargs, span)
@@ -184,9 +186,11 @@ class Calls(Functions):
         return METHODS["transpose"](self, rows, span) if kind == "cols" else rows
 
     def call_at_compile_time(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
-        if fn is builtins.len and isinstance(args[0], Vec):
+        if fn is builtins.len and len(args) == 1 and isinstance(args[0], Vec):
             return args[0].shape[0]
-        if fn is builtins.len and isinstance(args[0], ArrayRef):
+        if fn is builtins.len and len(args) == 1 and isinstance(args[0], ArrayRef):
+            if not args[0].type.ndim:
+                self.fail_type("an array of no axes has no length", span, "its one element is x[None]")
             return self.extent(args[0], 0, span)
         if getattr(fn, "__quadpy_expand__", False):
             return self.inline(_expanded(fn), args, kwargs, span)
@@ -200,6 +204,8 @@ class Calls(Functions):
         if fn is range and holds_runtime(args):
             self.fail_syntax("a run-time range stands in a for statement only", span)
         if fn in AT_COMPILE_TIME or (getattr(fn, "__module__", None) or "").partition(".")[0] == "quadpy":
+            if fn not in AT_COMPILE_TIME:  # makes vectors, of as many components as its numbers say
+                self.effort.take(math.prod(a for a in [*args, *kwargs.values()] if isinstance(a, int) and a > 0))
             try:
                 return self.import_value(self.on_structure(fn, args, kwargs, span))
             except (ValueError, ArithmeticError) as exc:

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from quadpy.errors import KernelSyntaxError
+from quadpy.errors import KernelSourceError, KernelSyntaxError
 from quadpy.lang.source import FunctionSource
 
 __all__ = ["Func", "Template", "func", "template"]
@@ -48,5 +48,13 @@ def template() -> Any:
 
 
 def func(fn: Callable[..., Any]) -> Func:
-    """A function for kernels and other such functions to call; it is inlined, and generic over its arguments."""
+    """A function for kernels and other such functions to call; it is inlined, and generic over its arguments.
+
+    Raises:
+        KernelSourceError: ``fn`` is no Python function.
+    """
+    if isinstance(fn, Func):
+        raise KernelSourceError(f"{fn.source.name} is a @qp.func already", fn.source.span, hint="decorate it once")
+    if not hasattr(fn, "__code__"):
+        raise KernelSourceError(f"{fn!r} is no Python function", hint="@qp.func stands above a def")
     return Func(fn)

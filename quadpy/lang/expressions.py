@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable
+from typing import Final
 
 from quadpy.dtypes import Scalar, i64, u1
 from quadpy.ir.nodes import Assign, Binary, BinOp, Block, Expr, If, Stmt
@@ -31,6 +33,8 @@ class Expressions(Arrays):
 
     def expr(self, node: ast.expr) -> Value:
         """The value of an expression; whatever it does is emitted on the way."""
+        self.doing = self.frame.source, node
+        self.effort.take(1)
         rule = getattr(self, f"expr_{type(node).__name__}", None)
         if rule is None:
             self.fail_syntax(
@@ -49,7 +53,17 @@ class Expressions(Arrays):
         return value
 
     def expr_BinOp(self, node: ast.BinOp) -> Value:
-        return self.binary(type(node.op), self.expr(node.left), self.expr(node.right), self.span(node))
+        """A chain such as ``a + b + c + …``, which Python parses from its end, is taken from its beginning."""
+        chain = [node]
+        while isinstance(node.left, ast.BinOp):
+            node = node.left
+            chain.append(node)
+        value = self.expr(node.left)
+        for position, link in enumerate(reversed(chain), 1):
+            value = self.binary(type(link.op), value, self.expr(link.right), self.span(link))
+            if position % _LONGEST_CHAIN == 0 and is_runtime(value):
+                value = self.build.let(value)
+        return value
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Value:
         return self.unary(type(node.op), self.expr(node.operand), self.span(node))
@@ -175,7 +189,11 @@ class Expressions(Arrays):
             key = index[0] if len(index) == 1 else index
             return self.import_value(self.python_call(type(value).__getitem__, [value, key], {}, span))
         if hasattr(type(value), "__class_getitem__") or hasattr(type(value), "__getitem__"):
-            return self.import_value(value[index[0] if len(index) == 1 else index])
+            if any(is_runtime(i) or isinstance(i, Vec) for i in index):
+                self.fail_type(f"{shape_text(value)} is no array of the kernel: an item of it is picked at compile time", span,
+                               "pass the array as an argument, or make the index static")  # fmt: skip
+            items = self.python_call(operator.getitem, [value, index[0] if len(index) == 1 else index], {}, span)
+            return self.import_value(items)
         self.fail_type(f"{shape_text(value)} cannot be indexed", span)
 
     def expr_Tuple(self, node: ast.Tuple) -> Value:
@@ -284,6 +302,9 @@ class Expressions(Arrays):
 
 
 _CONVERSIONS: dict[str, Callable[[object], str]] = {"a": ascii, "r": repr, "s": str}
+_LONGEST_CHAIN: Final = 64
+"""Operators after which a value gets a name: what is behind the trace goes down into expressions by recursion."""
+
 _HINTS: dict[type[ast.AST], str] = {
     ast.Lambda: "write a @qp.func",
     ast.Await: "kernels are launched asynchronously by themselves",

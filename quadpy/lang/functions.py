@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
 from quadpy.errors import CompilationError, KernelSyntaxError
@@ -25,12 +25,17 @@ from quadpy.source import Span
 __all__ = ["Functions"]
 
 
+_STEPS_OF_A_CALL: Final = 20
+"""What a call costs besides the body of the function."""
+
+
 class Functions(Returns):
     """Calls of functions whose text the compiler reads."""
 
     def inline(self, func: Func, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
         """The body of ``func``, here, with its parameters bound to ``args``."""
         source = func.source
+        self.effort.take(_STEPS_OF_A_CALL)
         if any(frame.source is source for frame in self.frames):
             raise KernelSyntaxError(
                 f"{source.name} calls itself: functions of kernels are inlined and cannot recurse", span,

@@ -47,10 +47,12 @@ def _rounding(name: str) -> Callable[..., Value]:
     def run(t: Functions, span: Span, x: Value, dtype: Scalar | None = None) -> Value:
         if isinstance(x, Vec):
             return t.map_vec(lambda e: run(t, span, e, dtype), x)
+        if is_number(dtype) or is_runtime(dtype):
+            t.fail_type(f"{name} takes a type and no number of digits", span, "scale: round(x * 100.0) / 100.0")
         expr = t.scalar(x, span)
         if expr.type.is_float:
             expr = Unary(_ROUNDING[name], expr, expr.type, span=span)
-        return expr if dtype is None else t.cast(expr, dtype, span)
+        return expr if dtype is None else t.cast(expr, _scalar_type(t, dtype, span), span)
 
     return run
 
@@ -122,8 +124,10 @@ def _ffs(t: Functions, span: Span, x: Value) -> Value:
     return t.select(t.compare(ast.NotEq, expr, 0, span), position, 0, span)
 
 
-def _float_intrinsic(name: str) -> Callable[..., Value]:
+def _float_intrinsic(name: str, arity: int) -> Callable[..., Value]:
     def run(t: Functions, span: Span, *args: Value) -> Value:
+        if len(args) != arity:
+            t.fail_type(f"{name} takes {arity} arguments, not {len(args)}", span)
         vec = next((a for a in args if isinstance(a, Vec)), None)
         if vec is not None:
             return t.map_vec(lambda *row: run(t, span, *row), *(t.broadcast(a, vec, span)[0] for a in args))
@@ -187,7 +191,7 @@ def _filled(number: int) -> Callable[..., Value]:
     def run(t: Functions, span: Span, x: Value) -> Value:
         if isinstance(x, Vec):
             return Vec(x.shape, (literal(number, x.type, span),) * len(x.elems))
-        return literal(number, t.scalar(x, span).type, span) if is_runtime(x) else type(x)(number)
+        return type(x)(number) if is_number(x) else literal(number, t.scalar(x, span).type, span)
 
     return run
 
@@ -198,8 +202,8 @@ RULES: Final[dict[str, Callable[..., Any]]] = {
     **{name: _rounding(name) for name in _ROUNDING},
     **{name: _library(name) for name in ("atan2", "hypot", "fmod")},
     "abs": _abs, "sqrt": _sqrt, "popcnt": _bits("popcnt"), "clz": _bits("clz"), "ffs": _ffs, "pow": _pow,
-    "min": _extreme(BinOp.MIN), "max": _extreme(BinOp.MAX), "copysign": _float_intrinsic("copysign"),
-    "fma": _float_intrinsic("fma"), "raw_div": _integers(BinOp.RAWDIV), "raw_mod": _integers(BinOp.RAWMOD),
+    "min": _extreme(BinOp.MIN), "max": _extreme(BinOp.MAX), "copysign": _float_intrinsic("copysign", 2),
+    "fma": _float_intrinsic("fma", 3), "raw_div": _integers(BinOp.RAWDIV), "raw_mod": _integers(BinOp.RAWMOD),
     "bit_shr": _integers(BinOp.USHR), "select": _select, "cast": _cast, "bit_cast": _bit_cast,
     "random": _random, "randn": _randn, "static": _static, "static_assert": _static_assert,
     "static_print": _static_print, "zero": _filled(0), "one": _filled(1),

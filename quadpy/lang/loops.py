@@ -252,7 +252,7 @@ class Loops(Statements):
         frame = self.frame
         frame.loops.append(f"static{frame.runtime_depth}")
         try:
-            for item in items:
+            for item in self.plain_items(items, self.span(node.iter)):
                 self.bind_static(node.target, item)
                 try:
                     if self.block(node.body):

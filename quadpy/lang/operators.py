@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, f32, promote, u1
 from quadpy.errors import KernelValueError
 from quadpy.ir.nodes import Binary, BinOp, BitCast, Cast, CmpOp, Compare, Expr, Select, Unary, UnOp
+from quadpy.lang.guard import MOST_BITS
 from quadpy.lang.promotion import literal
 from quadpy.lang.state import State
-from quadpy.lang.values import Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
+from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
 __all__ = ["Operators"]
@@ -38,8 +40,8 @@ _COMPARE: Final = {
     ast.Eq: CmpOp.EQ, ast.NotEq: CmpOp.NE, ast.Lt: CmpOp.LT, ast.LtE: CmpOp.LE, ast.Gt: CmpOp.GT, ast.GtE: CmpOp.GE,
 }  # fmt: skip
 _LARGEST_UNROLLED_POWER: Final = 64
-_LARGEST_EXPONENT: Final = 1 << 10
-"""Of literals: far more than any type holds, and little enough for Python's own integers."""
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
+_TAKE_NO_TIME: Final[tuple[Any, ...]] = (range, len, isinstance, hasattr, getattr, type)
 
 
 def _saturated(value: float, type: Scalar) -> float:
@@ -49,6 +51,18 @@ def _saturated(value: float, type: Scalar) -> float:
     if value != value:
         return 0
     return int(min(max(value, type.min_int), type.max_int))
+
+
+def _length(value: Any) -> int:
+    """How many items a container of Python's own has; of all else, none."""
+    try:
+        return len(value) if type(value) in _CONTAINERS else 0
+    except OverflowError:  # a range
+        return sys.maxsize
+
+
+def _arrays(*values: Value) -> bool:
+    return any(isinstance(value, ArrayRef) for value in values)
 
 
 class Operators(State):
@@ -89,7 +103,7 @@ class Operators(State):
             if op is ast.Not:
                 return not self.decided(value, span)
             if is_number(value):
-                return _PYTHON_UNARY[op](value)
+                return self.python_call(_PYTHON_UNARY[op], [value], {}, span)
             self.fail_type(f"this operator needs a number, not {shape_text(value)}", span)
         if op is ast.Not:
             return Unary(UnOp.NOT, self.cast(value, u1, span), u1, span=span)
@@ -107,6 +121,7 @@ class Operators(State):
         shape = next(v.shape for v in vecs if isinstance(v, Vec))
         count = len(next(v.elems for v in vecs if isinstance(v, Vec)))
         span = self.frame.source.span
+        self.effort.take(count)
         columns = [v.elems if isinstance(v, Vec) else (v,) * count for v in vecs]
         return Vec(shape, tuple(self.build.let(self.scalar(f(*row), span)) for row in zip(*columns, strict=True)))
 
@@ -116,8 +131,8 @@ class Operators(State):
             return self.matmul(a, b, span)
         if isinstance(a, str) and holds_runtime(b):
             self.fail_type(f"text is of compile time and cannot hold a run-time value: {shape_text(b)}", span)
-        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list, int)) and op in (ast.Add, ast.Mult):
-            return self.python_call(_PYTHON[op], [a, b], {}, span)
+        if self.joins(op, a, b):
+            return self.fold(op, a, b, span)
         if isinstance(a, (Vec, tuple, list)) or isinstance(b, (Vec, tuple, list)):
             a, b = self.broadcast(a, b, span)
             return self.map_vec(lambda x, y: self.binary(op, x, y, span), a, b)
@@ -128,29 +143,70 @@ class Operators(State):
                 self.fail_type(f"this operator needs numbers or vectors, not {shape_text(value)}", span)
         return self.runtime_binary(op, a, b, span)
 
+    @staticmethod
+    def joins(op: type[ast.operator], a: Value, b: Value) -> bool:
+        """Whether this joins or repeats containers, whatever they contain, as in Python."""
+        if op is ast.Mult:
+            return isinstance(a, (tuple, list)) and isinstance(b, int)
+        return op is ast.Add and any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list))
+
     def fold(self, op: type[ast.AST], a: Value, b: Value, span: Span) -> Value:
         """Compile-time arithmetic, as Python does it; where Python has no real result, as at run time."""
         whole = isinstance(a, int) and isinstance(b, int)
-        if whole and op in (ast.Pow, ast.LShift) and b > _LARGEST_EXPONENT:
-            raise KernelValueError(f"a literal to the power {b} fits no type", span, hint="use floats: 2.0 ** 1000.0")
+        self.check_size(op, a, b, span)
         try:
             result = _PYTHON[op](a, b)
         except ZeroDivisionError:
             if whole and op in (ast.FloorDiv, ast.Mod):
                 return 0
-        except (TypeError, ValueError, OverflowError) as exc:
-            self.fail_type(str(exc), span)
+        except OverflowError:
+            raise KernelValueError("a literal that no type holds", span, hint="use floats: 2.0 ** 1000.0") from None
+        except (TypeError, ValueError):
+            hint = "arrays are combined element by element, in a loop" if _arrays(a, b) else ""
+            self.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span, hint)
         else:
             if not isinstance(result, complex):
                 return result
         return self.runtime_binary(op, a, b, span)  # type: ignore[arg-type]
 
+    def check_size(self, op: type[ast.AST], a: Value, b: Value, span: Span) -> None:
+        """Before Python computes it: numbers that no type could hold, containers that take long to make."""
+        if isinstance(a, int) and isinstance(b, int):
+            bits = 0
+            if op is ast.Pow:
+                bits = a.bit_length() * b
+            elif op is ast.LShift:
+                bits = a.bit_length() + b
+            elif op is ast.Mult:
+                bits = a.bit_length() + b.bit_length()
+            if bits > MOST_BITS:
+                how = "power" if op is ast.Pow else "shift" if op is ast.LShift else "product"
+                message = f"the result of this {how} of literals has up to {bits:,} bits and fits no type"
+                raise KernelValueError(message, span, hint="use floats: 2.0 ** 1000.0")
+        elif op in (ast.Add, ast.Mult):
+            sizes = [_length(x) or (x if isinstance(x, int) else 1) for x in (a, b)]
+            if any(map(_length, (a, b))):
+                self.effort.take(sizes[0] * sizes[1] if op is ast.Mult else sum(sizes))
+
     def python_call(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], span: Span) -> Any:
-        """``fn`` of compile-time values; arguments that it does not take are the kernel's error."""
+        """``fn`` of compile-time values; arguments that it does not take are the kernel's error.
+
+        What it goes through counts as work of the compiler; an iterator is what it gives, as a list.
+        """
+        if fn not in _TAKE_NO_TIME:
+            for arg in args:
+                self.effort.take(_length(arg))
         try:
-            return fn(*args, **kwargs)
+            made = fn(*args, **kwargs)
+            return list(self.counted(made)) if isinstance(made, Iterator) else made
         except (TypeError, LookupError, AttributeError) as exc:
             self.fail_type(str(exc), span)
+
+    def counted(self, items: Iterator[Any]) -> Iterator[Any]:
+        """``items``, each of which is work of the compiler."""
+        for item in items:
+            self.effort.take(1)
+            yield item
 
     def runtime_binary(self, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
         if op is ast.Pow:

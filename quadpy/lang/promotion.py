@@ -35,7 +35,7 @@ def literal(value: float, type: Scalar, span: Span) -> Const:
         return Const(_as_float(value, type, span), type, span=span)
     if type == u1:
         return Const(bool(value), u1, span=span)
-    if not float(value).is_integer():
+    if not isinstance(value, int) and not value.is_integer():
         raise KernelValueError(
             f"the literal {value!r} is not a whole number and would be cut to {type}", span,
             hint=f"write {type}({value!r}) if that is meant",
@@ -44,8 +44,15 @@ def literal(value: float, type: Scalar, span: Span) -> Const:
     if not type.min_int <= number <= type.max_int:
         wider = next((t for t in ("u32", "i64", "u64") if _holds(t, number)), None)
         hint = f"give it a type that holds it: qp.{wider}({number})" if wider else "no integer type holds it"
-        raise KernelValueError(f"the literal {number} does not fit {type}", span, hint=hint)
+        raise KernelValueError(f"{_shown(number)} does not fit {type}", span, hint=hint)
     return Const(number, type, span=span)
+
+
+def _shown(number: float) -> str:
+    """A literal for a message; Python refuses to print a very long one."""
+    if isinstance(number, int) and number.bit_length() > 256:
+        return f"a literal of {number.bit_length():,} bits"
+    return f"the literal {number}"
 
 
 def _holds(name: str, number: int) -> bool:
@@ -58,4 +65,4 @@ def _as_float(value: float, type: Scalar, span: Span) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise KernelValueError(f"the literal {value} does not fit {type}", span, hint="use a float") from None
+        raise KernelValueError(f"{_shown(value)} does not fit {type}", span, hint="use a float") from None

@@ -8,7 +8,7 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
-from quadpy.errors import KernelNameError, KernelSourceError
+from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
 from quadpy.lang.fingerprints import text_digest
 from quadpy.lang.names import local_names
 from quadpy.source import Span
@@ -130,6 +130,9 @@ class FunctionSource:
                 f"the annotation {text!r} of {self.name} cannot be read: {error}", self.span,
                 hint="annotations of a module with `from __future__ import annotations` name what the module itself has",
             ) from None  # fmt: skip
+        except Exception as error:
+            message = f"the annotation {text!r} of {self.name} cannot be read: {type(error).__name__}: {error}"
+            raise KernelTypeError(message, self.span) from error
 
     def _is_bound(self, name: str) -> bool:
         try:

@@ -14,6 +14,7 @@ from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.ir.nodes import ArrayParam, Const, Expr, Function, Param, SharedArray, Slot, Var, VarRead
 from quadpy.lang.builder import Builder
 from quadpy.lang.dependencies import MISSING, Dependencies
+from quadpy.lang.guard import Effort
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
@@ -106,6 +107,8 @@ class State:
     def __init__(self, defaults: Defaults, index: Scalar = i32, *, fast_math: bool = False) -> None:
         self.defaults, self.index, self.fast_math = defaults, index, fast_math
         self.build = Builder()
+        self.doing: tuple[FunctionSource, ast.AST] | None = None
+        self.effort = Effort(self.here)
         self.frames: list[Frame] = []
         self.params: list[Param] = []  # what the caller passes
         self.field_params: list[ArrayParam] = []
@@ -145,6 +148,11 @@ class State:
 
     def field_ref(self, value: Any) -> ArrayRef:
         raise NotImplementedError
+
+    def here(self) -> Span:
+        """The place that was looked at last."""
+        source, node = self.doing or (self.frames[0].source, None)
+        return source.span if node is None else source.place(node)
 
     @property
     def frame(self) -> Frame:

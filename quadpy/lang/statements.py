@@ -45,6 +45,8 @@ class Statements(Components):
 
     def block(self, stmts: list[ast.stmt]) -> bool:
         for stmt in stmts:
+            self.doing = self.frame.source, stmt
+            self.effort.take(1)
             rule = getattr(self, f"stmt_{type(stmt).__name__}", None)
             if rule is None:
                 self.fail_syntax(

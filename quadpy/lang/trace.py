@@ -17,6 +17,7 @@ from quadpy.ir.passes import run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.flows import Flows
+from quadpy.lang.guard import guarded
 from quadpy.lang.library import set_tracer
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
@@ -166,7 +167,8 @@ def trace_kernel(
         tracer = Tracer(source, options, reads_of(source, args, before))
         tracer.changing, tracer.told = changing, told
         try:
-            return _traced(tracer, source, options, args)
+            with guarded(source.name, tracer.here, but=Changes):
+                return _traced(tracer, source, options, args)
         except Changes as found:
             changing |= {found.name}
             told, before = max(told, tracer.prints), tracer.deps

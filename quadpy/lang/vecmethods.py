@@ -154,8 +154,11 @@ def total(t: Vectors, v: Vec, span: Span) -> Expr:
     return t.build.let(t.sum_of(v.elems, span))
 
 
-def cast(t: Vectors, v: Vec, span: Span, dtype: Scalar) -> Vec:
-    return t.vector(v, span, dtype)
+def cast(t: Vectors, v: Vec, span: Span, dtype: Any) -> Vec:
+    scalar = t.scalar_type(dtype)
+    if not isinstance(scalar, Scalar):
+        t.fail_type(f"cast needs a scalar type, not {shape_text(dtype)}", span, "such as qp.f32, float or int")
+    return t.vector(v, span, scalar)
 
 
 def frobenius_inner(t: Vectors, m: Vec, span: Span, other: Value) -> Value:

@@ -42,6 +42,9 @@ class Vectors(Containers):
         for item in flat:
             if not (is_runtime(item) or is_number(item)):
                 self.fail_type(f"a component of a vector is a number, not {shape_text(item)}", span)
+        self.effort.take(len(flat))
+        if dtype is not None and not isinstance(dtype, Scalar):
+            self.fail_type(f"the type of components is a scalar type, not {shape_text(dtype)}", span)
         types = [item.type if is_runtime(item) else self.defaults.of(item) for item in flat]
         type = dtype or reduce(promote, types)
         convert = self.cast if dtype else self.convert
@@ -68,7 +71,7 @@ class Vectors(Containers):
         """``v[i]``, ``m[i, j]``, ``m[i]``; a run-time index picks by comparing, so vectors stay in registers."""
         if any(isinstance(i, slice) for i in index):
             return self.vec_slice(vec, index, span)
-        if len(index) > len(vec.shape):
+        if not index or len(index) > len(vec.shape):
             self.fail_type(f"{len(index)} indices for a {shape_text(vec)}", span)
         if len(index) == 1 and len(vec.shape) == 2:
             picks = [self.pick(vec, (index[0], j), span) for j in range(vec.shape[1])]
@@ -98,6 +101,10 @@ class Vectors(Containers):
         return flat  # type: ignore[no-any-return]
 
     def vec_slice(self, vec: Vec, index: tuple[Value, ...], span: Span) -> Vec:
+        if any(isinstance(i, slice) and i.step == 0 for i in index) or len(index) > len(vec.shape):
+            self.fail_type(
+                f"this is no slice of a {shape_text(vec)}", span, "its step is not 0, and it has one part an axis"
+            )
         picks = [range(n)[i] if isinstance(i, slice) else i for i, n in zip(index, vec.shape, strict=False)]
         picks += [range(n) for n in vec.shape[len(picks) :]]
         if len(picks) == 1:

@@ -1,0 +1,87 @@
+"""What a trace may cost, and what leaves it when something fails.  Owns: ``Effort``, ``guarded``.
+
+A trace runs a user's program at compile time, and so could take for ever, use all memory or fail in any way that Python
+knows.  Whatever happens, the user gets a CompilationError with the line.  Imports: leaves only.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from quadpy.errors import CompilationError, KernelSyntaxError, KernelValueError, QuadpyError
+from quadpy.settings import settings, variable
+from quadpy.source import Span
+
+__all__ = ["MOST_BITS", "Effort", "guarded"]
+
+MOST_BITS: Final = 1 << 16
+"""Of an integer while compiling: far more than any type holds, and little enough for Python's arithmetic."""
+
+_OWN: Final = str(Path(__file__).parent.parent)
+
+
+class Effort:
+    """Steps of one trace: what is evaluated, and each item of what is unrolled or computed at compile time."""
+
+    __slots__ = ("left", "where")
+
+    def __init__(self, where: Callable[[], Span]) -> None:
+        self.left, self.where = settings().compile_steps, where
+
+    def take(self, steps: int) -> None:
+        """Count ``steps``.
+
+        Raises:
+            KernelValueError: the trace has taken as many as it may.
+        """
+        self.left -= steps
+        if self.left < 0:
+            most = settings().compile_steps
+            raise KernelValueError(
+                f"compiling this kernel takes more than {most:,} steps, the limit", self.where(),
+                hint=f"let loops run in the kernel instead of unrolling them, or compute in Python before; "
+                f"{variable('compile_steps')}={10 * most} raises the limit",
+            )  # fmt: skip
+
+
+@contextmanager
+def guarded(name: str, where: Callable[[], Span], but: type[Exception] = CompilationError) -> Iterator[None]:
+    """Whatever fails inside, ``but`` for one kind of exception, leaves as a CompilationError at the place of the trace.
+
+    Raises:
+        CompilationError: in place of any other exception, from which it is raised.
+    """
+    try:
+        yield
+    except (CompilationError, but):
+        raise
+    except QuadpyError as error:
+        raise CompilationError(error.message, error.span or where(), hint=error.hint) from error
+    except RecursionError as error:
+        raise KernelSyntaxError(
+            f"{name} is nested too deeply for the compiler", where(),
+            hint="split long chains of elif, of conditional expressions and of functions that call functions into parts",
+        ) from error  # fmt: skip
+    except MemoryError as error:
+        raise KernelValueError(
+            f"{name} needs more memory to compile than there is", where(), hint="compute large constants in Python"
+        ) from error
+    except Exception as error:
+        raise _unexpected(name, error, where()) from error
+
+
+def _unexpected(name: str, error: Exception, span: Span) -> CompilationError:
+    """The user's own Python, run while compiling, or a defect of the compiler."""
+    text = f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    if frames and not frames[-1].filename.startswith(_OWN):
+        line = f"{frames[-1].filename}:{frames[-1].lineno}"
+        return CompilationError(f"Python code that {name} needs while compiling raised {text} ({line})", span)
+    return CompilationError(
+        f"internal error while compiling {name}: {text}", span,
+        hint="this is a defect of quadpy: please report it with the kernel",
+    )  # fmt: skip
