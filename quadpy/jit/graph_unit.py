@@ -91,8 +91,7 @@ class Unit:
 
     def __init__(self, device: Device, program: Program, counts: Counts, on: Stream) -> None:
         self._device, self.program, self._counts = device, program, counts
-        self.timeline: Timeline = on.timeline
-        self.flight: set[Timeline] = set()
+        self.timeline: Timeline = on.timeline  # whose work comes after all of this one's so far
         self.scratch = device.allocate(8 * program.code.slots, on) if program.code.slots else None
         self._arguments: ArgumentMemory | None = None
         if program.putters:
@@ -110,8 +109,7 @@ class Unit:
         """Let the next work come on ``on``."""
         if self.timeline is not on.timeline:
             self._device.timelines.order(self.timeline, on.timeline)
-            self.timeline = on.timeline
-        self.flight.add(on.timeline)
+        self.timeline = on.timeline
         if self._memory:
             self._device.memory.use(self._memory, on.timeline)
 
@@ -308,7 +306,7 @@ class Units:
     def discard(self, unit: Unit) -> None:
         """Nobody knows what ``unit`` is bound to, since a call of it failed."""
         self._all.discard(unit)
-        self._device.retired.add(unit.flight, unit.retire())
+        self._device.retired.add((unit.timeline,), unit.retire())
 
     def release(self) -> None:
         """Give everything back; what is pending completes."""
@@ -316,7 +314,7 @@ class Units:
         units, self._all, self._free = self._all, set(), []
         if self._device.life.ended is None:
             for unit in units:
-                self._device.retired.add(unit.flight, unit.retire())
+                self._device.retired.add((unit.timeline,), unit.retire())
 
     def _claim(self, unit: Unit) -> bool:
         """Whether no other thread was quicker."""
