@@ -6,7 +6,7 @@ Imports: lowering, nodes, devices, the graphs' protocol.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import ExitStack
+from functools import partial
 
 from quadpy.errors import GraphError
 from quadpy.graph.flat import has_loops
@@ -14,6 +14,7 @@ from quadpy.graph.loops import LoopWork, Placed, Placing, TellWork
 from quadpy.graph.lower import Part, Supplies, parts_of
 from quadpy.graph.nodes import ChildNode, Node
 from quadpy.graph.support import graphs_of
+from quadpy.runtime.belongings import Belongings
 from quadpy.runtime.callbacks import Failures, Runs
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import Address, StreamHandle
@@ -47,8 +48,7 @@ class Built:
     ) -> None:
         self.graphs = graphs_of(device)
         self.device = device
-        self._owned = ExitStack()
-        device.reaper.adopt(self, ExitStack.close, self._owned)  # of one that was lost on its way to its owner
+        self._owned = Belongings(device.reaper)
         self.supplies = Supplies(device, failures, runs, self._owned)
         self.flight: set[Timeline] = set()
         self._origin = device, failures, runs
@@ -56,8 +56,7 @@ class Built:
         self._exits: dict[str, tuple[NodeHandle, ...]] = {}
         self._children: list[Built] = []
         self._first: list[NodeHandle] = []
-        self.handle = self.graphs.graph_create()
-        self._owned.callback(self.graphs.graph_destroy, self.handle)
+        self.handle = self._owned.make(self.graphs.graph_destroy, self.graphs.graph_create)
         try:
             planned = [(node, self._parts_of(node)) for node in nodes]
             firsts = (part for node, parts in planned if not node.after for part in parts if part.inside < 0)
@@ -102,7 +101,7 @@ class Built:
 
     def give_back(self) -> None:
         """Give back the graph and all that it owns: no launch is pending."""
-        self._owned.close()
+        self._owned.give_back()
 
     def _parts_of(self, node: Node) -> list[Part]:
         if has_loops(node) and ("loops" not in self.graphs.powers or isinstance(node, ChildNode)):
@@ -114,7 +113,7 @@ class Built:
             return parts_of(node, self.supplies)
         device, failures, runs = self._origin
         child = Built(device, node.nodes, failures, runs)
-        self._owned.callback(child.give_back)  # its host functions are the copy's, too
+        self._owned.add(Built.give_back, child)  # its host functions are the copy's, too
         self._children.append(child)
         return [Part(ChildWork(child.handle))]
 
@@ -128,13 +127,12 @@ class DriverEngine:
     def __init__(self, built: Built, *, owned: bool, auto_free: bool, priorities: bool) -> None:
         self.built = built
         self._graphs = built.graphs
-        self._owned = ExitStack()
+        self._owned = Belongings(built.device.reaper)
         if owned:
-            self._owned.callback(built.give_back)
-        built.device.reaper.adopt(self, ExitStack.close, self._owned)
+            self._owned.add(Built.give_back, built)
+        instantiate = partial(self._graphs.instantiate, auto_free=auto_free, priorities=priorities)
         try:
-            self.handle = self._graphs.instantiate(built.handle, auto_free=auto_free, priorities=priorities)
-            self._owned.callback(self._graphs.exec_destroy, self.handle)
+            self.handle = self._owned.make(self._graphs.exec_destroy, instantiate, built.handle)
         except BaseException:
             self.give_back()
             raise
@@ -179,7 +177,7 @@ class DriverEngine:
 
     def give_back(self) -> None:
         """Give back the executable graph, and the driver's graph where no other owns it: no launch is pending."""
-        self._owned.close()
+        self._owned.give_back()
 
 
 def _shape(part: Part) -> tuple[type[Work | LoopWork | TellWork], tuple[int, ...], int]:

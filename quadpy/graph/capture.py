@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -49,21 +50,30 @@ class capture:  # noqa: N801 - it reads as a statement
         stream = self._stream
         device = stream.device if isinstance(stream, Stream) else self._device or current_device()
         device.life.check()
-        session = CaptureSession(device, device.stream_for(stream))
-        session.begin()
-        self._session = session
+        self._session = session = CaptureSession(device, device.stream_for(stream))
+        # An interrupt just before the block, or before the first instruction of ``__exit__``, can be caught nowhere:
+        # then the capture is over when this object is gone.
+        self._last = weakref.finalize(self, session.abort)
+        self._last.atexit = False
+        try:
+            session.begin()
+        except BaseException:
+            session.abort()
+            raise
         return session.graph
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         session = self._session
-        if session is None or not session.active:
+        if session is None:
             return
-        if kind is None:
-            session.end()
-        else:
-            session.abort()
+        try:
+            if kind is None:
+                session.end()
+        finally:
+            session.abort()  # does nothing behind a good end
+            self._last.detach()
 
 
 def host_function(function: Callable[..., object], *args: Any, stream: object = None) -> None:

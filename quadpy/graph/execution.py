@@ -533,7 +533,6 @@ class GraphExec:
 
     def _order_after_others(self, timeline: Timeline, *, overlap: bool) -> None:
         flight = self._held.flight
-        self.device.timelines.prune(flight)
         others = flight - {timeline}
         flight.add(timeline)
         if not overlap:

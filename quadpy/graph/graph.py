@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError
+from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError, QuadpyError
 from quadpy.graph import make
 from quadpy.graph.build import Built
 from quadpy.graph.execution import GraphExec
@@ -49,9 +50,11 @@ class Graph:
         self._nodes: dict[str, Node] = {}
         self._numbers: dict[str, int] = {}
         self._order = Order()
+        self._reordering = False  # whether the two before are being changed; True behind an interrupt
         self._gone: list[tuple[MemoryRange, str]] = []  # memory that a node has freed
         self._built: Built | None = None  # of a graph with memory of its own, whose address the driver decides
         self._instantiated = False
+        self._torn = False  # whether that was left without a part of a node
         self._withheld = ""  # why nothing can be made of it yet, or at all
         self._lock = threading.RLock()
 
@@ -182,14 +185,16 @@ class Graph:
                 buffer = HOST.allocate(nbytes)
                 pointer, keep = buffer.pointer, (buffer,)
             else:
-                pointer = self._build().add_alloc(label, after, AllocWork(nbytes, others))
+                with self._driver_has_it():
+                    pointer = self._build().add_alloc(label, after, AllocWork(nbytes, others))
             whole = (pointer, nbytes)
             self._gone = [(old, by) for old, by in self._gone if not _overlap(old, whole)]
             node = AllocNode(
                 name=label, after=after, derived=derived, writes=(whole,), span=caller_span(), keep=keep,
                 allocation=Allocation(pointer, nbytes, weakref.ref(self)),
             )  # fmt: skip
-            return self._register(node)
+            with self._driver_has_it():
+                return self._register(node)
 
     def _peer(self, peer: Any) -> int:
         if not isinstance(peer, Device):
@@ -300,6 +305,8 @@ class Graph:
     def _require_whole(self) -> None:
         if self._withheld:
             raise CaptureError(self._withheld, caller_span(), hint="make it of the graph of a block that has ended")
+        if self._torn:
+            raise GraphError("an interrupt left the graph without a part of a node", hint="build the graph anew")
 
     # looking at it
 
@@ -347,16 +354,68 @@ class Graph:
                         raise GraphError(f"{label!r} touches memory that {by!r} has freed", hint="add it before")
             after, derived = self._after(deps, node.reads, node.writes, barrier=node.barrier)
             placed = replace(node, name=label, after=after, derived=derived, span=caller_span())
-            if self._built is not None:
+            if self._built is None:
+                return self._register(placed)
+            with self._driver_has_it():
                 self._built.add(placed)
-            return self._register(placed)
+                return self._register(placed)
+
+    @contextmanager
+    def _driver_has_it(self) -> Iterator[None]:
+        """A node that the driver's graph gets inside; where that is interrupted, nobody knows what it has."""
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, QuadpyError):
+                self._torn = True
+            raise
 
     def _register(self, node: N) -> N:
         """Take up a node that has all it needs."""
-        behind = [self._numbers[name] for name in node.after]
-        self._numbers[node.name] = self._order.add(behind, node.reads, node.writes, barrier=node.barrier)
-        self._nodes[node.name] = node
+        order = self._settled()
+        self._reordering = True
+        self._nodes[node.name] = node  # from this step on it is there
+        self._number(node, order)
+        self._reordering = False
         return node
+
+    def _number(self, node: Node, order: Order) -> None:
+        behind = [self._numbers[name] for name in node.after]
+        self._numbers[node.name] = order.add(behind, node.reads, node.writes, barrier=node.barrier)
+
+    def _settled(self) -> Order:
+        """What comes before what; made anew from the nodes where an interrupt left it half changed."""
+        if self._reordering:
+            self._numbers, self._order = {}, Order()
+            for node in self._nodes.values():
+                self._number(node, self._order)
+            self._reordering = False
+        return self._order
+
+    def derive(
+        self, reads: Iterable[MemoryRange], writes: Iterable[MemoryRange], *, barrier: bool = False
+    ) -> tuple[str, ...]:
+        """The names of what a node comes after that reads and writes so; nothing that follows from the rest."""
+        with self._lock:
+            order = self._settled()
+            self._reordering = True  # it remembers where ranges begin
+            found = order.derive(reads, writes, barrier=barrier)
+            self._reordering = False
+            names = list(self._nodes)
+            return tuple(names[number] for number in found)
+
+    def without_implied(self, names: Iterable[str]) -> tuple[str, ...]:
+        """``names`` of nodes without those that others of them come after."""
+        with self._lock:
+            given, order = list(dict.fromkeys(names)), self._settled()
+            if len(given) < 2:
+                return tuple(given)
+            numbers = [self._numbers[name] for name in given]
+            return tuple(
+                name
+                for name, number in zip(given, numbers, strict=True)
+                if not any(order.follows(other, number) for other in numbers if other != number)
+            )
 
     def _label(self, name: Any, kind: str) -> str:
         if name is not None:
@@ -376,8 +435,7 @@ class Graph:
     ) -> tuple[tuple[str, ...], bool]:
         """The names of what a node comes after, and whether they were derived."""
         if deps is None:
-            names = list(self._nodes)
-            return tuple(names[number] for number in self._order.derive(reads, writes, barrier=barrier)), True
+            return self.derive(reads, writes, barrier=barrier), True
         if isinstance(deps, (str, Node)):
             raise ArgumentError("deps is a list of nodes", hint="pass [node]")
         given: dict[str, None] = {}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from quadpy.graph.nodes import (
     SemaphoreSignalNode,
     SemaphoreWaitNode,
 )
+from quadpy.runtime.belongings import Belongings
 from quadpy.runtime.callbacks import Failures, HostCall, Runs, forget, register
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import PinnedPointer
@@ -67,30 +67,32 @@ class Supplies:
     All of it is left to ``owned``, until no launch that uses it is pending.
     """
 
-    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: ExitStack) -> None:
+    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: Belongings) -> None:
         self._device, self._failures, self._runs, self._owned = device, failures, runs, owned
         self._pinned: dict[str, tuple[PinnedPointer, int]] = {}
 
     def call(self, function: Callable[..., object], *arguments: object) -> HostWork:
         """A call of ``function``."""
-        ticket = register(HostCall(function, arguments, self._failures, self._runs))
-        self._owned.callback(forget, ticket)
-        return HostWork(ticket)
+        call = HostCall(function, arguments, self._failures, self._runs)
+        return HostWork(self._owned.make(forget, register, call))
 
     def buffer(self, name: str, nbytes: int) -> PinnedPointer:
         """The buffer through which the node of this name copies."""
         found = self._pinned.get(name)
         if found is None or found[1] < nbytes:
-            pointer = self._device.driver.alloc_pinned(nbytes)
-            self._owned.callback(self._device.driver.free_pinned, pointer)
-            found = self._pinned[name] = pointer, nbytes
+            driver = self._device.driver
+            found = self._pinned[name] = self._owned.make(driver.free_pinned, driver.alloc_pinned, nbytes), nbytes
         return found[0]
 
     def handle(self, thing: Owned[H]) -> H:
         """The handle of an event or a semaphore, which lives on though the user destroys it."""
         thing._begin()  # noqa: SLF001 - as a call that lasts
-        self._owned.callback(thing._end)  # noqa: SLF001
+        self._owned.add(_end, thing)
         return thing.handle
+
+
+def _end(thing: Owned[Any]) -> None:
+    thing._end()  # noqa: SLF001
 
 
 def parts_of(node: Node, supplies: Supplies) -> list[Part]:

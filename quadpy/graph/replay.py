@@ -158,12 +158,15 @@ class Replay:
         began = time.perf_counter()
         tape = known.tape if known is not None and known.is_as_it_was else None
         session = ReplaySession(device, device.current_stream(), known.arena if known else Arena(), tape)
-        session.begin()
         try:
-            result = self._call(session, known, args, kwargs)
-            graph = None if session.repeated() else session.end()
+            try:
+                session.begin()
+                result = self._call(session, known, args, kwargs)
+                graph = None if session.repeated() else session.end()
+            finally:
+                session.abort()
         finally:
-            session.abort()
+            session.abort()  # where an interrupt ended the first one
         if graph is None:
             assert known is not None
             if session.bound or session.noted:

@@ -7,6 +7,7 @@ less than a launch.  Any other difference ends the comparison: what was found so
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import is_
@@ -72,6 +73,7 @@ class ReplaySession(CaptureSession):
             self.part()
             return False
         self._leave()
+        self._over = True
         return True
 
     def tape(self) -> Tape:
@@ -165,7 +167,7 @@ class ReplaySession(CaptureSession):
             self._steps.append(Step(method=CaptureSession.record, **self._facts(stream, 0)))
         else:
             self._events.append((event, event.captured))
-            event.captured = Captured(self, step.front)
+            event.captured = Captured(weakref.ref(self), step.front)
             self._pass(self._at, step)
 
     def join(self, stream: Stream, event: Event) -> None:

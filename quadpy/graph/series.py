@@ -9,7 +9,6 @@ Imports: errors, the build, one launch, nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
 from quadpy.errors import GraphError
@@ -106,6 +105,5 @@ class SeriesEngine:
 
     def give_back(self) -> None:
         """Give back all of the executable graphs: no launch is pending."""
-        with ExitStack() as owned:
-            for engine in self._engines:
-                owned.callback(engine.give_back)
+        for engine in self._engines:
+            engine.give_back()

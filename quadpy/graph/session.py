@@ -7,7 +7,9 @@ stream that waits for it adds it to its own.
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -45,7 +47,7 @@ class CaptureSession:
         self.device, self.origin, self.strict = device, origin, strict
         self.host = "host" in device.driver.features
         self.graph, self.arena = Graph(device), arena or Arena()
-        self.active = False
+        self.active = self._over = False
         self.draws, self.reads_host = 0, False
         self.failed: CaptureError | None = None
         self._fronts: dict[Timeline, tuple[str, ...]] = {}
@@ -64,50 +66,51 @@ class CaptureSession:
             raise CaptureError(
                 f"{self.origin!r} is being captured already", caller_span(), hint="end that capture first"
             )
-        self.origin._begin()  # noqa: SLF001 - the handle lives as long as the capture
-        CAPTURES.change(self.device, 1)
-        self.active = True
         self.graph.withhold("a graph that is being captured is not complete")
+        CAPTURES.begin(self)
+        self.active = True
         self._table.sessions.append(self)
         self._add(self.origin)
 
     def end(self) -> Graph:
         """The graph; CaptureError where something was refused meanwhile, or a fork was not joined."""
         try:
-            if self.failed is not None:
-                raise self.failed
-            self._require_joined()
-        except CaptureError:
+            self._require_whole()
+            self._leave()
+            self.graph.withhold("")
+            self._over = True
+        except BaseException:
             self.abort()
             raise
-        self._leave()
-        self.graph.withhold("")
         return self.graph
 
     def abort(self) -> None:
-        """Nothing has run, and nothing will."""
-        if not self.active:
+        """Nothing has run, and nothing will, unless it has ended; an interrupt leaves the rest to the next ``abort``."""
+        if self._over:
             return
         self._leave()
         for event, before in reversed(self._events):
-            if event.captured is not None and event.captured.session is self:
+            if event.captured is not None and event.captured.recorder() is self:
                 event.captured = before
         take_back_launches(self._launches, launches_so_far())
         self.graph.drop("the capture of this graph was aborted")
+        self._over = True
 
     def _leave(self) -> None:
-        self.active = False
-        self._table.sessions.remove(self)
         for timeline in self._streams:
-            self._table.streams.pop(timeline, None)
+            if self._table.streams.get(timeline) is self:
+                del self._table.streams[timeline]
             if timeline.captured is self:
                 timeline.captured = None
-        self._streams.clear()
-        CAPTURES.change(self.device, -1)
-        self.origin._end()  # noqa: SLF001
+        with suppress(ValueError):  # it never began
+            self._table.sessions.remove(self)
+        self.active = False
+        CAPTURES.end(self)
 
-    def _require_joined(self) -> None:
-        """Every node must be one that the origin's front is, or comes after."""
+    def _require_whole(self) -> None:
+        """Nothing was refused; and every node is one that the origin's front is, or comes after."""
+        if self.failed is not None:
+            raise self.failed
         known, names = {node.name: node for node in self.graph}, list(self._fronts[self.origin.timeline])
         joined: set[str] = set()
         while names:
@@ -131,22 +134,26 @@ class CaptureSession:
     def record(self, stream: Stream, event: Event) -> None:
         """``event`` stands behind what was noted on ``stream``."""
         self._events.append((event, event.captured))
-        event.captured = Captured(self, self._fronts[stream.timeline])
+        event.captured = Captured(weakref.ref(self), self._fronts[stream.timeline])
 
     def join(self, stream: Stream, event: Event) -> None:
         """What comes on ``stream`` comes behind ``event``."""
-        if stream.timeline not in self._streams:
-            if stream.timeline.captured is not None:
-                self.refuse(f"a fork into {stream!r}, which another thread captures", "use another stream")
-            self._add(stream)
         assert event.captured is not None
-        front = dict.fromkeys((*self._fronts[stream.timeline], *event.captured.after))
-        self._fronts[stream.timeline] = self._reduced(front)
+        try:
+            if stream.timeline not in self._streams:
+                if stream.timeline.captured is not None:
+                    self.refuse(f"a fork into {stream!r}, which another thread captures", "use another stream")
+                self._add(stream)
+            front = self.graph.without_implied((*self._fronts[stream.timeline], *event.captured.after))
+            self._fronts[stream.timeline] = front
+        except BaseException:
+            self._break_off()
+            raise
 
     def _add(self, stream: Stream) -> None:
         timeline = stream.timeline
-        self._streams[timeline] = stream, caller_span()
         self._fronts[timeline] = ()
+        self._streams[timeline] = stream, caller_span()
         self._table.streams[timeline] = self
         if not self.strict and timeline is not self.device.timelines.default:
             timeline.captured = self
@@ -239,30 +246,26 @@ class CaptureSession:
 
     def _note_ordered(self, stream: Stream, node: Node, kind: str) -> None:
         """A copy or fill, which comes after all that uses its memory, on whatever stream: as it does when it runs."""
-        names = [other.name for other in self.graph]
-        found = self.graph._order.derive(node.reads, node.writes)  # noqa: SLF001 - this package's own
-        self._note(stream, node, kind, also=[names[number] for number in found])
+        self._note(stream, node, kind, also=self.graph.derive(node.reads, node.writes))
 
     def _note(self, stream: Stream, node: Node, kind: str, also: Iterable[str] = ()) -> None:
         if self.device.life.ended is not None:
             self.device.life.check()
         timeline = stream.timeline
-        after = self._reduced(dict.fromkeys((*self._fronts[timeline], *also)))
         try:
-            placed = self.graph._place(node, after, None, kind)  # noqa: SLF001
+            after = self.graph.without_implied((*self._fronts[timeline], *also))
+            placed = self.graph._place(node, after, None, kind)  # noqa: SLF001 - this package's own
+            self._fronts[timeline] = (placed.name,)
         except (ArgumentError, GraphError) as error:
             self._fail(error.message, error.hint)
-        self._fronts[timeline] = (placed.name,)
+        except BaseException:
+            self._break_off()
+            raise
 
-    def _reduced(self, names: Iterable[str]) -> tuple[str, ...]:
-        """``names`` without those that others of them come after."""
-        order, numbers = self.graph._order, self.graph._numbers  # noqa: SLF001
-        given = list(names)
-        return tuple(
-            one
-            for one in given
-            if not any(order.follows(numbers[other], numbers[one]) for other in given if other != one)
-        )
+    def _break_off(self) -> None:
+        """A call was noted in part, as by Ctrl-C: whoever catches that, the capture comes to nothing."""
+        hint = "let the exception end the block of the capture"
+        self.failed = self.failed or CaptureError("a call was interrupted while it was noted", caller_span(), hint=hint)
 
     def _after_homes(self, stream: Stream, keep: Iterable[object]) -> list[str]:
         """What a kernel comes after because its memory was allocated on another captured stream: the work there so far."""

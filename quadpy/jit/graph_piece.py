@@ -7,7 +7,7 @@ is changed where the grid is another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,12 +15,12 @@ from quadpy.artifact import CodeObject
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.graph_shape import GraphNode
 from quadpy.jit.graph_stats import Counts
+from quadpy.runtime.belongings import Belongings
 from quadpy.runtime.driver import FunctionHandle, StreamHandle
 from quadpy.runtime.graph_driver import (
     ConditionHandle,
     CopyWork,
     EmptyWork,
-    ExecHandle,
     GraphDriver,
     GraphHandle,
     KernelWork,
@@ -29,6 +29,7 @@ from quadpy.runtime.graph_driver import (
 )
 from quadpy.runtime.graph_parts import first_node, tell
 from quadpy.runtime.launch import MemoryRange
+from quadpy.runtime.reaper import Reaper
 
 __all__ = ["MOST_UPDATES", "Binding", "Launches", "Piece"]
 
@@ -87,7 +88,8 @@ class _Placed:
 class Piece:
     """``nodes`` as an executable graph, bound to the arguments of a call; ``tail`` comes behind all of them.
 
-    ``teller`` is the function by which the device is told of a loop.
+    ``teller`` is the function by which the device is told of a loop.  ``retire`` gives things back when the launches
+    that are pending are complete.
     """
 
     def __init__(
@@ -97,12 +99,15 @@ class Piece:
         nodes: tuple[GraphNode, ...],
         binding: Binding,
         counts: Counts,
+        reaper: Reaper,
+        retire: Callable[[Belongings], None],
         *,
         tail: CopyWork | None = None,
         teller: FunctionHandle | None = None,
     ) -> None:
         self._graphs, self._launches, self._nodes, self._counts = graphs, launches, nodes, counts
         self._tail, self._teller = tail, teller
+        self._reaper, self._retire = reaper, retire
         self._binding = binding
         self._build()
 
@@ -117,9 +122,9 @@ class Piece:
         changed = self._launches.changed(before, binding)
         concerned = (placed for placed in self._placed if placed.condition or placed.node.task in changed)
         if not all(map(self._change, concerned)):
-            old = self.graph, self._exec
+            old = self._owned
             self._build()
-            self._destroy(*old)
+            self._retire(old)
             self._counts.rebuilds += 1
 
     def launch(self, stream: StreamHandle) -> None:
@@ -127,13 +132,13 @@ class Piece:
         self._graphs.launch(self._exec, stream)
         self._counts.launches += 1
 
-    def destroy(self) -> None:
-        """Give it back; launches that are under way complete."""
-        self._destroy(self.graph, self._exec)
+    def retire(self) -> None:
+        """Give it back when the launches that are pending are complete."""
+        self._retire(self._owned)
 
-    def _destroy(self, graph: GraphHandle, exec_: ExecHandle) -> None:
-        self._graphs.exec_destroy(exec_)
-        self._graphs.graph_destroy(graph)
+    def give_back(self) -> None:
+        """Give it back: no launch is pending."""
+        self._owned.give_back()
 
     def _change(self, placed: _Placed) -> bool:
         """Whether the node does now what is bound."""
@@ -152,16 +157,17 @@ class Piece:
     def _build(self) -> None:
         """The driver's graph for what is bound."""
         placed: list[_Placed] = []
-        graph = self._graphs.graph_create()
+        owned = Belongings(self._reaper)
         try:
+            graph = owned.make(self._graphs.graph_destroy, self._graphs.graph_create)
             leaves = self._add(graph, self._nodes, ConditionHandle(0), placed)
             if self._tail is not None:
                 self._graphs.add(graph, leaves, self._tail)
-            exec_ = self._graphs.instantiate(graph)
+            exec_ = owned.make(self._graphs.exec_destroy, self._graphs.instantiate, graph)
         except BaseException:
-            self._graphs.graph_destroy(graph)
+            owned.give_back()
             raise
-        self.graph, self._exec, self._placed, self._updates = graph, exec_, placed, 0
+        self.graph, self._exec, self._placed, self._updates, self._owned = graph, exec_, placed, 0, owned
         self._counts.builds += 1
 
     def _add(

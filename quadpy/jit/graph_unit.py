@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from quadpy.artifact import CodeObject
@@ -20,6 +20,7 @@ from quadpy.jit.graph_piece import Binding, Launches, Piece
 from quadpy.jit.graph_shape import GraphNode, Part, Repeat, parts_of, passes, place, size_of
 from quadpy.jit.graph_stats import Counts
 from quadpy.runtime.argument_memory import ArgumentMemory
+from quadpy.runtime.belongings import Belongings
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import FunctionHandle, PinnedPointer
 from quadpy.runtime.graph_driver import CopyWork, GraphDriver
@@ -91,7 +92,8 @@ class Unit:
 
     def __init__(self, device: Device, program: Program, counts: Counts, on: Stream) -> None:
         self._device, self.program, self._counts = device, program, counts
-        self.timeline: Timeline = on.timeline  # whose work comes after all of this one's so far
+        self.timeline: Timeline = on.timeline
+        self.flight: set[Timeline] = set()
         self.scratch = device.allocate(8 * program.code.slots, on) if program.code.slots else None
         self._arguments: ArgumentMemory | None = None
         if program.putters:
@@ -103,13 +105,17 @@ class Unit:
         self.packed = self._block = b""  # the values of the last call,
         self.grids: tuple[int, ...] | None = None
         self.binding: Binding | None = None  # and what they came to
-        self._told = device.driver.alloc_pinned(_CELL) if program.chunks else PinnedPointer(0)
+        self._owned = Belongings(device.reaper)
+        self._told = PinnedPointer(0)
+        if program.chunks:
+            self._told = self._owned.make(device.driver.free_pinned, device.driver.alloc_pinned, _CELL)
 
     def move(self, on: Stream) -> None:
         """Let the next work come on ``on``."""
         if self.timeline is not on.timeline:
             self._device.timelines.order(self.timeline, on.timeline)
-        self.timeline = on.timeline
+            self.timeline = on.timeline
+        self.flight.add(on.timeline)
         if self._memory:
             self._device.memory.use(self._memory, on.timeline)
 
@@ -150,17 +156,18 @@ class Unit:
             else:
                 self._piece(number, 1, binding).launch(on.handle)
 
-    def retire(self) -> Callable[[], None]:
-        """Give the graphs back, and answer what gives back the rest when nothing is pending."""
-        for piece in self._pieces.values():
-            piece.destroy()
-        self._pieces = {}
-        told, owned = self._told, (self.scratch, self._arguments)
+    def retire(self) -> None:
+        """Give everything back when the launches that are pending are complete."""
+        self._device.retired.add(self.flight, self._give_back)
 
-        def give_back(_alive: object = owned) -> None:
-            self._device.driver.free_pinned(told)
+    def _give_back(self) -> None:
+        for piece in list(self._pieces.values()):
+            piece.give_back()
+        self._owned.give_back()
+        self._pieces = {}  # which refer to this
 
-        return give_back
+    def _retire(self, owned: Belongings) -> None:
+        self._device.retired.add(self.flight, owned.give_back)
 
     def _piece(self, number: int, count: int, binding: Binding) -> Piece:
         found = self._pieces.get((number, count))
@@ -168,15 +175,15 @@ class Unit:
             try:
                 found.bind(binding)
             except BaseException:  # nobody knows what it is bound to
+                found.retire()
                 del self._pieces[number, count]
-                found.destroy()
                 raise
             return found
         program = self.program
         tail = CopyWork(self._told, self._cell, _CELL, "out") if isinstance(program.parts[number], Repeat) else None
         found = Piece(
             program.graphs, program.launches, program.nodes(number, count), binding, self._counts,
-            tail=tail, teller=program.teller,
+            self._device.reaper, self._retire, tail=tail, teller=program.teller,
         )  # fmt: skip
         self._pieces[number, count] = found
         return found
@@ -305,16 +312,16 @@ class Units:
 
     def discard(self, unit: Unit) -> None:
         """Nobody knows what ``unit`` is bound to, since a call of it failed."""
+        unit.retire()
         self._all.discard(unit)
-        self._device.retired.add((unit.timeline,), unit.retire())
 
     def release(self) -> None:
         """Give everything back; what is pending completes."""
-        self._device.retired.leave(self)
-        units, self._all, self._free = self._all, set(), []
         if self._device.life.ended is None:
-            for unit in units:
-                self._device.retired.add((unit.timeline,), unit.retire())
+            for unit in self._all.copy():
+                unit.retire()
+        self._all, self._free = set(), []
+        self._device.retired.leave(self)
 
     def _claim(self, unit: Unit) -> bool:
         """Whether no other thread was quicker."""

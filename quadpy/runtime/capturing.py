@@ -8,6 +8,7 @@ Imports: errors, timelines.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
@@ -97,10 +98,19 @@ class Replaying(Protocol):
 
 
 class Captured(NamedTuple):
-    """Where in a capture an event was recorded: behind the nodes of these names."""
+    """Where in a capture an event was recorded: behind the nodes of these names.
 
-    session: Session
+    It keeps nothing of the capture alive: an event may be there for as long as the program.
+    """
+
+    recorder: weakref.ref[Session]
     after: tuple[str, ...]
+
+    @property
+    def session(self) -> Session | None:
+        """The capture, as long as it goes on."""
+        found = self.recorder()
+        return found if found is not None and found.active else None
 
 
 class Table(NamedTuple):
@@ -119,17 +129,33 @@ class _Thread(threading.local):
 
 
 class _Captures:
-    """How many captures there are in the process: while there is none, nothing else is asked."""
+    """The captures that go on in the process, by their ``count``: while there is none, nothing else is asked.
+
+    ``begin`` and ``end`` may be said more than once, as after an interrupt of the first time.
+    """
 
     def __init__(self) -> None:
         self.count = 0
-        self._lock = threading.Lock()
+        self._open: set[Session] = set()
+        self._lock = threading.RLock()  # a finalizer may end a capture while this thread begins one
 
-    def change(self, device: Device, step: int) -> None:
-        """One more or less, on ``device``."""
+    def begin(self, session: Session) -> None:
+        """``session`` goes on; its device knows."""
+        self._open.add(session)
+        self._tell(session.device)
+
+    def end(self, session: Session) -> None:
+        """``session`` is over, or never began."""
+        self._open.discard(session)
+        self._tell(session.device)
+
+    def _tell(self, device: Device) -> None:
         with self._lock:
-            self.count += step
-            device.life.captured(step)
+            told: set[Session] | None = None
+            while told != self._open:
+                told = self._open.copy()
+                device.life.captured(sum([session.device is device for session in told]) if told else 0)
+                self.count = len(told)
 
 
 CAPTURES: Final = _Captures()

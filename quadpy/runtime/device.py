@@ -222,7 +222,7 @@ class Device:
             self.retired.sweep()
             self.timelines.synchronize()  # for the marks that this has just made
             self.retired.sweep()
-            self.reaper.drain()
+            self.reaper.drain()  # of what nobody refers to since then
 
     def close(self) -> None:
         """Wait for all work, free everything and refuse what comes; doing it again does nothing.

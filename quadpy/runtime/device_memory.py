@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from operator import index
+from typing import Final
 
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory
 from quadpy.runtime.allocators.block import Allocator, Block
@@ -20,6 +21,9 @@ from quadpy.runtime.reaper import Reaper
 from quadpy.runtime.timeline import Timeline, Timelines, known_by, shown
 
 __all__ = ["DeviceBuffer", "DeviceMemory", "MemoryStats"]
+
+_MANY: Final = 8
+"""Streams that a block may know before it looks which of them are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ class DeviceMemory:
         for home in {block.home for block in new}:
             self._timelines.order(home, stream)
         for block in new:
-            self._timelines.prune(block.guests, block.writers)
+            self._forget(block)
             block.guests.add(stream)  # whoever finds it there may rely on the wait
         if writes:
             for block in blocks:
@@ -156,6 +160,15 @@ class DeviceMemory:
         for user in block.users():
             if user is not stream:
                 self._timelines.order(user, stream)
+
+    def _forget(self, block: Block) -> None:
+        """Forget the streams that are gone, and through: so that memory need not know every stream there ever was."""
+        if len(block.guests) < _MANY:
+            return
+        for guest in tuple(block.guests):
+            if guest.ended and self._timelines.idle(guest):
+                block.guests.discard(guest)
+                block.writers.discard(guest)
 
     # what is there
 

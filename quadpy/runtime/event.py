@@ -135,14 +135,20 @@ class Event(Owned[EventHandle]):
     def _wait_in_capture(self, target: Stream) -> bool:
         """Whether the wait is part of a capture, and noted there."""
         place, here = self.captured, table()
-        if place is not None and place.session.active:
-            joined = here.streams.get(target.timeline, place.session)
-            if joined is not place.session or target.device is not self.device or place.session not in here.sessions:
-                place.session.refuse(
+        mine = here.streams.get(target.timeline)
+        if place is not None and (session := place.session) is not None:
+            if session not in here.sessions:
+                what = f"a wait of {target!r} for an event that another thread's capture has recorded"
+                hint = "end that capture first, and wait for a stream that its graph was launched on"
+                if mine is not None:
+                    mine.refuse(what, hint)
+                raise CaptureError(what, caller_span(), hint=hint)
+            if mine not in (None, session) or target.device is not self.device:
+                session.refuse(
                     f"a wait of {target!r}, which is no part of it, for an event that was recorded in it",
                     "end the capture first, and wait for a stream that its graph was launched on",
                 )
-            place.session.join(target, self)
+            session.join(target, self)
             return True
         self._need_work()
         session = session_of(target)
@@ -164,10 +170,12 @@ class Event(Owned[EventHandle]):
 
     def _need_outside(self, what: str) -> None:
         """Refuse a question to which only a launch of the graph could give an answer, or not even that."""
-        if self.captured is not None and self.captured.session.active:
-            self.captured.session.refuse(
-                f"{what} of an event that was recorded in this capture", "ask behind a launch of the graph"
-            )
+        place = self.captured
+        if place is not None and (session := place.session) is not None:
+            hint = "ask behind a launch of the graph"
+            if session in table().sessions:
+                session.refuse(f"{what} of an event that was recorded in this capture", hint)
+            raise CaptureError(f"{what} of an event that another thread captures", caller_span(), hint=hint)
         self._need_work()
 
     def synchronize(self) -> None:

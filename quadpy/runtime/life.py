@@ -56,9 +56,9 @@ class Life:
         self.ended = self.ended or DeviceError(message, hint=hint)
         self.direct = False
 
-    def captured(self, step: int) -> None:
-        """A capture begins or ends; the caller sees to it that one thread at a time says so."""
-        self.captures += step
+    def captured(self, count: int) -> None:
+        """So many captures go on; the caller sees to it that one thread at a time says so."""
+        self.captures = count
         self.direct = not self.captures and self.ended is None
 
 

@@ -12,7 +12,7 @@ import functools
 import itertools
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from quadpy.errors import StreamError
 from quadpy.runtime.driver import DEFAULT_STREAM, Driver, EventHandle, PlainPointer, StreamHandle
@@ -27,9 +27,6 @@ __all__ = ["Mark", "Timeline", "Timelines", "known_by", "shown"]
 
 
 T = TypeVar("T")
-
-_MANY: Final = 8
-"""Timelines that a set may have before it is looked which of them have ended."""
 
 
 class Timeline(Seat[StreamHandle]):
@@ -203,14 +200,6 @@ class Timelines:
         if owner is not None:
             return self._driver.stream_query(owner.handle)
         return self.passed(Mark(timeline.last, timeline))
-
-    def prune(self, *users: set[Timeline]) -> None:
-        """Take those out that have ended and are through, where there are many: else each that ever was would stay."""
-        if len(users[0]) >= _MANY:
-            for user in tuple(users[0]):
-                if user.owner is None and self.idle(user):
-                    for each in users:
-                        each.discard(user)
 
 
 def shown(handle: object) -> str:

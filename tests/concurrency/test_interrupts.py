@@ -11,13 +11,13 @@ import gc
 
 import numpy as np
 import pytest
-from interrupts import interrupt, places_of, sample
 
 import quadpy as qp
 from quadpy.runtime.capturing import CAPTURES, table
 from quadpy.runtime.drivers.recording import RecordingDriver
 
 from ..runtime.conftest import simulated  # noqa: TID252
+from ..support.interrupts import interrupt, places_of, sample  # noqa: TID252
 from .conftest import stand_in
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
 import struct
-from functools import partial
 from random import Random
 from types import SimpleNamespace
 
@@ -124,7 +125,12 @@ def simulate(driver):
     """Let the simulated device know the kernels of this file."""
     branches = [_add_first, _double_second, _add_both]
     for kernel, bodies in ((add, [_add]), (mix, [_mix]), (twice, [_add, _double]), (branch, branches)):
-        driver.kernels |= _simulated(kernel.compile("gfx942"), bodies)
+        driver.kernels |= _simulated(_compiled(kernel), bodies)
+
+
+@functools.cache
+def _compiled(kernel):
+    return kernel.compile("gfx942")
 
 
 ARCHS = ["cpu", "recording", *(arch for arch in ("amdgpu", "cuda") if is_here(arch))]
@@ -148,23 +154,18 @@ def without_races(here):
         assert races == []
 
 
-@pytest.fixture(params=ARCHS)
-def here(request):
-    """The current device, with ``add``, ``mix`` and ``twice``; on the simulated one nothing may race or stay."""
+@contextlib.contextmanager
+def current(name):
+    """The device ``name``, current inside the block; on the simulated one nothing may race or stay."""
     before, driver = current_config(), None
-    if request.param == "recording":
+    if name == "recording":
         driver = RecordingDriver()
         simulate(driver)
         devices._open["recording", 0] = Device(driver)
-    set_config(Config(arch=request.param))
+    set_config(Config(arch=name))
     device = devices.current_device()
     try:
-        found = SimpleNamespace(
-            name=request.param, device=device, driver=device.driver, add=add, mix=mix, twice=twice, branch=branch,
-            array=array, is_cpu=request.param == "cpu", is_simulated=driver is not None,
-        )  # fmt: skip
-        found.settle, found.without_races = partial(settle, found), partial(without_races, found)
-        yield found
+        yield device
         device.synchronize()
     finally:
         set_config(before)
@@ -173,6 +174,18 @@ def here(request):
     if driver is not None:
         assert driver.races() == []
         assert set(driver.left_open().values()) == {0}, driver.left_open()
+
+
+@pytest.fixture(params=ARCHS)
+def here(request):
+    """The current device, with ``add``, ``mix`` and ``twice``; on the simulated one nothing may race or stay."""
+    with current(request.param) as device:
+        found = SimpleNamespace(
+            name=request.param, device=device, driver=device.driver, add=add, mix=mix, twice=twice, branch=branch,
+            array=array, is_cpu=request.param == "cpu", is_simulated=request.param == "recording",
+        )  # fmt: skip
+        found.settle, found.without_races = functools.partial(settle, found), functools.partial(without_races, found)
+        yield found
 
 
 def array(*numbers):

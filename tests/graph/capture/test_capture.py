@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -539,6 +540,92 @@ def test_another_capture_cannot_wait_for_an_event_of_this_one(here):
         with pytest.raises(CaptureError, match="no part of it, for"), qp.graph.capture(s), qp.graph.capture(t):  # noqa: PT012 - a capture is a block
             inside.record(s)
             inside.wait(t)
+
+
+def on_another_thread(function):
+    """What ``function`` answers there, or the error that it raises."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(function)
+        return future.exception() or future.result()
+
+
+@pytest.mark.parametrize("verb", ["query", "synchronize", "wait", "elapsed_time"])
+def test_another_threads_question_to_an_event_of_a_capture_is_refused_there_alone(here, verb):
+    """Such as that of a monitor which polls what the event stood for before."""
+    x = here.array(0)
+    with qp.create_event(timing=True) as event:
+        event.record()
+        arguments = [event] if verb == "elapsed_time" else []
+        with qp.graph.capture() as g:
+            here.add(1, x)
+            event.record()
+            error = on_another_thread(lambda: getattr(event, verb)(*arguments))
+            here.add(2, x)
+        assert isinstance(error, CaptureError)
+        assert "another thread" in str(error)
+        with g.instantiate(fuse=False) as run:
+            run.launch()
+        assert x.to_numpy().tolist() == [3]
+
+
+def test_a_capture_that_waits_for_an_event_of_another_threads_comes_to_nothing_itself(here):
+    x, y = here.array(0), here.array(0)
+    with qp.create_stream() as one, qp.create_stream() as two, qp.create_event() as event:
+
+        def other():
+            with qp.graph.capture(two):
+                here.add(1, y, stream=two)
+                event.wait(two)
+
+        with qp.graph.capture(one) as g:
+            here.add(1, x, stream=one)
+            event.record(one)
+            error = on_another_thread(other)
+        assert isinstance(error, CaptureError)
+        assert "another thread's capture" in str(error)
+        with g.instantiate(fuse=False) as run:
+            run.launch()
+        assert (x.to_numpy().tolist(), y.to_numpy().tolist()) == ([1], [0])
+
+
+def test_an_event_recorded_in_a_capture_keeps_nothing_of_it_alive(here):
+    """Events of forks and joins are often there as long as the program; then no graph's memory may be."""
+    fork, join, side = qp.create_event(), qp.create_event(), qp.create_stream()
+    before = here.device.memory_stats().used
+
+    def build():
+        x = here.array(0)
+        with qp.graph.capture() as g:
+            made = qp.ndarray(qp.i32, 1)
+            fork.record()
+            fork.wait(side)
+            here.mix(1, x, made, stream=side)
+            join.record(side)
+            join.wait()
+        with g.instantiate(fuse=False) as run:
+            run.launch()
+        return weakref.ref(g)
+
+    graph = build()
+    for _ in range(2):
+        here.device.synchronize()
+        gc.collect()
+    assert graph() is None
+    assert here.device.memory_stats().used == before
+    with pytest.raises(CaptureError, match="has ended"):
+        fork.query()
+    for owned in (fork, join, side):
+        owned.destroy()
+
+
+def test_a_launch_of_a_graph_with_memory_of_its_own_is_refused(here):
+    graph = qp.graph.Graph()
+    memory = graph.add_alloc(64)
+    graph.add_free(memory)
+    with graph.instantiate() as run:
+        run.launch()
+        refused(here, "a launch of a graph that allocates or frees memory", lambda _: run.launch())
+        run.launch()
 
 
 def test_an_aborted_capture_leaves_events_as_they_were(here):
