@@ -28,15 +28,15 @@ class Vectors(Containers):
             return items if dtype is None else self.map_vec(lambda e: self.cast(e, dtype, span), items)
         if not isinstance(items, (tuple, list)) or not items:
             self.fail_type(f"a vector is made of a list of numbers, not of {shape_text(items)}", span)
-        rows = [self.vector(i, span) if isinstance(i, (tuple, list, Vec)) else i for i in items]
-        if any(isinstance(row, Vec) for row in rows):
-            if not all(isinstance(row, Vec) and row.shape == rows[0].shape and len(row.shape) == 1 for row in rows):
-                self.fail_type("the rows of a matrix are lists of one length", span)
-            flat: list[Value] = [e for row in rows for e in row.elems]
-            shape: tuple[int, ...] = (len(rows), *rows[0].shape)
-        else:
-            flat, shape = rows, (len(rows),)
-        return self.vec_of(flat, shape, span, dtype)
+        if not any(isinstance(item, (tuple, list, Vec)) for item in items):
+            return self.vec_of(items, (len(items),), span, dtype)
+        rows: list[Sequence[Value]] = []  # their literals have no type before all meet
+        for item in items:
+            if isinstance(item, (tuple, list)) or (isinstance(item, Vec) and len(item.shape) == 1):
+                rows.append(item.elems if isinstance(item, Vec) else item)
+        if len(rows) < len(items) or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+            self.fail_type("the rows of a matrix are lists of one length", span)
+        return self.vec_of([e for row in rows for e in row], (len(rows), len(rows[0])), span, dtype)
 
     def vec_of(self, flat: Sequence[Value], shape: tuple[int, ...], span: Span, dtype: Scalar | None = None) -> Vec:
         for item in flat:

@@ -114,7 +114,7 @@ def zero_literals(y: A(qp.f32, 1)):
 def test_literals_divided_by_zero_are_what_they_are_at_run_time():
     y = np.zeros(7, np.float32)
     zero_literals(y)
-    np.testing.assert_array_equal(y, [math.inf, -math.inf, math.nan, math.nan, math.inf, math.nan, math.inf])
+    np.testing.assert_array_equal(y, [math.inf, -math.inf, math.nan, math.nan, math.inf, math.inf, math.inf])
 
 
 @qp.kernel
