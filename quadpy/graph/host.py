@@ -22,9 +22,10 @@ from quadpy.graph.nodes import (
     SemaphoreSignalNode,
     SemaphoreWaitNode,
 )
+from quadpy.graph.tape import LaunchStep
 from quadpy.runtime.callbacks import Failures, HostCall, Runs
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.launch import Bound, HostLaunch
+from quadpy.runtime.launch import HostLaunch, Runner
 
 __all__ = ["HostEngine"]
 
@@ -39,6 +40,7 @@ class HostEngine:
         self._nodes = {node.name: node for node in nodes}  # whose memory lives until a launch is through
         self._steps = {node.name: self._step(node) for node in self._nodes.values()}
         self._off: set[str] = set()
+        self._runners: dict[str, Runner] = {}  # of nodes that were bound
 
     def launch(self, stream: StreamHandle) -> None:
         """Run all nodes; what a host function raises is kept for the next synchronize, as on a GPU."""
@@ -52,10 +54,17 @@ class HostEngine:
         self._nodes[node.name] = node
         return True
 
-    def bind(self, name: str, bound: Bound) -> None:
+    def bind(self, name: str, step: LaunchStep) -> None:
         """Launch a kernel's node with other arguments."""
-        assert bound.run is not None
-        self._steps[name] = bound.run
+        assert step.bound is not None
+        assert step.binder is not None
+        assert step.binder.runner is not None
+        runner = self._runners.get(name)
+        if runner is None:
+            runner = self._runners[name] = step.binder.runner(step.bound.block)
+            self._steps[name] = runner.run
+        else:
+            runner.block = step.bound.block
 
     def enable(self, node: Node, *, enabled: bool) -> None:
         """Whether later launches run ``node``."""

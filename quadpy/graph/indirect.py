@@ -13,10 +13,11 @@ from dataclasses import replace
 from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.flat import has_loops
 from quadpy.graph.nodes import KernelNode, Node
+from quadpy.graph.tape import LaunchStep
 from quadpy.runtime.argument_memory import ArgumentMemory
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.launch import Bound, Indirect, KernelLaunch
+from quadpy.runtime.launch import Indirect, KernelLaunch
 from quadpy.runtime.stream import Stream
 
 __all__ = ["IndirectEngine", "is_indirect"]
@@ -133,9 +134,9 @@ class IndirectEngine(DriverEngine):
         self._now[node.name] = node
         return True
 
-    def bind(self, name: str, bound: Bound) -> None:
+    def bind(self, name: str, step: LaunchStep) -> None:
         """Launch a node with other arguments; ``change`` knows nothing of it, and does not look at those before."""
-        self._table.bind(name, bound.block)
+        self._table.bind(name, step.block)
 
 
 def _sizes(node: KernelNode) -> list[int]:

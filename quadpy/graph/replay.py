@@ -172,7 +172,8 @@ class Replay:
             if session.bound or session.noted:
                 before = known.run.stats().rebuilds
                 self._updates += known.bind(session)
-                self._count(rebuilds=known.run.stats().rebuilds - before)
+                if rebuilds := known.run.stats().rebuilds - before:
+                    self._count(rebuilds=rebuilds)
             known.hint, self._misses = hint, 0
             return result, known
         variant = self._changed(device, hint, known, graph, session) or self._made(hint, graph, session, began)

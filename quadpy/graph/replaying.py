@@ -42,6 +42,7 @@ class ReplaySession(CaptureSession):
 
     comparing  whether all was the tape's so far
     bound      by the number of its step, the arguments with which a kernel was called this time
+    regrids    whether any of them has other grids
     noted      the same for other calls: the node, and what the call was given
     """
 
@@ -49,6 +50,7 @@ class ReplaySession(CaptureSession):
         super().__init__(device, origin, strict=True, arena=arena)
         self.bound: dict[int, tuple[tuple[Any, ...], Bound]] = {}
         self.noted: dict[int, tuple[Node, tuple[Any, ...], tuple[Any, ...]]] = {}
+        self.regrids = False
         self.comparing = tape is not None
         self._tape = tape or Tape(())
         self._at = 0
@@ -100,15 +102,21 @@ class ReplaySession(CaptureSession):
 
     def _binds(self, number: int, step: LaunchStep, args: tuple[Any, ...]) -> bool:
         """Whether the call is that of ``step`` with other arguments."""
-        drawn = launches_so_far()
-        bound = step.bind(args)
-        if bound is not None and step.does(bound):
-            return True
-        if bound is None or not self._tape.straight:  # with forks, other memory may ask for another order
-            take_back_launches(drawn, launches_so_far())
+        binder = step.binder or step.find_binder()
+        if binder is None:
             return False
-        self.bound[number] = args, bound
-        return True
+        drawn = launches_so_far() if step.draws else 0
+        bound = binder.bind(*args)
+        if bound:
+            if step.block.startswith(bound.block):  # what it kept alive is still at these addresses
+                return True
+            if self._tape.straight:  # with forks, other memory may ask for another order
+                self.bound[number] = args, bound
+                self.regrids = self.regrids or bound.grids != step.grids
+                return True
+        if step.draws:
+            take_back_launches(drawn, launches_so_far())
+        return False
 
     def note_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
         """The launches of one call; ``draws`` says that random numbers depend on its number."""
@@ -276,7 +284,7 @@ class ReplaySession(CaptureSession):
     def _step_now(self, number: int) -> Step:
         step = copy(self._tape.steps[number])
         if isinstance(step, LaunchStep) and number in self.bound:
-            step.change_arguments(*self.bound[number])
+            step.bind(*self.bound[number])
         elif number in self.noted:
             step.change(*self.noted[number])
         return step

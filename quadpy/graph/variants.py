@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +24,6 @@ from quadpy.graph.replaying import ReplaySession
 from quadpy.graph.tape import LaunchStep, Tape
 from quadpy.runtime.current import current_config
 from quadpy.runtime.device import Device
-from quadpy.runtime.launch import Bound
 from quadpy.runtime.ndarray import NDArray
 
 __all__ = ["MOST_VARIANTS", "Hint", "Variant", "Variants", "hint_of"]
@@ -81,20 +79,17 @@ class Variant:
     def bind(self, session: ReplaySession) -> int:
         """Do what ``session``, which repeated the tape, found; the answer is how many nodes that changes."""
         bound, noted, steps = session.bound, session.noted, self.tape.steps
-        places: dict[str, Bound] = {}
-        in_place = self.run.binds and not noted
-        for number, (args, found) in bound.items():
+        places: dict[str, LaunchStep] = {}
+        for number, call in bound.items():
             step = steps[number]
             assert isinstance(step, LaunchStep)
             assert step.node is not None
-            in_place = in_place and step.has_grids_of(found)
-            step.change_arguments(args, found)
-            places[step.node.name] = found
-        for number, call in noted.items():
-            steps[number].change(*call)
-        if in_place:
-            usage = None if "host" in self.device.driver.features else self.tape.usage()
-            self.run.bind(places, usage, partial(self.tape.nodes, self.device))
+            step.bind(*call)
+            places[step.node.name] = step
+        for number, other in noted.items():
+            steps[number].change(*other)
+        if self.run.binds and not (noted or session.regrids):
+            self.run.bind(places, self.tape)
         else:
             nodes = [steps[number].node_now(self.device) for number in (*bound, *noted)]
             self.run.replace({node.name: node for node in nodes if node is not None}, same_order=True)
