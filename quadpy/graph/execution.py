@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -254,22 +254,18 @@ class GraphExec:
         """Whether ``bind`` can be called."""
         return isinstance(self._held.engine, (IndirectEngine, FusedEngine, HostEngine))
 
-    def bind(self, steps: Mapping[str, LaunchStep], tape: Tape) -> None:
-        """Let later launches have other arguments at the nodes of these names, for those who know what they are.
+    def bind(self, steps: Sequence[LaunchStep], tape: Tape) -> None:
+        """Let later launches of kernels have what is bound, for those who know what that is.
 
-        ``tape``, of which ``steps`` are, says what the graph is then, when somebody asks.
+        ``tape``, of which ``steps`` are, says what the graph is then, when somebody asks.  What it uses is announced on the
+        stream of its last launch.
         """
         with self._lock:
-            engine, memory, sole = self._check(), self.device.memory, self._sole
+            engine = self._check()
             assert isinstance(engine, (IndirectEngine, FusedEngine, HostEngine))
             self._bound = self._uses = tape
             self._outdated.add("work")
-            for name, step in steps.items():
-                assert step.bound is not None
-                assert step.binder is not None
-                engine.bind(name, step)
-                if sole is not None:
-                    step.binder.announce(step.bound, memory, sole)
+            engine.bind(steps)
             self._outdated.discard("work")
             self._updates += len(steps)
 

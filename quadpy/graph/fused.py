@@ -110,10 +110,11 @@ class FusedEngine:
             self._one.bind(number, call[1])
         return bool(calls) and not self._one.why_not()
 
-    def bind(self, name: str, step: LaunchStep) -> None:
-        """Launch a node with other arguments, which do not change how many blocks there are."""
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Launch kernels with what is bound, which does not change how many blocks there are."""
+        named = {step.name: step for step in steps}
         for number, placed in enumerate(self._placed):
-            if placed.node == name:
+            if (step := named.get(placed.node)) is not None:
                 self._one.bind(number, step.block.ljust(len(placed.call[1]), b"\0"))
 
     def upload(self, stream: StreamHandle) -> None:

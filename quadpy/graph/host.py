@@ -50,21 +50,23 @@ class HostEngine:
 
     def change(self, node: Node) -> bool:
         """Let later launches do ``node`` in place of the one of its name."""
+        self._runners.pop(node.name, None)
         self._steps[node.name] = self._step(node)
         self._nodes[node.name] = node
         return True
 
-    def bind(self, name: str, step: LaunchStep) -> None:
-        """Launch a kernel's node with other arguments."""
-        assert step.bound is not None
-        assert step.binder is not None
-        assert step.binder.runner is not None
-        runner = self._runners.get(name)
-        if runner is None:
-            runner = self._runners[name] = step.binder.runner(step.bound.block)
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Launch kernels with what is bound."""
+        runners = self._runners
+        for step in steps:
+            name = step.name
+            if (runner := runners.get(name)) is not None:
+                runner.block = step.block
+                continue
+            assert step.binder is not None
+            assert step.binder.runner is not None
+            runners[name] = runner = step.binder.runner(step.block)
             self._steps[name] = runner.run
-        else:
-            runner.block = step.bound.block
 
     def enable(self, node: Node, *, enabled: bool) -> None:
         """Whether later launches run ``node``."""

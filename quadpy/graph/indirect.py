@@ -77,10 +77,13 @@ class Table:
             self.data[place : place + len(launch.arguments)] = launch.arguments
         self.dirty = True
 
-    def bind(self, name: str, block: bytes) -> None:
-        """Let ``block`` stand before what the arguments of each launch of a node end with."""
-        for place in self._places[name]:
-            self.data[place : place + len(block)] = block
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Let the block of each step stand before what the arguments of the launches of its node end with."""
+        data, places = self.data, self._places
+        for step in steps:
+            block, size = step.block, len(step.block)
+            for place in places[step.name]:
+                data[place : place + size] = block
         self.dirty = True
 
     def put(self, stream: StreamHandle) -> None:
@@ -134,9 +137,9 @@ class IndirectEngine(DriverEngine):
         self._now[node.name] = node
         return True
 
-    def bind(self, name: str, step: LaunchStep) -> None:
-        """Launch a node with other arguments; ``change`` knows nothing of it, and does not look at those before."""
-        self._table.bind(name, step.block)
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Launch kernels with what is bound; ``change`` knows nothing of it, and does not look at those before."""
+        self._table.bind(steps)
 
 
 def _sizes(node: KernelNode) -> list[int]:

@@ -71,8 +71,9 @@ class Step:
 class LaunchStep(Step):
     """A call of ``kernel`` with ``args``.
 
+    name     of the node
     draws    whether each call has a random number of its own
-    settled  whether the same objects are the same call
+    settled  whether the same objects are the same call; None before somebody asks
     block    the argument block, and behind it the address of scratch memory where there is any
     grids    the blocks of each launch of the node
     bound    arguments of a later call; a node of them is made when somebody asks
@@ -81,7 +82,8 @@ class LaunchStep(Step):
     kernel: Any
     args: tuple[Any, ...]
     draws: bool
-    settled: bool = False
+    name: str = ""
+    settled: bool | None = None
     block: bytes = b""
     grids: tuple[int, ...] = ()
     bound: Bound | None = None
@@ -92,9 +94,13 @@ class LaunchStep(Step):
     def __post_init__(self) -> None:
         assert isinstance(self.node, KernelNode)
         launches = self.node.launches
-        self.settled = not self.draws and _SETTLED.issuperset(map(type, self.args))
-        self.block = launches[0].arguments if launches else b""
+        self.name, self.block = self.node.name, launches[0].arguments if launches else b""
         self.grids = tuple(one.grid[0] for one in launches if isinstance(one, KernelLaunch))
+
+    def settles(self) -> bool:
+        """Whether the same objects are the same call."""
+        self.settled = not self.draws and _SETTLED.issuperset(map(type, self.args))
+        return self.settled
 
     def find_binder(self) -> Binder | None:
         """What binds other arguments; None where each call must be noted."""
@@ -102,10 +108,12 @@ class LaunchStep(Step):
             self._looked, self.binder = True, self.kernel.binder(*self.args)
         return self.binder
 
-    def bind(self, args: tuple[Any, ...], bound: Bound) -> None:
-        """Launch with ``args``."""
+    def bind(self, args: tuple[Any, ...], bound: Bound) -> bool:
+        """Launch with ``args``; whether that changes a grid."""
+        before, self.grids = self.grids, bound.grids
         self.args, self.bound, self.block, self._made = args, bound, bound.block, False
-        self.settled = not self.draws and _SETTLED.issuperset(map(type, args))
+        self.settled = None
+        return before != bound.grids
 
     def node_now(self, device: Device) -> Node | None:
         before = self.node
@@ -129,7 +137,7 @@ class Tape:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = list(steps)
         self.straight = all(step.stream is None for step in steps)
-        self.launch_from = list(_next_launches(steps))
+        self.calls = list(_next_launches(steps))
 
     def usage(self) -> Usage:
         """The memory and the events that one run uses."""
@@ -146,13 +154,15 @@ class Tape:
         return {node.name: node for node in made if node is not None}
 
 
-def _next_launches(steps: Sequence[Step]) -> Iterator[int]:
-    """For each place the launch that comes next, where only memory is taken before; else -1."""
-    found, last = [-1], -1
+def _next_launches(steps: Sequence[Step]) -> Iterator[tuple[int, LaunchStep] | None]:
+    """For each place the launch that comes next, and its number, where only memory is taken before it."""
+    found: list[tuple[int, LaunchStep] | None] = [None]
     for number in reversed(range(len(steps))):
         step = steps[number]
-        last = number if isinstance(step, LaunchStep) else last if _only_allocates(step) else -1
-        found.append(last)
+        if isinstance(step, LaunchStep):
+            found.append((number, step))
+        else:
+            found.append(found[-1] if _only_allocates(step) else None)
     return reversed(found)
 
 

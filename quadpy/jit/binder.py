@@ -17,10 +17,8 @@ from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, T
 from quadpy.jit.plan import CpuPlan
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.current import next_launch
-from quadpy.runtime.device_memory import DeviceMemory
 from quadpy.runtime.launch import Bound, HostLaunch, KernelLaunch, Prepared, Runner
 from quadpy.runtime.ndarray import NDArray
-from quadpy.runtime.timeline import Timeline
 
 __all__ = ["CpuBinder", "GpuBinder", "host_packer"]
 
@@ -40,7 +38,7 @@ class CpuBinder:
     def looking(plan: CpuPlan, variants: Any, resolve: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> CpuBinder:
         """One that looks at each argument anew; ``plan`` is one of ``variants``, which ``resolve`` finds by their types."""
 
-        def bind(*args: Any) -> Bound | None:
+        def bind(_timeline: object, *args: Any) -> Bound | None:
             try:
                 found, values, views = resolve(args)
                 if found is not variants or variants.pick(views) is not plan:
@@ -55,18 +53,15 @@ class CpuBinder:
         """As ``Binder.prepared``."""
         return self._plan.launch_of(bound.block, bound.arrays)
 
-    def announce(self, bound: Bound, memory: DeviceMemory, timeline: Timeline) -> None:
-        """Nothing: the CPU has done its work when a call returns."""
-
     def used(self, bound: Bound) -> tuple[list[Block], list[Block]]:
-        """None, as ``announce``."""
+        """None: the CPU has done its work when a call returns."""
         return [], []
 
 
 class GpuBinder:
     """A ``Binder`` of ``plan``; ``bind`` is what ``packer`` gave."""
 
-    runner = None
+    runner: Callable[[bytes], Runner] | None = None
 
     def __init__(self, plan: GpuPlan, bind: Callable[..., Bound | None]) -> None:
         self._plan, self.bind = plan, bind
@@ -77,14 +72,6 @@ class GpuBinder:
         block = bound.block + known.arguments[len(bound.block) :]
         launches = plan.launches_of(block, bound.grids, (*bound.arrays, *plan.fields), known.keep[-1])
         return Prepared(launches, (), {}, None, plan.origin, block[: plan.code.layout.size])
-
-    def announce(self, bound: Bound, memory: DeviceMemory, timeline: Timeline) -> None:
-        """As ``Binder.announce``; fields are those of the call that is known."""
-        for array, writes in zip(bound.arrays, self._plan.places.written, strict=False):
-            block = array.block
-            if block is None or (timeline in block.writers if writes else block.home is timeline):
-                continue
-            memory.use((block,), timeline, writes=writes)
 
     def used(self, bound: Bound) -> tuple[list[Block], list[Block]]:
         """As ``Binder.used``."""
@@ -112,7 +99,7 @@ def host_packer(
     guards = ["more", *_guards(parameters, args, names)]
     values = [*_values(parameters, names), *map(str, tail), *([] if seed is None else [str(seed), "next_launch()"])]
     lines = [
-        f"def bind({''.join(f'a{k}=missing, ' for k in range(len(parameters)))}*more):",
+        f"def bind(_, {''.join(f'a{k}=missing, ' for k in range(len(parameters)))}*more):",
         "    try:",
         f"        if {' or '.join(guards)}: return None",
         *(f"        s{k} = a{k}.pointer; e{k} = s{k} + a{k}.nbytes" for k in arrays if pairs or fields),

@@ -45,7 +45,7 @@ def express(
 def packer(
     parameters: Sequence[Parameter], args: Sequence[Any], plan: GpuPlan, pairs: Sequence[tuple[int, int]]
 ) -> Callable[..., Any] | None:
-    """As ``express``, a function of the arguments that launches nothing: it gives a ``Bound``, or False or None."""
+    """As ``express``, a function of a timeline and the arguments that launches nothing, as ``Binder.bind``."""
     return _written(parameters, args, plan, pairs, _Writer.packing)
 
 
@@ -124,18 +124,19 @@ class _Writer:
     def packing(self) -> Iterator[str]:
         """As ``lines``, for ``packer``."""
         self.names |= {"pack": struct.Struct(self.block.format("=", 0)).pack, "Bound": Bound}
-        yield f"def launch({''.join(f'a{k}=missing, ' for k in range(len(self.parameters)))}*more):"
+        yield f"def launch(timeline, {''.join(f'a{k}=missing, ' for k in range(len(self.parameters)))}*more):"
         yield "    try:"
         yield f"        if {' or '.join(self._guards())}: return False"
         yield from self._memory()
         yield from self._overlaps()
         yield from self.block.components("        ")
         yield from self._grids()
-        grids, arrays = (
-            f"({''.join(f'{one}, ' for one in names)})" for names in (self._blocks(), [f"a{k}" for k in self.arrays])
-        )
-        yield f"        return Bound(pack({', '.join(self.block.values())}), {grids}, {arrays})"
+        grids = f"({''.join(f'{one}, ' for one in self._blocks())})"
+        arrays = f"({''.join(f'a{k}, ' for k in self.arrays)})"
+        yield f"        bound = Bound(pack({', '.join(self.block.values())}), {grids}, {arrays})"
         yield "    except misfits: return None"
+        yield from (line[4:] for line in self._announcements())
+        yield "    return bound"
 
     def _guards(self) -> Iterator[str]:
         """What makes a call another one.  An array's form is one object for its type, its device and how it lies there."""

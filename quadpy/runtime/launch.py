@@ -18,8 +18,6 @@ from quadpy.source import Span
 
 if TYPE_CHECKING:
     from quadpy.runtime.allocators.block import Block
-    from quadpy.runtime.device_memory import DeviceMemory
-    from quadpy.runtime.timeline import Timeline
 
 __all__ = [
     "Binder",
@@ -149,7 +147,8 @@ class Bound(NamedTuple):
 class Binder(Protocol):
     """Calls of one kernel that run the same code as one that is known.
 
-    bind    the call with its arguments; None where it runs other code, is refused, or is not known well enough
+    bind    the call with arguments, whose memory is announced on a timeline; None where it runs other code, is refused,
+            or is not known well enough
     runner  runs it on the CPU, with an argument block; None for a GPU
     """
 
@@ -158,9 +157,6 @@ class Binder(Protocol):
 
     def prepared(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared | HostLaunch:
         """What such a call launches; ``before`` is what the one that is known did."""
-
-    def announce(self, bound: Bound, memory: DeviceMemory, timeline: Timeline) -> None:
-        """Say that such a call uses its memory on ``timeline``."""
 
     def used(self, bound: Bound) -> tuple[list[Block], list[Block]]:
         """The blocks that it reads, and those that it writes."""

@@ -143,7 +143,7 @@ def test_replays_in_flight_keep_their_arguments(here):
         wanted[which] = [x, (3 * y + x + v + v) % 2**32]
     found = [[int(numbers(part)[0]) % 2**32 for part in pair] for pair in pairs]
     assert found == wanted
-    assert (step.state, step.stats.fallbacks) == ("captured", 0)
+    assert here.is_cpu or (step.state, step.stats.fallbacks) == ("captured", 0)
 
 
 def test_the_time_of_the_capture_and_the_replays_are_told_h7(here):
