@@ -7,11 +7,12 @@ less than a launch.  Any other difference ends the comparison: what was found so
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import is_
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -31,10 +32,28 @@ from quadpy.runtime.stream import Stream
 
 __all__ = ["ReplaySession"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _ON_HOST = (
     "a kernel on an array of the host, which Python may use before the graph runs",
     "copy it into an array of quadpy's: x.from_numpy(a)",
 )
+
+
+def _whole(method: F) -> F:
+    """``method``; where Ctrl-C falls into it, the capture comes to nothing, whoever catches that."""
+
+    @functools.wraps(method)
+    def call(self: ReplaySession, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            raise
+        except BaseException:
+            self._break_off()
+            raise
+
+    return cast("F", call)
 
 
 class ReplaySession(CaptureSession):
@@ -109,6 +128,7 @@ class ReplaySession(CaptureSession):
             self._fronts[(step.stream or self.origin).timeline] = step.front
         return True
 
+    @_whole
     def note_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
         """The launches of one call; ``draws`` says that random numbers depend on its number."""
         self.part()
@@ -157,6 +177,7 @@ class ReplaySession(CaptureSession):
         found: Buffer = self._call(_host_memory, self.origin, (nbytes,), (), noting=0)
         return found
 
+    @_whole
     def record(self, stream: Stream, event: Event) -> None:
         """``event`` stands behind what was noted on ``stream``."""
         step = self._next(CaptureSession.record, stream, (), ())
@@ -169,6 +190,7 @@ class ReplaySession(CaptureSession):
             event.captured = Captured(weakref.ref(self), step.front)
             self._pass(self._at, step)
 
+    @_whole
     def join(self, stream: Stream, event: Event) -> None:
         """What comes on ``stream`` comes behind ``event``."""
         after = event.captured.after if event.captured is not None else ()
@@ -186,6 +208,7 @@ class ReplaySession(CaptureSession):
 
     # how
 
+    @_whole
     def _call(
         self,
         method: Callable[..., Any],
@@ -256,6 +279,7 @@ class ReplaySession(CaptureSession):
         if not self._straight:
             self._fronts[(step.stream or self.origin).timeline] = step.front
 
+    @_whole
     def part(self) -> None:
         """Compare no more: what was found in the tape is noted, with the arguments of now."""
         if not self.comparing:
