@@ -57,6 +57,47 @@ def test_powers_keep_their_signs():
         np.testing.assert_allclose(found, np.power(x, y), rtol=2e-5)
 
 
+def test_powers_of_all_sizes():
+    rng = np.random.default_rng(2)
+    x = np.exp(rng.uniform(-80, 80, 20_000)).astype(np.float32)
+    y = (rng.uniform(-1, 1, x.size) * 100 / np.maximum(1, abs(np.log(x)))).astype(np.float32)
+    found = np.zeros_like(x)
+    powers(x, y, found)
+    with np.errstate(over="ignore"):
+        want = (x.astype(np.float64) ** y).astype(np.float32)
+    normal = np.isfinite(want) & (abs(want) > 1e-37)
+    np.testing.assert_allclose(found[normal], want[normal], rtol=2e-5)
+    assert (np.isinf(found) == np.isinf(want)).mean() > 0.999
+
+
+def test_special_powers():
+    values = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, np.inf, -np.inf, np.nan], np.float32)
+    x, y = (side.ravel().copy() for side in np.meshgrid(values, values))
+    found = np.zeros_like(x)
+    powers(x, y, found)
+    with np.errstate(all="ignore"):
+        want = np.power(x, y)
+    at_limits = np.isfinite(x) & np.isfinite(y)  # the others are the hardware's on a GPU
+    np.testing.assert_allclose(found[at_limits & (x != 0)], want[at_limits & (x != 0)], rtol=2e-5)
+
+
+@qp.kernel
+def whole_powers(x: A, y: qp.types.ndarray(dtype=qp.f32, ndim=2)):
+    for i in range(x.shape[0]):
+        y[0, i] = x[i] ** 5.0
+        y[1, i] = x[i] ** -3.0
+        y[2, i] = x[i] ** 0.0
+        y[3, i] = x[i] ** 1.0
+
+
+def test_whole_powers_are_products():
+    x = np.array([0.5, -0.5, 3, -7, 1.25], np.float32)
+    y = np.zeros((4, x.size), np.float32)
+    whole_powers(x, y)
+    for row, exponent in zip(y, (5, -3, 0, 1), strict=True):
+        np.testing.assert_allclose(row, x.astype(np.float64) ** exponent, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("target", "instruction"), [("sm_90", "sin.approx.ftz.f32"), ("gfx942", "")])
 def test_gpus_use_their_own_functions(target, instruction):
     assert instruction.encode() in functions.compile(target).image

@@ -7,8 +7,6 @@ import pytest
 
 import quadpy as qp
 
-pytestmark = pytest.mark.cpu_only
-
 A = qp.types.ndarray
 COUNTS = [1, 7, 8, 16, 17, 53]
 """Fewer than fill a group, whole groups, some groups and a rest."""
