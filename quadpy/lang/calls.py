@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.ir.nodes import Atomic, AtomicOp, Block, Expr, If, Unary, UnOp
 from quadpy.lang.builtins import BUILTINS, Builtin
 from quadpy.lang.containers import AT_COMPILE_TIME
@@ -279,13 +279,24 @@ class Calls(Functions):
         old = self.freeze_all(self.read_part(part, span))
         new = values[-1]
         if op is AtomicOp.CAS:
-            new = self.select(self.compare(ast.Eq, old, values[0], span), new, old, span)
+            new = self.select(self.same_bits(old, values[0], span), new, old, span)
         elif op in (AtomicOp.MIN, AtomicOp.MAX):
             new = self.call_builtin(op.value, [old, new], {}, span)
         elif op is not AtomicOp.EXCHANGE:
             new = self.binary(_LOCAL_OPERATORS[op], old, new, span)
         self.write_part(name, part, new, span)
         return old
+
+    def same_bits(self, old: Value, expected: Value, span: Span) -> Value:
+        """What a compare-and-swap asks: floats are compared by their bits, as memory does it."""
+        if isinstance(old, Vec):
+            spread = self.components_for(expected, len(old.elems), old.type, span)
+            return self.map_vec(lambda x, y: self.same_bits(x, y, span), old, Vec(old.shape, tuple(spread)))
+        expected = self.components_for(expected, 1, old.type, span)[0]
+        if old.type.is_float:
+            bits = BY_NAME[f"u{old.type.bits}"]
+            old, expected = self.bit_cast(old, bits, span), self.bit_cast(expected, bits, span)
+        return self.compare(ast.Eq, old, expected, span)
 
     def atomic(
         self, op: AtomicOp, target: ElementRef | MutableVar | ChosenPart, value: Value, span: Span, *,

@@ -265,3 +265,25 @@ def test_local_variables_are_plain():
     y = np.zeros(20, np.int32)
     local(y)
     np.testing.assert_array_equal(y, [i * (i - 1) for i in range(20)])
+
+
+@pytest.mark.parametrize("t", ["f32", "f64"])
+@pytest.mark.parametrize("index", ["i", "i * 1", "(i + n) % n", "local"])
+def test_compare_and_swap_compares_the_bits_of_floats(load, t, index):
+    """-0.0 is not 0.0, and a NaN is itself, whether the operation is one of memory or a plain one."""
+    swap = "z = x[i]\n        old = qp.atomic_cas(z, e[i], 1.0)\n        x[i] = z\n        y[i] = old"
+    module = load(f"""
+A = qp.types.ndarray(qp.{t}, 1)
+
+@qp.kernel
+def swap(x: A, y: A, e: A):
+    n = x.shape[0]
+    for i in x:
+        {swap if index == "local" else f"y[i] = qp.atomic_cas(x[{index}], e[i], 1.0)"}
+""")
+    dtype = np.dtype(t.replace("f", "float"))
+    x = np.array([-0.0, 0.0, np.nan, 2.0, np.inf], dtype)
+    y = np.zeros_like(x)
+    module.swap(x, y, np.array([0.0, 0.0, np.nan, 2.0, 3.0], dtype))
+    assert [str(v) for v in x] == ["-0.0", "1.0", "1.0", "1.0", "inf"]
+    assert [str(v) for v in y] == ["-0.0", "0.0", "nan", "2.0", "inf"]

@@ -173,3 +173,43 @@ def test_a_component_chosen_at_run_time_of_an_array_element_is_refused(load):
     """).k
     with pytest.raises(qp.KernelTypeError, match="chosen at compile time when it is written"):
         kernel(qp.Vector.ndarray(2, qp.i32, 4), 1)
+
+
+@qp.kernel
+def counted(out: qp.types.ndarray(qp.i32, 2), x: qp.types.ndarray(qp.types.vector(3, qp.i32), 1)):
+    for i in range(out.shape[0]):
+        k = i - 5
+        v = qp.Vector([1, 2, 3])
+        m = qp.Matrix([[1, 2], [3, 4], [5, 6]])
+        w, u, old = v, m, 0
+        w[k] = 9
+        u[k, 1] = 9
+        out[i, 0] = v[k]
+        out[i, 1] = w[0] * 100 + w[1] * 10 + w[2]
+        out[i, 2] = m[k, 0] * 10 + m[0, k]
+        out[i, 3] = u.sum()
+        out[i, 4] = m[k].sum()
+        out[i, 5] = x[0][k]
+        v[k] += 10
+        out[i, 6] = v.sum()
+        old = qp.atomic_add(v[qp.i8(k)], 1)
+        out[i, 7] = old
+
+
+def test_an_index_of_run_time_counts_from_the_end_below_0_and_out_of_range_reads_0_and_writes_nothing():
+    def at(items, k, other=0):
+        return items[k] if -len(items) <= k < len(items) else other
+
+    def put(items, k, value):
+        return [value if j == k % len(items) and -len(items) <= k < len(items) else x for j, x in enumerate(items)]
+
+    out, x = np.zeros((11, 8), np.int32), np.array([[7, 8, 9]], np.int32)
+    counted(out, x)
+    for i, row in enumerate(out.tolist()):
+        k = i - 5
+        w, columns = put([1, 2, 3], k, 9), put([2, 4, 6], k, 9)
+        added = at([1, 2, 3], k) + 10 if -3 <= k < 3 else 0
+        assert row == [
+            at([1, 2, 3], k), w[0] * 100 + w[1] * 10 + w[2], at([1, 3, 5], k) * 10 + at([1, 2], k), 9 + sum(columns),
+            at([3, 7, 11], k), at([7, 8, 9], k), 6 + (10 if -3 <= k < 3 else 0), added,
+        ]  # fmt: skip

@@ -100,3 +100,28 @@ def test_a_parameter_may_be_assigned():
     x = np.zeros(3, np.int32)
     assert assigned(5, x) == 11
     assert x.tolist() == [10, 10, 10]
+
+
+@pytest.mark.parametrize("t", [qp.f16, qp.bf16, qp.f32, qp.f64], ids=str)
+def test_large_integers_are_rounded_once(load, t):
+    kernel = load(
+        f"@qp.kernel\ndef echo(x: qp.{t}, v: qp.types.vector(2, qp.{t})) -> tuple[qp.{t}, qp.{t}]:\n    return x, v[1]\n"
+    ).echo
+    digits = {qp.f16: 11, qp.bf16: 8, qp.f32: 24, qp.f64: 53}[t]
+    for top in (14,) if t == qp.f16 else (60, 62, 100):
+        half = 1 << (top - digits)  # of the unit in the last place
+        for extra, units in ((half, 0), (half + 1, 2), (half - 1, 0), (3 * half, 4), (3 * half - 1, 2)):
+            for given in ((1 << top) + extra, -(1 << top) - extra):
+                want = ((1 << top) + units * half) * (1 if given > 0 else -1)
+                assert kernel(given, [0, 0])[0] == want
+                assert top > 62 or kernel(0, [0, given] if t != qp.f64 else [0, float(given)])[1] == want
+    assert kernel(1 + 2.0**-8 + 2.0**-40, [0, 0])[0] == {qp.f16: 1 + 2.0**-8, qp.bf16: 1 + 2.0**-7,
+                                                         qp.f32: 1 + 2.0**-8}.get(t, 1 + 2.0**-8 + 2.0**-40)  # fmt: skip
+    with pytest.raises(qp.ArgumentError, match="does not fit"):
+        kernel(10**400, [0, 0])
+
+
+def test_a_parameter_called_stream_is_refused_where_the_kernel_is_made(load):
+    with pytest.raises(qp.KernelSyntaxError, match="cannot be called stream"):
+        load("@qp.kernel\ndef kernel(x: qp.i32, stream: qp.i32):\n    pass\n")
+    assert load("@qp.kernel\ndef kernel(self: qp.i32) -> qp.i32:\n    return self\n").kernel(self=3) == 3
