@@ -189,7 +189,7 @@ class GraphExec:
 
     # changes
 
-    def update(self, name: str, *args: Any, **kwargs: Any) -> None:
+    def update(self, name: str, /, *args: Any, **kwargs: Any) -> None:
         """Change what later launches do at one node; arguments are as those of the ``add_…`` that made it.
 
         A kernel's are the kernel's own, behind the kernel or without it: ``x.update("saxpy", 3.0, a, b)``; launches that

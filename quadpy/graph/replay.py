@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, TypeAlias, overload
 from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError
 from quadpy.graph.arena import Arena
 from quadpy.graph.execution import GraphExec
+from quadpy.graph.extents import count_of
 from quadpy.graph.graph import Graph
 from quadpy.graph.nodes import Node
 from quadpy.graph.recording import changes_between
@@ -312,8 +313,7 @@ def replay(function: Any = None, /, *, warmup: int = 0, fuse: Fuse = "auto") -> 
             ``fuse`` is none of the three.
     """
     require_fuse(fuse)
-    if warmup < 0:
-        raise ArgumentError(f"warmup is 0 or more, not {warmup}")
+    warmup = count_of(warmup, "warmup")
     if function is None:
         return functools.partial(replay, warmup=warmup, fuse=fuse)
     if not callable(function) or isinstance(function, Replay):
