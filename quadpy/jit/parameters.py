@@ -198,10 +198,10 @@ def _parameter(name: str, annotation: Any, source: FunctionSource, config: Confi
     if annotation is NDArrayType:
         annotation = NDArrayType()
     if isinstance(annotation, NDArrayType):
-        dtype, element = element_of(annotation.dtype) if annotation.dtype is not None else (None, ())
+        dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
         return ArrayParameter(name, dtype, element, annotation.ndim)
     if getattr(annotation, "__quadpy_constructor__", None) == "type":
-        dtype, shape = element_of(annotation)
+        dtype, shape = element_of(annotation, config)
         return VectorParameter(name, dtype, shape)
     what = "has no annotation" if annotation is None else f"is annotated with {annotation!r}"
     raise KernelTypeError(
