@@ -6,10 +6,15 @@ A bf16 travels as its bits, since LLVM's own conversion flushes subnormals where
 
 from __future__ import annotations
 
+from typing import Final
+
 from quadpy.codegen.lower.text import FunctionText, constant, llvm_type
+from quadpy.codegen.targets.rules import Saturation
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1
 
 __all__ = ["bitcast", "cast", "compute_type", "narrow", "resize", "widen"]
+
+_NONE: Final = Saturation()
 
 
 def compute_type(t: Scalar) -> Scalar:
@@ -36,14 +41,12 @@ def narrow(out: FunctionText, x: str, t: Scalar) -> str:
     return x
 
 
-def cast(
-    out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating: frozenset[tuple[int, int]] = frozenset()
-) -> str:
+def cast(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating: Saturation = _NONE) -> str:
     """The value ``x`` of type ``src`` as a ``dst``.
 
     Float to integer truncates and saturates, NaN gives 0; integer to integer keeps the low bits; to ``u1`` asks
-    "not zero".  What becomes a float is rounded once.  ``saturating`` has the widths of floats and integers between
-    which the target's instruction truncates and saturates so.
+    "not zero".  What becomes a float is rounded once.  ``saturating`` says which of the target's instructions truncate
+    and saturate so.
     """
     if src == dst:
         return x
@@ -107,13 +110,11 @@ def _to_53_bits(out: FunctionText, x: str, src: Scalar) -> str:
     return out.op(f"select i1 {exact}, i64 {x}, i64 {odd}")
 
 
-def _from_float(
-    out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating: frozenset[tuple[int, int]] = frozenset()
-) -> str:
+def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating: Saturation = _NONE) -> str:
     x, src = widen(out, x, src), compute_type(src)
     have = llvm_type(src)
-    if not dst.is_float and (src.bits, max(dst.bits, 32)) in saturating:
-        return _saturated(out, x, src, dst)
+    if not dst.is_float and (src.bits, max(dst.bits, 32)) in saturating.widths:
+        return _saturated(out, x, src, dst, saturating.register)
     if not dst.is_float:
         name = "fptosi" if dst.kind == "int" else "fptoui"
         return out.intrinsic(f"llvm.{name}.sat.i{dst.bits}.f{src.bits}", f"i{dst.bits}", (have, x))
@@ -124,14 +125,18 @@ def _from_float(
     return narrow(out, x, dst)
 
 
-def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar, register: str) -> str:
     """The target's own conversion, for which LLVM 22 writes six instructions where it is asked to saturate.
 
     LLVM's conversion has no result where the hardware's saturates: the fence keeps LLVM from working with constants,
-    ``freeze`` from using that there is none.
+    ``freeze`` from using that there is none.  On AMD, LLVM cannot select its own fence of what all threads share, and
+    ends the process; there assembly without an instruction is one.
     """
     ty, wide, sign = llvm_type(src), f"i{max(dst.bits, 32)}", "s" if dst.kind == "int" else "u"
-    hidden = out.intrinsic(f"llvm.arithmetic.fence.f{src.bits}", ty, (ty, x))
+    if register:
+        hidden = out.op(f'call {ty} asm "", "={register},0"({ty} {x})')
+    else:
+        hidden = out.intrinsic(f"llvm.arithmetic.fence.f{src.bits}", ty, (ty, x))
     whole = out.op(f"freeze {wide} {out.op(f'fpto{sign}i {ty} {hidden} to {wide}')}")
     if dst.bits >= 32:
         return whole

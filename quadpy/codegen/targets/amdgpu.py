@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from quadpy.codegen.targets.rules import GpuRules, TargetRules, Writer
+from quadpy.codegen.targets.rules import GpuRules, Saturation, TargetRules, Writer
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 from quadpy.target import AmdArch, TargetSpec, amd_arch
@@ -44,7 +44,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         atomic_tags=("amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"),
         has_mxcsr=False,
         has_atomic=functools.partial(_has_atomic, amd_arch(spec.arch)),
-        saturating=frozenset({(32, 32), (64, 32)}),
+        saturating=Saturation(frozenset({(32, 32), (64, 32)}), "v"),
         gpu=GpuRules(
             convention="protected amdgpu_kernel",
             attributes=functools.partial(_kernel_attributes, spec),

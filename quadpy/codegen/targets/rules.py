@@ -9,7 +9,7 @@ from typing import Protocol
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 
-__all__ = ["GpuRules", "TargetRules", "Writer"]
+__all__ = ["GpuRules", "Saturation", "TargetRules", "Writer"]
 
 
 class Writer(Protocol):
@@ -62,6 +62,18 @@ class GpuRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Saturation:
+    """``widths`` of a float and an integer (32 or 64 bits) between which one instruction converts, signed and unsigned,
+    so that it saturates and a NaN becomes 0.
+
+    ``register`` is inline assembly's letter for the float's registers, where LLVM's own fence is not selected.
+    """
+
+    widths: frozenset[tuple[int, int]] = frozenset()
+    register: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetRules:
     """How one target spells what all of them have.
 
@@ -74,8 +86,7 @@ class TargetRules:
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
     has_mxcsr       whether x86's register of floating-point modes is there
     gpu             what only a GPU has; None for a CPU
-    saturating      widths of a float and an integer (32 or 64 bits) between which one instruction converts, signed and
-                    unsigned, so that it saturates and a NaN becomes 0
+    saturating      conversions from floats to integers that saturate by themselves
     has_atomic      whether a read-modify-write of a type may be left to LLVM; a compare-and-swap loop where not
     """
 
@@ -90,4 +101,4 @@ class TargetRules:
     has_mxcsr: bool
     has_atomic: Callable[[AtomicOp, Scalar], bool]
     gpu: GpuRules | None = None
-    saturating: frozenset[tuple[int, int]] = frozenset()
+    saturating: Saturation = Saturation()
