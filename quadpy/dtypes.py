@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 __all__ = [
     "BY_NAME", "SCALARS", "Scalar",
-    "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "promote", "u1", "u8", "u16", "u32", "u64",
+    "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
 ]  # fmt: skip
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -73,6 +73,22 @@ f64: Final = Scalar("f64", "float", 64)
 
 SCALARS: Final = (u1, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
 BY_NAME: Final = {s.name: s for s in SCALARS}
+
+
+def rounded_later(value: float) -> float:
+    """``value`` as a float that rounds to f32, f16 and bf16 as ``value`` itself does.
+
+    An integer of more than 53 bits would be rounded twice: to the float, then to the type.  The last bit of what stays
+    notes whether anything was cut off.
+
+    Raises:
+        OverflowError: an integer that no float holds.
+    """
+    if isinstance(value, int) and (excess := value.bit_length() - 53) > 0:
+        kept = abs(value) >> excess
+        kept |= (kept << excess) != abs(value)
+        value = (kept << excess) * (-1 if value < 0 else 1)
+    return float(value)
 
 
 def promote(a: Scalar, b: Scalar) -> Scalar:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
+from typing import Final
 
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
@@ -34,6 +35,7 @@ def lower(kernel: ir.Kernel, spec: TargetSpec) -> str:
     """``kernel`` as LLVM IR for ``spec``; CodegenError where the IR breaks a rule."""
     verify(kernel)
     _require_counts(kernel)
+    _require_parameters(kernel, spec)
     if spec.family == "cpu":
         return lower_for_cpu(kernel, host_header())
     return lower_for_gpu(kernel, spec, gpu_header(spec))
@@ -48,7 +50,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
     if kernel.fused:
         require_fusable(kernel, spec)
     text = lower(kernel, spec)
-    image, asm = _machine_code(text, spec, want_asm=want_asm)
+    image, asm = _machine_code(text, spec, 0 if kernel.indirect else layout_of(kernel).size, want_asm=want_asm)
     if kernel.fused:
         return CodeObject(
             str(spec), image, "", layout_of(kernel), (fused_info(kernel),), slots=fused_slots(kernel), asm=asm
@@ -71,7 +73,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
     )
 
 
-def _machine_code(text: str, spec: TargetSpec, *, want_asm: bool) -> tuple[bytes, str]:
+def _machine_code(text: str, spec: TargetSpec, argument_bytes: int, *, want_asm: bool) -> tuple[bytes, str]:
     """What the target's driver loads, and its assembly where that is wanted."""
     match spec.family:
         case "cpu":
@@ -79,7 +81,7 @@ def _machine_code(text: str, spec: TargetSpec, *, want_asm: bool) -> tuple[bytes
         case "amdgpu":
             return compile_amdgpu(text, spec, want_asm=want_asm)
         case "nvptx":
-            ptx = compile_nvptx(text, spec)
+            ptx = compile_nvptx(text, spec, parameter_bytes=argument_bytes + 8)  # and the address of scratch memory
             return ptx.encode(), ptx
 
 
@@ -117,6 +119,20 @@ def _require_counts(kernel: ir.Kernel) -> None:
                 "runs in whole blocks", task.axes[0].span,
                 hint="pass the number as an argument, built with + - * // % and min and max only",
             )  # fmt: skip
+
+
+_MOST_PARAMETERS: Final = {"amdgpu": 32_764, "nvptx": 32_764}
+"""Bytes of arguments that a launch takes: of NVIDIA's from sm_70 on by PTX; of AMD's, which name none, as many."""
+
+
+def _require_parameters(kernel: ir.Kernel, spec: TargetSpec) -> None:
+    """The arguments fit into a launch."""
+    size, most = layout_of(kernel).size + 8, _MOST_PARAMETERS.get(spec.family)
+    if most is not None and not kernel.indirect and size > most:
+        raise KernelTypeError(
+            f"{kernel.name} takes {len(kernel.params):,} parameters, {size:,} bytes; a launch on {spec} takes {most:,}",
+            kernel.span, hint="put arrays of one shape into one array with one more axis",
+        )  # fmt: skip
 
 
 def _count(axis: ir.Axis) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from dataclasses import replace
 from typing import Final
 
 import llvmlite.binding as llvm
@@ -27,6 +28,9 @@ AMDGPU_LAYOUT: Final = (
 )
 NVPTX_TRIPLE: Final = "nvptx64-nvidia-cuda"
 NVPTX_LAYOUT: Final = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+
+_BEFORE_PTX_81: Final = ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a")
+"""Processors for which LLVM writes an older version by itself."""
 
 _WRAPPING: Final = (
     (re.compile(r"neg\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;"),
@@ -68,11 +72,21 @@ def emit_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool 
     return obj, machine.emit_assembly(llvm.parse_bitcode(bitcode, llvm.create_context()))
 
 
-def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3) -> str:
-    """The PTX of ``ir_text``, which NVIDIA's driver compiles; arguments and errors as for ``compile_amdgpu``."""
+PLAIN_PARAMETERS: Final = 4_352
+"""Bytes of parameters that a kernel may have in every version of PTX that quadpy writes."""
+_MANY_PARAMETERS: Final = "+ptx81"
+"""The version from which on it may have 32,764; drivers from CUDA 12.1 on read it."""
+
+
+def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3, parameter_bytes: int = 0) -> str:
+    """The PTX of ``ir_text``, which NVIDIA's driver compiles; arguments and errors as for ``compile_amdgpu``.
+
+    ``parameter_bytes`` are the most that a kernel of it takes: many need a newer version of PTX than the processor does.
+    """
     if spec.family != "nvptx" or spec.arch not in NVIDIA_ARCHS:
         raise CodegenError(f"{spec} is no NVIDIA target")
-    machine = _machine(spec, opt)
+    newer = parameter_bytes > PLAIN_PARAMETERS and spec.arch in _BEFORE_PTX_81
+    machine = _machine(replace(spec, features=_MANY_PARAMETERS) if newer else spec, opt)
     ptx = str(machine.emit_assembly(_optimized(ir_text, spec, machine, opt)))
     for pattern, wrapping in _WRAPPING:
         ptx = pattern.sub(wrapping, ptx)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quadpy.graph.support import graphs_of
 from quadpy.runtime.device import Device
-from quadpy.runtime.devices import current_device
+from quadpy.runtime.devices import device_or_current
 from quadpy.runtime.graph_driver import GraphMemory
 
 __all__ = ["memory_info", "trim"]
@@ -12,7 +12,7 @@ __all__ = ["memory_info", "trim"]
 
 def memory_info(device: Device | None = None) -> GraphMemory:
     """What alloc nodes of graphs hold on ``device``, by default the current one, in bytes; 0 on the CPU."""
-    here = device or current_device()
+    here = device_or_current(device)
     here.life.check()
     if "host" in here.driver.features:
         return GraphMemory(0, 0, 0, 0)
@@ -21,7 +21,7 @@ def memory_info(device: Device | None = None) -> GraphMemory:
 
 def trim(device: Device | None = None) -> None:
     """Return to the system what graphs keep for their next launch and nobody uses; waits for the device."""
-    here = device or current_device()
+    here = device_or_current(device)
     here.synchronize()
     if "host" not in here.driver.features:
         graphs_of(here).trim_memory()

@@ -12,7 +12,7 @@ from quadpy.graph.graph import Graph
 from quadpy.graph.session import CaptureSession
 from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device import Device
-from quadpy.runtime.devices import current_device
+from quadpy.runtime.devices import current_device, device_or_current
 from quadpy.runtime.life import refuse_in_host_function
 from quadpy.runtime.place import caller_span
 from quadpy.runtime.stream import Stream
@@ -48,7 +48,7 @@ class capture:  # noqa: N801 - it reads as a statement
             raise CaptureError("one capture object captures once", caller_span(), hint=hint)
         refuse_in_host_function()
         stream = self._stream
-        device = stream.device if isinstance(stream, Stream) else self._device or current_device()
+        device = stream.device if isinstance(stream, Stream) else device_or_current(self._device)
         device.life.check()
         self._session = session = CaptureSession(device, device.stream_for(stream))
         # An interrupt just before the block, or before the first instruction of ``__exit__``, can be caught nowhere:

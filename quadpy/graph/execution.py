@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -30,13 +30,13 @@ from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, Mems
 from quadpy.graph.reorder import reordered
 from quadpy.graph.series import SeriesEngine, series
 from quadpy.graph.support import graphs_of
+from quadpy.graph.tape import LaunchStep, Tape
 from quadpy.graph.usage import Usage
 from quadpy.runtime.argument_memory import FEW_CHANGES, NEVER, PATIENCE
 from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.capturing import Session, session_of
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.fusion import TOO_LARGE, Fuse, Fusion
-from quadpy.runtime.launch import Bound
 from quadpy.runtime.life import refuse_in_host_function
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.timeline import Timeline
@@ -88,9 +88,8 @@ class GraphExec:
         self._changes = 0  # how often the arguments of several nodes were changed at once
         self._outdated: set[Literal["order", "work"]] = set()  # where the engine is not what the nodes say: memory
         # changed, and with it perhaps what must come before what; or a change was interrupted, as by Ctrl-C
-        self._patched: Callable[[], Mapping[str, Node]] | None = (
-            None  # the nodes that patches left behind, as they should be
-        )
+        self._bound: Tape | None = None  # has the nodes that were bound, as they should be
+        self._uses: Tape | None = None  # has what is used then
         nodes = {node.name: node for node in graph}
         runs = Runs()
         self._fixed = graph._built is not None  # noqa: SLF001 - addresses that a driver's graph has decided
@@ -131,6 +130,9 @@ class GraphExec:
             if on.timeline is not self._sole:  # else all is said, and what came before is in order
                 self._sole = None
                 self._order_after_others(on.timeline, overlap=overlap)
+                if self._uses is not None:
+                    usage, self._uses = self._uses.usage(), None
+                    self._usage = usage
                 usage.announce(self.device.memory, on.timeline)
                 self._held.runs.timelines.add(on.timeline)
                 _move(engine, on)
@@ -187,7 +189,7 @@ class GraphExec:
 
     # changes
 
-    def update(self, name: str, *args: Any, **kwargs: Any) -> None:
+    def update(self, name: str, /, *args: Any, **kwargs: Any) -> None:
         """Change what later launches do at one node; arguments are as those of the ``add_…`` that made it.
 
         A kernel's are the kernel's own, behind the kernel or without it: ``x.update("saxpy", 3.0, a, b)``; launches that
@@ -242,7 +244,7 @@ class GraphExec:
                 self._outdated.add("order")
             self._apply(placed)
             self._held.supersede(placed)
-            self._usage = usage
+            self._usage, self._uses = usage, None
             self._outdated.discard("work")
             self._updates += len(placed)
             self.version += 1
@@ -252,23 +254,20 @@ class GraphExec:
         """Whether ``bind`` can be called."""
         return isinstance(self._held.engine, (IndirectEngine, FusedEngine, HostEngine))
 
-    def bind(self, bound: Mapping[str, Bound], usage: Usage | None, nodes: Callable[[], Mapping[str, Node]]) -> None:
-        """Let later launches have other arguments at the nodes of these names, for those who know what they are.
+    def bind(self, steps: Sequence[LaunchStep], tape: Tape) -> None:
+        """Let later launches of kernels have what is bound, for those who know what that is.
 
-        ``usage`` is what all nodes use then, None for the same; ``nodes`` makes the nodes, and is called when somebody
-        needs them.
+        ``tape``, of which ``steps`` are, says what the graph is then, when somebody asks.  What it uses is announced on the
+        stream of its last launch.
         """
         with self._lock:
             engine = self._check()
             assert isinstance(engine, (IndirectEngine, FusedEngine, HostEngine))
-            self._patched = nodes
+            self._bound = self._uses = tape
             self._outdated.add("work")
-            if usage is not None:
-                self._usage, self._sole = usage, None
-            for name, arguments in bound.items():
-                engine.bind(name, arguments)
+            engine.bind(steps)
             self._outdated.discard("work")
-            self._updates += len(bound)
+            self._updates += len(steps)
 
     @property
     def engine(self) -> Engine | None:
@@ -321,7 +320,7 @@ class GraphExec:
         with self._lock:
             self._held.release()
             self._finalizer.detach()
-            self._graph = self._patched = None
+            self._graph = self._bound = self._uses = None
             self._usage = Usage(())
 
     @property
@@ -473,15 +472,15 @@ class GraphExec:
             )
 
     def _settle(self) -> None:
-        """Let the nodes say what patches made of them; the engine does it already."""
-        patched, self._patched = self._patched, None
-        if patched is None or self.destroyed:
+        """Let the nodes say what was bound; the engine does it already."""
+        tape, self._bound = self._bound, None
+        if tape is None or self.destroyed:
             return
         version = self.version
         try:
-            self.replace(patched(), same_order=True)
+            self.replace(tape.nodes(self.device), same_order=True)
         except BaseException:
-            self._patched = patched
+            self._bound = tape
             raise
         self.version = version  # what is launched is the same
 
@@ -506,11 +505,11 @@ class GraphExec:
                     "a change of the graph was interrupted, and one that allocates memory cannot be made anew",
                     hint="build the graph anew",
                 )
-            if self._patched is not None:
-                self._held.supersede(self._patched())
-                self._patched = None
+            if self._bound is not None:
+                self._held.supersede(self._bound.nodes(self.device))
+                self._bound = None
             engine = self._rebuild(self._held.nodes)
-            self._usage = Usage(self._held.nodes.values())
+            self._usage, self._uses = Usage(self._held.nodes.values()), None
             self._outdated.discard("work")
         if "order" in self._outdated:
             engine = self._reorder() or engine

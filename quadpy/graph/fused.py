@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from quadpy.graph.flat import flattened
 from quadpy.graph.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.tape import LaunchStep
 from quadpy.runtime.driver import StreamHandle
 from quadpy.runtime.fusion import Call, Fuse, OneLaunch, Origin
 from quadpy.runtime.graph_driver import CopyWork, FillWork
-from quadpy.runtime.launch import Bound
 from quadpy.runtime.stream import Stream
 
 __all__ = ["FusedEngine", "fuse"]
@@ -110,11 +110,12 @@ class FusedEngine:
             self._one.bind(number, call[1])
         return bool(calls) and not self._one.why_not()
 
-    def bind(self, name: str, bound: Bound) -> None:
-        """Launch a node with other arguments, which do not change how many blocks there are."""
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Launch kernels with what is bound, which does not change how many blocks there are."""
+        named = {step.name: step for step in steps}
         for number, placed in enumerate(self._placed):
-            if placed.node == name:
-                self._one.bind(number, bound.block.ljust(len(placed.call[1]), b"\0"))
+            if (step := named.get(placed.node)) is not None:
+                self._one.bind(number, step.block.ljust(len(placed.call[1]), b"\0"))
 
     def upload(self, stream: StreamHandle) -> None:
         """Its code is on the device already."""

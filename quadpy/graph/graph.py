@@ -19,7 +19,7 @@ from quadpy.graph.nodes import Allocation, AllocNode, EmptyNode, FreeNode, Node
 from quadpy.graph.order import MemoryRange, Order
 from quadpy.runtime.callbacks import Runs
 from quadpy.runtime.device import Device
-from quadpy.runtime.devices import current_device
+from quadpy.runtime.devices import device_or_current
 from quadpy.runtime.fusion import Fuse, require_fuse
 from quadpy.runtime.graph_driver import AllocWork
 from quadpy.runtime.life import refuse_in_host_function
@@ -45,7 +45,7 @@ class Graph:
 
     def __init__(self, device: Device | None = None) -> None:
         refuse_in_host_function()
-        self.device = device or current_device()
+        self.device = device_or_current(device)
         self.device.life.check()
         self._nodes: dict[str, Node] = {}
         self._numbers: dict[str, int] = {}
@@ -141,8 +141,6 @@ class Graph:
         """
         if graph is self:
             raise GraphError("a graph cannot be a node of itself", hint="graph.clone() can")
-        if not isinstance(graph, Graph):
-            raise ArgumentError(f"{graph!r} is no graph")
         return self._place(make.child_node(self.device, graph), deps, name, "child")
 
     def add_event_record(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:
@@ -174,6 +172,8 @@ class Graph:
             OutOfDeviceMemory: the memory is not there.
             DeviceError: a peer of another kind.
         """
+        if not isinstance(peers, Iterable):
+            raise ArgumentError(f"peers={peers!r} is no list of devices", hint="pass a list")
         others = tuple(dict.fromkeys(self._peer(peer) for peer in peers if peer is not self.device))
         if not isinstance(nbytes, int) or nbytes <= 0:
             raise ArgumentError(f"{nbytes!r} bytes cannot be allocated")
@@ -336,6 +336,8 @@ class Graph:
         return found is not None and (found is node or found.name == node)
 
     def __getitem__(self, name: str) -> Node:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{name!r} is no name of a node", hint="pass node.name")
         if (node := self._nodes.get(name)) is None:
             there = ", ".join(list(self._nodes)[:8]) or "none"
             raise GraphError(f"the graph has no node {name!r}", hint=f"its nodes: {there}")
@@ -436,15 +438,15 @@ class Graph:
         """The names of what a node comes after, and whether they were derived."""
         if deps is None:
             return self.derive(reads, writes, barrier=barrier), True
-        if isinstance(deps, (str, Node)):
-            raise ArgumentError("deps is a list of nodes", hint="pass [node]")
+        if isinstance(deps, (str, Node)) or not isinstance(deps, Iterable):
+            raise ArgumentError(f"deps={deps!r} is no list of nodes", hint="pass a list of nodes or of their names")
         given: dict[str, None] = {}
         for one in deps:
-            name = one.name if isinstance(one, Node) else one
-            found = self._nodes.get(name)
+            name: object = one.name if isinstance(one, Node) else one
+            found = self._nodes.get(name) if isinstance(name, str) else None
             if found is None or (isinstance(one, Node) and found is not one):
                 raise GraphError(f"{one!r} is no node of this graph", hint="dependencies are nodes added to it before")
-            given[name] = None
+            given[found.name] = None
         return tuple(given), False
 
     def _build(self) -> Built:

@@ -22,9 +22,10 @@ from quadpy.graph.nodes import (
     SemaphoreSignalNode,
     SemaphoreWaitNode,
 )
+from quadpy.graph.tape import LaunchStep
 from quadpy.runtime.callbacks import Failures, HostCall, Runs
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.launch import Bound, HostLaunch
+from quadpy.runtime.launch import HostLaunch, Runner
 
 __all__ = ["HostEngine"]
 
@@ -39,6 +40,7 @@ class HostEngine:
         self._nodes = {node.name: node for node in nodes}  # whose memory lives until a launch is through
         self._steps = {node.name: self._step(node) for node in self._nodes.values()}
         self._off: set[str] = set()
+        self._runners: dict[str, Runner] = {}  # of nodes that were bound
 
     def launch(self, stream: StreamHandle) -> None:
         """Run all nodes; what a host function raises is kept for the next synchronize, as on a GPU."""
@@ -48,14 +50,23 @@ class HostEngine:
 
     def change(self, node: Node) -> bool:
         """Let later launches do ``node`` in place of the one of its name."""
+        self._runners.pop(node.name, None)
         self._steps[node.name] = self._step(node)
         self._nodes[node.name] = node
         return True
 
-    def bind(self, name: str, bound: Bound) -> None:
-        """Launch a kernel's node with other arguments."""
-        assert bound.run is not None
-        self._steps[name] = bound.run
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Launch kernels with what is bound."""
+        runners = self._runners
+        for step in steps:
+            name = step.name
+            if (runner := runners.get(name)) is not None:
+                runner.block = step.block
+                continue
+            assert step.binder is not None
+            assert step.binder.runner is not None
+            runners[name] = runner = step.binder.runner(step.block)
+            self._steps[name] = runner.run
 
     def enable(self, node: Node, *, enabled: bool) -> None:
         """Whether later launches run ``node``."""

@@ -13,10 +13,11 @@ from dataclasses import replace
 from quadpy.graph.build import Built, DriverEngine
 from quadpy.graph.flat import has_loops
 from quadpy.graph.nodes import KernelNode, Node
+from quadpy.graph.tape import LaunchStep
 from quadpy.runtime.argument_memory import ArgumentMemory
 from quadpy.runtime.device import Device
 from quadpy.runtime.driver import StreamHandle
-from quadpy.runtime.launch import Bound, Indirect, KernelLaunch
+from quadpy.runtime.launch import Indirect, KernelLaunch
 from quadpy.runtime.stream import Stream
 
 __all__ = ["IndirectEngine", "is_indirect"]
@@ -76,10 +77,13 @@ class Table:
             self.data[place : place + len(launch.arguments)] = launch.arguments
         self.dirty = True
 
-    def bind(self, name: str, block: bytes) -> None:
-        """Let ``block`` stand before what the arguments of each launch of a node end with."""
-        for place in self._places[name]:
-            self.data[place : place + len(block)] = block
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Let the block of each step stand before what the arguments of the launches of its node end with."""
+        data, places = self.data, self._places
+        for step in steps:
+            block, size = step.block, len(step.block)
+            for place in places[step.name]:
+                data[place : place + size] = block
         self.dirty = True
 
     def put(self, stream: StreamHandle) -> None:
@@ -133,9 +137,9 @@ class IndirectEngine(DriverEngine):
         self._now[node.name] = node
         return True
 
-    def bind(self, name: str, bound: Bound) -> None:
-        """Launch a node with other arguments; ``change`` knows nothing of it, and does not look at those before."""
-        self._table.bind(name, bound.block)
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Launch kernels with what is bound; ``change`` knows nothing of it, and does not look at those before."""
+        self._table.bind(steps)
 
 
 def _sizes(node: KernelNode) -> list[int]:

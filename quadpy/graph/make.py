@@ -135,9 +135,13 @@ def _extents(device: Device, memories: Any, what: str) -> list[Extent]:
 
 def child_node(device: Device, graph: Any) -> ChildNode:
     """All nodes that ``graph`` has now, as one."""
+    from quadpy.graph.graph import Graph  # graphs are made of these nodes
+
+    if not isinstance(graph, Graph):
+        raise ArgumentError(f"{graph!r} is no graph", hint="qp.graph.Graph() makes one")
+    nodes = tuple(graph)
     if graph.device is not device:
         raise DeviceError(f"a graph of {graph.device} as a node of one of {device}", hint="build it anew there")
-    nodes: tuple[Node, ...] = tuple(graph)
     if any(isinstance(node, (AllocNode, FreeNode)) for node in nodes):
         raise GraphError(
             f"{graph!r} allocates or frees memory, and such a graph cannot be a node",
@@ -208,7 +212,7 @@ def made_by(maker: Callable[..., Node], device: Device, args: tuple[Any, ...], k
         try:
             taken.bind(device, *args, **kwargs)
         except TypeError as error:
-            names = ", ".join(str(one) for one in list(taken.parameters.values())[1:])
+            names = ", ".join(str(one.replace(annotation=one.empty)) for one in list(taken.parameters.values())[1:])
             raise ArgumentError(f"arguments of a node: {error}", hint=f"it takes ({names})") from None
         raise
 

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, TypeAlias, overload
 from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError
 from quadpy.graph.arena import Arena
 from quadpy.graph.execution import GraphExec
+from quadpy.graph.extents import count_of
 from quadpy.graph.graph import Graph
 from quadpy.graph.nodes import Node
 from quadpy.graph.recording import changes_between
@@ -41,13 +42,11 @@ Look: TypeAlias = Callable[[tuple[Node, ...], Arena], None]
 """Is shown the nodes of a graph, and what it allocated."""
 
 MOST_MISSES: Final = 16
-"""Calls in a row each of which launches something else than the one before: such a function has no graph."""
+"""Calls in a row that cost more as a graph than one by one: such a function then runs as it is."""
 MOST_FAILURES: Final = 3
 """Of a device: memory that is not there now may be there later, but not for ever."""
 
-_RESTLESS: Final = (
-    f"{MOST_MISSES} calls in a row launched something else than the one before, and a graph would not pay"
-)
+_DEAR: Final = f"{MOST_MISSES} calls in a row cost more than what they launch one by one: a graph does not pay"
 
 _log: Final = logging.getLogger("quadpy.graph")
 
@@ -85,7 +84,7 @@ class Replay:
         self._lock = threading.RLock()  # of counters alone; a finalizer that runs under it may come here
         self._verification = Verification() if settings().graph_verify else None
         self._stats = ReplayStats()  # but for what is counted in each call
-        self._replays = self._updates = 0
+        self._replays = self._updates = self._fallbacks = 0
         self.fusion = Fusion(False, "there is no graph")
         """Whether the graph that was launched last is one launch, and why it is, or is not."""
         self.state: State = "eager"
@@ -139,7 +138,7 @@ class Replay:
     @property
     def stats(self) -> ReplayStats:
         """What it has done so far."""
-        return replace(self._stats, replays=self._replays, updates=self._updates)
+        return replace(self._stats, replays=self._replays, updates=self._updates, fallbacks=self._fallbacks)
 
     __quadpy_replay__ = True
 
@@ -170,10 +169,11 @@ class Replay:
         if graph is None:
             assert known is not None
             if session.bound or session.noted:
-                before = known.run.stats().rebuilds
-                self._updates += known.bind(session)
-                self._count(rebuilds=known.run.stats().rebuilds - before)
-            known.hint, self._misses = hint, 0
+                self._updates += len(session.bound) + len(session.noted)
+                if rebuilds := known.bind(session):
+                    self._count(rebuilds=rebuilds)
+            known.hint = hint
+            self._misses = 0 if _pays(device, len(known.tape.steps), len(session.bound)) else self._misses + 1
             return result, known
         variant = self._changed(device, hint, known, graph, session) or self._made(hint, graph, session, began)
         if known is not None and variant is not known:
@@ -231,7 +231,7 @@ class Replay:
         for gone in self._variants.put(variant):
             gone.run.destroy()
         if self._misses >= MOST_MISSES:
-            self._fall_back(GraphError(_RESTLESS), broken=True)
+            self._fall_back(GraphError(_DEAR), broken=True)
 
     # what is counted
 
@@ -249,7 +249,12 @@ class Replay:
     def _fall_back(self, error: Exception, *, broken: bool) -> None:
         reason = str(error)
         if self._stats.reason is None:
-            _log.warning("%r runs without a graph: %s", self._function, reason)
+            _log.log(
+                logging.INFO if reason == _DEAR else logging.WARNING,
+                "%r runs without a graph: %s",
+                self._function,
+                reason,
+            )
         with self._lock:
             self._stats = replace(self._stats, reason=reason)
         if broken:
@@ -257,8 +262,17 @@ class Replay:
             self.state = "broken"
 
     def _eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._count(fallbacks=1)
+        self._fallbacks += 1
         return self._function(*args, **kwargs)
+
+
+def _pays(device: Device, launches: int, bound: int) -> bool:
+    """Whether a call that was not noted anew costs the host less than its launches; a GPU has its own gain besides.
+
+    On the CPU a launch that is compared costs half of one that is made, one that is bound a little more than one, and the
+    rest of the call some eight launches.
+    """
+    return "host" not in device.driver.features or launches - bound > 16 + bound // 2
 
 
 def _launch_once(session: ReplaySession, known: Variant | None) -> None:
@@ -299,8 +313,7 @@ def replay(function: Any = None, /, *, warmup: int = 0, fuse: Fuse = "auto") -> 
             ``fuse`` is none of the three.
     """
     require_fuse(fuse)
-    if warmup < 0:
-        raise ArgumentError(f"warmup is 0 or more, not {warmup}")
+    warmup = count_of(warmup, "warmup")
     if function is None:
         return functools.partial(replay, warmup=warmup, fuse=fuse)
     if not callable(function) or isinstance(function, Replay):

@@ -7,11 +7,12 @@ less than a launch.  Any other difference ends the comparison: what was found so
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import is_
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -31,29 +32,48 @@ from quadpy.runtime.stream import Stream
 
 __all__ = ["ReplaySession"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _ON_HOST = (
     "a kernel on an array of the host, which Python may use before the graph runs",
     "copy it into an array of quadpy's: x.from_numpy(a)",
 )
 
 
+def _whole(method: F) -> F:
+    """``method``; where Ctrl-C falls into it, the capture comes to nothing, whoever catches that."""
+
+    @functools.wraps(method)
+    def call(self: ReplaySession, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            raise
+        except BaseException:
+            self._break_off()
+            raise
+
+    return cast("F", call)
+
+
 class ReplaySession(CaptureSession):
     """Notes what a function puts on ``origin``, as far as it is not what ``tape`` has already.
 
     comparing  whether all was the tape's so far
-    bound      by the number of its step, the arguments with which a kernel was called this time
-    noted      the same for other calls: the node, and what the call was given
+    bound      launches whose arguments are others this time, and those
+    noted      other calls whose arguments are, by the number of the step: the node, and what the call was given
     """
 
     def __init__(self, device: Device, origin: Stream, arena: Arena, tape: Tape | None) -> None:
         super().__init__(device, origin, strict=True, arena=arena)
-        self.bound: dict[int, tuple[tuple[Any, ...], Bound]] = {}
+        self.bound: list[tuple[LaunchStep, tuple[Any, ...], Bound]] = []
         self.noted: dict[int, tuple[Node, tuple[Any, ...], tuple[Any, ...]]] = {}
         self.comparing = tape is not None
         self._tape = tape or Tape(())
+        self._calls, self._straight = self._tape.calls, self._tape.straight
         self._at = 0
         self._steps: list[Step] = []  # when nothing is compared any more
-        self._config, self._here = State.config, device.streams.thread
+        self._config, self._here, self._timeline = State.config, device.streams.thread, origin.timeline
         self._inside = False  # one of its own calls
         self._aside: list[Node] | None = None
 
@@ -84,32 +104,31 @@ class ReplaySession(CaptureSession):
 
     def repeats(self, kernel: Any, args: tuple[Any, ...], stream: object) -> bool:
         """Whether a call of ``kernel`` is the next one of the tape, perhaps with other arguments: it is noted then."""
-        if not self.comparing:
+        found = self._calls[self._at] if self.comparing else None
+        if found is None:
             return False
-        number, on = self._tape.launch_from[self._at], self._here.uses[-1].stream if stream is None else stream
-        if number < 0:
-            return False
-        step = self._tape.steps[number]
-        assert isinstance(step, LaunchStep)
+        number, step = found
+        on = self._here.uses[-1].stream if stream is None else stream
         if step.kernel is not kernel or on is not (step.stream or self.origin) or State.config is not self._config:
             return False
-        if (step.settled and all(map(is_, args, step.args))) or self._binds(number, step, args):
-            self._pass(number, step)
-            return True
-        return False
-
-    def _binds(self, number: int, step: LaunchStep, args: tuple[Any, ...]) -> bool:
-        """Whether the call is that of ``step`` with other arguments."""
-        drawn = launches_so_far()
-        bound = step.bind(args)
-        if bound is not None and step.does(bound):
-            return True
-        if bound is None or not self._tape.straight:  # with forks, other memory may ask for another order
-            take_back_launches(drawn, launches_so_far())
-            return False
-        self.bound[number] = args, bound
+        if not (all(map(is_, args, step.args)) and (step.settled or step.settles())):
+            if (binder := step.binder or step.find_binder()) is None:
+                return False
+            drawn = launches_so_far() if step.draws else 0
+            bound = binder.bind(self._timeline, *args)
+            is_same = bound and step.block.startswith(bound.block)  # then what it keeps alive is at these addresses
+            if not bound or not (is_same or self._straight):  # with forks, other memory may ask for another order
+                if step.draws:
+                    take_back_launches(drawn, launches_so_far())
+                return False
+            if not is_same:
+                self.bound.append((step, args, bound))
+        self._at = number + 1
+        if not self._straight:
+            self._fronts[(step.stream or self.origin).timeline] = step.front
         return True
 
+    @_whole
     def note_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
         """The launches of one call; ``draws`` says that random numbers depend on its number."""
         self.part()
@@ -158,6 +177,7 @@ class ReplaySession(CaptureSession):
         found: Buffer = self._call(_host_memory, self.origin, (nbytes,), (), noting=0)
         return found
 
+    @_whole
     def record(self, stream: Stream, event: Event) -> None:
         """``event`` stands behind what was noted on ``stream``."""
         step = self._next(CaptureSession.record, stream, (), ())
@@ -170,6 +190,7 @@ class ReplaySession(CaptureSession):
             event.captured = Captured(weakref.ref(self), step.front)
             self._pass(self._at, step)
 
+    @_whole
     def join(self, stream: Stream, event: Event) -> None:
         """What comes on ``stream`` comes behind ``event``."""
         after = event.captured.after if event.captured is not None else ()
@@ -187,6 +208,7 @@ class ReplaySession(CaptureSession):
 
     # how
 
+    @_whole
     def _call(
         self,
         method: Callable[..., Any],
@@ -235,7 +257,7 @@ class ReplaySession(CaptureSession):
     ) -> bool:
         """Whether it is the next call of the tape with other arguments, whose node comes at the same place."""
         number = self._at
-        if not self.comparing or not self._tape.straight or number >= len(self._tape.steps):
+        if not self.comparing or not self._straight or number >= len(self._tape.steps):
             return False
         step = self._tape.steps[number]
         if step.method is not method or method not in _CHANGEABLE or stream.timeline is not self.origin.timeline:
@@ -254,9 +276,10 @@ class ReplaySession(CaptureSession):
     def _pass(self, number: int, step: Step) -> None:
         """Go on behind step ``number``."""
         self._at = number + 1
-        if not self._tape.straight:
+        if not self._straight:
             self._fronts[(step.stream or self.origin).timeline] = step.front
 
+    @_whole
     def part(self) -> None:
         """Compare no more: what was found in the tape is noted, with the arguments of now."""
         if not self.comparing:
@@ -274,9 +297,12 @@ class ReplaySession(CaptureSession):
         self._restore(self._mark_before(self._at))
 
     def _step_now(self, number: int) -> Step:
-        step = copy(self._tape.steps[number])
-        if isinstance(step, LaunchStep) and number in self.bound:
-            step.change_arguments(*self.bound[number])
+        known = self._tape.steps[number]
+        step = copy(known)
+        if isinstance(step, LaunchStep):
+            for one, args, bound in self.bound:
+                if one is known:
+                    step.bind(args, bound)
         elif number in self.noted:
             step.change(*self.noted[number])
         return step

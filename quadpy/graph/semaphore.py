@@ -7,7 +7,7 @@ from typing import ClassVar
 from quadpy.errors import GraphError
 from quadpy.graph.support import graphs_of
 from quadpy.runtime.device import Device
-from quadpy.runtime.devices import current_device
+from quadpy.runtime.devices import device_or_current
 from quadpy.runtime.graph_driver import SemaphoreHandle
 from quadpy.runtime.owned import Owned, Seat
 
@@ -38,7 +38,7 @@ class Semaphore(Owned[SemaphoreHandle]):
             GraphError: the device has no such semaphores.
             DriverError: the driver refuses it, as HIP 7.2 does on Linux; the message says so.
         """
-        here = device or current_device()
+        here = device_or_current(device)
         here.life.check()
         if "host" in here.driver.features:
             raise GraphError(f"{here} has no external semaphores", hint="they are a GPU's; on the CPU call its library")

@@ -153,7 +153,7 @@ class CaptureSession:
     def _add(self, stream: Stream) -> None:
         timeline = stream.timeline
         self._fronts[timeline] = ()
-        self._streams[timeline] = stream, caller_span()
+        self._streams[timeline] = stream, None if stream is self.origin else caller_span()
         self._table.streams[timeline] = self
         if not self.strict and timeline is not self.device.timelines.default:
             timeline.captured = self

@@ -1,4 +1,4 @@
-"""The calls of a recorded function, in their order.  Owns: Tape, Step, LaunchStep, Mark, is_settled.
+"""The calls of a recorded function, in their order.  Owns: Tape, Step, LaunchStep, Mark.
 
 Imports: kernels as nodes, usage, arrays.
 
@@ -22,20 +22,16 @@ from quadpy.runtime.launch import Binder, Bound, KernelLaunch
 from quadpy.runtime.ndarray import NDArray
 from quadpy.runtime.stream import Stream
 
-__all__ = ["LaunchStep", "Mark", "Step", "Tape", "is_settled"]
+__all__ = ["LaunchStep", "Mark", "Step", "Tape"]
 
 Mark: TypeAlias = "tuple[tuple[int, ...], int]"
 """How far a session is: what it took of its arena, and how many of its launches draw random numbers."""
 
-_SETTLED: Final = {NDArray, int, float, complex, bool, str, bytes, type(None), *np.sctypeDict.values()} - {
+_SETTLED: Final[set[type]] = {NDArray, int, float, complex, bool, str, bytes, type(None), *np.sctypeDict.values()} - {
     np.void,
     np.object_,
 }
-
-
-def is_settled(given: object) -> bool:
-    """Whether it never changes, by its exact type: the same object is the same argument."""
-    return type(given) in _SETTLED
+"""Exact types of what never changes: the same object is the same argument."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -75,66 +71,64 @@ class Step:
 class LaunchStep(Step):
     """A call of ``kernel`` with ``args``.
 
+    name     of the node
     draws    whether each call has a random number of its own
-    settled  whether the same objects are the same call
+    settled  whether the same objects are the same call; None before somebody asks
+    block    the argument block, and behind it the address of scratch memory where there is any
+    grids    the blocks of each launch of the node
     bound    arguments of a later call; a node of them is made when somebody asks
     """
 
     kernel: Any
     args: tuple[Any, ...]
     draws: bool
-    settled: bool = False
+    name: str = ""
+    settled: bool | None = None
+    block: bytes = b""
+    grids: tuple[int, ...] = ()
     bound: Bound | None = None
-    _binder: Binder | None = None
+    binder: Binder | None = None
     _looked: bool = False
     _made: bool = False
-    _blocks: tuple[list[Block], list[Block]] | None = None
 
     def __post_init__(self) -> None:
-        self.settled = not self.draws and all(map(is_settled, self.args))
+        assert isinstance(self.node, KernelNode)
+        launches = self.node.launches
+        self.name, self.block = self.node.name, launches[0].arguments if launches else b""
+        self.grids = tuple(one.grid[0] for one in launches if isinstance(one, KernelLaunch))
 
-    def bind(self, args: tuple[Any, ...]) -> Bound | None:
-        """What a call with ``args`` comes to where it runs the same code; None where that is not known."""
+    def settles(self) -> bool:
+        """Whether the same objects are the same call."""
+        self.settled = not self.draws and _SETTLED.issuperset(map(type, self.args))
+        return self.settled
+
+    def find_binder(self) -> Binder | None:
+        """What binds other arguments; None where each call must be noted."""
         if not self._looked:
-            self._looked, self._binder = True, self.kernel.binder(*self.args)
-        return None if self._binder is None else self._binder.bind(args)
+            self._looked, self.binder = True, self.kernel.binder(*self.args)
+        return self.binder
 
-    def does(self, bound: Bound) -> bool:
-        """Whether the last call had these arguments: what it kept alive is then still at the same addresses."""
-        block = self.bound.block if self.bound is not None else self._launches[0].arguments
-        return block.startswith(bound.block)  # the rest is the address of scratch memory
-
-    def change_arguments(self, args: tuple[Any, ...], bound: Bound) -> None:
-        """Launch with ``args``."""
-        self.args, self.bound, self._made, self._blocks = args, bound, False, None
-        self.settled = not self.draws and all(map(is_settled, args))
+    def bind(self, args: tuple[Any, ...], bound: Bound) -> bool:
+        """Launch with ``args``; whether that changes a grid."""
+        before, self.grids = self.grids, bound.grids
+        self.args, self.bound, self.block, self._made = args, bound, bound.block, False
+        self.settled = None
+        return before != bound.grids
 
     def node_now(self, device: Device) -> Node | None:
         before = self.node
-        if not self._made and self.bound is not None and self._binder is not None:
+        if not self._made and self.bound is not None and self.binder is not None:
             assert isinstance(before, KernelNode)
-            made = kernel_node(device, self._binder.prepared(self.bound, before.launches))
+            made = kernel_node(device, self.binder.prepared(self.bound, before.launches))
             self.node = replace(made, name=before.name, after=before.after, span=before.span, kernel=before.kernel)
             self._made = True
         return self.node
 
-    def has_grids_of(self, bound: Bound) -> bool:
-        """Whether nothing but the arguments is another."""
-        return tuple(one.grid[0] for one in self._launches if isinstance(one, KernelLaunch)) == bound.grids
-
     def blocks(self) -> tuple[list[Block], list[Block]]:
         """The memory that it reads, and that it writes."""
-        if self._blocks is None:
-            if self.bound is not None and self._binder is not None:
-                self._blocks = self._binder.used(self.bound)
-            else:
-                self._blocks = Usage([self.node] if self.node is not None else []).blocks()
-        return self._blocks
-
-    @property
-    def _launches(self) -> Sequence[Any]:
-        assert isinstance(self.node, KernelNode)
-        return self.node.launches
+        if self.bound is not None and self.binder is not None:
+            return self.binder.used(self.bound)
+        return Usage([self.node] if self.node is not None else []).blocks()
 
 
 class Tape:
@@ -143,7 +137,7 @@ class Tape:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = list(steps)
         self.straight = all(step.stream is None for step in steps)
-        self.launch_from = list(_next_launches(steps))
+        self.calls = list(_next_launches(steps))
 
     def usage(self) -> Usage:
         """The memory and the events that one run uses."""
@@ -160,13 +154,15 @@ class Tape:
         return {node.name: node for node in made if node is not None}
 
 
-def _next_launches(steps: Sequence[Step]) -> Iterator[int]:
-    """For each place the launch that comes next, where only memory is taken before; else -1."""
-    found, last = [-1], -1
+def _next_launches(steps: Sequence[Step]) -> Iterator[tuple[int, LaunchStep] | None]:
+    """For each place the launch that comes next, and its number, where only memory is taken before it."""
+    found: list[tuple[int, LaunchStep] | None] = [None]
     for number in reversed(range(len(steps))):
         step = steps[number]
-        last = number if isinstance(step, LaunchStep) else last if _only_allocates(step) else -1
-        found.append(last)
+        if isinstance(step, LaunchStep):
+            found.append((number, step))
+        else:
+            found.append(found[-1] if _only_allocates(step) else None)
     return reversed(found)
 
 

@@ -12,9 +12,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,10 +20,9 @@ from quadpy.graph.arena import Arena
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.nodes import Node
 from quadpy.graph.replaying import ReplaySession
-from quadpy.graph.tape import LaunchStep, Tape
+from quadpy.graph.tape import Tape
 from quadpy.runtime.current import current_config
 from quadpy.runtime.device import Device
-from quadpy.runtime.launch import Bound
 from quadpy.runtime.ndarray import NDArray
 
 __all__ = ["MOST_VARIANTS", "Hint", "Variant", "Variants", "hint_of"]
@@ -36,8 +33,7 @@ MOST_VARIANTS: Final = 8
 _TELLING: Final = (bool, int, str, bytes, type(None))
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """What a call is given, as far as it lets expect what the function does: nothing depends on its being right.
 
     shapes  types and extents
@@ -79,27 +75,22 @@ class Variant:
         return self.run.version == self._seen and self._config is current_config() and not self.run.destroyed
 
     def bind(self, session: ReplaySession) -> int:
-        """Do what ``session``, which repeated the tape, found; the answer is how many nodes that changes."""
+        """Do what ``session``, which repeated the tape, found; how often the driver's graph was made for it."""
         bound, noted, steps = session.bound, session.noted, self.tape.steps
-        places: dict[str, Bound] = {}
-        in_place = self.run.binds and not noted
-        for number, (args, found) in bound.items():
-            step = steps[number]
-            assert isinstance(step, LaunchStep)
-            assert step.node is not None
-            in_place = in_place and step.has_grids_of(found)
-            step.change_arguments(args, found)
-            places[step.node.name] = found
-        for number, call in noted.items():
-            steps[number].change(*call)
-        if in_place:
-            usage = None if "host" in self.device.driver.features else self.tape.usage()
-            self.run.bind(places, usage, partial(self.tape.nodes, self.device))
-        else:
-            nodes = [steps[number].node_now(self.device) for number in (*bound, *noted)]
-            self.run.replace({node.name: node for node in nodes if node is not None}, same_order=True)
+        regrids = False
+        for step, args, call in bound:
+            regrids = step.bind(args, call) or regrids
+        for number, other in noted.items():
+            steps[number].change(*other)
+        if self.run.binds and not (noted or regrids):
+            self.run.bind([step for step, _, _ in bound], self.tape)
+            return 0
+        before = self.run.stats().rebuilds
+        changed = [step for step, _, _ in bound] + [steps[number] for number in noted]
+        nodes = [step.node_now(self.device) for step in changed]
+        self.run.replace({node.name: node for node in nodes if node is not None}, same_order=True)
         self._seen = self.run.version
-        return len(bound) + len(noted)
+        return self.run.stats().rebuilds - before
 
     def replace(self, changes: Mapping[str, Node], session: ReplaySession, hint: Hint) -> int:
         """Do what ``session`` noted anew, which changes these nodes; how often the driver's graph was made for it."""
@@ -135,8 +126,13 @@ class Variants:
     def take(self, device: Device, hint: Hint) -> Variant | None:
         """The variant that a call is most likely one of, which is the caller's until it is put back."""
         variants = self._own.shelf.variants
-        alike = [one for one in reversed(variants) if one.device is device and one.hint.shapes == hint.shapes]
-        best = next((one for one in alike if one.hint.values == hint.values), alike[0] if alike else None)
+        best = None
+        for one in reversed(variants):
+            if one.device is device and one.hint.shapes == hint.shapes:
+                if one.hint.values == hint.values:
+                    best = one
+                    break
+                best = best or one
         if best is not None:
             variants.remove(best)
         return best
@@ -145,7 +141,7 @@ class Variants:
         """The caller's variant is there for the next call; those that are too many then are the caller's."""
         variants = self._own.shelf.variants
         variants.append(variant)
-        return [variants.pop(0) for _ in range(len(variants) - MOST_VARIANTS)]
+        return [variants.pop(0)] if len(variants) > MOST_VARIANTS else []
 
     def alike(self, device: Device, hint: Hint) -> list[Variant]:
         """The calling thread's for arguments of the same shapes, the latest first."""

@@ -11,6 +11,7 @@ from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.dtype import ScalarLike, scalar_of
 from quadpy.hostmath.values import Elements, full, wrap
+from quadpy.runtime.current import Config
 from quadpy.runtime.storage import admit, cast
 
 if TYPE_CHECKING:
@@ -116,11 +117,11 @@ class NDArrayType:
         return cls(*key) if isinstance(key, tuple) else cls(key)
 
 
-def element_of(dtype: object) -> tuple[Scalar, tuple[int, ...]]:
-    """The scalar type and the element's own shape that ``dtype`` means under the current configuration."""
+def element_of(dtype: object, config: Config | None = None) -> tuple[Scalar, tuple[int, ...]]:
+    """The scalar type and the element's own shape that ``dtype`` means under ``config``, or else the current one."""
     if isinstance(dtype, Composite):
-        return scalar_of(dtype.dtype), dtype.element_shape
-    return scalar_of(dtype), ()
+        return scalar_of(dtype.dtype, config), dtype.element_shape
+    return scalar_of(dtype, config), ()
 
 
 def type_of(scalar: Scalar, element_shape: tuple[int, ...]) -> ElementType:

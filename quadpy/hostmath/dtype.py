@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.errors import ArgumentError
-from quadpy.runtime.current import current_config
+from quadpy.runtime.current import Config, current_config
 
 __all__ = ["ScalarLike", "scalar_of"]
 
@@ -14,11 +14,11 @@ ScalarLike: TypeAlias = Scalar | type[float] | type[int] | type[bool]
 """A Scalar, or ``float``, ``int``, ``bool`` for ``default_fp``, ``default_ip``, ``u1``."""
 
 
-def scalar_of(dtype: object) -> Scalar:
-    """The Scalar that ``dtype`` means under the current configuration."""
+def scalar_of(dtype: object, config: Config | None = None) -> Scalar:
+    """The Scalar that ``dtype`` means under ``config``, or else under the current configuration."""
     if isinstance(dtype, Scalar):
         return dtype
-    config = current_config()
+    config = config or current_config()
     if dtype in (float, int, bool):
         return config.default_fp if dtype is float else config.default_ip if dtype is int else u1
     raise ArgumentError(

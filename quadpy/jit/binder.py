@@ -1,4 +1,6 @@
-"""Calls that run the code of a known one, as argument blocks.  Owns: CpuBinder, GpuBinder.  Imports: leaves, plans.
+"""Calls that run the code of a known one, as argument blocks.  Owns: CpuBinder, GpuBinder, host_packer.
+
+Imports: leaves, plans, ``runtime``.
 
 A replay takes these in place of launches: it looks at arguments as a launch does, and submits nothing.
 """
@@ -6,38 +8,46 @@ A replay takes these in place of launches: it looks at arguments as a launch doe
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from quadpy.errors import QuadpyError
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.parameters import ArrayParameter, Parameter
+from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, TemplateParameter, VectorParameter
 from quadpy.jit.plan import CpuPlan
 from quadpy.runtime.allocators.block import Block
-from quadpy.runtime.launch import Bound, HostLaunch, KernelLaunch, Prepared
+from quadpy.runtime.current import next_launch
+from quadpy.runtime.launch import Bound, HostLaunch, KernelLaunch, Prepared, Runner
+from quadpy.runtime.ndarray import NDArray
 
-__all__ = ["CpuBinder", "GpuBinder"]
+__all__ = ["CpuBinder", "GpuBinder", "host_packer"]
 
-_REFUSED: Final = (struct.error, OverflowError, TypeError, QuadpyError)
+_REFUSED: Final = (struct.error, OverflowError, TypeError, AttributeError, QuadpyError)
 """What a call with wrong arguments raises: the call itself then says it."""
+_MISSING: Final = object()
 
 
 class CpuBinder:
-    """A ``Binder`` of ``plan``, one of ``variants``, which ``resolve`` finds for arguments of its types."""
+    """A ``Binder`` of ``plan``; ``bind`` is what ``host_packer`` gave, or ``looking``."""
 
-    def __init__(self, plan: CpuPlan, variants: Any, resolve: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> None:
-        self._plan, self._variants, self._resolve = plan, variants, resolve
+    def __init__(self, plan: CpuPlan, bind: Callable[..., Bound | None]) -> None:
+        self._plan, self.bind = plan, bind
+        self.runner: Callable[[bytes], Runner] | None = plan.runner
 
-    def bind(self, args: tuple[Any, ...]) -> Bound | None:
-        """As ``Binder.bind``."""
-        try:
-            variants, values, views = self._resolve(args)
-            if variants is not self._variants or variants.pick(views) is not self._plan:
+    @staticmethod
+    def looking(plan: CpuPlan, variants: Any, resolve: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> CpuBinder:
+        """One that looks at each argument anew; ``plan`` is one of ``variants``, which ``resolve`` finds by their types."""
+
+        def bind(_timeline: object, *args: Any) -> Bound | None:
+            try:
+                found, values, views = resolve(args)
+                if found is not variants or variants.pick(views) is not plan:
+                    return None
+                return Bound(plan.block_of(values), (), tuple(views))
+            except _REFUSED:
                 return None
-            found: Bound = self._plan.block_of(values, views)
-        except _REFUSED:
-            return None
-        return found
+
+        return CpuBinder(plan, bind)
 
     def prepared(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> HostLaunch:
         """As ``Binder.prepared``."""
@@ -49,30 +59,82 @@ class CpuBinder:
 
 
 class GpuBinder:
-    """A ``Binder`` of ``plan``; ``pack`` is what ``packer`` gave."""
+    """A ``Binder`` of ``plan``; ``bind`` is what ``packer`` gave."""
 
-    def __init__(self, plan: GpuPlan, parameters: Sequence[Parameter], pack: Callable[..., Any]) -> None:
-        self._plan, self._pack = plan, pack
-        self._members = [k for k, parameter in enumerate(parameters) if type(parameter) is ArrayParameter]
+    runner: Callable[[bytes], Runner] | None = None
 
-    def bind(self, args: tuple[Any, ...]) -> Bound | None:
-        """As ``Binder.bind``."""
-        found = self._pack(*args)
-        return Bound(found[0], found[1], tuple([args[k] for k in self._members])) if found else None
+    def __init__(self, plan: GpuPlan, bind: Callable[..., Bound | None]) -> None:
+        self._plan, self.bind = plan, bind
 
     def prepared(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared:
         """As ``Binder.prepared``; scratch memory stays."""
         known, plan = before[0], self._plan
         block = bound.block + known.arguments[len(bound.block) :]
-        arrays = (*bound.arrays, *plan.fields)
-        launches = plan.launches_of(block, bound.grids, arrays, known.keep[-1])
+        launches = plan.launches_of(block, bound.grids, (*bound.arrays, *plan.fields), known.keep[-1])
         return Prepared(launches, (), {}, None, plan.origin, block[: plan.code.layout.size])
 
     def used(self, bound: Bound) -> tuple[list[Block], list[Block]]:
         """As ``Binder.used``."""
-        read: list[Block] = []
-        written: list[Block] = []
-        for array, writes in zip((*bound.arrays, *self._plan.fields), self._plan.places.written, strict=True):
-            if array.block is not None:
-                (written if writes else read).append(array.block)
-        return read, written
+        arrays = zip((*bound.arrays, *self._plan.fields), self._plan.places.written, strict=True)
+        blocks = [(array.block, writes) for array, writes in arrays if array.block is not None]
+        return [block for block, writes in blocks if not writes], [block for block, writes in blocks if writes]
+
+
+def host_packer(
+    parameters: Sequence[Parameter], args: Sequence[Any], plan: CpuPlan, pairs: Sequence[tuple[int, int]],
+    fields: Sequence[tuple[int, int]],
+) -> Callable[..., Bound | None] | None:  # fmt: skip
+    """A function of arguments of the types of ``args`` that finds their argument block; None where there is none.
+
+    ``pairs`` are arrays, by number, that must not overlap, and ``fields`` the memory of fields, which none may.
+    """
+    arrays = [k for k, parameter in enumerate(parameters) if isinstance(parameter, ArrayParameter)]
+    if plan.added is None or any(type(args[k]) is not NDArray for k in arrays):
+        return None
+    tail, seed = plan.added
+    names: dict[str, Any] = {
+        "NDArray": NDArray, "Bound": Bound, "pack": struct.Struct(plan.code.layout.format).pack, "missing": _MISSING,
+        "next_launch": next_launch, "misfits": _REFUSED,
+    }  # fmt: skip
+    guards = ["more", *_guards(parameters, args, names)]
+    values = [*_values(parameters, names), *map(str, tail), *([] if seed is None else [str(seed), "next_launch()"])]
+    lines = [
+        f"def bind(_, {''.join(f'a{k}=missing, ' for k in range(len(parameters)))}*more):",
+        "    try:",
+        f"        if {' or '.join(guards)}: return None",
+        *(f"        s{k} = a{k}.pointer; e{k} = s{k} + a{k}.nbytes" for k in arrays if pairs or fields),
+        *(f"        if s{arrays[i]} < e{arrays[j]} and s{arrays[j]} < e{arrays[i]}: return None" for i, j in pairs),
+        *(
+            f"        if s{k} < {start + nbytes} and {start} < e{k}: return None"
+            for start, nbytes in fields
+            for k in arrays
+        ),
+        f"        return Bound(pack({', '.join(values)}), (), ({''.join(f'a{k}, ' for k in arrays)}))",
+        "    except misfits: return None",
+    ]
+    exec("\n".join(lines), names)  # noqa: S102 - of this module's own text; no name or value of the user is in it
+    found: Callable[..., Bound | None] = names["bind"]
+    return found
+
+
+def _guards(parameters: Sequence[Parameter], args: Sequence[Any], names: dict[str, Any]) -> Iterator[str]:
+    """What makes a call one of other code."""
+    for k, (parameter, given) in enumerate(zip(parameters, args, strict=True)):
+        if isinstance(parameter, ArrayParameter):
+            names[f"key{k}"] = given.type_key
+            yield f"type(a{k}) is not NDArray or a{k}.type_key is not key{k} or a{k}.wide is not {bool(given.wide)}"
+        elif isinstance(parameter, TemplateParameter):
+            names |= {f"key{k}": parameter.key(given), f"key_of{k}": parameter.key}
+            yield f"key_of{k}(a{k}) != key{k}"
+
+
+def _values(parameters: Sequence[Parameter], names: dict[str, Any]) -> Iterator[str]:
+    """What is packed of each argument."""
+    for k, parameter in enumerate(parameters):
+        if isinstance(parameter, ArrayParameter):
+            yield f"*a{k}.abi"
+        elif isinstance(parameter, (CheckedParameter, VectorParameter)):
+            names[f"values{k}"] = parameter.values
+            yield f"*values{k}(a{k})"
+        elif not isinstance(parameter, TemplateParameter):
+            yield f"a{k}"

@@ -17,6 +17,7 @@ from quadpy.jit.parameters import (
     ArrayParameter,
     CheckedParameter,
     ScalarParameter,
+    SingleParameter,
     TemplateParameter,
     VectorParameter,
     parameters_of,
@@ -61,6 +62,8 @@ class Configured:
                 if not view.writable:
                     key.append("r")
                 values += view.abi
+            elif type(parameter) is SingleParameter:
+                values.append(given if given.__class__ is float else parameter.value(given))
             elif type(parameter) is TemplateParameter:
                 key.append(parameter.key(given))
             else:

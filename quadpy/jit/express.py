@@ -23,6 +23,7 @@ from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter
 from quadpy.runtime.current import State, current_config, next_launch
 from quadpy.runtime.device import Device
 from quadpy.runtime.interop import DEVICE_KINDS
+from quadpy.runtime.launch import Bound
 from quadpy.runtime.life import THREAD
 from quadpy.runtime.stream import Stream
 
@@ -44,10 +45,7 @@ def express(
 def packer(
     parameters: Sequence[Parameter], args: Sequence[Any], plan: GpuPlan, pairs: Sequence[tuple[int, int]]
 ) -> Callable[..., Any] | None:
-    """As ``express``, a function of the arguments that launches nothing: it gives the argument block and the grids.
-
-    It gives False where ``express`` does; the block has no address of scratch memory.
-    """
+    """As ``express``, a function of a timeline and the arguments that launches nothing, as ``Binder.bind``."""
     return _written(parameters, args, plan, pairs, _Writer.packing)
 
 
@@ -125,16 +123,20 @@ class _Writer:
 
     def packing(self) -> Iterator[str]:
         """As ``lines``, for ``packer``."""
-        self.names["pack"] = struct.Struct(self.block.format("=", 0)).pack
-        yield f"def launch({''.join(f'a{k}=missing, ' for k in range(len(self.parameters)))}*more):"
+        self.names |= {"pack": struct.Struct(self.block.format("=", 0)).pack, "Bound": Bound}
+        yield f"def launch(timeline, {''.join(f'a{k}=missing, ' for k in range(len(self.parameters)))}*more):"
         yield "    try:"
         yield f"        if {' or '.join(self._guards())}: return False"
         yield from self._memory()
         yield from self._overlaps()
         yield from self.block.components("        ")
         yield from self._grids()
-        yield f"        return pack({', '.join(self.block.values())}), ({''.join(f'{one}, ' for one in self._blocks())})"
-        yield "    except misfits: return False"
+        grids = f"({''.join(f'{one}, ' for one in self._blocks())})"
+        arrays = f"({''.join(f'a{k}, ' for k in self.arrays)})"
+        yield f"        bound = Bound(pack({', '.join(self.block.values())}), {grids}, {arrays})"
+        yield "    except misfits: return None"
+        yield from (line[4:] for line in self._announcements())
+        yield "    return bound"
 
     def _guards(self) -> Iterator[str]:
         """What makes a call another one.  An array's form is one object for its type, its device and how it lies there."""

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, TemplateParameter, VectorParameter
+from quadpy.jit.parameters import (
+    ArrayParameter,
+    CheckedParameter,
+    Parameter,
+    SingleParameter,
+    TemplateParameter,
+    VectorParameter,
+)
 
 __all__ = ["ArgumentBlock"]
 
@@ -77,6 +84,9 @@ class ArgumentBlock:
                 yield [f"a{k}.pointer", *(f"a{k}.abi[{n}]" for n in range(1, len(self._args[k].abi)))]
             elif k in self._lists:
                 yield self._of_list(k)
+            elif type(parameter) is SingleParameter:
+                self.names[f"value{k}"] = parameter.value
+                yield [f"a{k} if a{k}.__class__ is float else value{k}(a{k})"]
             elif type(parameter) is not TemplateParameter:
                 yield [f"a{k}"]
         yield from ([str(field.pointer)] for field in self._plan.fields)

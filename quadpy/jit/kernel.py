@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from quadpy.artifact import CodeObject
-from quadpy.errors import ArgumentError, KernelSourceError
+from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
 from quadpy.jit.configured import Configured, compiler
 from quadpy.jit.graph_stats import Counts, GraphKernelStats
 from quadpy.lang.source import FunctionSource
@@ -40,10 +40,16 @@ class Kernel:
         self.graph = graph
         self.fuse: Fuse = fuse if graph else False
         self.source = FunctionSource(fn)
+        code = fn.__code__
+        if "stream" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            raise KernelSyntaxError(
+                f"{fn.__name__}: a parameter cannot be called stream, the keyword that says where a kernel runs",
+                self.source.span, hint="give the parameter another name",
+            )  # fmt: skip
         self._here: Configured | None = None
         self._express: Callable[..., bool] | None = None
 
-    def __call__(self, *args: Any, stream: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, stream: Any = None, **kwargs: Any) -> Any:
         """Runs the kernel and gives its result.
 
         Raises:

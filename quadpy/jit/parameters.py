@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, u1
+from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, f32, rounded_later, u1
 from quadpy.errors import ArgumentError, DeviceError, KernelTypeError
 from quadpy.hostmath import Elements, NDArrayType, element_of
 from quadpy.ir.types import Array
@@ -27,7 +27,7 @@ from quadpy.runtime.interop import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, HostView
 from quadpy.runtime.ndarray import NDArray
 
 __all__ = [
-    "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "TemplateParameter", "VectorParameter",
+    "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "SingleParameter", "TemplateParameter", "VectorParameter",
     "parameters_of",
 ]  # fmt: skip
 
@@ -57,6 +57,14 @@ class CheckedParameter(ScalarParameter):
 
     def values(self, given: Any) -> list[Any]:
         return [self.value(given)]
+
+
+@dataclass(frozen=True, slots=True)
+class SingleParameter(ScalarParameter):
+    """A number of type f32: ``struct`` would round large integers twice, so only floats go to it as they are."""
+
+    def value(self, given: Any) -> Any:
+        return given if isinstance(given, np.floating) else _number(given, self.type, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +190,18 @@ def _parameter(name: str, annotation: Any, source: FunctionSource, config: Confi
     defaults = ((int, config.default_ip), (float, config.default_fp), (bool, u1))
     scalar = next((type for python, type in defaults if annotation is python), annotation)
     if isinstance(scalar, Scalar):
+        if scalar == f32:
+            return SingleParameter(name, scalar)
         return (CheckedParameter if scalar in (u1, f16, bf16) else ScalarParameter)(name, scalar)
     if isinstance(annotation, Template) or annotation is Template:
         return TemplateParameter(name)
     if annotation is NDArrayType:
         annotation = NDArrayType()
     if isinstance(annotation, NDArrayType):
-        dtype, element = element_of(annotation.dtype) if annotation.dtype is not None else (None, ())
+        dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
         return ArrayParameter(name, dtype, element, annotation.ndim)
     if getattr(annotation, "__quadpy_constructor__", None) == "type":
-        dtype, shape = element_of(annotation)
+        dtype, shape = element_of(annotation, config)
         return VectorParameter(name, dtype, shape)
     what = "has no annotation" if annotation is None else f"is annotated with {annotation!r}"
     raise KernelTypeError(
@@ -206,7 +216,10 @@ def _number(given: Any, type: Scalar, name: str) -> Any:
     if not isinstance(given, (bool, int, float)):
         raise ArgumentError(f"{name} takes a number ({type}), not {given.__class__.__name__}")
     if type.is_float:
-        return _float_bits(float(given), type)
+        try:
+            return _float_bits(float(given) if type.bits == 64 else rounded_later(given), type)
+        except OverflowError:
+            raise ArgumentError(f"{name}: an integer this large does not fit {type}") from None
     if isinstance(given, float) and not given.is_integer():
         raise ArgumentError(f"{name} takes an integer ({type}), not {given!r}")
     number = bool(given) if type == u1 else int(given)
@@ -221,7 +234,10 @@ def _float_bits(value: float, type: Scalar) -> Any:
         if type == f16:
             return int(np.float16(value).view(np.uint16))
         if type == bf16:
-            bits = int.from_bytes(struct.pack("<f", np.float32(value)), "little")
+            single = float(np.float32(value))
+            bits = int.from_bytes(struct.pack("<f", single), "little")
+            if single != value and not bits & 1 and abs(single) != np.inf:  # rounded once: its last bit notes the rest
+                bits += 1 if abs(value) > abs(single) else -1
             return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0
         return float(np.float32(value)) if type.bits == 32 else value
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from quadpy.artifact import CodeObject
@@ -22,7 +22,7 @@ from quadpy.runtime.cpu.jit import load_object
 from quadpy.runtime.current import next_launch
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.devices import current_device
-from quadpy.runtime.launch import Bound, HostLaunch
+from quadpy.runtime.launch import HostLaunch, Runner
 from quadpy.source import Span
 
 __all__ = ["CpuPlan"]
@@ -80,7 +80,7 @@ class CpuPlan:
             if (session := session_of(on)) is not None:
                 session.note_launch(on, self.prepare(values, views), draws=self._seed is not None)
                 return None
-        block = self._block(values)
+        block = self.block_of(values)
         if not self._slots:
             task = self._entry(block, None, 0)
             while task != -1:
@@ -98,35 +98,25 @@ class CpuPlan:
         Raises:
             struct.error, OverflowError: as ``run``.
         """
-        return self.launch_of(self._block(values), (*views, *self._keep))
+        return self.launch_of(self.block_of(values), views)
 
-    def launch_of(self, block: bytes, arrays: Sequence[Any]) -> HostLaunch:
-        """A run of the kernel with an argument block; ``arrays`` are what it reads and writes, fields last."""
-        run, scratch = self.run_of(block)
+    def launch_of(self, block: bytes, views: Sequence[Any]) -> HostLaunch:
+        """A run of the kernel with an argument block; ``views`` are the arrays of the caller."""
+        arrays, runner = (*views, *self._keep), self.runner(block)
         reads, writes = self._places.ranges(None, "ra", arrays), self._places.ranges(None, "wa", arrays)
         span = self._spans[0] if self._spans else None
-        result = (lambda: result_of(scratch, self._results, self._outline)) if self._results else None
-        return HostLaunch(self._name, run, reads, writes, (self, *arrays), span, result, block)
+        result = (lambda: result_of(runner.scratch, self._results, self._outline)) if self._results else None
+        return HostLaunch(self._name, runner.run, reads, writes, (self, *arrays), span, result, block)
 
-    def run_of(self, block: bytes) -> tuple[Callable[[], None], Any]:
-        """What runs the kernel with an argument block, and the memory in which results are."""
-        entry, go_on, scratch = self._entry, self._go_on, (ctypes.c_uint64 * self._slots)() if self._slots else None
+    def runner(self, block: bytes) -> Runner:
+        """What runs the kernel with an argument block."""
+        scratch = (ctypes.c_uint64 * self._slots)() if self._slots else None
+        return Runner(self._entry, self._go_on, block, scratch)
 
-        def run(_alive: object = self) -> None:  # the code stays mapped
-            task = entry(block, scratch, 0)
-            while task != -1:
-                task = go_on(block, scratch, task)
-
-        return run, scratch
-
-    def block_of(self, values: list[Any], views: list[Any]) -> Bound:
-        """A call as a launch takes it.
-
-        Raises:
-            struct.error, OverflowError, ArgumentError: as ``run``.
-        """
-        block = self._block(values)
-        return Bound(block, (), (*views, *self._keep), self.run_of(block)[0])
+    @property
+    def added(self) -> tuple[tuple[int, ...], int | None] | None:
+        """What comes behind the caller's values: addresses, and the seed; None where values are looked at one by one."""
+        return None if self._blocks or self._conditions else (self._tail, self._seed)
 
     def _go_on(self, block: bytes, scratch: Any, task: int) -> int:
         """From ``task`` on, which is what the entry function returned; what it returns now."""
@@ -137,7 +127,12 @@ class CpuPlan:
             )
         return int(self._entry(block, scratch, task))
 
-    def _block(self, values: list[Any]) -> bytes:
+    def block_of(self, values: list[Any]) -> bytes:
+        """The argument block of a call; ``values`` are those that the caller passes.
+
+        Raises:
+            struct.error, OverflowError, ArgumentError: as ``run``.
+        """
         if self._tail:
             values += self._tail
         if self._seed is not None:

@@ -15,7 +15,7 @@ from typing import Any
 from quadpy.dtypes import i64
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir.nodes import Kernel
-from quadpy.jit.binder import CpuBinder, GpuBinder
+from quadpy.jit.binder import CpuBinder, GpuBinder, host_packer
 from quadpy.jit.express import express, packer
 from quadpy.jit.fused_plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
@@ -83,15 +83,17 @@ class Variants:
         self, plan: Any, parameters: Sequence[Parameter], args: Sequence[Any], resolve: Callable[..., Any]
     ) -> CpuBinder | GpuBinder | None:
         """What binds later calls of ``plan``, one with ``args``; None where it is the plan of arrays that overlap on a GPU."""
+        plain = plan is self._plain
         if isinstance(plan, CpuPlan):
-            return CpuBinder(plan, self, resolve)
-        if plan is not self._plain or not isinstance(plan, GpuPlan) or not plan.launches:
+            pack = host_packer(parameters, args, plan, self._pairs, self._fields) if plain else None
+            return CpuBinder.looking(plan, self, resolve) if pack is None else CpuBinder(plan, pack)
+        if not plain or not isinstance(plan, GpuPlan) or not plan.launches:
             return None
         forms = tuple(getattr(given, "form", None) for given in args)
         if forms not in self._packers:
             self._packers[forms] = packer(parameters, args, plan, self._pairs)
         pack = self._packers[forms]
-        return None if pack is None else GpuBinder(plan, parameters, pack)
+        return None if pack is None else GpuBinder(plan, pack)
 
     def pick(self, views: list[Any]) -> Any:
         """The plan for arrays that lie like this: ranges are compared where one of the two is written."""

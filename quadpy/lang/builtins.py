@@ -90,7 +90,9 @@ atomic_and = Builtin("atomic_and", "x &= y in one step; returns the old x.")
 atomic_or = Builtin("atomic_or", "x |= y in one step; returns the old x.")
 atomic_xor = Builtin("atomic_xor", "x ^= y in one step; returns the old x.")
 atomic_exchange = Builtin("atomic_exchange", "x = y in one step; returns the old x.")
-atomic_cas = Builtin("atomic_cas", "atomic_cas(x, expected, desired): x = desired if x is expected; returns the old x.")
+atomic_cas = Builtin(
+    "atomic_cas", "atomic_cas(x, expected, desired): x = desired if x is expected, to the bit; returns the old x."
+)
 random = Builtin("random", "random(dtype=float): uniform in [0, 1) for floats, over the whole range for integers.")
 randn = Builtin("randn", "randn(dtype=float): normally distributed, mean 0, variance 1.")
 ndrange = Builtin("ndrange", "ndrange(n, (a, b), …): the product of ranges, the last fastest.")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.ir.nodes import Atomic, AtomicOp, Block, Expr, If, Unary, UnOp
 from quadpy.lang.builtins import BUILTINS, Builtin
 from quadpy.lang.containers import AT_COMPILE_TIME
@@ -19,6 +19,7 @@ from quadpy.lang.dependencies import MISSING
 from quadpy.lang.functions import Functions
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
+from quadpy.lang.operators import saturated
 from quadpy.lang.promotion import literal
 from quadpy.lang.ranges import Grouped, NdRange
 from quadpy.lang.state import Changes, ChosenPart, MutableVar
@@ -114,9 +115,9 @@ class Calls(Functions):
 
     def call_pythons_own(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
         """``min``, ``math.sin``, …: Python's own over compile-time numbers, where it has a result for them."""
-        if fn is builtins.pow and len(args) == 2 and all(map(is_number, args)):
-            return self.binary(ast.Pow, args[0], args[1], span)  # which knows how large a number may become
-        if not holds_runtime(args) and not holds_runtime(kwargs):
+        items = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        own = not kwargs and len(items) > 0 and all(map(is_number, items)) and _defined_here(fn, len(args))
+        if not own and not holds_runtime(args) and not holds_runtime(kwargs):
             with contextlib.suppress(ValueError, ArithmeticError):
                 return self.python_call(fn, args, kwargs, span)
         return self.call_builtin(_PYTHON_NAMES[fn], args, kwargs, span)
@@ -161,7 +162,9 @@ class Calls(Functions):
         if isinstance(value, (Vec, list, tuple)):
             return self.vector(value, span, type)
         if fn in (int, float, bool) and is_number(value):
-            return fn(value)
+            if fn is int and (value != value or abs(value) == math.inf):
+                return saturated(value, type)
+            return self.python_call(fn, [value], {}, span)
         return self.cast(value, type, span)
 
     def construct(self, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value | None:
@@ -171,7 +174,7 @@ class Calls(Functions):
         if kind is None or (kind == "type" and isinstance(fn, type)):  # qp.types.vector itself makes a type
             return None
         if kind == "type":  # a vector or matrix type: its shape and scalar are given
-            flat = self.flatten(args[0] if len(args) == 1 else args, span)
+            flat = self.leaves(args[0] if len(args) == 1 else args)
             shape = fn.element_shape
             count = math.prod(shape)
             if len(flat) not in (1, count):
@@ -276,13 +279,24 @@ class Calls(Functions):
         old = self.freeze_all(self.read_part(part, span))
         new = values[-1]
         if op is AtomicOp.CAS:
-            new = self.select(self.compare(ast.Eq, old, values[0], span), new, old, span)
+            new = self.select(self.same_bits(old, values[0], span), new, old, span)
         elif op in (AtomicOp.MIN, AtomicOp.MAX):
             new = self.call_builtin(op.value, [old, new], {}, span)
         elif op is not AtomicOp.EXCHANGE:
             new = self.binary(_LOCAL_OPERATORS[op], old, new, span)
         self.write_part(name, part, new, span)
         return old
+
+    def same_bits(self, old: Value, expected: Value, span: Span) -> Value:
+        """What a compare-and-swap asks: floats are compared by their bits, as memory does it."""
+        if isinstance(old, Vec):
+            spread = self.components_for(expected, len(old.elems), old.type, span)
+            return self.map_vec(lambda x, y: self.same_bits(x, y, span), old, Vec(old.shape, tuple(spread)))
+        expected = self.components_for(expected, 1, old.type, span)[0]
+        if old.type.is_float:
+            bits = BY_NAME[f"u{old.type.bits}"]
+            old, expected = self.bit_cast(old, bits, span), self.bit_cast(expected, bits, span)
+        return self.compare(ast.Eq, old, expected, span)
 
     def atomic(
         self, op: AtomicOp, target: ElementRef | MutableVar | ChosenPart, value: Value, span: Span, *,
@@ -348,6 +362,11 @@ class Calls(Functions):
 
     def write_part(self, name: str, part: MutableVar | ChosenPart, value: Value, span: Span) -> None:
         raise NotImplementedError
+
+
+def _defined_here(fn: Any, count: int) -> bool:
+    """Whether the language has a result of its own for numbers that are known when compiling."""
+    return fn in (builtins.min, builtins.max) or (fn is builtins.pow and count == 2)
 
 
 def _expanded(fn: Any) -> Func:

@@ -10,13 +10,15 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, i32, promote
+from quadpy.dtypes import Scalar, i32, promote, u1
 from quadpy.ir.nodes import Binary, BinOp, Intrinsic, Unary, UnOp
 from quadpy.lang.builtins import UNARY_MATH
 from quadpy.lang.functions import Functions
+from quadpy.lang.literals import greatest, least
 from quadpy.lang.promotion import literal
 from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.values import Value, Vec, holds_runtime, is_number, is_runtime, shape_text
+from quadpy.lang.vecmethods import OF_TRUTHS
 from quadpy.source import Span
 
 __all__ = ["RULES"]
@@ -80,9 +82,9 @@ def _extreme(op: BinOp) -> Callable[..., Value]:
             a, b = t.broadcast(a, b, span)
             return t.map_vec(lambda x, y: pair(t, span, x, y), a, b)
         if is_number(a) and is_number(b):
-            return min(a, b) if op is BinOp.MIN else max(a, b)
+            return least(a, b) if op is BinOp.MIN else greatest(a, b)
         x, y = t.meet(a, b, span)
-        return Binary(op, x, y, x.type, span=span)
+        return Binary(OF_TRUTHS[op] if x.type == u1 else op, x, y, x.type, span=span)
 
     def run(t: Functions, span: Span, *args: Value) -> Value:
         if len(args) == 1 and isinstance(args[0], (Vec, tuple, list)):

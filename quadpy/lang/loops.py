@@ -14,6 +14,7 @@ from quadpy.dtypes import Scalar, u64
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.ir.nodes import Axis, Binary, BinOp, Block, Expr, For, ParallelFor, Var, VarRead, While
 from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.endless import never_ends
 from quadpy.lang.ranges import Grouped, NdRange
 from quadpy.lang.state import MutableVar
 from quadpy.lang.statements import Statements, StaticBreak, StaticContinue
@@ -280,7 +281,13 @@ class Loops(Statements):
         self.forget(before)
         endless = not is_runtime(test) and bool(test)
         frame.meet(breaks if endless else [assigned])
-        self.build.emit(While(Block(tuple(head), span=span), cond, Block(tuple(body), span=span), span=span))
+        loop = While(Block(tuple(head), span=span), cond, Block(tuple(body), span=span), span=span)
+        if (endless or is_runtime(test)) and never_ends(loop):
+            once = "" if endless else " once it has begun: nothing in it changes its condition"
+            self.fail_syntax(
+                f"this loop never ends{once}", span, "leave it by break or return, or let its condition change"
+            )
+        self.build.emit(loop)
         return endless and not self.leaves_loop(node)
 
 

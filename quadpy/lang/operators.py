@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, f32, promote, u1
+from quadpy.dtypes import Scalar, f32, i64, promote, u1, u64
 from quadpy.errors import KernelValueError
-from quadpy.ir.nodes import Binary, BinOp, BitCast, Cast, CmpOp, Compare, Expr, Select, Unary, UnOp
+from quadpy.ir.nodes import (
+    Binary,
+    BinOp,
+    BitCast,
+    Block,
+    Cast,
+    CmpOp,
+    Compare,
+    Expr,
+    If,
+    Select,
+    Unary,
+    UnOp,
+    VarRead,
+)  # fmt: skip
 from quadpy.lang.guard import MOST_BITS
+from quadpy.lang.literals import LITERAL, LITERAL_UNARY
 from quadpy.lang.promotion import literal
 from quadpy.lang.state import State
 from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
-__all__ = ["Operators"]
+__all__ = ["Operators", "saturated"]
 
 _PYTHON: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -26,9 +42,6 @@ _PYTHON: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.MatMult: operator.matmul,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-}  # fmt: skip
-_PYTHON_UNARY: Final[dict[type[ast.unaryop], Callable[[Any], Any]]] = {
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
 }  # fmt: skip
 _ARITHMETIC: Final = {
     ast.Add: BinOp.ADD, ast.Sub: BinOp.SUB, ast.Mult: BinOp.MUL, ast.Div: BinOp.DIV,
@@ -44,7 +57,7 @@ _CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
 _TAKE_NO_TIME: Final[tuple[Any, ...]] = (range, len, isinstance, hasattr, getattr, type)
 
 
-def _saturated(value: float, type: Scalar) -> float:
+def saturated(value: float, type: Scalar) -> float:
     """A compile-time number as a run-time cast would make it: floats are cut and saturate, integers must fit."""
     if isinstance(value, int):
         return value
@@ -80,7 +93,7 @@ class Operators(State):
         """``value`` converted to ``type``; a literal is converted once, from its exact value."""
         if is_number(value):
             if not type.is_float and type != u1:
-                value = _saturated(value, type)
+                value = saturated(value, type)
             return literal(value, type, span)
         expr = self.scalar(value, span)
         return expr if expr.type == type else Cast(expr, type, span=span)
@@ -103,7 +116,7 @@ class Operators(State):
             if op is ast.Not:
                 return not self.decided(value, span)
             if is_number(value):
-                return self.python_call(_PYTHON_UNARY[op], [value], {}, span)
+                return self.python_call(LITERAL_UNARY[op], [value], {}, span)
             self.fail_type(f"this operator needs a number, not {shape_text(value)}", span)
         if op is ast.Not:
             return Unary(UnOp.NOT, self.cast(value, u1, span), u1, span=span)
@@ -152,22 +165,19 @@ class Operators(State):
 
     def fold(self, op: type[ast.AST], a: Value, b: Value, span: Span) -> Value:
         """Compile-time arithmetic, as Python does it; where Python has no real result, as at run time."""
-        whole = isinstance(a, int) and isinstance(b, int)
         self.check_size(op, a, b, span)
+        numbers = is_number(a) and is_number(b)
+        operation = LITERAL.get(op, _PYTHON[op]) if numbers else _PYTHON[op]
         try:
-            result = _PYTHON[op](a, b)
-        except ZeroDivisionError:
-            if whole and op in (ast.FloorDiv, ast.Mod):
-                return 0
-        except OverflowError:
+            result = operation(a, b)
+        except ArithmeticError:
+            if op is ast.Pow and isinstance(b, float):
+                return self.runtime_binary(op, a, b, span)
             raise KernelValueError("a literal that no type holds", span, hint="use floats: 2.0 ** 1000.0") from None
         except (TypeError, ValueError):
             hint = "arrays are combined element by element, in a loop" if _arrays(a, b) else ""
             self.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span, hint)
-        else:
-            if not isinstance(result, complex):
-                return result
-        return self.runtime_binary(op, a, b, span)  # type: ignore[arg-type]
+        return self.runtime_binary(op, a, b, span) if isinstance(result, complex) else result  # type: ignore[arg-type]
 
     def check_size(self, op: type[ast.AST], a: Value, b: Value, span: Span) -> None:
         """Before Python computes it: numbers that no type could hold, containers that take long to make."""
@@ -213,6 +223,8 @@ class Operators(State):
             return self.power(a, b, span)
         if op in _SHIFTS:
             x = self.integer(self.scalar(a, span), span)
+            if isinstance(b, int) and not 0 <= b < x.type.bits:  # which x.type may not hold, and shifts everything out
+                b = x.type.bits
             y = self.convert(b, x.type, span) if is_number(b) else self.integer(b, span)
             if y.type != x.type:
                 y = self.shift_count(y, x.type, span)
@@ -255,29 +267,49 @@ class Operators(State):
 
     def power(self, a: Value, b: Value, span: Span) -> Value:
         """``a ** b``: by repeated squaring for an integer ``b``, else the library's ``pow``."""
-        if isinstance(b, int) and abs(b) <= _LARGEST_UNROLLED_POWER:
-            base = self.scalar(a, span)
-            if not base.type.is_float and b < 0:
-                base = self.cast(base, self.defaults.fp, span)
-            return self.small_power(base, b, span)
-        x, y = self.scalar(a, span), self.scalar(b, span)
-        if not y.type.is_float:
-            return self.integer_power(x, y, span)
-        x, y = self.meet(x, y, span)
-        return self.library("pow", (x, y), span)
+        if not self.is_whole(b):
+            return self.library("pow", self.meet(a, b, span), span)
+        base = self.scalar(a, span)
+        if base.type == u1:
+            base = self.cast(a, self.defaults.ip, span)
+        if isinstance(b, int):
+            if b < 0 and not base.type.is_float:
+                base = self.cast(a, self.defaults.fp, span)
+            if abs(b) <= _LARGEST_UNROLLED_POWER:
+                return self.small_power(base, b, span)
+            b = literal(b, i64 if b < 0 else u64, span)
+        return self.integer_power(base, b, span)
 
     def small_power(self, base: Expr, exponent: int, span: Span) -> Expr:
-        """``base ** exponent`` as a chain of products, left to right over the bits of the exponent."""
+        """``base ** exponent`` as a chain of products; where that overflows, a negative one by those of ``1 / base``."""
         one = literal(1, base.type, span)
         if exponent == 0:
             return one
         base = self.build.let(base)
+        power = self.squared(base, abs(exponent), span)
+        if exponent > 0:
+            return power
+        inverse = Binary(BinOp.DIV, one, power, base.type, span=span)
+        if exponent == -1:
+            return inverse
+        var = self.build.var("power", base.type, mutable=True)
+        self.build.assign(var, inverse, span)
+        infinite = Compare(CmpOp.EQ, Unary(UnOp.ABS, power, base.type, span=span),
+                           literal(math.inf, base.type, span), u1, span=span)  # fmt: skip
+        with self.build.block() as stmts:
+            small = self.build.let(Binary(BinOp.DIV, one, base, base.type, span=span))
+            self.build.assign(var, self.squared(small, -exponent, span), span)
+        self.build.emit(If(infinite, Block(tuple(stmts), span=span), Block((), span=span), span=span))
+        return self.build.let(VarRead(var, span=span))
+
+    def squared(self, base: Expr, exponent: int, span: Span) -> Expr:
+        """A product for each binary digit of ``exponent`` from the second one on, and one more for each 1."""
         power: Expr = base
-        for bit in bin(abs(exponent))[3:]:
+        for bit in bin(exponent)[3:]:
             power = self.build.let(Binary(BinOp.MUL, power, power, base.type, span=span))
             if bit == "1":
                 power = self.build.let(Binary(BinOp.MUL, power, base, base.type, span=span))
-        return Binary(BinOp.DIV, one, power, base.type, span=span) if exponent < 0 else power
+        return power
 
     def compare(self, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:
         if isinstance(a, Vec) or isinstance(b, Vec):

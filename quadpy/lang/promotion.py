@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quadpy.dtypes import Scalar, f32, i32, u1
+from quadpy.dtypes import Scalar, f32, i32, rounded_later, u1
 from quadpy.errors import KernelValueError
 from quadpy.ir.nodes import Const
 from quadpy.source import Span
@@ -63,6 +63,6 @@ def _holds(name: str, number: int) -> bool:
 
 def _as_float(value: float, type: Scalar, span: Span) -> float:
     try:
-        return float(value)
+        return float(value) if type.bits == 64 else rounded_later(value)
     except OverflowError:
         raise KernelValueError(f"{_shown(value)} does not fit {type}", span, hint="use a float") from None

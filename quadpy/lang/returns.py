@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any
 
 from quadpy.dtypes import Scalar, promote, u1
-from quadpy.ir.nodes import Assign, Block, Expr, Leave, Node, Region, Return, Stmt, Var, VarRead
+from quadpy.ir.nodes import Assign, Block, Const, Expr, Leave, Node, Region, Return, Stmt, Var, VarRead
 from quadpy.ir.walk import map_children, walk
 from quadpy.lang.expressions import Expressions
 from quadpy.lang.state import Frame
@@ -49,6 +49,8 @@ class Returns(Expressions):
     def keep_result(self, frame: Frame, value: Value, span: Span) -> None:
         """Assigns the result to variables of its own types; ``leave`` brings those of all returns together."""
         flat = [self.build.freeze(e) for e in self.flatten(value, span)]
+        literals = zip(flat, self.leaves(value), strict=True)
+        frame.literals.update({id(e): e for e, leaf in literals if is_number(leaf) and isinstance(e, Const)})
         outline = _outline(value)
         if frame.results and outline != frame.outline:
             self.fail_type("the returns of a function give values of one shape", span,
@@ -83,20 +85,24 @@ class Returns(Expressions):
 
         def visit(node: Node) -> Node:
             if isinstance(node, Assign) and (var := replaced.get(node.var)):
-                return Assign(var, self.cast(node.value, var.type, node.span), span=node.span)
+                literal = frame.literals.get(id(node.value))
+                value = node.value if literal is None else literal.value
+                return Assign(var, self.cast(value, var.type, node.span), span=node.span)
             return map_children(node, visit)
 
         return map_children(body, visit), final
 
     def flatten(self, value: Value, span: Span) -> list[Expr]:
         """The scalars of a number, vector, or tuple of them."""
+        return [self.scalar(leaf, span) for leaf in self.leaves(value)]
+
+    def leaves(self, value: Value) -> list[Value]:
+        """As ``flatten``, but literals have no type yet."""
         if value is None:
             return []
         if isinstance(value, (tuple, list)):
-            return [e for item in value for e in self.flatten(item, span)]
-        if isinstance(value, Vec):
-            return list(value.elems)
-        return [self.scalar(value, span)]
+            return [leaf for item in value for leaf in self.leaves(item)]
+        return list(value.elems) if isinstance(value, Vec) else [value]
 
 
 def _leaves(stmt: Stmt, label: str) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import tokenize
 from collections.abc import Callable
 from typing import Any
 
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
-from quadpy.lang.fingerprints import text_digest
+from quadpy.lang.fingerprints import is_our_module, text_digest
 from quadpy.lang.names import local_names
+from quadpy.lang.running import is_text_of
 from quadpy.source import Span
 
 __all__ = ["FunctionSource"]
@@ -154,7 +156,7 @@ class FunctionSource:
         first, lines = self.span.line, self._text()
         try:
             block = inspect.getblock(lines[first - 1 :])
-        except (IndexError, SyntaxError):
+        except (IndexError, SyntaxError, tokenize.TokenError):
             block = []
         if not block:
             raise KernelSourceError(
@@ -162,6 +164,11 @@ class FunctionSource:
                 hint="define the function in a file or a notebook cell: a plain REPL and exec() keep no source",
             )  # fmt: skip
         text = "".join(block)
+        if not is_our_module(self.fn.__globals__.get("__name__", "")) and not is_text_of(text, self.code, first):
+            raise KernelSourceError(
+                f"the file of {self.name!r} has changed since Python read it: what stands here is not what runs",
+                self.span, hint="start the program again",
+            )  # fmt: skip
         wrapped = text[:1].isspace()  # a method, or a nested function: as the body of something, its columns stay true
         self._lines, self._first_line = (["", *block], first - 1) if wrapped else (block, first)
         try:

@@ -86,6 +86,7 @@ class Frame:
     results: list[list[Var]] = field(default_factory=list)
     outline: Any = None
     returned: Any = None
+    literals: dict[int, Const] = field(default_factory=dict)  # that are returned, by id: exact until all returns meet
     unset: set[str] = field(default_factory=set)
     breaks: list[list[set[str]]] = field(default_factory=list)
 

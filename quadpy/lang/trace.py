@@ -89,11 +89,13 @@ class Tracer(Flows):
             self.fail_syntax("a graph kernel returns nothing", span, "store the result in an array")
         annotation = self.deps.annotation(self.frame.source, "return")
         types = self.result_types(annotation, span)
-        flat = self.flatten(value, span)
-        if types is not None:
-            if len(types) != len(flat):
-                self.fail_type(f"the kernel returns {len(flat)} numbers, its annotation has {len(types)}", span)
-            flat = [self.cast(e, t, span) for e, t in zip(flat, types, strict=True)]
+        leaves = self.leaves(value)
+        if types is not None and len(types) != len(leaves):
+            self.fail_type(f"the kernel returns {len(leaves)} numbers, its annotation has {len(types)}", span)
+        if types is None:
+            flat = [self.scalar(leaf, span) for leaf in leaves]
+        else:
+            flat = [self.cast(leaf, t, span) for leaf, t in zip(leaves, types, strict=True)]
         self.results, self.outline = tuple(e.type for e in flat), _outline(value)
         self.build.emit(Return(tuple(flat), span=span))
 

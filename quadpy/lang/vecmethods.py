@@ -17,7 +17,10 @@ from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import Vectors
 from quadpy.source import Span
 
-__all__ = ["METHODS"]
+__all__ = ["METHODS", "OF_TRUTHS"]
+
+OF_TRUTHS: Final = {BinOp.MIN: BinOp.AND, BinOp.MAX: BinOp.OR}
+"""What the extremes of truth values are."""
 
 
 def _same_shape(t: Vectors, a: Vec, b: Value, span: Span) -> Vec:
@@ -135,7 +138,7 @@ def inverse(t: Vectors, m: Vec, span: Span) -> Value:
 def _fold(op: BinOp) -> Callable[..., Expr]:
     def run(t: Vectors, v: Vec, span: Span) -> Expr:
         def step(a: Expr, b: Expr) -> Expr:
-            return Binary(op, a, b, v.type, span=span)
+            return Binary(OF_TRUTHS[op] if v.type == u1 else op, a, b, v.type, span=span)
 
         return t.build.let(reduce(step, v.elems))
 

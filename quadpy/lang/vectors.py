@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from quadpy.dtypes import Scalar, promote, u1
-from quadpy.ir.nodes import CmpOp, Compare, Expr, Select, Unary, UnOp
+from quadpy.dtypes import Scalar, i32, promote, u1
+from quadpy.ir.nodes import BinOp, CmpOp, Compare, Expr, Select, Unary, UnOp
 from quadpy.lang.containers import Containers
 from quadpy.lang.promotion import literal
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
@@ -28,15 +29,15 @@ class Vectors(Containers):
             return items if dtype is None else self.map_vec(lambda e: self.cast(e, dtype, span), items)
         if not isinstance(items, (tuple, list)) or not items:
             self.fail_type(f"a vector is made of a list of numbers, not of {shape_text(items)}", span)
-        rows = [self.vector(i, span) if isinstance(i, (tuple, list, Vec)) else i for i in items]
-        if any(isinstance(row, Vec) for row in rows):
-            if not all(isinstance(row, Vec) and row.shape == rows[0].shape and len(row.shape) == 1 for row in rows):
-                self.fail_type("the rows of a matrix are lists of one length", span)
-            flat: list[Value] = [e for row in rows for e in row.elems]
-            shape: tuple[int, ...] = (len(rows), *rows[0].shape)
-        else:
-            flat, shape = rows, (len(rows),)
-        return self.vec_of(flat, shape, span, dtype)
+        if not any(isinstance(item, (tuple, list, Vec)) for item in items):
+            return self.vec_of(items, (len(items),), span, dtype)
+        rows: list[Sequence[Value]] = []  # their literals have no type before all meet
+        for item in items:
+            if isinstance(item, (tuple, list)) or (isinstance(item, Vec) and len(item.shape) == 1):
+                rows.append(item.elems if isinstance(item, Vec) else item)
+        if len(rows) < len(items) or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+            self.fail_type("the rows of a matrix are lists of one length", span)
+        return self.vec_of([e for row in rows for e in row], (len(rows), len(rows[0])), span, dtype)
 
     def vec_of(self, flat: Sequence[Value], shape: tuple[int, ...], span: Span, dtype: Scalar | None = None) -> Vec:
         for item in flat:
@@ -83,22 +84,37 @@ class Vectors(Containers):
         if isinstance(flat, int):
             return vec.elems[flat]
         flat = self.build.let(flat)
-        result = vec.elems[0]
-        for i, elem in enumerate(vec.elems[1:], 1):
+        result: Expr = literal(0, vec.type, span)
+        for i, elem in enumerate(vec.elems):
             hit = Compare(CmpOp.EQ, flat, literal(i, flat.type, span), u1, span=span)
             result = Select(hit, elem, result, vec.type, span=span)
         return self.build.let(result)
 
     def flat_index(self, vec: Vec, index: tuple[Value, ...], span: Span) -> int | Expr:
-        """The row-major position of a component."""
+        """The row-major position of a component, counted from the end below 0; of an index out of range, no position."""
         flat: Value = 0
+        inside: Value = True
         for i, extent in zip(index, vec.shape, strict=True):
             if isinstance(i, int):
                 i = self.check_index(i, extent, span)
             elif not is_runtime(i) or i.type.is_float:
                 self.fail_type(f"an index is an integer, not {shape_text(i)}", span)
+            else:
+                i = self.from_start(i, extent, span)
+                if len(index) > 1:
+                    within = [self.compare(ast.GtE, i, 0, span), self.compare(ast.Lt, i, extent, span)]
+                    inside = self.join(BinOp.AND, [inside, *within], span)
             flat = self.binary(ast.Add, self.binary(ast.Mult, flat, extent, span), i, span)
-        return flat  # type: ignore[no-any-return]
+        return self.select(inside, flat, math.prod(vec.shape), span)  # type: ignore[no-any-return]
+
+    def from_start(self, index: Expr, extent: int, span: Span) -> Expr:
+        """A run-time index, of which -1 is the last."""
+        index = self.build.let(self.integer(index, span))
+        if index.type.kind == "uint":
+            return index
+        index = index if index.type.bits >= 32 else self.cast(index, i32, span)
+        back = self.binary(ast.Add, index, extent, span)
+        return self.build.let(self.select(self.compare(ast.Lt, index, 0, span), back, index, span))
 
     def vec_slice(self, vec: Vec, index: tuple[Value, ...], span: Span) -> Vec:
         if any(isinstance(i, slice) and i.step == 0 for i in index) or len(index) > len(vec.shape):

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from quadpy.errors import NoDeviceError
+from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.runtime.current import Config, current_config
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import MemoryStats
@@ -28,6 +28,7 @@ __all__ = [
     "create_stream",
     "current_device",
     "device_of",
+    "device_or_current",
     "memory_stats",
     "open_device",
 ]
@@ -66,6 +67,15 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
 def current_device() -> Device:
     """The device that ``qp.init`` chose; it is opened at the first call."""
     return device_of(current_config())
+
+
+def device_or_current(device: object) -> Device:
+    """``device``, or the current one for None; ArgumentError where it is no device."""
+    if device is None:
+        return current_device()
+    if not isinstance(device, Device):
+        raise ArgumentError(f"{device!r} is no device", hint="pass the device of an array or a stream")
+    return device
 
 
 def device_of(config: Config) -> Device:

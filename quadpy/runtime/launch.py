@@ -1,5 +1,5 @@
-"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Indirect, Prepared, HostLaunch, Bound,
-Binder, memory_range.
+"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Indirect, Prepared, HostLaunch, Runner,
+Bound, Binder, memory_range.
 
 A plan makes these where it must not submit: for the nodes of a graph.  Imports: the driver protocol, streams, fields.
 """
@@ -19,7 +19,17 @@ from quadpy.source import Span
 if TYPE_CHECKING:
     from quadpy.runtime.allocators.block import Block
 
-__all__ = ["Binder", "Bound", "HostLaunch", "Indirect", "KernelLaunch", "MemoryRange", "Prepared", "memory_range"]
+__all__ = [
+    "Binder",
+    "Bound",
+    "HostLaunch",
+    "Indirect",
+    "KernelLaunch",
+    "MemoryRange",
+    "Prepared",
+    "Runner",
+    "memory_range",
+]
 
 MemoryRange: TypeAlias = tuple[int, int]
 """An address, and how many bytes are touched from there on."""
@@ -102,26 +112,48 @@ class HostLaunch:
     arguments: bytes = field(default=b"", repr=False)
 
 
+class Runner:
+    """Runs a kernel of the CPU as often as wished, with the argument block that it has now.
+
+    ``entry`` begins, and answers -1 at the end; else ``go_on`` takes the answer.
+    """
+
+    __slots__ = ("_entry", "_go_on", "block", "scratch")
+
+    def __init__(self, entry: Callable[..., int], go_on: Callable[..., int], block: bytes, scratch: Any) -> None:
+        self._entry, self._go_on, self.block, self.scratch = entry, go_on, block, scratch
+
+    def run(self) -> None:
+        """All of it."""
+        block, scratch = self.block, self.scratch
+        task = self._entry(block, scratch, 0)
+        while task != -1:
+            task = self._go_on(block, scratch, task)
+
+
 class Bound(NamedTuple):
     """The arguments of a call as a launch takes them.
 
     block   the argument block, without the address of scratch memory
     grids   the blocks of each launch; none on the CPU
-    arrays  what it reads and writes, the kernel's own fields last
-    run     does it, on the CPU
+    arrays  what it reads and writes, but for the kernel's own fields
     """
 
     block: bytes
     grids: tuple[int, ...]
     arrays: tuple[Any, ...]
-    run: Callable[[], None] | None = None
 
 
 class Binder(Protocol):
-    """Calls of one kernel that run the same code as one that is known."""
+    """Calls of one kernel that run the same code as one that is known.
 
-    def bind(self, args: tuple[Any, ...]) -> Bound | None:
-        """The call with ``args``; None where it runs other code, is refused, or is not known well enough."""
+    bind    the call with arguments, whose memory is announced on a timeline; None where it runs other code, is refused,
+            or is not known well enough
+    runner  runs it on the CPU, with an argument block; None for a GPU
+    """
+
+    bind: Callable[..., Bound | None]
+    runner: Callable[[bytes], Runner] | None
 
     def prepared(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared | HostLaunch:
         """What such a call launches; ``before`` is what the one that is known did."""

@@ -56,9 +56,9 @@ class Stream(Owned[StreamHandle]):
         Raises:
             StreamError: no stream of ``device``; on the CPU, any handle but 0.
         """
-        from quadpy.runtime.devices import current_device  # devices make streams
+        from quadpy.runtime.devices import device_or_current  # devices make streams
 
-        return (device or current_device()).borrow_stream(handle)
+        return device_or_current(device).borrow_stream(handle)
 
     @property
     def usable(self) -> bool:

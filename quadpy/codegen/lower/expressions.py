@@ -6,7 +6,7 @@ from typing import Final
 
 from quadpy.codegen.lower.arithmetic import binary, compare, unary
 from quadpy.codegen.lower.casts import bitcast, cast, resize
-from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type, symbol
 from quadpy.dtypes import Scalar, f32, f64
 from quadpy.ir import nodes as ir
@@ -23,6 +23,9 @@ __all__ = [
     "slot_address",
 ]
 
+_POWERS: Final = ("pow.f32.f32", "pow.f64.f64")
+_PRODUCTS: Final = 64
+"""The largest whole power that is made of products under ``fast_math``."""
 _COUNTS: Final = {"popcnt": "ctpop", "clz": "ctlz", "ctz": "cttz"}
 
 
@@ -166,9 +169,23 @@ def result_type(results: tuple[Scalar, ...]) -> str:
 
 
 def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
-    """Call a function of the kernel."""
+    """Call a function of the kernel; under ``fast_math``, small whole powers are products."""
+    if s.flags == FAST_FLAGS and name in _POWERS and (power := _whole_power(s, *args)) is not None:
+        return power
     operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])
     return s.text.call(function_symbol(name), result_type(s.functions[name].results), operands)
+
+
+def _whole_power(s: Scope, base: ir.Expr, exponent: ir.Expr) -> str | None:
+    if not isinstance(exponent, ir.Const) or exponent.value != int(exponent.value) or abs(exponent.value) > _PRODUCTS:
+        return None
+    t, square, power, left = base.type, lower_expr(s, base), constant(1, base.type), int(abs(exponent.value))
+    while left:
+        if left & 1:
+            power = binary(s.text, ir.BinOp.MUL, power, square, t, s.flags)
+        if left := left >> 1:
+            square = binary(s.text, ir.BinOp.MUL, square, square, t, s.flags)
+    return binary(s.text, ir.BinOp.DIV, constant(1, t), power, t, s.flags) if exponent.value < 0 else power
 
 
 # ----------------------------------------------------------------- intrinsics

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from quadpy.codegen.lower.cpu_fast_math import fast_pow
 from quadpy.codegen.lower.expressions import function_symbol, result_type
 from quadpy.codegen.lower.gpu_fast_math import fast_body
 from quadpy.codegen.lower.scope import Scope
@@ -16,8 +19,9 @@ __all__ = ["lower_functions"]
 def lower_functions(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
     """Define the functions of ``kernel``, callees first; LLVM inlines calls of them but for those that ``inlining`` keeps.
 
-    They get no fast-math flags, also where the kernel does: what makes a library function accurate is just
-    what reassociation takes apart.  Instead a GPU's own approximation takes the place of some.
+    Of the fast-math flags of a kernel they get none but contraction, and that on a CPU: what makes a library function
+    accurate is just what reassociation takes apart, but the products that its error terms rest on are exact, fused or
+    not.  Instead a GPU's own approximation takes the place of some.
     """
     by_name = {f.name: f for f in kernel.functions}
     for function in kernel.functions:
@@ -28,11 +32,12 @@ def _lower_function(
     module: ModuleText, function: ir.Function, kernel: ir.Kernel, rules: TargetRules, by_name: dict[str, ir.Function]
 ) -> None:
     text = FunctionText(module, rules.alloca)
-    s = Scope(text, rules, kernel.index, by_name, results=function.results)
+    flags = " contract" if kernel.fast_math and rules.gpu is None else ""
+    s = Scope(text, rules, kernel.index, by_name, flags, results=function.results)
     names = [f"%p{k}" for k in range(len(function.params))]
     for var, name in zip(function.params, names, strict=True):
         s.params[var.name] = s.values[var.name] = name
-    fast = fast_body(function.name, rules) if kernel.fast_math else None
+    fast = _fast_body(function.name, rules) if kernel.fast_math else None
     if fast is not None:
         text.end(f"ret float {fast(text, *names)}")
     else:
@@ -44,3 +49,9 @@ def _lower_function(
     head = f"define internal {result_type(function.results)} {function_symbol(function.name)}({params})"
     fast_attributes = f" {rules.gpu.fast_attributes}" if kernel.fast_math and rules.gpu is not None else ""
     text.finish(f"{head}{fast_attributes} alwaysinline nounwind", function_symbol(function.name))
+
+
+def _fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
+    if rules.gpu is None:
+        return fast_pow if name == "pow.f32.f32" else None
+    return fast_body(name, rules)

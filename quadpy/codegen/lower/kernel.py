@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from quadpy.codegen.lower.cpu_branches import choose_branches
 from quadpy.codegen.lower.cpu_entry import lower_cpu_entry
 from quadpy.codegen.lower.cpu_tasks import lower_cpu_task
 from quadpy.codegen.lower.functions import lower_functions
@@ -18,7 +17,6 @@ from quadpy.codegen.targets.nvptx import nvptx_rules
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import f16
 from quadpy.ir import nodes as ir
-from quadpy.ir.passes.flatten import flatten_branches
 from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec, amd_arch
 
@@ -28,7 +26,7 @@ __all__ = ["gpu_rules", "lower_for_cpu", "lower_for_gpu"]
 def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
     """The module of ``kernel``; ``header`` holds data layout and triple."""
     module = ModuleText(has_halves=_has_halves(kernel))
-    kernel = replace(kernel, functions=tuple(flatten_branches(function) for function in kernel.functions))
+    kernel = choose_branches(kernel)
     lower_functions(module, kernel, CPU)
     recorded = [lower_cpu_task(module, kernel, number, CPU) for number in range(len(kernel.tasks))]
     lower_cpu_entry(module, kernel, CPU, recorded)

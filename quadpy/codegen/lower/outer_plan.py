@@ -1,6 +1,6 @@
 """Which parallel loops the CPU vectorises over their iterations although they have inner loops.
 
-Owns: OuterPlan, ``plan_outer``.
+Owns: OuterPlan, ``plan_outer``, ``carried_by``, ``is_unrolled``.
 
 LLVM vectorises innermost loops.  One that carries a float from turn to turn (``sum += x[k]``) is a chain that may not
 be reordered, so it stays scalar, while the iterations of the parallel loop around it are independent.  Where all of
@@ -22,7 +22,7 @@ from quadpy.ir.blocks import uses_block
 from quadpy.ir.passes.uniform import varying
 from quadpy.ir.walk import children, walk
 
-__all__ = ["OuterPlan", "plan_outer"]
+__all__ = ["OuterPlan", "carried_by", "is_unrolled", "plan_outer"]
 
 _BYTES: Final = 64
 """Of the lanes' values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""
@@ -54,8 +54,7 @@ def plan_outer(kernel: ir.Kernel, task: ir.Task) -> OuterPlan | None:
     if any(isinstance(n, ir.For) and id(n) not in together for n in nodes) or _jumps_far(task.body):
         return None
     functions = {f.name: f for f in kernel.functions}
-    long = (x for x in together.values() if not _is_counted(x) or cost_of(x, functions) > _UNROLLED)
-    carried = [t.nbytes for loop in long for t in _carried(loop)]
+    carried = [t.nbytes for x in together.values() if not is_unrolled(x, functions) for t in carried_by(x)]
     if not carried or not _Closeness(kernel, task, differing).holds():
         return None
     width = _BYTES // max(4, *carried)
@@ -92,11 +91,13 @@ def _outside_loops(node: ir.Node) -> Iterator[ir.Node]:
             yield from _outside_loops(child)
 
 
-def _is_counted(loop: ir.For) -> bool:
-    return all(isinstance(e, ir.Const) for e in (loop.start, loop.stop, loop.step))
+def is_unrolled(loop: ir.For, functions: dict[str, ir.Function]) -> bool:
+    """Whether LLVM makes straight code of ``loop``."""
+    counted = all(isinstance(e, ir.Const) for e in (loop.start, loop.stop, loop.step))
+    return counted and cost_of(loop, functions) <= _UNROLLED
 
 
-def _carried(loop: ir.For) -> Iterator[Scalar]:
+def carried_by(loop: ir.For) -> Iterator[Scalar]:
     """The types of the floats that a turn of ``loop`` takes over from the one before, in variables or in memory."""
     assigned = {n.var for n in walk(loop.body) if isinstance(n, ir.Assign)}
     for stmt in loop.body.stmts:

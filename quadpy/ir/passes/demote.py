@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quadpy.dtypes import u1
+from quadpy.dtypes import BY_NAME, u1
 from quadpy.ir.nodes import (
     Atomic,
     AtomicOp,
     Binary,
     BinOp,
+    BitCast,
     Block,
     CmpOp,
     Compare,
@@ -94,11 +95,18 @@ def _plain(atomic: Atomic, old: Var) -> Iterator[Stmt]:
         value: Expr = Binary(_BINARY[atomic.op], before, atomic.value, place.type, span=span)
     elif atomic.op is AtomicOp.CAS:
         assert atomic.expected is not None
-        hit = Compare(CmpOp.EQ, before, atomic.expected, u1, span=span)
+        hit = Compare(CmpOp.EQ, _bits(before), _bits(atomic.expected), u1, span=span)
         value = Select(hit, atomic.value, before, place.type, span=span)
     else:
         value = atomic.value
     yield Store(place, value, span=span)
+
+
+def _bits(value: Expr) -> Expr:
+    """What a compare-and-swap compares: of floats the bits."""
+    if not value.type.is_float:
+        return value
+    return BitCast(value, BY_NAME[f"u{value.type.bits}"], span=value.span)
 
 
 def _places(task: Task) -> Iterator[Element]:

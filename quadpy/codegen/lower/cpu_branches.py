@@ -1,0 +1,88 @@
+"""Which calls on the CPU keep the branches of the function that they call.  Owns: ``choose_branches``.
+
+Where LLVM vectorises a loop, a branch around a function's rare case (sine of a huge number) would keep it from doing so,
+and ``flatten_branches`` turns it into selections.  Elsewhere (in ``while`` loops, around inner loops, in loops that
+carry a float) the rare case would be computed each time for nothing.  Both forms have the same results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from quadpy.codegen.lower.outer_plan import carried_by, is_unrolled, plan_outer
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import uses_block
+from quadpy.ir.passes.flatten import flatten_branches
+from quadpy.ir.walk import map_children, walk
+
+__all__ = ["choose_branches"]
+
+N = TypeVar("N", bound=ir.Node)
+
+
+def choose_branches(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with its functions flattened, and once more as they were for calls where nothing is vectorised."""
+    flat = replace(kernel, functions=tuple(map(flatten_branches, kernel.functions)))
+    chooser = _Chooser(flat, _branching(kernel, flat))
+    tasks = tuple(map(chooser.task, kernel.tasks))
+    if not chooser.used:
+        return flat
+    copies = (chooser.copy(f) for f in kernel.functions if f.name in chooser.branching)
+    return replace(flat, functions=(*flat.functions, *copies), tasks=tasks)
+
+
+def _branching(kernel: ir.Kernel, flat: ir.Kernel) -> set[str]:
+    """The functions that have branches which are flattened, or call such."""
+    found: set[str] = set()
+    for before, after in zip(kernel.functions, flat.functions, strict=True):  # callees come first
+        calls = {n.function for n in walk(before) if isinstance(n, (ir.Call, ir.CallMany))}
+        if before is not after or calls & found:
+            found.add(before.name)
+    return found
+
+
+class _Chooser:
+    """``used`` says whether any call keeps branches."""
+
+    def __init__(self, kernel: ir.Kernel, branching: set[str]) -> None:
+        self.kernel, self.branching, self.used = kernel, branching, False
+        self.functions = {f.name: f for f in kernel.functions}
+
+    def task(self, task: ir.Task) -> ir.Task:
+        if not self.branching or (isinstance(task, ir.ParallelTask) and uses_block(task)):
+            return task
+        if plan_outer(self.kernel, task) is not None:
+            return task
+        vectorised = isinstance(task, ir.ParallelTask) and not self.stays(task.body)
+        return replace(task, body=self.visit(task.body, vectorised=vectorised))
+
+    def visit(self, node: N, *, vectorised: bool) -> N:
+        """``node``, which is or is not in a loop that LLVM may vectorise."""
+        inside = vectorised
+        if isinstance(node, ir.While):
+            inside = False
+        elif isinstance(node, ir.For) and not is_unrolled(node, self.functions):
+            carries = not self.kernel.fast_math and any(True for _ in carried_by(node))
+            inside = not carries and not self.stays(node.body)
+        node = map_children(node, lambda child: self.visit(child, vectorised=inside))
+        if isinstance(node, (ir.Call, ir.CallMany)) and not vectorised and node.function in self.branching:
+            self.used = True
+            return replace(node, function=_renamed(node.function))
+        return node
+
+    def stays(self, body: ir.Block) -> bool:
+        """Whether ``body`` has a loop in it, or a jump out, with which LLVM does not vectorise the loop around it."""
+        return any(
+            isinstance(n, (ir.While, ir.Break)) or (isinstance(n, ir.For) and not is_unrolled(n, self.functions))
+            for n in walk(body)
+        )
+
+    def copy(self, function: ir.Function) -> ir.Function:
+        """``function`` with its branches, and those of what it calls."""
+        body = self.visit(function.body, vectorised=False)
+        return replace(function, name=_renamed(function.name), body=body)
+
+
+def _renamed(name: str) -> str:
+    return f"{name}.branching"

@@ -1,0 +1,79 @@
+"""Whether a text is that of a function which Python runs.  Owns: ``is_text_of``.  Imports: the standard library only.
+
+A file may be edited between the moment when Python reads it and the moment when a decorator does: while the program
+imports what it needs, which takes seconds.  The text at the function's lines is then another one.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import dis
+import inspect
+import re
+from types import CodeType
+from typing import Final
+
+__all__ = ["is_text_of"]
+
+_FUTURE: Final[int] = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+_INCIDENTAL: Final = ("CALL", "EXTENDED_ARG", "FOR_ITER", "JUMP", "NOP", "PUSH_NULL", "SEND")
+_PRIVATE: Final = re.compile(r"'_[^_']\w*?__")
+"""In a class, ``__x`` is ``_Class__x``."""
+
+
+def is_text_of(text: str, code: CodeType, first_line: int) -> bool:
+    """Whether Python would make ``code`` of ``text``, which begins in line ``first_line`` of its file.
+
+    Tools that add to functions while they are imported are let through, as pytest is, which rewrites ``assert``; so
+    are lines that the function lost, but not those that it got.
+    """
+    if code.co_name == "<lambda>":
+        return True  # which is refused for what it is
+    header = ""
+    if text[:1].isspace():  # a method, or a function in another, whose names it may use
+        header = f"def outer({', '.join(code.co_freevars)}):\n" if code.co_flags & inspect.CO_NESTED else "if True:\n"
+    lines_above = "\n" * (first_line - 1 - bool(header))
+    try:
+        tree = ast.parse(lines_above + header + text)
+        if not _defines(tree, code.co_name, inside=bool(header)):
+            return False
+        if _compiled(tree, code) == code:
+            return True
+        found = _compiled(_WithoutAssertions().visit(tree), code)
+    except (SyntaxError, ValueError):
+        return False
+    steps = iter(_steps(code))  # the search for a step goes on after the one before it: all are there, in this order
+    return all(step in steps for step in _steps(found))
+
+
+class _WithoutAssertions(ast.NodeTransformer):
+    def visit_Assert(self, node: ast.Assert) -> ast.Pass:
+        return ast.copy_location(ast.Pass(), node)
+
+
+def _defines(tree: ast.Module, name: str, *, inside: bool) -> bool:
+    """Whether there is one function of that name, and nothing else."""
+    (first, *others) = getattr(tree.body[0], "body", []) if inside else tree.body
+    return not others and isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef)) and first.name == name
+
+
+def _compiled(tree: ast.Module, code: CodeType) -> CodeType:
+    """The code of the one function in ``tree``, or in the one function around it."""
+    found: CodeType = compile(tree, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
+    for _ in range(2 if code.co_flags & inspect.CO_NESTED else 1):
+        found = next(inner for inner in found.co_consts if isinstance(inner, CodeType))
+    return found
+
+
+def _steps(code: CodeType) -> list[tuple[str, str]]:
+    """What the function does, without where it jumps to, and without what depends on the module or class around it."""
+    return [
+        (step.opname.replace("LOAD_METHOD", "LOAD_ATTR"), _PRIVATE.sub("'__", _told(step.argval)))
+        for step in dis.get_instructions(code)
+        if not any(word in step.opname for word in _INCIDENTAL) and "<locals>" not in str(step.argval)
+    ]
+
+
+def _told(argument: object) -> str:
+    return argument.co_name if isinstance(argument, CodeType) else repr(argument)
