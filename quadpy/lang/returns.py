@@ -33,9 +33,7 @@ class Returns(Expressions):
         if frame.loops and frame.loops[0] == "parallel":
             self.fail_syntax("a parallel loop cannot return", span,
                              "use continue, or put qp.loop_config(serialize=True) before the loop")  # fmt: skip
-        wanted = self.scalar_type(self.deps.annotation(frame.source, "return"))
-        if isinstance(wanted, Scalar) and (is_runtime(value) or is_number(value)):
-            value = self.cast(value, wanted, span)
+        value = self.annotated(value, self.deps.annotation(frame.source, "return"), span)
         if frame.runtime_depth == 0 and not frame.leaves:
             frame.returned = self.freeze_all(value)
             return
@@ -45,6 +43,18 @@ class Returns(Expressions):
             if frame.leaves == 1:
                 frame.label = self.build.var(frame.label, u1).name
             self.build.emit(Leave(frame.label, span=span))
+
+    def annotated(self, value: Value, annotation: Any, span: Span) -> Value:
+        """``value`` cast to what an annotation says: a scalar type, a vector type, or a tuple of these."""
+        wanted = self.scalar_type(annotation)
+        if isinstance(wanted, Scalar) and (is_runtime(value) or is_number(value)):
+            return self.cast(value, wanted, span)
+        if getattr(annotation, "__quadpy_constructor__", None) == "type" and isinstance(value, (Vec, tuple, list)):
+            return self.call_python(annotation, [value], {}, span)
+        parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", ())
+        if isinstance(value, (tuple, list)) and len(parts) == len(value):
+            return tuple(self.annotated(item, part, span) for item, part in zip(value, parts, strict=True))
+        return value
 
     def keep_result(self, frame: Frame, value: Value, span: Span) -> None:
         """Assigns the result to variables of its own types; ``leave`` brings those of all returns together."""

@@ -170,9 +170,20 @@ def without_annotation(c, x: qp.f64):
     return x
 
 
+@qp.func
+def several() -> tuple[qp.f64, qp.types.vector(2, qp.f64)]:
+    return 0.1, [0.2, 0.3]
+
+
 @qp.kernel
 def from_functions(c: qp.i32) -> tuple[qp.f64, qp.f64, qp.f64]:
     return in_a_function(), on_two_paths(c, 0.7), without_annotation(c, 0.7)
+
+
+@qp.kernel
+def from_annotations() -> tuple[qp.f64, qp.f64]:
+    a, v = several()
+    return a, v[1]
 
 
 @qp.kernel
@@ -188,6 +199,7 @@ def test_a_literal_is_rounded_once_to_the_type_that_it_meets():
     assert returned() == (0.1, 200, 2**40, float(np.array(2**60 + 2**36 + 2**30).astype(np.float32)))
     assert from_functions(1) == (0.1, 0.1, 0.1)
     assert from_functions(0) == (0.1, 0.7, 0.7)
+    assert from_annotations() == (0.1, 0.3)
     out = np.zeros(6)
     matrices(out, 0.5)
     assert out.tolist() == [0.1, 0.4, 0.1, 0.3, 0.1, 0.2]
