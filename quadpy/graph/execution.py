@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from quadpy.runtime.capturing import Session, session_of
 from quadpy.runtime.device_storage import stream_of
 from quadpy.runtime.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.life import refuse_in_host_function
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.timeline import Timeline
 
@@ -81,7 +81,7 @@ class GraphExec:
         self._was_one = False  # or only while a node is off
         self._graph: Graph | None = graph
         self._auto_free, self._priorities = auto_free, priorities
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._off: set[str] = set()
         self._launches = self._updates = self._rebuilds = self._since_build = 0
         self.version = 0  # how often nodes were replaced

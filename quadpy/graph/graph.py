@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from quadpy.runtime.devices import device_or_current
 from quadpy.runtime.fusion import Fuse, require_fuse
 from quadpy.runtime.graph_driver import AllocWork
 from quadpy.runtime.life import refuse_in_host_function
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.memory import HOST
 from quadpy.runtime.place import caller_span
 
@@ -56,7 +56,7 @@ class Graph:
         self._instantiated = False
         self._torn = False  # whether that was left without a part of a node
         self._withheld = ""  # why nothing can be made of it yet, or at all
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     # nodes
 

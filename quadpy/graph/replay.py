@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from quadpy.runtime.current import launches_so_far, take_back_launches
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import current_device
 from quadpy.runtime.fusion import Fuse, Fusion, require_fuse
+from quadpy.runtime.locks import new_lock
 from quadpy.settings import settings
 
 __all__ = ["Replay", "ReplayStats", "State", "replay"]
@@ -81,7 +81,7 @@ class Replay:
         self._function, self._warmup = function, warmup
         self._variants = Variants()
         self._failures = self._misses = 0
-        self._lock = threading.RLock()  # of counters alone; a finalizer that runs under it may come here
+        self._lock = new_lock()  # of counters alone; a finalizer that runs under it may come here
         self._verification = Verification() if settings().graph_verify else None
         self._stats = ReplayStats()  # but for what is counted in each call
         self._replays = self._updates = self._fallbacks = 0

@@ -23,6 +23,7 @@ from quadpy.graph.replaying import ReplaySession
 from quadpy.graph.tape import Tape
 from quadpy.runtime.current import current_config
 from quadpy.runtime.device import Device
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.ndarray import NDArray
 
 __all__ = ["MOST_VARIANTS", "Hint", "Variant", "Variants", "hint_of"]
@@ -119,7 +120,7 @@ class Variants:
     """Those of all threads; a thread takes its own, which are gone with it."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a finalizer that runs under it may come here
+        self._lock = new_lock()  # a finalizer that runs under it may come here
         self._shelves: weakref.WeakSet[_Shelf] = weakref.WeakSet()
         self._own = _Own(self._add)
 

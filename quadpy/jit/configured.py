@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
-import threading
 from collections.abc import Hashable
+from threading import RLock
 from typing import Any
 
 from quadpy.dtypes import i32, i64
@@ -26,6 +25,7 @@ from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.current import Config
 from quadpy.runtime.fusion import Fuse
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.ndarray import NDArray
 
 __all__ = ["Configured", "compiler"]
@@ -44,7 +44,7 @@ class Configured:
         self.source, self.config, self.graph, self.fuse = source, config, graph, fuse
         self.parameters = parameters_of(source, config)
         self.plans: dict[Hashable, Any] = {}
-        self._locks: dict[Hashable, threading.Lock] = {}
+        self._locks: dict[Hashable, RLock] = {}
 
     def resolve(self, args: tuple[Any, ...]) -> tuple[Any, list[Any], list[Any]]:
         """The plans for arguments of these types, the values of the argument block, and the arrays as a launch sees them."""
@@ -93,7 +93,7 @@ class Configured:
 
     def _variants(self, key: tuple[Any, ...], args: tuple[Any, ...], views: list[Any]) -> Any:
         """The plans of a signature, compiled by one thread while others that need them wait."""
-        with self._locks.setdefault((os.getpid(), key), threading.Lock()):  # a fork may leave the parent's one held
+        with self._locks.setdefault(key, new_lock()):
             found = self.plans.get(key)
             if found is None:
                 types = self._types(args, views)

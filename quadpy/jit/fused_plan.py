@@ -6,7 +6,6 @@ Owns: FusingPlan, FusedPlan, ``why_separate``, ``has_loop``, BLOCKS_OF_UNIT.  Im
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -23,6 +22,7 @@ from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.driver import Driver
 from quadpy.runtime.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.launch import Prepared
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.stream import Stream
 from quadpy.source import Span
 
@@ -98,7 +98,7 @@ class FusingPlan:
         self._extents, self._key = [compile_formula(formula) for formula in formulas], what_decides(formulas)
         self._last: tuple[Any, str] | None = None
         self._fused: FusedPlan | str | None = None
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
         """As ``GpuPlan.run``."""

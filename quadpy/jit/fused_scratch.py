@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.driver import StreamHandle
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.timeline import Timeline
 
@@ -22,7 +22,7 @@ class FusedScratch:
     def __init__(self, device: Device, nbytes: int) -> None:
         self._device, self._nbytes = device, nbytes
         self._known: dict[Timeline, DeviceBuffer] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def on(self, stream: Stream) -> DeviceBuffer:
         """That of ``stream``, which uses it next; that of streams that are gone is given back when the next one comes."""

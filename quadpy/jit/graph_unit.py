@@ -92,8 +92,7 @@ class Unit:
 
     def __init__(self, device: Device, program: Program, counts: Counts, on: Stream) -> None:
         self._device, self.program, self._counts = device, program, counts
-        self.timeline: Timeline = on.timeline
-        self.flight: set[Timeline] = set()
+        self.timeline: Timeline = on.timeline  # whose work comes after all of this one's so far
         self.scratch = device.allocate(8 * program.code.slots, on) if program.code.slots else None
         self._arguments: ArgumentMemory | None = None
         if program.putters:
@@ -114,8 +113,7 @@ class Unit:
         """Let the next work come on ``on``."""
         if self.timeline is not on.timeline:
             self._device.timelines.order(self.timeline, on.timeline)
-            self.timeline = on.timeline
-        self.flight.add(on.timeline)
+        self.timeline = on.timeline
         if self._memory:
             self._device.memory.use(self._memory, on.timeline)
 
@@ -158,7 +156,7 @@ class Unit:
 
     def retire(self) -> None:
         """Give everything back when the launches that are pending are complete."""
-        self._device.retired.add(self.flight, self._give_back)
+        self._device.retired.add((self.timeline,), self._give_back)
 
     def _give_back(self) -> None:
         for piece in list(self._pieces.values()):
@@ -167,7 +165,7 @@ class Unit:
         self._pieces = {}  # which refer to this
 
     def _retire(self, owned: Belongings) -> None:
-        self._device.retired.add(self.flight, owned.give_back)
+        self._device.retired.add((self.timeline,), owned.give_back)
 
     def _piece(self, number: int, count: int, binding: Binding) -> Piece:
         found = self._pieces.get((number, count))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from quadpy.jit.fused_plan import BLOCKS_OF_UNIT, why_separate
 from quadpy.jit.fused_scratch import FusedScratch
 from quadpy.jit.gpu_launch import task_launches
 from quadpy.jit.specialise import compiled_code
+from quadpy.runtime.locks import new_lock
 from quadpy.target import TargetSpec
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _ARGUMENT_BYTES: Final = 4096
 """What every driver takes as the arguments of a launch."""
 _MOST_KNOWN: Final = 64
 _known: OrderedDict[tuple[object, ...], CodeObject | str] = OrderedDict()
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def joined_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:

@@ -6,8 +6,6 @@ Owns: Variants, fusion_of, prepare.  Imports: leaves, ``ir``, ``lang``, ``runtim
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,6 +32,7 @@ from quadpy.runtime.current import Config
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import device_of
 from quadpy.runtime.fusion import Fuse, Fusion
+from quadpy.runtime.locks import new_lock
 from quadpy.target import parse_target
 
 __all__ = ["Variants", "fusion_of", "prepare"]
@@ -47,7 +46,7 @@ class Variants:
     """
 
     __slots__ = (
-        "_args", "_config", "_digest", "_express", "_fields", "_fuse", "_locks", "_options", "_overlapping", "_packers",
+        "_args", "_config", "_digest", "_express", "_fields", "_fuse", "_lock", "_options", "_overlapping", "_packers",
         "_pairs", "_plain", "_reads", "_source", "counts", "express", "on_gpu",
     )  # fmt: skip
 
@@ -56,7 +55,7 @@ class Variants:
     ) -> None:
         self._source, self._args, self._options, self._config, self._fuse = source, args, options, config, fuse
         self.counts = Counts()
-        self._locks: dict[int, threading.Lock] = {}
+        self._lock = new_lock()
         self._overlapping: Any = None
         self._fields: tuple[tuple[int, int], ...] = ()
         self._reads: Dependencies | None = None  # those of the first code, whose name is the digest
@@ -114,7 +113,7 @@ class Variants:
         return [(i, start, nbytes) for i in range(len(views)) for start, nbytes in self._fields]
 
     def _overlap(self) -> Any:
-        with self._locks.setdefault(os.getpid(), threading.Lock()):  # a fork may leave the parent's one held
+        with self._lock:
             if self._overlapping is None:
                 self._overlapping = self._compile(replace(self._options, noalias=False))
         return self._overlapping

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -47,7 +46,10 @@ class Failures:
         for found in list(self._found):
             runs, error = found
             if timeline is None or timeline in runs.timelines:
-                self._found.remove(found)
+                try:
+                    self._found.remove(found)
+                except ValueError:  # another thread raises it
+                    continue
                 raise error
 
 
@@ -80,14 +82,12 @@ class HostCall:
 
 _calls: Final[dict[int, HostCall]] = {}
 _tickets: Final = itertools.count(1)  # a C function gets None for 0
-_lock: Final = threading.Lock()
 
 
 def register(call: HostCall) -> int:
     """The ticket by which a driver knows ``call``, until ``forget``."""
-    with _lock:
-        ticket = next(_tickets)
-        _calls[ticket] = call
+    ticket = next(_tickets)  # each step is one for other threads, too
+    _calls[ticket] = call
     return ticket
 
 

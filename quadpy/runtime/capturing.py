@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from quadpy.errors import CaptureError
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.place import caller_span
 from quadpy.runtime.timeline import Timeline
 
@@ -137,7 +138,7 @@ class _Captures:
     def __init__(self) -> None:
         self.count = 0
         self._open: set[Session] = set()
-        self._lock = threading.RLock()  # a finalizer may end a capture while this thread begins one
+        self._lock = new_lock()  # a finalizer may end a capture while this thread begins one
 
     def begin(self, session: Session) -> None:
         """``session`` goes on; its device knows."""

@@ -1,11 +1,11 @@
-"""What ``qp.init`` decided for this process.  Owns: Config, State.  Imports: dtypes only."""
+"""What ``qp.init`` decided for this process.  Owns: Config, State.  Imports: dtypes, locks."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 
 from quadpy.dtypes import Scalar, f32, i32
+from quadpy.runtime.locks import new_lock
 
 __all__ = ["Config", "State", "current_config", "launches_so_far", "next_launch", "set_config", "take_back_launches"]
 
@@ -32,7 +32,7 @@ class State:
 
     config: Config = Config()
     launches: int = 0
-    lock: threading.Lock = threading.Lock()
+    lock = new_lock()
 
 
 def current_config() -> Config:

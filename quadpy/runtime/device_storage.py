@@ -7,7 +7,6 @@ Imports: errors, devices, windows, noting, NumPy.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.driver import StreamHandle
 from quadpy.runtime.host_storage import READING, Storage, Where
 from quadpy.runtime.life import THREAD
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.noting import Lie, note_copies, note_numbers
 from quadpy.runtime.storage import Numbers
 from quadpy.runtime.stream import Stream
@@ -40,7 +40,7 @@ class Region:
     def __init__(self, device: Device, block: Block | None, owner: object) -> None:
         self.device, self.block, self.owner = device, block, owner
         self.pointer = block.pointer if block else 0
-        self.lock = threading.Lock()
+        self.lock = new_lock()
 
 
 def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:

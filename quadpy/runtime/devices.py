@@ -6,7 +6,6 @@ Imports: errors, settings, the configuration, the drivers; a vendor's package wh
 from __future__ import annotations
 
 import atexit
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -19,6 +18,7 @@ from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.cuda_api import open_cuda_driver
 from quadpy.runtime.drivers.hip_api import open_hip_driver
 from quadpy.runtime.event import Event
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.stream import Stream
 from quadpy.settings import settings
 
@@ -45,7 +45,7 @@ _DRIVERS: Final[dict[str, Callable[[int], Driver]]] = {
 }  # fmt: skip
 
 _open: Final[dict[tuple[str, int], Device]] = {}
-_lock: Final = threading.Lock()
+_lock: Final = new_lock()
 
 
 def open_device(arch: str, ordinal: int = 0) -> Device:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import threading
 import weakref
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -14,6 +13,7 @@ from quadpy.hostmath import DType, element_of, type_of
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.dense import DenseArray, product, shape_of
 from quadpy.runtime.host_storage import Storage
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.placement import Memory, allocate_lasting, storage_in
 from quadpy.runtime.storage import STORAGE, Numbers
 
@@ -201,7 +201,7 @@ class _Alone:
 
     def __init__(self, owner: Field, strides: tuple[int, ...]) -> None:
         self._owner, self._strides = weakref.ref(owner), strides
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def bind(self) -> None:
         field = self._owner()

@@ -6,13 +6,13 @@ Imports: errors, targets, the compiler's parcel, the driver protocol, lives.
 from __future__ import annotations
 
 import hashlib
-import threading
 from functools import cache
 
 from quadpy.artifact import CodeObject
 from quadpy.errors import DriverError
 from quadpy.runtime.driver import Driver, FunctionHandle, ModuleHandle
 from quadpy.runtime.life import Life
+from quadpy.runtime.locks import new_lock
 from quadpy.target import parse_target
 
 __all__ = ["Module", "Modules"]
@@ -43,7 +43,7 @@ class Modules:
     def __init__(self, driver: Driver, life: Life) -> None:
         self._driver, self._life = driver, life
         self._loaded: dict[bytes, Module] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def load(self, code: CodeObject) -> Module:
         """The module of ``code``.

@@ -7,12 +7,12 @@ laid out, and its memory taken, when the memory of one of its fields is first ne
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
 from quadpy.errors import ArgumentError
 from quadpy.runtime.dense import product, shape_of
 from quadpy.runtime.field import AXIS_NAMES, Field, Place
+from quadpy.runtime.locks import new_lock
 from quadpy.runtime.placement import Memory, allocate_lasting
 
 __all__ = [
@@ -36,7 +36,7 @@ class Tree:
     def __init__(self) -> None:
         self.top = Dense(self, {}, {})
         self._bound = False
-        self._lock = threading.Lock()  # two threads may be the first to use two fields of one tree
+        self._lock = new_lock()  # two threads may be the first to use two fields of one tree
 
     def bind(self) -> None:
         """Lay everything out, and take the memory."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import threading
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -21,6 +20,7 @@ from quadpy.runtime.cpu.orc import TRIPLE, LoadedObject, assemble, link
 from quadpy.runtime.cpu.pool_native.caller import MAX_THREADS
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
 from quadpy.runtime.cpu.pool_native.hosts import this_host
+from quadpy.runtime.locks import new_lock
 
 __all__ = [
     "ENTRY",
@@ -68,7 +68,7 @@ class _Process:
     """What this process has of the pool."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._pool: _Pool | None = None
 
     def get(self, load_or_build: LoadOrBuild | None = None) -> _Pool:
@@ -79,8 +79,7 @@ class _Process:
             return self._pool
 
     def after_fork_in_child(self) -> None:
-        """No worker came along, and the thread that held the lock or the workers may not have either."""
-        self._lock = threading.Lock()
+        """No worker came along, and the thread that held the workers may not have either."""
         if self._pool is not None:
             self._pool.forget()
 
