@@ -25,7 +25,7 @@ from quadpy.source import Span
 __all__ = ["Functions"]
 
 
-_STEPS_OF_A_CALL: Final = 20
+_STEPS_OF_A_CALL: Final = 50
 """What a call costs besides the body of the function."""
 
 

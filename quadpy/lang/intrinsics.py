@@ -89,6 +89,10 @@ def _extreme(op: BinOp) -> Callable[..., Value]:
     def run(t: Functions, span: Span, *args: Value) -> Value:
         if len(args) == 1 and isinstance(args[0], (Vec, tuple, list)):
             args = args[0].elems if isinstance(args[0], Vec) else tuple(args[0])
+        elif len(args) == 1 and not (is_runtime(args[0]) or is_number(args[0])):
+            t.fail_type(
+                f"{shape_text(args[0])} has no items to compare", span, "there are vectors, tuples, two values and more"
+            )
         if not args:
             t.fail_type("this needs at least one argument", span)
         return reduce(lambda a, b: pair(t, span, a, b), args)

@@ -30,7 +30,17 @@ from quadpy.lang.guard import MOST_BITS
 from quadpy.lang.literals import LITERAL, LITERAL_UNARY
 from quadpy.lang.promotion import literal
 from quadpy.lang.state import State
-from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
+from quadpy.lang.values import (
+    ArrayRef,
+    Value,
+    Vec,
+    holds_runtime,
+    is_direct,
+    is_number,
+    is_runtime,
+    parts_of,
+    shape_text,
+)
 from quadpy.source import Span
 
 __all__ = ["Operators", "saturated"]
@@ -54,7 +64,10 @@ _COMPARE: Final = {
 }  # fmt: skip
 _LARGEST_UNROLLED_POWER: Final = 64
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
-_TAKE_NO_TIME: Final[tuple[Any, ...]] = (range, len, isinstance, hasattr, getattr, type)
+_GO_THROUGH: Final[tuple[Any, ...]] = (
+    sum, sorted, list, tuple, set, frozenset, dict, min, max, any, all, str, zip, enumerate, reversed, operator.contains,
+)  # fmt: skip
+"""Functions of Python's that look at each item of a container."""
 
 
 def saturated(value: float, type: Scalar) -> float:
@@ -72,6 +85,15 @@ def _length(value: Any) -> int:
         return len(value) if type(value) in _CONTAINERS else 0
     except OverflowError:  # a range
         return sys.maxsize
+
+
+def _text_length(value: Value, known: dict[int, int] | None = None) -> int:
+    """How many items the text of ``value`` shows, each as often as it does."""
+    known = {} if known is None else known
+    if id(value) not in known:
+        inside = parts_of(value)
+        known[id(value)] = 1 + sum(_text_length(part, known) for part in inside) if inside else 1
+    return known[id(value)]
 
 
 def _arrays(*values: Value) -> bool:
@@ -203,14 +225,21 @@ class Operators(State):
 
         What it goes through counts as work of the compiler; an iterator is what it gives, as a list.
         """
-        if fn not in _TAKE_NO_TIME:
-            for arg in args:
-                self.effort.take(_length(arg))
         try:
+            if any(fn is known for known in _GO_THROUGH):
+                args = [self.counted_items(fn, arg) for arg in args]
             made = fn(*args, **kwargs)
             return list(self.counted(made)) if isinstance(made, Iterator) else made
         except (TypeError, LookupError, AttributeError) as exc:
             self.fail_type(str(exc), span)
+
+    def counted_items(self, fn: Callable[..., Any], value: Any) -> Any:
+        """``value`` as an argument of a function that goes through its items, each of which is work of the compiler."""
+        plain = type(value) in _CONTAINERS or not hasattr(type(value), "__iter__") or hasattr(type(value), "keys")
+        if fn is str or plain:
+            self.effort.take(_text_length(value) if fn is str else _length(value))
+            return value
+        return list(self.counted(iter(value)))
 
     def counted(self, items: Iterator[Any]) -> Iterator[Any]:
         """``items``, each of which is work of the compiler."""

@@ -18,7 +18,7 @@ from quadpy.lang.guard import Effort
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, is_runtime
+from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, holds_runtime, is_runtime
 from quadpy.source import Span
 
 __all__ = ["Changes", "ChosenPart", "Frame", "MutableVar", "State"]
@@ -245,6 +245,8 @@ class State:
 
     def freeze_all(self, value: Value) -> Value:
         """``value`` as it is now: no later assignment changes it."""
+        if not holds_runtime(value):
+            return value
         if isinstance(value, (tuple, list)):
             return type(value)(self.freeze_all(v) for v in value)
         if isinstance(value, dict):

@@ -6,6 +6,7 @@ is a Python object of compile time: numbers, tuples, types, functions, modules, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
 
@@ -15,7 +16,7 @@ from quadpy.ir.types import Array
 
 __all__ = [
     "ArrayRef", "BoundMethod", "ElementRef", "Value", "Vec", "holds_runtime", "is_direct", "is_number", "is_runtime",
-    "shape_text",
+    "parts_of", "shape_text",
 ]  # fmt: skip
 
 
@@ -79,16 +80,28 @@ def is_direct(value: Value) -> bool:
 
 def holds_runtime(value: Value) -> bool:
     """True for such a value, and for a container with one in it."""
+    waiting: list[Value] = [value]
+    seen: set[int] = set()
+    while waiting:
+        item = waiting.pop()
+        if is_direct(item):
+            return True
+        if id(item) not in seen:  # what is in many places is looked at once
+            seen.add(id(item))
+            waiting += parts_of(item)
+    return False
+
+
+def parts_of(value: Value) -> Sequence[Value]:
+    """What a container holds; of all else, nothing."""
     if isinstance(value, dict):
-        return any(map(holds_runtime, value)) or any(map(holds_runtime, value.values()))
+        return [*value, *value.values()]
     if isinstance(value, slice):
-        return holds_runtime((value.start, value.stop, value.step))
+        return [value.start, value.stop, value.step]
     parts = getattr(type(value), "__quadpy_parts__", None)
     if parts is not None:
-        return holds_runtime(parts(value))
-    if isinstance(value, (tuple, list, set, frozenset)):
-        return any(map(holds_runtime, value))
-    return is_direct(value)
+        return [parts(value)]
+    return list(value) if isinstance(value, (tuple, list, set, frozenset)) else []
 
 
 def is_number(value: Value) -> TypeGuard[float]:
