@@ -1,4 +1,4 @@
-"""How much work an iteration is, roughly.  Owns: ``iteration_cost``, ``cost_of``, ``grain_of``.
+"""How much work an iteration is, roughly.  Owns: ``iteration_cost``, ``private_cost``, ``cost_of``, ``grain_of``.
 
 The estimate decides below which number of iterations a loop is not worth waking threads for, and how many private
 copies of an array are worth making.
@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.walk import children
+from quadpy.ir.walk import children, walk
 
-__all__ = ["cost_of", "grain_of", "iteration_cost"]
+__all__ = ["cost_of", "grain_of", "iteration_cost", "private_cost"]
 
 _PIECE: Final = 60_000
 """Cost of a piece that is worth a hand-over of some microseconds: simple operations, vectorised."""
+_ATOMIC: Final = 30
+_UPDATE: Final = 4
 _UNKNOWN_TRIPS: Final = 16
 _MOST: Final = 1 << 40
 _SLOW: Final = {ir.BinOp.DIV, ir.BinOp.FLOORDIV, ir.BinOp.MOD, ir.BinOp.RAWDIV, ir.BinOp.RAWMOD}
@@ -30,6 +32,12 @@ def iteration_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> 
     return cost_of(task.body, functions)
 
 
+def private_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
+    """One iteration of ``task`` on copies of the arrays that it accumulates into, where updates are plain."""
+    updates = sum(isinstance(n, ir.Atomic) for n in walk(task.body))
+    return max(1, iteration_cost(task, functions) - updates * (_ATOMIC - _UPDATE))
+
+
 def cost_of(node: ir.Node, functions: dict[str, ir.Function]) -> int:
     """All of ``node`` once, in simple operations."""
     return _cost(node, {name: _cost(f.body, {}) for name, f in functions.items()})
@@ -43,7 +51,7 @@ def _cost(node: ir.Node, calls: dict[str, int]) -> int:
         case ir.Call(function=name) | ir.CallMany(function=name):
             inside += calls.get(name, _UNKNOWN_TRIPS)
         case ir.Atomic():
-            inside += 30
+            inside += _ATOMIC
         case ir.Binary(op=op) if op in _SLOW:
             inside += 8
         case ir.Unary(op=ir.UnOp.SQRT):

@@ -14,7 +14,7 @@ from typing import Final
 from quadpy.codegen.abi import OUT_OF_MEMORY
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used
 from quadpy.codegen.lower.axes import lower_axes, total_count
-from quadpy.codegen.lower.cost import grain_of, iteration_cost
+from quadpy.codegen.lower.cost import grain_of, private_cost
 from quadpy.codegen.lower.cpu_outer import piece_count
 from quadpy.codegen.lower.cpu_private import call_private
 from quadpy.codegen.lower.cpu_reduce import call_chunks
@@ -142,7 +142,7 @@ def _run(
         s.text.start(some)
         call_chunks(s, task, n, tables, refused, lambda record, size: _pool(s, symbol(name), record, n, size, grain))
     elif plan is not None:
-        cost = iteration_cost(task, s.functions)
+        cost = private_cost(task, s.functions)
         too_big = call_private(s, name, plan, n, grain, cost, lambda *call: _pool(s, *call))
         s.text.jump(after)
         s.text.start(too_big)

@@ -16,7 +16,7 @@ from quadpy.codegen.lower.arguments import Argument
 from quadpy.codegen.lower.atomics import combine, identity, merge_op
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.memory import load_at, store_at
-from quadpy.codegen.lower.private_plan import COPY_COST, LINE, MOST_BYTES, MOST_COPIES, PrivatePlan
+from quadpy.codegen.lower.private_plan import COPY_COST, LINE, MOST_BYTES, MOST_COPIES, MOST_TOGETHER, PrivatePlan
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.task import task_scope
 from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
@@ -135,7 +135,7 @@ def call_private(s: Scope, name: str, plan: PrivatePlan, n: str, grain: int, cos
     too_big, small, shared, alone, done = (out.label(x) for x in ("too.big", "small", "copied", "alone", "merged"))
     out.branch(out.op(f"icmp ugt i64 {nbytes}, {MOST_BYTES}"), too_big, small)
     out.start(small)
-    copies = _copies(s, elements, n, cost)
+    copies = _copies(s, elements, nbytes, n, cost)
     chunk, count = _chunks(s, n, copies)
     context = out.alloca(_record(plan))
     _write(s, plan, context, _SCRATCH, s.scratch)
@@ -188,7 +188,7 @@ def _placed(s: Scope, plan: PrivatePlan, elements: list[str]) -> tuple[list[str]
     return offsets, offset
 
 
-def _copies(s: Scope, elements: list[str], n: str, cost: int) -> str:
+def _copies(s: Scope, elements: list[str], nbytes: str, n: str, cost: int) -> str:
     """How many copies ``n`` iterations are worth; see ``private_plan``."""
     out, total = s.text, "1"
     for many in elements:
@@ -196,7 +196,9 @@ def _copies(s: Scope, elements: list[str], n: str, cost: int) -> str:
     few = out.intrinsic("llvm.umin.i64", "i64", ("i64", n), ("i64", str(1 << 40)))  # the product fits 64 bits
     work = out.op(f"mul i64 {few}, {min(cost, 1 << 20)}")
     worth = out.op(f"udiv i64 {work}, {out.op(f'mul i64 {total}, {COPY_COST}')}")
+    held = out.op(f"udiv i64 {MOST_TOGETHER}, {out.intrinsic('llvm.umax.i64', 'i64', ('i64', nbytes), ('i64', '1'))}")
     capped = out.intrinsic("llvm.umin.i64", "i64", ("i64", worth), ("i64", str(MOST_COPIES)))
+    capped = out.intrinsic("llvm.umin.i64", "i64", ("i64", capped), ("i64", held))
     some = out.intrinsic("llvm.umax.i64", "i64", ("i64", capped), ("i64", "1"))
     zeros = out.intrinsic("llvm.ctlz.i64", "i64", ("i64", some), ("i1", "true"))
     return out.op(f"lshr i64 {-(1 << 63)}, {zeros}")

@@ -6,8 +6,9 @@ plain loads and stores; then the copies are merged into the array in their order
 numbers of iterations and of elements and on the loop's text, never on the threads: so the bits do not either.
 
 The number of copies K is the largest power of two up to MOST_COPIES for which making and merging them costs a fraction
-of the loop: ``K * elements * COPY_COST <= iterations * cost of one``.  K = 1 means that one thread does the loop on the
-array itself.  Atomics remain where a copy takes more than MOST_BYTES, where the array has gaps, and in loops that have
+of the loop, ``K * elements * COPY_COST <= iterations * cost of one``, and all copies together take no more than
+MOST_TOGETHER: beyond that they leave the caches, and C libraries map and clear their pages anew in each loop.  K = 1 means
+that one thread does the loop on the array itself.  Atomics remain where a copy takes more than MOST_BYTES, where the array has gaps, and in loops that have
 reductions as well.
 """
 
@@ -21,11 +22,12 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Array
 
-__all__ = ["COPY_COST", "LINE", "MOST_BYTES", "MOST_COPIES", "PrivatePlan", "plan_privates"]
+__all__ = ["COPY_COST", "LINE", "MOST_BYTES", "MOST_COPIES", "MOST_TOGETHER", "PrivatePlan", "plan_privates"]
 
 MOST_BYTES: Final = 1 << 20
 MOST_COPIES: Final = 64
-COPY_COST: Final = 32
+MOST_TOGETHER: Final = 16 << 20
+COPY_COST: Final = 12
 LINE: Final = 64
 """Bytes of a cache line: in a copy each array begins on one."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quadpy.codegen.compile import lower
-from quadpy.codegen.lower.private_plan import MOST_BYTES, plan_privates
+from quadpy.codegen.lower.private_plan import MOST_BYTES, MOST_TOGETHER, plan_privates
 from quadpy.dtypes import f32, f64, i32, u8, u32
 from quadpy.ir.nodes import AtomicOp, Var
 from quadpy.runtime.cpu import pool
@@ -93,6 +93,25 @@ def test_the_number_of_threads_does_not_matter(b):
     assert len(seen) == 1
     want = np.bincount(x, w, 50)
     assert np.allclose(np.frombuffer(seen.pop(), np.float32), want, atol=0.01)
+
+
+@pytest.mark.cpu_only
+def test_all_copies_together_are_bounded(b):
+    """How many there are shows in the bits of a sum: each is a sum of its own, in order."""
+    bins, n = 200_000, 6_000_000
+    w = np.random.default_rng(6).normal(size=n).astype(np.float32)
+    got = np.zeros(bins, np.float32)
+    b.Loaded(histogram(b, t=f32))(np.zeros(n, np.int32), w, got)
+
+    def summed(copies):
+        chunk, total = -(-n // copies), np.float32(0)
+        for first in range(0, n, chunk):
+            total += np.add.accumulate(w[first : first + chunk])[-1]
+        return total
+
+    copies = [1 << k for k in range(8) if summed(1 << k) == got[0]]
+    assert [count * bins * 4 <= MOST_TOGETHER for count in copies] == [True]
+    assert copies[0] > 1
 
 
 def test_several_arrays_of_elements_with_components(b):
