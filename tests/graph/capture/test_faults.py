@@ -301,3 +301,18 @@ def test_garbage_of_every_kind_inside(faulty):
     with g.instantiate(fuse=False) as run:
         run.launch()
     assert numbers(x) == [5]
+
+
+def test_a_graph_kernel_keeps_the_graph_of_a_pending_call(here, monkeypatch):
+    """Of a call whose arguments the driver does not put into the graph of the call before, which has not run yet."""
+    if not here.is_simulated:
+        return
+    x, y, z, w = (here.array(1) for _ in range(4))
+    graphs = here.driver.graphs
+    here.branch(1, x, y)
+    monkeypatch.setattr(graphs, "update", lambda *_: False)
+    here.branch(2, z, w)
+    assert graphs.left_open() == {"graphs": 2, "graph execs": 2}
+    here.device.synchronize()
+    assert graphs.left_open() == {"graphs": 1, "graph execs": 1}
+    assert (numbers(x), numbers(y), numbers(z), numbers(w)) == ([2], [4], [3], [5])
