@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from random_kernels import programs
 
 from quadpy.dtypes import i64
-from quadpy.jit.kernel import Kernel
+from quadpy.jit.configured import Configured
 
 EACH = 20
 """Kernels of one test: more of them are more tests, which can run at once."""
@@ -63,8 +63,8 @@ def agree(found, expected, what):
 def wide_indices():
     """Loops of 64 bits in kernels compiled meanwhile, as for arrays of 4 GiB and more."""
     with pytest.MonkeyPatch.context() as patch:
-        options = Kernel._options
-        patch.setattr(Kernel, "_options", lambda self, index: options(self, i64))
+        options = Configured._options
+        patch.setattr(Configured, "_options", lambda self, index: options(self, i64))
         yield
 
 
