@@ -1,13 +1,15 @@
 """Kernels at random, as text, and for those whose every number the reference fixes, what they compute.
 
-``programs(exact)`` is a strategy of Programs.  Each expression knows its text, its type, and how to compute its value
-in an environment, one iteration at a time, with the numbers of ``random_values``.
+``programs(exact)`` is a strategy of Programs, which Hypothesis shrinks; ``program_of(seed)`` draws one without it, and
+much faster.  Each expression knows its text, its type, and how to compute its value in an environment, one iteration at
+a time, with the numbers of ``random_values``.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,27 +56,78 @@ class Expr:
 
 @dataclass(frozen=True)
 class Stmt:
-    """Lines of text, and what they do to an environment; ``run`` gives "break" or "continue" where it says so."""
+    """Lines of text, and what they do to an environment; ``run`` gives "break" or "continue" where it says so.
+
+    ``names`` are what an unpacking binds.
+    """
 
     lines: list[str]
     run: Callable[[dict], str | None]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Array:
+    """``form`` says how the kernel gets it: "view NAME" of VIEWS, "field", or "template" for a field as an argument."""
+
     name: str
     type: Scalar
     shape: tuple[int, ...]
+    form: str = "view plain"
+
+    @property
+    def is_argument(self):
+        return self.form != "field"
+
+    @property
+    def declaration(self):
+        """The module's line for a field."""
+        return f"{self.name}_field = qp.field(qp.{self.type}, shape={self.shape})"
+
+    @property
+    def annotation(self):
+        if self.form == "template":
+            return "qp.template()"
+        return f"qp.types.ndarray(dtype=qp.{self.type}, ndim={len(self.shape)})"
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    types: list[Scalar]
+    results: list[Scalar]
+    call: Callable[[list], list]
+
+
+def _spread(x, step):
+    """A view with gaps of an array that is larger, at an offset."""
+    room = np.zeros([2 + abs(step) * n for n in x.shape], x.dtype)
+    view = room[tuple(slice(1, 1 + abs(step) * n, abs(step)) for n in x.shape)]
+    view = view[tuple(slice(None, None, -1) for _ in x.shape)] if step < 0 else view
+    view[...] = x
+    return view
+
+
+VIEWS = {
+    "plain": lambda x: x.copy(),
+    "offset": lambda x: _spread(x, 1),
+    "strided": lambda x: _spread(x, 3),
+    "backwards": lambda x: _spread(x, -1),
+    "by columns": lambda x: np.asfortranarray(x.copy()),
+}
 
 
 @dataclass
 class Program:
-    """``text`` is a module's; ``k`` its kernel.  ``run`` computes in place what it makes of ``inputs`` and outputs."""
+    """``text`` is a module's; ``k`` its kernel.  ``run`` computes in place what it makes of ``inputs`` and outputs.
+
+    ``known`` are its arrays, inputs first, in the order of the parameters; ``scalars`` the numbers after them.
+    """
 
     text: str
     inputs: dict[str, np.ndarray]
     scalars: dict[str, Any]
-    outputs: list[Array]
+    known: list[Array]
     starts: dict[str, Any]
     sums_floats: bool
     steps: list[Callable[[dict], None]] = field(default_factory=list)
@@ -83,9 +136,31 @@ class Program:
         """As Hypothesis shows it."""
         printer.text(f"\n{self.text}{self.scalars}")
 
+    @property
+    def outputs(self):
+        return [a for a in self.known if a.name not in self.inputs]
+
     def arrays(self):
         made = {a.name: np.full(a.shape, self.starts.get(a.name, 0), NUMPY[a.type]) for a in self.outputs}
         return {**{name: x.copy() for name, x in self.inputs.items()}, **made}
+
+    def called(self, module, *, overlapping=False):
+        """What the kernel leaves in its arrays; it gets one that it writes a second time, if they are to overlap."""
+        values, given, fields = self.arrays(), {}, {}
+        for array in self.known:
+            if array.form.startswith("view "):
+                given[array.name] = VIEWS[array.form[5:]](values[array.name])
+            else:
+                fields[array.name] = getattr(module, f"{array.name}_field")
+                fields[array.name].from_numpy(values[array.name])
+        written = next(
+            (given[a.name] for a in self.outputs if a.name in given and given[a.name].flags.c_contiguous), None
+        )
+        other = written.reshape(-1).view(np.uint8) if overlapping and written is not None else np.zeros(1, np.uint8)
+        alias = given.get(self.known[0].name)
+        arguments = [given[a.name] if a.name in given else fields[a.name] for a in self.known if a.is_argument]
+        module.k(*arguments, other, np.zeros(3, np.uint8) if alias is None else alias[::-1], *self.scalars.values())
+        return {a.name: given[a.name] if a.name in given else fields[a.name].to_numpy() for a in self.known}
 
     def expected(self):
         """The arrays after the kernel, by the rules of the reference."""
@@ -132,8 +207,8 @@ def interesting(t, rng):
 class Maker:
     """Draws one program; ``exact`` leaves out what has no oracle."""
 
-    def __init__(self, draw, *, exact):
-        self.draw, self.exact = draw, exact
+    def __init__(self, integer, *, exact, small=False):
+        self.integer, self.exact, self.small = integer, exact, small
         self.names = itertools.count()
         self.arrays: dict[str, Array] = {}
         self.readable: list[Array] = []
@@ -142,12 +217,21 @@ class Maker:
         self.starts: dict[str, Any] = {}
         self.sums_floats = False
 
+    @property
+    def deep(self):
+        return 1 if self.small else 2
+
     def pick(self, options):
-        return self.draw(st.sampled_from(options))
+        return options[self.integer(0, len(options) - 1)]
+
+    def some(self, options, least, most):
+        """From ``least`` to ``most`` different ones of ``options``."""
+        left = list(options)
+        return [left.pop(self.integer(0, len(left) - 1)) for _ in range(self.integer(least, most))]
 
     def chance(self, parts):
         """True in one case of ``parts``; what shrinks is False."""
-        return self.draw(st.integers(0, parts - 1)) == parts - 1
+        return self.integer(0, parts - 1) == parts - 1
 
     def name(self, stem):
         return f"{stem}{next(self.names)}"
@@ -155,7 +239,7 @@ class Maker:
     # Expressions.
 
     def expr(self, scope, depth):
-        if depth <= 0 or self.draw(st.integers(0, 5)) == 0:  # what shrinks is a leaf
+        if depth <= 0 or self.integer(0, 5) == 0:  # what shrinks is a leaf
             return self.leaf(scope)
         kinds = [
             self.arithmetic, self.arithmetic, self.integers, self.comparison, self.truth, self.choice, self.cast, self.cast,
@@ -176,9 +260,7 @@ class Maker:
             value = self.pick([0.0, 1.0, -0.5, 3.0, 0.1, -1e4, 1e-6, 6e4])
             rounded = cast(np.float64(value), f64, t)
             return Expr(f"qp.{t}({value})", t, lambda env: rounded)
-        value = (
-            self.draw(st.integers(t.min_int, t.max_int)) if self.chance(3) else self.pick([0, 1, t.max_int, t.min_int])
-        )
+        value = self.integer(t.min_int, t.max_int) if self.chance(3) else self.pick([0, 1, t.max_int, t.min_int])
         return Expr(f"qp.{t}({value})", t, lambda env: value)
 
     def to(self, e, t):
@@ -291,7 +373,7 @@ class Maker:
     def shift(self, scope, depth):
         a, b = self.whole(scope, depth), self.whole(scope, depth)
         if self.chance(2):
-            count = self.draw(st.integers(0, a.type.bits))
+            count = self.integer(0, a.type.bits)
             b = Expr(str(count), i32, lambda env: count)
         if self.chance(4):
             t = promote(a.type, b.type)  # both are converted to it
@@ -303,7 +385,7 @@ class Maker:
         return Expr(f"({a.text} {op} {b.text})", a.type, lambda env: shift(op, a.value(env), b.value(env), a.type))
 
     def power(self, scope, depth):
-        e, n = self.expr(scope, depth), self.draw(st.integers(0, 6))
+        e, n = self.expr(scope, depth), self.integer(0, 6)
         e = self.to(e, i32) if e.type == u1 else e
         return Expr(f"({e.text} ** {n})", e.type, lambda env: power(e.value(env), n, e.type))
 
@@ -329,6 +411,8 @@ class Maker:
 
     def load(self, scope, depth):
         """An element of an array, at an index that is computed and in range."""
+        if not self.readable:
+            return self.leaf(scope)
         array = self.pick(self.readable)
         places = [self.index(scope, depth, extent) for extent in array.shape]
         text = f"{array.name}[{', '.join(e.text for e in places)}]"
@@ -341,13 +425,17 @@ class Maker:
         )
 
     def call(self, scope, depth):
-        name, types, body = self.pick(self.functions)
-        args = [self.expr(scope, depth) for _ in types]
-        given = [self.to(arg, t) for arg, t in zip(args, types, strict=True)]
-        text = f"{name}({', '.join(arg.text for arg in args)})"
-        return Expr(
-            text, body.type, lambda env: body.value({**env, **{f"p{k}": arg.value(env) for k, arg in enumerate(given)}})
-        )
+        known = [f for f in self.functions if len(f.results) == 1]
+        if not known:
+            return self.leaf(scope)
+        f = self.pick(known)
+        text, given = self.arguments(f, scope, depth)
+        return Expr(text, f.results[0], lambda env: f.call([arg.value(env) for arg in given])[0])
+
+    def arguments(self, f, scope, depth):
+        args = [self.expr(scope, depth) for _ in f.types]
+        given = [self.to(arg, t) for arg, t in zip(args, f.types, strict=True)]
+        return f"{f.name}({', '.join(arg.text for arg in args)})", given
 
     def vector(self, scope, depth):
         """A component, a sum or a product of vectors: the same expressions of their components."""
@@ -400,11 +488,24 @@ class Maker:
     def block(self, scope, variables, depth):
         """Some statements; names that they bind are known to those that follow them here."""
         statements, scope, variables = [], list(scope), list(variables)
-        for _ in range(self.draw(st.integers(1, 3))):
-            kinds = ["bind"] + ["set"] * bool(variables) + ["if", "for", "while"] * (depth > 0 and bool(variables))
+        for _ in range(self.integer(1, 2 if self.small else 3)):
+            kinds = ["bind", "vector"] + ["set", "atomic"] * bool(variables)
+            kinds += ["unpack"] * any(len(f.results) > 1 for f in self.functions)
+            kinds += ["if", "for", "while", "static"] * (depth > 0 and bool(variables))
             match self.pick(kinds):
+                case "vector":
+                    statements.append(self.components(scope, variables))
+                    scope.append(variables[-1])
+                case "unpack":
+                    statements.append(self.unpack(scope, variables))
+                    scope += variables[-len(statements[-1].names) :]
+                case "atomic":
+                    statements.append(self.atomic(scope, variables))
+                    scope.append(variables[-1])
+                case "static":
+                    statements.append(self.static(scope, variables, depth))
                 case "bind":
-                    e = self.expr(scope, 2)
+                    e = self.expr(scope, self.deep)
                     name = self.name("v")
                     statements.append(Stmt([f"{name} = {e.text}"], setter(name, e)))
                     variables.append(Expr(name, e.type, getter(name)))
@@ -427,6 +528,110 @@ class Maker:
         e = self.to(self.operate(self.pick(["+", "-", "*"]), to, e), to.type)
         return Stmt([f"{to.text} = {e.text}"], setter(to.text, e))
 
+    def components(self, scope, variables):
+        """A vector or a matrix of which components are set, some chosen at run time; one of them gets a name."""
+        name, t = self.name("w"), self.pick([*WHOLE, f16, f32, f64])
+        shape = self.pick([(2,), (3,), (4,), (2, 2)])
+        size = math.prod(shape)
+        starts = [self.to(self.expr(scope, 1), t) for _ in range(size)]
+        texts = [f"qp.{t}({e.text})" for e in starts]
+        made = (
+            f"qp.Vector([{', '.join(texts)}])"
+            if len(shape) == 1
+            else (f"qp.Matrix([[{', '.join(texts[:2])}], [{', '.join(texts[2:])}]])")
+        )
+        steps = [Stmt([f"{name} = {made}"], lambda env: env.__setitem__(name, [e.value(env) for e in starts]))]
+        for _ in range(self.integer(1, 3)):
+            steps.append(self.guarded(self.change(self.place(name, shape, scope), t, self.expr(scope, 1)), scope))
+        place, got = self.place(name, shape, scope), self.name("v")
+        steps.append(Stmt([f"{got} = {place.text}"], setter(got, Expr("", t, place.get))))
+        variables.append(Expr(got, t, getter(got)))
+        return Stmt([line for step in steps for line in step.lines], lambda env: run_all(steps, env))
+
+    def place(self, name, shape, scope):
+        """A component of a vector: known while compiling, or chosen at run time."""
+        if len(shape) == 1 and self.chance(3):
+            k = self.integer(0, shape[0] - 1)
+            return Place(f"{name}.{'xyzw'[k]}", name, lambda env: k)
+        at = []
+        for extent in shape:
+            k = self.integer(0, extent - 1)
+            at.append(self.index(scope, 1, extent) if self.chance(2) else Expr(str(k), i32, lambda env, k=k: k))
+        flat = at[0].value if len(shape) == 1 else lambda env: 2 * at[0].value(env) + at[1].value(env)
+        return Place(f"{name}[{', '.join(e.text for e in at)}]", name, flat)
+
+    def change(
+        self, place, t, e, operations=("=", "+=", "-=", "*=", "qp.atomic_add", "qp.atomic_max", "qp.atomic_sub")
+    ):
+        e, op = Expr(f"qp.{t}({e.text})", t, self.to(e, t).value), self.pick(operations)
+        f = {
+            "=": lambda x, y: y,
+            "m": EXTREMES["max"],
+            "+": ARITHMETIC["+"],
+            "-": ARITHMETIC["-"],
+            "*": ARITHMETIC["*"],
+        }[{"qp.atomic_add": "+", "qp.atomic_max": "m", "qp.atomic_sub": "-"}.get(op, op[0])]
+        line = f"{op}({place.text}, {e.text})" if op.startswith("qp") else f"{place.text} {op} {e.text}"
+
+        def run(env):
+            value = e.value(env)
+            place.put(env, finished(f(place.get(env), value), t))
+
+        return Stmt([line], run)
+
+    def guarded(self, step, scope):
+        if not self.chance(3):
+            return step
+        c = self.condition(scope)
+        return Stmt([f"if {c.text}:", *indented(step.lines)], lambda env: step.run(env) if c.value(env) else None)
+
+    def unpack(self, scope, variables):
+        f = self.pick([f for f in self.functions if len(f.results) > 1])
+        text, given = self.arguments(f, scope, 1)
+        names = tuple(self.name("v") for _ in f.results)
+        variables += [Expr(name, t, getter(name)) for name, t in zip(names, f.results, strict=True)]
+
+        def run(env):
+            env.update(zip(names, f.call([arg.value(env) for arg in given]), strict=True))
+
+        return Stmt([f"{', '.join(names)} = {text}"], run, names)
+
+    def atomic(self, scope, variables):
+        """On a variable of this thread: the plain operation, which gives the old value."""
+        to, got = self.pick(variables), self.name("v")
+        t, e = to.type, self.to(self.expr(scope, 1), to.type)
+        operations = {"max": EXTREMES["max"], "min": EXTREMES["min"]} if t != u1 else {}
+        if t != u1:
+            operations |= {"add": ARITHMETIC["+"], "sub": ARITHMETIC["-"]}
+        if not t.is_float:
+            operations |= {"and": BITS["&"], "or": BITS["|"], "xor": BITS["^"]}
+        op = self.pick(list(operations))
+        variables.append(Expr(got, t, getter(got)))
+
+        def run(env):
+            old, value = to.value(env), e.value(env)
+            env[to.text] = finished(operations[op](old, value), t)
+            env[got] = old
+
+        return Stmt([f"{got} = qp.atomic_{op}({to.text}, qp.{t}({e.text}))"], run)
+
+    def static(self, scope, variables, depth):
+        """A loop that is unrolled, and a branch that is decided, while compiling."""
+        name, turns, limit = self.name("s"), self.integer(0, 3), self.integer(0, 3)
+        index = Expr(f"qp.i32({name})", i32, getter(name))
+        body, other = (self.set([*scope, index], variables) for _ in range(2))
+        lines = [f"for {name} in qp.static(range({turns})):", f"    if qp.static({name} < {limit}):"]
+        lines += (
+            [f"        {line}" for line in body.lines] + ["    else:"] + [f"        {line}" for line in other.lines]
+        )
+
+        def run(env):
+            for k in range(turns):
+                env[name] = k
+                (body if k < limit else other).run(env)
+
+        return Stmt(lines, run)
+
     def branch(self, scope, variables, depth):
         first, second = (self.to(self.expr(scope, 2), u1) for _ in range(2))
         bodies = [self.block(scope, variables, depth - 1)[0] for _ in range(3)]
@@ -436,7 +641,7 @@ class Maker:
         return Stmt(lines, lambda env: run_all(bodies[0 if first.value(env) else 1 if second.value(env) else 2], env))
 
     def inner_loop(self, scope, variables, depth):
-        name, most = self.name("n"), self.draw(st.integers(1, 6))
+        name, most = self.name("n"), self.integer(1, 6)
         e = self.to(self.expr(scope, 1), i32)
         index = Expr(f"qp.i32({name})", i32, getter(name))
         body = self.block([*scope, index], variables, depth - 1)[0]
@@ -459,7 +664,7 @@ class Maker:
         return Stmt([f"for {name} in range({e.text} % {most}):", *indented(lines)], run)
 
     def while_loop(self, scope, variables, depth):
-        name, most = self.name("c"), self.draw(st.integers(1, 5))
+        name, most = self.name("c"), self.integer(1, 5)
         c = self.to(self.expr(scope, 2), u1)
         index = Expr(name, i32, getter(name))
         body = self.block([*scope, index], variables, depth - 1)[0]
@@ -476,8 +681,47 @@ class Maker:
 
     # Tasks.
 
+    def form(self):
+        """Most arrays are arguments as they are."""
+        if not self.chance(3):
+            return "view plain"
+        return self.pick([*(f"view {name}" for name in VIEWS if name != "plain"), "field", "template"])
+
+    def nothing(self):
+        """A loop over an array that has no elements."""
+        empty = self.array("z", self.pick(STORED), (0,))
+        e = self.to(self.expr([*self.shared, Expr("qp.i32(i)", i32, getter("i"))], 1), empty.type)
+        lines = [f"for i in {empty.name}:", f"    {empty.name}[i] = {e.text}"]
+        return lines, lambda env: None
+
+    def shared_vector(self):
+        """A vector of the kernel: one loop changes its components, later tasks read them."""
+        name, size = self.name("sv"), self.integer(2, 4)
+        starts = [self.to(self.expr(self.shared, 1), i32) for _ in range(size)]
+        extent = self.pick([1, 40, 3000])
+        scope = [*self.shared, Expr("qp.i32(i)", i32, getter("i"))]
+        place, e = self.place(name, (size,), scope), self.expr(scope, 2)
+        op = self.pick(["+=", "qp.atomic_max", "="])
+        step = self.change(place, i32, e, [op])
+        if op == "=":  # one iteration does it: their order is not fixed
+            only = self.integer(0, extent - 1)
+            step = Stmt(
+                [f"if i == {only}:", *indented(step.lines)],
+                lambda env, step=step: step.run(env) if env["i"] == only else None,
+            )
+        texts = ", ".join(f"qp.i32({e.text})" for e in starts)
+        lines = [f"{name} = qp.Vector([{texts}])", f"for i in range({extent}):", *indented(step.lines)]
+
+        def run(env):
+            env[name] = [e.value(env) for e in starts]
+            for i in range(extent):
+                step.run(Iteration(env, [("i", i)]))
+
+        self.shared += [Expr(f"{name}[{k}]", i32, lambda env, k=k: env[name][k]) for k in range(size)]
+        return lines, run
+
     def array(self, stem, t, shape, start=0):
-        array = Array(self.name(stem), t, shape)
+        array = Array(self.name(stem), t, shape, self.form())
         self.arrays[array.name] = array
         self.starts[array.name] = start
         return array
@@ -490,22 +734,22 @@ class Maker:
 
     def loop(self):
         """A parallel loop over one to three axes: it writes an array of its own, and adds to others."""
-        rank = self.draw(st.integers(1, 3))
-        shape = tuple(self.draw(st.integers(1, m)) for m in ((70,), (9, 8), (4, 5, 4))[rank - 1])
+        rank = self.integer(1, 3)
+        shape = tuple(self.integer(1, m) for m in ((70,), (9, 8), (4, 5, 4))[rank - 1])
         names = "ijk"[:rank]
         scope = [*self.shared, *(Expr(f"qp.i32({n})", i32, getter(n)) for n in names)]
         out = self.array("y", self.pick(STORED), shape)
-        body, scope = self.block(scope, [], 2)
+        body, scope = self.block(scope, [], self.deep)
         place = tuple(names)
-        result = self.to(self.expr(scope, 2), out.type)
+        result = self.to(self.expr(scope, self.deep), out.type)
         own = Expr(f"{out.name}[{', '.join(names)}]", out.type, lambda env: env[out.name][tuple(env[n] for n in place)])
         body.append(Stmt([f"{own.text} = {result.text}"], element_setter(out.name, place, result)))
         if self.chance(3):
             again = self.to(self.operate("+", own, self.expr(scope, 1)), out.type)
             body.append(Stmt([f"{own.text} = {again.text}"], element_setter(out.name, place, again)))
-        added = [self.accumulation(scope) for _ in range(self.draw(st.integers(0, 2)))]
+        added = [self.accumulation(scope) for _ in range(self.integer(0, 2))]
         body += [statement for _, statement in added]
-        start = self.draw(st.integers(0, min(3, shape[0] - 1))) if rank == 1 else 0
+        start = self.integer(0, min(3, shape[0] - 1)) if rank == 1 else 0
         step = self.pick([1, 1, 2, 3]) if rank == 1 else 1
         if rank == 1:
             ranges = (
@@ -551,13 +795,13 @@ class Maker:
 
     def tiles(self):
         """Blocks whose iterations exchange values through shared memory."""
-        blocks, t = self.draw(st.integers(1, 3)), self.pick(STORED)
+        blocks, t = self.integer(1, 3), self.pick(STORED)
         out = self.array("y", self.pick(STORED), (blocks * BLOCK,))
         tile, lane, got = self.name("tile"), "lane", self.name("u")
         scope = [*self.shared, Expr("qp.i32(i)", i32, getter("i")), Expr("qp.i32(lane)", i32, getter(lane))]
         before, inside = self.block(scope, [], 1)
         put = self.to(self.expr(inside, 2), t)
-        factor, offset = self.draw(st.integers(0, 5)), self.draw(st.integers(0, 31))
+        factor, offset = self.integer(0, 5), self.integer(0, 31)
         after_scope = [*inside, Expr(got, t, getter(got))]
         after, after_scope = self.block(after_scope, [], 1)
         result = self.to(self.expr(after_scope, 2), out.type)
@@ -586,60 +830,94 @@ class Maker:
         return lines, run
 
     def function(self):
-        """A function of two numbers, with an early return."""
+        """A function of two numbers: statements, early returns, one of them out of a loop, and one to three results."""
         types = [self.pick(STORED) for _ in range(2)]
         scope = [Expr(f"p{k}", t, getter(f"p{k}")) for k, t in enumerate(types)]
         hidden, self.readable = self.readable, []
-        c, t = self.to(self.expr_without_calls(scope), u1), self.pick(STORED)
-        a, b = (self.to(self.expr_without_calls(scope), t) for _ in range(2))
+        body, scope = self.block(scope, [], 1) if self.chance(2) else ([], scope)
+        results = [self.pick(STORED) for _ in range(self.pick([1, 1, 2, 3]))]
+        turn, turns = self.name("n"), self.integer(0, 4)
+        inside = [*scope, Expr(f"qp.i32({turn})", i32, getter(turn))]
+        c, d = self.condition(scope), self.condition(inside)
+        early, late, last = ([self.to(self.expr(place, 1), t) for t in results] for place in (scope, inside, scope))
         self.readable = hidden
         name = self.name("f")
-        head = ", ".join(f"p{k}: qp.{t}" for k, t in enumerate(types))
-        lines = [
-            "@qp.func",
-            f"def {name}({head}):",
-            f"    if {c.text}:",
-            f"        return qp.{t}({a.text})",
-            f"    return qp.{t}({b.text})",
-            "",
-            "",
-        ]
-        self.functions.append((name, types, Expr(name, t, lambda env: (a if c.value(env) else b).value(env))))
+        lines = ["@qp.func", f"def {name}({', '.join(f'p{k}: qp.{t}' for k, t in enumerate(types))}):"]
+        lines += indented([line for s in body for line in s.lines])
+        lines += [f"    if {c.text}:", f"        return {returned(early)}"]
+        if turns:
+            lines += [
+                f"    for {turn} in range({turns}):",
+                f"        if {d.text}:",
+                f"            return {returned(late)}",
+            ]
+        lines += [f"    return {returned(last)}", "", ""]
+
+        def call(args):
+            env = {f"p{k}": arg for k, arg in enumerate(args)}
+            run_all(body, env)
+            if c.value(env):
+                return [e.value(env) for e in early]
+            for n in range(turns):
+                env[turn] = n
+                if d.value(env):
+                    return [e.value(env) for e in late]
+            return [e.value(env) for e in last]
+
+        self.functions.append(Function(name, types, results, call))
         return lines
 
-    def expr_without_calls(self, scope):
-        return self.pick([self.arithmetic, self.integers, self.comparison, self.choice, self.cast, self.unary])(
-            scope, 0
-        )
+    def condition(self, scope):
+        return self.to(self.expr(scope, 1), u1)
 
     def program(self):
-        rng = np.random.default_rng(self.draw(st.integers(0, 9)))
-        inputs = {
-            f"x_{t}": interesting(t, rng)
-            for t in self.draw(st.lists(st.sampled_from(STORED), min_size=2, max_size=4, unique=True))
-        }
+        rng = np.random.default_rng(self.integer(0, 9))
+        inputs = {f"x_{t}": interesting(t, rng) for t in self.some(STORED, 2, 4)}
         for name, x in inputs.items():
-            self.arrays[name] = Array(name, BY_NAME[name[2:]], x.shape)
+            self.arrays[name] = Array(name, BY_NAME[name[2:]], x.shape, self.form())
         self.readable = list(self.arrays.values())
-        scalars = {"a": self.draw(st.integers(-(2**31), 2**31 - 1)), "b": np.float64(self.pick([0.5, -3.25, 1e9]))}
+        scalars = {"a": self.integer(-(2**31), 2**31 - 1), "b": np.float64(self.pick([0.5, -3.25, 1e9]))}
         self.shared = [Expr("a", i32, getter("a")), Expr("b", f64, getter("b"))]
-        lines = [line for _ in range(self.draw(st.integers(1, 2))) for line in self.function()]
+        lines = [
+            line
+            for _ in range(self.integer(0 if self.small else 1, 1 if self.small else 2))
+            for line in self.function()
+        ]
         tasks = [
-            self.pick([self.loop, self.loop, self.tiles, self.serial])() for _ in range(self.draw(st.integers(0, 2)))
+            self.pick([self.loop, self.loop, self.tiles, self.serial, self.nothing, self.shared_vector])()
+            for _ in range(self.integer(0, 2) if not self.small else self.pick([1, 1, 1, 2]))
         ]
-        tasks.append(self.loop())
-        head = [f"{a.name}: qp.types.ndarray(dtype=qp.{a.type}, ndim={len(a.shape)})" for a in self.arrays.values()]
-        lines += [
-            "@qp.kernel",
-            "def k(",
-            *indented(f"{p}," for p in [*head, "other: qp.types.ndarray()", "a: qp.i32", "b: qp.f64"]),
-            "):",
-        ]
-        lines += indented(line for task, _ in tasks for line in task)
-        outputs = [a for name, a in self.arrays.items() if name not in inputs]
-        return Program(
-            "\n".join(lines) + "\n", inputs, scalars, outputs, self.starts, self.sums_floats, [run for _, run in tasks]
-        )
+        if not self.small or not tasks:
+            tasks.append(self.loop())
+        known = list(self.arrays.values())
+        head = [f"{a.name}: {a.annotation}" for a in known if a.is_argument]
+        head += ["other: qp.types.ndarray()", "again: qp.types.ndarray()", "a: qp.i32", "b: qp.f64"]
+        body = [line for task, _ in tasks for line in task]
+        fields = [a for a in known if not a.form.startswith("view ")]
+        body[:0] = [f"{a.name} = {a.name}_field" for a in fields if a.form == "field"]
+        lines[:0] = [*(a.declaration for a in fields), "", ""]
+        lines += ["@qp.kernel", "def k(", *indented(f"{p}," for p in head), "):", *indented(body)]
+        steps = [run for _, run in tasks]
+        return Program("\n".join(lines) + "\n", inputs, scalars, known, self.starts, self.sums_floats, steps)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A component of the vector ``name``, whose number ``at`` gives."""
+
+    text: str
+    name: str
+    at: Callable[[dict], int]
+
+    def get(self, env):
+        return env[self.name][self.at(env)]
+
+    def put(self, env, value):
+        env[self.name][self.at(env)] = value
+
+
+def returned(values):
+    return ", ".join(f"qp.{e.type}({e.text})" for e in values)
 
 
 class Iteration(dict):
@@ -682,4 +960,9 @@ def updater(array, place, f, e):
 
 @st.composite
 def programs(draw, *, exact):
-    return Maker(draw, exact=exact).program()
+    return Maker(lambda low, high: draw(st.integers(low, high)), exact=exact).program()
+
+
+def program_of(seed, *, exact=True):
+    """The program of a number, without Hypothesis; three of four are small ones."""
+    return Maker(random.Random(seed).randint, exact=exact, small=seed % 4 != 0).program()

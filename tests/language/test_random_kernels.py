@@ -1,7 +1,7 @@
 """Kernels at random: they compute what the reference says, and the same bits on every backend and in every variant.
 
 ``pytest --random-kernels=400`` tries more than the few of each run, with other seeds in each test; a failure shows the
-smallest kernel that was found.
+smallest kernel that was found.  ``python tests/language/random_programs.py`` tries thousands, without Hypothesis.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 
 import hypothesis
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from random_kernels import programs
+from random_programs import differing, in_children
 
 from quadpy.dtypes import i64
 from quadpy.jit.configured import Configured
@@ -40,25 +40,6 @@ def every(request, seed):
     return lambda strategy: lambda check: hypothesis.seed(seed)(options(given(program=strategy)(check)))()
 
 
-def called(kernel, program, *, overlapping=False):
-    """What the kernel leaves in the arrays; it gets one that it writes a second time, if they are to overlap."""
-    arrays = program.arrays()
-    other = arrays[program.outputs[0].name].reshape(-1).view(np.uint8) if overlapping else np.zeros(1, np.uint8)
-    kernel(*arrays.values(), other, *program.scalars.values())
-    return arrays
-
-
-def agree(found, expected, what):
-    """The same bytes, but that all NaNs are one."""
-    for name, x in expected.items():
-        y = found[name]
-        same = x.view(f"u{x.itemsize}") == y.view(f"u{x.itemsize}")
-        if x.dtype.kind == "f":
-            same |= np.isnan(x) & np.isnan(y)
-        at = next(map(tuple, np.argwhere(~same).tolist()), None)
-        assert at is None, f"{what}: {name}{list(at)} is {y[at]!r}, not {x[at]!r}"
-
-
 @contextlib.contextmanager
 def wide_indices():
     """Loops of 64 bits in kernels compiled meanwhile, as for arrays of 4 GiB and more."""
@@ -80,7 +61,7 @@ def long_threads():
 def test_kernels_compute_what_the_reference_says(every, load):
     @every(programs(exact=True))
     def check(program):
-        agree(called(load(program.text).k, program), program.expected(), "the kernel")
+        assert differing(program.called(load(program.text)), program.expected()) is None
 
 
 VARIANTS = {"overlapping arrays": contextlib.nullcontext, "wide indices": wide_indices, "long threads": long_threads}
@@ -93,14 +74,21 @@ def test_kernels_compute_the_same_bits_everywhere(every, load, init, arch):
     @every(st.tuples(programs(exact=False), st.sampled_from(list(VARIANTS))))
     def check(program):
         program, variant = program
-        kernel = load(program.text).k
+        module = load(program.text)
         init(arch="cpu", cpu_max_num_threads=1, random_seed=7)
-        expected = called(kernel, program)
+        expected = program.called(module)
         init(cpu_max_num_threads=3, random_seed=7)
-        agree(called(kernel, program), expected, f"{arch} (three threads)")
+        assert differing(program.called(module), expected) is None, f"{arch} (three threads)"
         if variant == "overlapping arrays" and program.sums_floats:
             return  # an atomic operation of each iteration: their order is not fixed
         init(random_seed=7)  # which also has the kernel compiled anew
         with VARIANTS[variant]():
-            found = called(kernel, program, overlapping=variant == "overlapping arrays")
-        agree(found, expected, f"{arch}, {variant}")
+            found = program.called(module, overlapping=variant == "overlapping arrays")
+        assert differing(found, expected) is None, f"{arch}, {variant}"
+
+
+@pytest.mark.timeout(900)
+def test_kernels_compile_for_every_kind_of_target(request, seed):
+    """In child processes: LLVM ends the process where it cannot select an instruction."""
+    count = max(1, min(EACH, request.config.getoption("--random-kernels")) // 2)
+    assert in_children(seed * count, count) == []

@@ -1,0 +1,193 @@
+"""Random kernels one after another, each by its number: many of them, quickly, and without Hypothesis.
+
+``python random_programs.py --first 0 --count 1000`` calls each and compares it with what the reference says; ``--mode
+same`` compares numbers of threads and variants with each other; ``--mode targets`` compiles each for five targets in
+child processes, of which there is a new one where a child crashed.  A failure prints a program that shows it alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import numpy as np
+from random_kernels import program_of
+
+import quadpy as qp
+from quadpy.codegen.elf import SHT_DYNSYM, read_elf
+from quadpy.codegen.metadata import read_metadata
+from quadpy.codegen.report import report_tasks
+from quadpy.jit.offline import compile_with_asm
+from quadpy.runtime.cpu.jit import load_object
+from quadpy.target import parse_target
+
+TARGETS = ("cpu", "gfx942", "gfx1100", "gfx1201", "sm_90")
+HEAD = "import numpy as np\nimport quadpy as qp\n"
+
+
+def differing(found, expected):
+    """Where two sets of arrays differ, or None: the same bytes are asked for, but that all NaNs are one."""
+    for name, x in expected.items():
+        x, y = np.ascontiguousarray(x), np.ascontiguousarray(found[name])
+        same = x.view(f"u{x.itemsize}") == y.view(f"u{x.itemsize}")
+        if x.dtype.kind == "f":
+            same |= np.isnan(x) & np.isnan(y)
+        if not same.all():
+            at = tuple(np.argwhere(~same)[0].tolist())
+            return f"{name}{list(at)} is {y[at]!r}, not {x[at]!r}"
+    return None
+
+
+@contextlib.contextmanager
+def module_of(program, folder):
+    """The program's module, loaded from a file, as kernels are."""
+    name = f"random_program_{os.getpid()}"
+    path = Path(folder) / f"{name}.py"
+    path.write_text(HEAD + program.text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        del sys.modules[name]
+
+
+# What is asked of each program: None, or what is wrong.
+
+
+def computes(program, folder):
+    """What the reference says."""
+    qp.init(arch="cpu", cpu_max_num_threads=2)
+    with module_of(program, folder) as module:
+        return differing(program.called(module), program.expected())
+
+
+def same_bits(program, folder):
+    """One thread and three, arrays that may overlap or not."""
+    results = []
+    for threads, overlapping in ((1, False), (3, False), (3, not program.sums_floats)):
+        qp.init(arch="cpu", cpu_max_num_threads=threads, random_seed=7)
+        with module_of(program, folder) as module:
+            results.append(program.called(module, overlapping=overlapping))
+    return differing(results[1], results[0]) or differing(results[2], results[0])
+
+
+def compiles(program, folder):
+    """For each target; and the code is what a launch takes it for."""
+    with module_of(program, folder) as module:
+        given = {a.name: getattr(module, f"{a.name}_field") for a in program.known if a.form == "template"}
+        given |= {name: qp.types.ndarray(dtype=qp.u8, ndim=1) for name in ("other", "again")}
+        for target in map(parse_target, TARGETS):
+            if wrong := check_code(compile_with_asm(module.k, target, given), target):
+                return f"{target}: {wrong}"
+    return None
+
+
+def check_code(code, target):
+    if target.family == "cpu":
+        return None if load_object(code.image).address(code.entry) else "no entry point"
+    symbols = {task.symbol for task in code.tasks}
+    if target.family == "nvptx":
+        text = bytes(code.image).decode()
+        entries = set(re.findall(r"\.entry (\S+)\(", text))
+        return f"entries {entries} for {symbols}" if not symbols <= entries or ".extern .func" in text else None
+    kernels = {kernel.name: kernel for kernel in read_metadata(code.image).kernels}
+    if not symbols <= kernels.keys():
+        return f"kernels {set(kernels)} for {symbols}"
+    if undefined := [name for name, s in read_elf(code.image).symbols(SHT_DYNSYM) if name and not s.section]:
+        return f"undefined: {undefined}"
+    for task in code.tasks:
+        kernel = kernels[task.symbol]
+        if kernel.max_block_size < task.block_dim or kernel.kernarg_bytes < code.layout.size or kernel.dynamic_stack:
+            return f"{task.symbol} is not what a launch takes it for: {kernel}"
+    reports = report_tasks(code.image, code.asm, target)
+    return None if len(reports) >= len(symbols) else "a task without a report"
+
+
+MODES = {"exact": (computes, True), "same": (same_bits, False), "targets": (compiles, False)}
+
+
+def failure(seed, mode, folder):
+    """What is wrong with the program of that number, and the program; None if nothing is."""
+    check, exact = MODES[mode]
+    program = program_of(seed, exact=exact)
+    try:
+        wrong = check(program, folder)
+    except Exception:  # noqa: BLE001  (whatever a kernel raises is a finding)
+        wrong = traceback.format_exc()
+    return wrong and f"program {seed}, {mode}: {wrong}\n{alone(program)}"
+
+
+def alone(program):
+    """The program with its arguments, to be run by itself."""
+    arrays = "\n".join(
+        f"{name} = np.array({x.tolist()}, '{x.dtype}')".replace("nan", "np.nan").replace("inf", "np.inf")
+        for name, x in program.arrays().items()
+    )
+    forms = ", ".join(f"{a.name}: {a.form}" for a in program.known if a.form != "view plain")
+    return f"{HEAD}{program.text}\n{arrays}\n# arguments in the order of the parameters: {program.scalars}; {forms}\n"
+
+
+def run(first, count, mode, say=print):
+    """The numbers of programs that fail; ``say`` gets a text for each."""
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(first, first + count):
+            if mode == "targets":
+                print(f"at {seed}", file=sys.stderr, flush=True)
+            if wrong := failure(seed, mode, folder):
+                failed.append(seed)
+                say(wrong)
+    return failed
+
+
+def in_children(first, count):
+    """As ``run`` with "targets", in child processes: what makes LLVM abort is one failure.  Gives what they say."""
+    said, at, end = [], first, first + count
+    while at < end:
+        command = [sys.executable, __file__, "--mode", "targets", "--child"]
+        child = subprocess.run(
+            [*command, "--first", str(at), "--count", str(end - at)], capture_output=True, text=True, check=False
+        )
+        if child.stdout:
+            said.append(child.stdout)
+        if child.stderr.endswith("done\n"):
+            break
+        crashed = int(re.findall(r"^at (\d+)$", child.stderr, re.MULTILINE)[-1])
+        last_words = "\n".join(child.stderr.splitlines()[-5:])
+        said.append(f"program {crashed} ended the process ({child.returncode}): {last_words}\n"
+                    f"{alone(program_of(crashed, exact=False))}")  # fmt: skip
+        at = crashed + 1
+    return said
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--mode", choices=MODES, default="exact")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.mode == "targets" and not given.child:
+        said = in_children(given.first, given.count)
+        print(*said, f"{given.count} programs for {len(TARGETS)} targets, {len(said)} failures", sep="\n")
+        return bool(said)
+    failed = run(given.first, given.count, given.mode)
+    if given.child:
+        print("done", file=sys.stderr)
+    else:
+        print(f"{given.count} programs, {given.mode}: {len(failed)} failures {failed}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
