@@ -115,6 +115,8 @@ def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating:
     have = llvm_type(src)
     if not dst.is_float and (src.bits, max(dst.bits, 32)) in saturating.widths:
         return _saturated(out, x, src, dst, saturating.register)
+    if not dst.is_float and saturating.clamps:
+        return _clamped(out, x, src, dst)
     if not dst.is_float:
         name = "fptosi" if dst.kind == "int" else "fptoui"
         return out.intrinsic(f"llvm.{name}.sat.i{dst.bits}.f{src.bits}", f"i{dst.bits}", (have, x))
@@ -144,6 +146,30 @@ def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar, register: st
     if sign == "s":
         whole = out.intrinsic(f"llvm.smax.{wide}", wide, (wide, whole), (wide, str(dst.min_int)))
     return out.op(f"trunc {wide} {whole} to i{dst.bits}")
+
+
+def _clamped(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
+    """With comparisons, since LLVM 22 takes vectors of its own saturating conversion apart, with branches for each number.
+
+    The clamped number is in range; where the largest integer is no float, it takes the place of what is too large.
+    """
+    ty, to, sign = llvm_type(src), llvm_type(dst), "s" if dst.kind == "int" else "u"
+    digits = {32: 24, 64: 53}[src.bits]
+    exact = dst.max_int.bit_length() <= digits
+    most = dst.max_int if exact else dst.max_int + 1 - (1 << (dst.max_int.bit_length() - digits))
+    inside = x
+    for ordering, bound in (("ogt", dst.min_int), ("olt", most)):
+        limit = constant(bound, src)
+        holds = out.op(f"fcmp {ordering} {ty} {inside}, {limit}")
+        inside = out.op(f"select i1 {holds}, {ty} {inside}, {ty} {limit}")
+    whole = out.op(f"fpto{sign}i {ty} {inside} to {to}")
+    if not exact:
+        beyond = out.op(f"fcmp oge {ty} {x}, {constant(dst.max_int + 1, src)}")
+        whole = out.op(f"select i1 {beyond}, {to} {dst.max_int}, {to} {whole}")
+    if dst.min_int == 0:
+        return whole  # a NaN has become 0 already
+    number = out.op(f"fcmp ord {ty} {x}, {constant(0, src)}")
+    return out.op(f"select i1 {number}, {to} {whole}, {to} 0")
 
 
 def _round_to_odd(out: FunctionText, x: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from typing import Final
 
-from quadpy.codegen.targets.rules import TargetRules
+from quadpy.codegen.targets.rules import Saturation, TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 
@@ -30,4 +30,5 @@ CPU: Final = TargetRules(
     atomic_tags=(),
     has_mxcsr=platform.machine().lower() in ("x86_64", "amd64"),
     has_atomic=_has_atomic,
+    saturating=Saturation(clamps=True),
 )

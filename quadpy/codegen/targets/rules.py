@@ -67,10 +67,12 @@ class Saturation:
     so that it saturates and a NaN becomes 0.
 
     ``register`` is inline assembly's letter for the float's registers, where LLVM's own fence is not selected.
+    ``clamps`` asks for comparisons around a plain conversion everywhere, where LLVM's saturating one is not vectorised.
     """
 
     widths: frozenset[tuple[int, int]] = frozenset()
     register: str = ""
+    clamps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

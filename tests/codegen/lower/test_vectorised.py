@@ -64,6 +64,11 @@ def branchy(b):
     return b.kernel((b.array("x", f32), b.array("y", f32)), b.parallel(b.axis(I, 0, b.extent("x")), *body))
 
 
+def truncating(b):
+    body = (b.load(X, b.at("x", I, t=f32)), b.store(b.at("y", I, t=i32), b.value(X).to(i32)))
+    return b.kernel((b.array("x", f32), b.array("y", i32)), b.parallel(b.axis(I, 0, b.extent("x")), *body))
+
+
 def widest(asm, mnemonic):
     """The widest registers that ``mnemonic`` is used with."""
     used = re.findall(rf"\bv?{mnemonic}\b.*%([xyz]mm)", asm)
@@ -73,7 +78,14 @@ def widest(asm, mnemonic):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
     ("make", "mnemonic"),
-    [(saxpy, "mulps"), (polynomial, "mulps"), (stencil, "addps"), (total, "addps"), (branchy, "mulps")],
+    [
+        (saxpy, "mulps"),
+        (polynomial, "mulps"),
+        (stencil, "addps"),
+        (total, "addps"),
+        (branchy, "mulps"),
+        (truncating, "cvttps2dq"),
+    ],
     ids=lambda x: getattr(x, "__name__", x),
 )
 def test_packed_instructions(b, make, mnemonic, level):
