@@ -48,6 +48,19 @@ ENDS = {
     "inside use_stream": "manager = qp.use_stream(streams[0]); manager.__enter__()",
     "in a cycle of garbage": "loop = [arrays, streams, events]; loop.append(loop); del loop, arrays, streams, events",
     "kept by a module": "sys.modules['kept'] = (arrays, streams, events)",
+    "while daemon threads launch": """
+def forever():
+    own = qp.create_stream()
+    try:
+        while True:
+            bump(arrays[0], stream=own)
+            qp.ndarray(qp.f32, 100)
+    except qp.QuadpyError:
+        pass  # the device was closed
+
+for _ in range(3):
+    threading.Thread(target=forever, daemon=True).start()
+""",
     "with another init": "qp.init(arch=qp.cpu); qp.reset()",
 }
 
