@@ -25,6 +25,7 @@ from quadpy.runtime.current import State, launches_so_far, take_back_launches
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
 from quadpy.runtime.event import Event
+from quadpy.runtime.host_storage import is_shown
 from quadpy.runtime.interop import HostView
 from quadpy.runtime.launch import Bound
 from quadpy.runtime.memory import Buffer
@@ -35,8 +36,8 @@ __all__ = ["ReplaySession"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ON_HOST = (
-    "a kernel on an array of the host, which Python may use before the graph runs",
-    "copy it into an array of quadpy's: x.from_numpy(a)",
+    "a kernel on an array of the host, or one of whose memory others have a view: Python may use it before the graph runs",
+    "use an array of quadpy's, and copies of it: x.from_numpy(a), x.to_numpy()",
 )
 
 
@@ -134,7 +135,7 @@ class ReplaySession(CaptureSession):
         self.part()
         kernel, args = said_callee()
         for launch in getattr(prepared, "launches", (prepared,)):
-            if any(isinstance(thing, HostView) for thing in launch.keep):
+            if any(isinstance(thing, HostView) or (self.host and is_shown(thing)) for thing in launch.keep):
                 self.refuse(*_ON_HOST)
         super().note_launch(stream, prepared, draws=draws)
         self._steps.append(LaunchStep(**self._facts(stream, 1), kernel=kernel, args=args, draws=draws))

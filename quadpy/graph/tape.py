@@ -18,6 +18,7 @@ from quadpy.graph.nodes import KernelNode, Node
 from quadpy.graph.usage import Usage
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.device import Device
+from quadpy.runtime.host_storage import Shown, is_shown
 from quadpy.runtime.launch import Binder, Bound, KernelLaunch
 from quadpy.runtime.ndarray import NDArray
 from quadpy.runtime.stream import Stream
@@ -124,6 +125,11 @@ class LaunchStep(Step):
             self._made = True
         return self.node
 
+    def used(self) -> Sequence[object]:
+        """The arrays, and what else must stay alive."""
+        kept = self.node.keep if self.node is not None else ()
+        return kept if self.bound is None else (*kept, *self.bound.arrays)
+
     def blocks(self) -> tuple[list[Block], list[Block]]:
         """The memory that it reads, and that it writes."""
         if self.bound is not None and self.binder is not None:
@@ -138,6 +144,17 @@ class Tape:
         self.steps = list(steps)
         self.straight = all(step.stream is None for step in steps)
         self.calls = list(_next_launches(steps))
+        self._shown = -1  # how much memory was shown when all of it was found to be quadpy's alone
+
+    def is_own(self) -> bool:
+        """Whether nobody else has a view of the memory that launches use, on the CPU."""
+        if self._shown != Shown.count:
+            count = Shown.count
+            launches = [step for step in self.steps if isinstance(step, LaunchStep)]
+            if any(is_shown(thing) for step in launches for thing in step.used()):
+                return False
+            self._shown = count
+        return True
 
     def usage(self) -> Usage:
         """The memory and the events that one run uses."""

@@ -72,8 +72,9 @@ class Variant:
 
     @property
     def is_as_it_was(self) -> bool:
-        """Whether nobody changed the executable graph, or what kernels are compiled for."""
-        return self.run.version == self._seen and self._config is current_config() and not self.run.destroyed
+        """Whether nobody changed the executable graph, what kernels are compiled for, or who has the memory."""
+        known = self.run.version == self._seen and self._config is current_config() and not self.run.destroyed
+        return known and self.tape.is_own()
 
     def bind(self, session: ReplaySession) -> int:
         """Do what ``session``, which repeated the tape, found; how often the driver's graph was made for it."""

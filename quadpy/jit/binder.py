@@ -17,6 +17,7 @@ from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, T
 from quadpy.jit.plan import CpuPlan
 from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.current import next_launch
+from quadpy.runtime.host_storage import is_shown
 from quadpy.runtime.launch import Bound, HostLaunch, KernelLaunch, Prepared, Runner
 from quadpy.runtime.ndarray import NDArray
 
@@ -41,7 +42,7 @@ class CpuBinder:
         def bind(_timeline: object, *args: Any) -> Bound | None:
             try:
                 found, values, views = resolve(args)
-                if found is not variants or variants.pick(views) is not plan:
+                if found is not variants or variants.pick(views) is not plan or any(map(is_shown, views)):
                     return None
                 return Bound(plan.block_of(values), (), tuple(views))
             except _REFUSED:
@@ -123,6 +124,7 @@ def _guards(parameters: Sequence[Parameter], args: Sequence[Any], names: dict[st
         if isinstance(parameter, ArrayParameter):
             names[f"key{k}"] = given.type_key
             yield f"type(a{k}) is not NDArray or a{k}.type_key is not key{k} or a{k}.wide is not {bool(given.wide)}"
+            yield f"a{k}._storage.shown"  # others have it: then a replay runs nothing late
         elif isinstance(parameter, TemplateParameter):
             names |= {f"key{k}": parameter.key(given), f"key_of{k}": parameter.key}
             yield f"key_of{k}(a{k}) != key{k}"

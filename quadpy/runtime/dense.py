@@ -15,7 +15,7 @@ from quadpy.runtime.device import Device
 from quadpy.runtime.device_interop import place_of, share
 from quadpy.runtime.device_storage import DeviceStorage
 from quadpy.runtime.dlpack import HOST, export
-from quadpy.runtime.host_storage import Storage, Where
+from quadpy.runtime.host_storage import HostStorage, Storage, Where
 from quadpy.runtime.interop import as_numpy
 from quadpy.runtime.storage import STORAGE, Numbers, admit, decode, encode
 
@@ -141,6 +141,8 @@ class DenseArray:
         shared = memory.device is None and np.may_share_memory(values, stored)
         if not copy and not shared:
             raise ValueError(f"{self!r} cannot be shown as {values.dtype} of the host without a copy")
+        if not copy:
+            _show(memory)
         return values.copy() if copy and shared else values
 
     def to_torch(self, device: Any = None, *, stream: object = None) -> Any:
@@ -164,6 +166,7 @@ class DenseArray:
 
     def __dlpack__(self, **options: Any) -> Any:
         memory = self._memory()
+        _show(memory)
         on_host = not isinstance(memory, DeviceStorage)
         if on_host and self.dtype != bf16:
             return memory.read(...).__dlpack__(**options)
@@ -204,3 +207,9 @@ def shape_of(shape: object) -> tuple[int, ...]:
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"the shape {shape!r} has a negative extent")
     return extents
+
+
+def _show(memory: Storage) -> None:
+    """Remember that others may have ``memory`` from now on, where it is the host's."""
+    if isinstance(memory, HostStorage):
+        memory.show()

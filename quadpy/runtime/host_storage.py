@@ -1,4 +1,4 @@
-"""The memory of one array, wherever it lies.  Owns: the Storage protocol, and HostStorage.
+"""The memory of one array, wherever it lies.  Owns: the Storage protocol, HostStorage and Shown.
 
 Imports: devices, captures, noting.
 """
@@ -17,7 +17,7 @@ from quadpy.runtime.noting import Lie, note_copies, note_numbers
 from quadpy.runtime.storage import Numbers
 from quadpy.runtime.stream import Stream
 
-__all__ = ["READING", "HostStorage", "Storage", "Where", "check_stream"]
+__all__ = ["READING", "HostStorage", "Shown", "Storage", "Where", "check_stream", "is_shown"]
 
 Where: TypeAlias = "tuple[int, ...] | EllipsisType"
 """One element, by a position for each axis of the array; or ``...``, all of them."""
@@ -57,16 +57,29 @@ class Storage(Protocol):
         """All numbers of ``source``, which has the same shape and dtype."""
 
 
-class HostStorage:
-    """A NumPy view of memory of the process."""
+class Shown:
+    """How much memory is shown to others: what is known of a storage holds as long as this stays."""
 
-    __slots__ = ("called", "pointer", "view")
+    count: int = 0
+
+
+class HostStorage:
+    """A NumPy view of memory of the process; ``shown`` says that others may read and write it at any time."""
+
+    __slots__ = ("called", "pointer", "shown", "view")
 
     device: Final = None
     block: Final = None
 
     def __init__(self, view: Numbers, pointer: int) -> None:
         self.view, self.pointer, self.called = view, pointer, "an array"
+        self.shown = False
+
+    def show(self) -> None:
+        """Others have the memory from now on."""
+        if not self.shown:
+            self.shown = True
+            Shown.count += 1
 
     def read(self, where: Where, stream: object = None) -> Numbers:
         if stream is not None or CAPTURES.count:
@@ -101,6 +114,12 @@ class HostStorage:
     def _lie(self, view: Numbers) -> Lie:
         """Where ``view``, a part of the memory, lies."""
         return Lie(_address(view), view.dtype, view.shape, view.strides, self.called)
+
+
+def is_shown(array: object) -> bool:
+    """Whether others than quadpy may read and write an array's memory of the host at any time."""
+    memory = getattr(array, "_memory", None)
+    return memory is not None and isinstance(found := memory(), HostStorage) and found.shown
 
 
 def check_stream(stream: object) -> Stream:

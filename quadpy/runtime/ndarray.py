@@ -77,6 +77,8 @@ class NDArray(DenseArray):
         if self.device is not None:
             raise AttributeError("the array is on a GPU: numpy.asarray(a) and a.to_numpy() copy it")
         interface: dict[str, Any] = self._storage.read(...).__array_interface__
+        assert isinstance(self._storage, HostStorage)
+        self._storage.show()
         return interface
 
     @property
@@ -137,7 +139,9 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     if isinstance(view, DeviceView):
         region = Region(view.device, view.block, view.owner)
         return NDArray(dtype, shape, element, storage_at(region, _layout(scalar, shape, element).window))
-    return NDArray(dtype, shape, element, HostStorage(view.owner.reshape(shape + element), view.pointer))
+    storage = HostStorage(view.owner.reshape(shape + element), view.pointer)
+    storage.show()
+    return NDArray(dtype, shape, element, storage)
 
 
 class _Layout(NamedTuple):

@@ -15,7 +15,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DriverError
-from quadpy.graph.replay import MOST_FAILURES
+from quadpy.graph.replay import MOST_FAILURES, MOST_MISSES
 from quadpy.graph.variants import MOST_VARIANTS
 from quadpy.graph.verify import Verification
 from quadpy.runtime.capturing import CAPTURES, table
@@ -231,6 +231,29 @@ def test_kernels_on_numpy_arrays_run_at_once(here):
     assert "test_replay.py" in step.stats.reason
 
 
+@pytest.mark.parametrize("calls", [0, 3])
+@pytest.mark.parametrize("view", [np.asarray, np.from_dlpack, lambda x: x.to_numpy(copy=False)])
+def test_memory_that_numpy_shows_is_written_as_it_is_called(here, view, calls):
+    """On the CPU such a view is the array's own memory, and the function may read it."""
+    if not here.is_cpu:
+        return
+
+    def step(x, views):
+        here.add(1, x)
+        return [int(v.sum()) for v in views]
+
+    replayed, x, views = qp.graph.replay(step), here.array(0, 0), []
+    for _ in range(calls):
+        assert replayed(x, views) == []
+    views.append(view(x))
+    for k in range(3):
+        assert replayed(x, views) == [2 * (calls + k + 1)]
+    other, array = here.array(1), np.zeros(1, np.int32)
+    again = qp.graph.replay(step)
+    again(other, [])
+    assert again(qp.from_dlpack(array), [array]) == [1]
+
+
 def test_data_that_is_copied_in_is_that_of_the_call(here):
     def step(data, x):
         x.from_numpy(data)
@@ -442,6 +465,36 @@ def test_an_exception_of_the_function_comes_behind_its_launches_x5(here, error, 
             step(x, bad)
     assert numbers(x) == [expected]
     assert step.state == "captured"
+
+
+def test_a_function_that_launches_something_else_each_time_runs_as_it_is(here, caplog):
+    """To note a call takes longer than to make it."""
+
+    def step(n, x):
+        for k in range(n):
+            here.add(k, x)
+
+    replayed, x, expected = qp.graph.replay(step), here.array(0), 0
+    for n in range(MOST_MISSES + 4):
+        replayed(n, x)
+        expected += n * (n - 1) // 2
+        assert numbers(x) == [expected]
+    assert (replayed.state, replayed.stats.captures, replayed.stats.fallbacks) == ("broken", MOST_MISSES, 4)
+    assert "does not pay" in replayed.stats.reason
+    assert caplog.text == ""  # nothing is wrong with it
+
+
+def test_few_launches_do_not_pay_on_the_cpu(here):
+    few, many = (
+        qp.graph.replay(lambda x: here.add(1, x)),
+        qp.graph.replay(lambda x: [here.add(1, x) for _ in range(20)]),
+    )
+    x = here.array(0)
+    for _ in range(MOST_MISSES + 2):
+        few(x)
+        many(x)
+    assert numbers(x) == [21 * (MOST_MISSES + 2)]
+    assert (few.state, many.state) == ("broken" if here.is_cpu else "captured", "captured")
 
 
 @pytest.mark.parametrize("verb", ["instantiate", "graph_create", "add"])
