@@ -1,5 +1,7 @@
 """What a replayed function costs the host beside the calls it stands for: `python benchmarks/replay.py --help`.
 
+On the simulated device most of the time is the simulation's.  On the CPU a replay that does not pay ends by itself; then its time is that of the calls, and the ratio is noise.
+
 Twenty kernels, reached through attributes and through a closure, with the arguments of the call before, with another number
 in each call, and with other arrays in each call.  Both ways take turns in one process; a time is that of the fastest turn,
 until all calls of the turn are done, and the ratio is of times of one turn.
@@ -108,7 +110,9 @@ def _measured(way: str, arguments: str, options: argparse.Namespace) -> tuple[fl
     for function in (step, replayed):
         _turn(function, calls, 20)
     turns = [(_turn(step, calls, options.calls), _turn(replayed, calls, options.calls)) for _ in range(options.turns)]
-    if replayed.state != "captured" or replayed.stats.captures != 1:
+    if replayed.stats.captures != 1 or (
+        replayed.state != "captured" and "does not pay" not in str(replayed.stats.reason)
+    ):
         raise SystemExit(f"it was not replayed: {replayed.state}, {replayed.stats}")
     eager, graph = (min(turn[k] for turn in turns) for k in (0, 1))
     return eager, graph, statistics.median(graph / eager for eager, graph in turns)
