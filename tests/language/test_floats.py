@@ -187,3 +187,30 @@ def test_extremes_of_the_index(n, dtype):
     low, high = np.full(1, 50, dtype), np.full(1, -50, dtype)
     extremes_of_the_index(low, high, n)
     assert (low[0], high[0]) == (min(50, 1 - n), max(-50, n - 1))
+
+
+@qp.kernel
+def whole_powers(x: qp.types.ndarray(qp.f32, 1), y: qp.types.ndarray(qp.f32, 2)):
+    for i in x:
+        y[0, i] = x[i] ** 2.0
+        y[1, i] = x[i] ** -1.0
+        y[2, i] = x[i] ** 0.0
+        y[3, i] = x[i] ** 1.0
+        y[4, i] = x[i] ** math.inf
+        y[5, i] = x[i] ** 3.0
+
+
+def test_powers_with_a_whole_exponent_in_the_text():
+    """Correctly rounded where a product or a quotient is."""
+    values = [0.0, -0.0, 1.0, -1.0, 0.1, -3.7, 1e-30, 1e-42, 3e30, np.inf, -np.inf, np.nan]
+    x = np.concatenate([values, np.random.default_rng(0).normal(size=500)]).astype(np.float32)
+    y = np.zeros((6, x.size), np.float32)
+    whole_powers(x, y)
+    with np.errstate(all="ignore"):
+        want = [x * x, 1 / x, np.ones_like(x), x, np.power(x, np.float32(np.inf)), x.astype(np.float64) ** 3]
+    for row, exact in zip(y[:4], want[:4], strict=True):
+        np.testing.assert_array_equal(row, exact)
+        np.testing.assert_array_equal(np.signbit(row)[~np.isnan(row)], np.signbit(exact)[~np.isnan(row)])
+    np.testing.assert_array_equal(y[4], want[4])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(y[5], want[5].astype(np.float32), rtol=3e-7, atol=1e-44)

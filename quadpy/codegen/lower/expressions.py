@@ -26,6 +26,8 @@ __all__ = [
 _POWERS: Final = ("pow.f32.f32", "pow.f64.f64")
 _PRODUCTS: Final = 64
 """The largest whole power that is made of products under ``fast_math``."""
+_ROUNDED_ONCE: Final = (-1, 0, 1, 2)
+"""Powers that products give correctly rounded."""
 _COUNTS: Final = {"popcnt": "ctpop", "clz": "ctlz", "ctz": "cttz"}
 
 
@@ -169,15 +171,17 @@ def result_type(results: tuple[Scalar, ...]) -> str:
 
 
 def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
-    """Call a function of the kernel; under ``fast_math``, small whole powers are products."""
-    if s.flags == FAST_FLAGS and name in _POWERS and (power := _whole_power(s, *args)) is not None:
+    """Call a function of the kernel; some whole powers are products."""
+    if name in _POWERS and (power := _whole_power(s, *args)) is not None:
         return power
     operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])
     return s.text.call(function_symbol(name), result_type(s.functions[name].results), operands)
 
 
 def _whole_power(s: Scope, base: ir.Expr, exponent: ir.Expr) -> str | None:
-    if not isinstance(exponent, ir.Const) or exponent.value != int(exponent.value) or abs(exponent.value) > _PRODUCTS:
+    if not isinstance(exponent, ir.Const) or not float(exponent.value).is_integer():
+        return None
+    if abs(exponent.value) > _PRODUCTS or (s.flags != FAST_FLAGS and exponent.value not in _ROUNDED_ONCE):
         return None
     t, square, power, left = base.type, lower_expr(s, base), constant(1, base.type), int(abs(exponent.value))
     while left:
