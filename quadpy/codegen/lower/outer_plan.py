@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.lower.cost import cost_of
+from quadpy.codegen.lower.inlining import INLINED_LINES
 from quadpy.codegen.lower.lane_plan import LanePlan, bound_by, plan_lanes, reads_of
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
@@ -28,6 +29,8 @@ _BYTES: Final = 64
 """Of the lanes' values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""
 _UNROLLED: Final = 256
 """Cost up to which LLVM unrolls a loop of a known number of turns, after which the parallel loop has no inner one."""
+_MOST_LINES: Final = INLINED_LINES // 2
+"""Of a body, which is there twice: beyond them library functions would no longer be inlined."""
 _STEP: Final = 4
 """Scalars from lane to lane, at most."""
 _APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break)
@@ -55,10 +58,24 @@ def plan_outer(kernel: ir.Kernel, task: ir.Task) -> OuterPlan | None:
         return None
     functions = {f.name: f for f in kernel.functions}
     carried = [t.nbytes for x in together.values() if not is_unrolled(x, functions) for t in carried_by(x)]
-    if not carried or not _Closeness(kernel, task, differing).holds():
+    if not carried or not _Closeness(kernel, task, differing).holds() or _lines(task.body, functions) > _MOST_LINES:
         return None
     width = _BYTES // max(4, *carried)
     return OuterPlan(width, plan_lanes(task, frozenset(together)))
+
+
+def _lines(node: ir.Node, functions: dict[str, ir.Function]) -> int:
+    """About as many instructions as ``node`` is with all calls inlined."""
+    sizes: dict[str, int] = {}
+    for function in functions.values():  # callees come first
+        sizes[function.name] = _lines_of(function.body, sizes)
+    return _lines_of(node, sizes)
+
+
+def _lines_of(node: ir.Node, sizes: dict[str, int]) -> int:
+    plain = (ir.Const, ir.VarRead, ir.ParamRead, ir.Let, ir.Block)
+    calls = sum(sizes.get(n.function, 0) for n in walk(node) if isinstance(n, (ir.Call, ir.CallMany)))
+    return calls + sum(not isinstance(n, plain) for n in walk(node))
 
 
 def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For]:

@@ -67,6 +67,13 @@ def test_not_with_atomics_whose_order_would_change(b):
     assert width(summing(b, K, J, more=[atomic])) is None
 
 
+def test_not_where_the_body_is_so_large_that_twice_would_be_too_much(b):
+    total = Var("sum", f32)
+    terms = [b.assign(total, b.value(total) * 0.5 + b.value(X)) for _ in range(5000)]
+    assert width(summing(b, K, J, more=terms[:100])) == 16
+    assert width(summing(b, K, J, more=terms)) is None
+
+
 def test_a_sum_that_lies_in_memory_is_carried_too(b):
     place = b.at("y", I, J, t=f32)
     total = Var("total", f32)
