@@ -207,8 +207,8 @@ def interesting(t, rng):
 class Maker:
     """Draws one program; ``exact`` leaves out what has no oracle."""
 
-    def __init__(self, integer, *, exact, small=False):
-        self.integer, self.exact, self.small = integer, exact, small
+    def __init__(self, integer, *, exact, size=2):
+        self.integer, self.exact, self.size = integer, exact, size
         self.names = itertools.count()
         self.arrays: dict[str, Array] = {}
         self.readable: list[Array] = []
@@ -219,7 +219,8 @@ class Maker:
 
     @property
     def deep(self):
-        return 1 if self.small else 2
+        """How deep expressions are."""
+        return max(1, self.size)
 
     def pick(self, options):
         return options[self.integer(0, len(options) - 1)]
@@ -488,7 +489,7 @@ class Maker:
     def block(self, scope, variables, depth):
         """Some statements; names that they bind are known to those that follow them here."""
         statements, scope, variables = [], list(scope), list(variables)
-        for _ in range(self.integer(1, 2 if self.small else 3)):
+        for _ in range(self.integer(1, self.size + 1)):
             kinds = ["bind", "vector"] + ["set", "atomic"] * bool(variables)
             kinds += ["unpack"] * any(len(f.results) > 1 for f in self.functions)
             kinds += ["if", "for", "while", "static"] * (depth > 0 and bool(variables))
@@ -739,7 +740,7 @@ class Maker:
         names = "ijk"[:rank]
         scope = [*self.shared, *(Expr(f"qp.i32({n})", i32, getter(n)) for n in names)]
         out = self.array("y", self.pick(STORED), shape)
-        body, scope = self.block(scope, [], self.deep)
+        body, scope = self.block(scope, [], self.size or self.integer(0, 1))
         place = tuple(names)
         result = self.to(self.expr(scope, self.deep), out.type)
         own = Expr(f"{out.name}[{', '.join(names)}]", out.type, lambda env: env[out.name][tuple(env[n] for n in place)])
@@ -747,7 +748,7 @@ class Maker:
         if self.chance(3):
             again = self.to(self.operate("+", own, self.expr(scope, 1)), out.type)
             body.append(Stmt([f"{own.text} = {again.text}"], element_setter(out.name, place, again)))
-        added = [self.accumulation(scope) for _ in range(self.integer(0, 2))]
+        added = [self.accumulation(scope) for _ in range(self.integer(0, max(1, self.size)))]
         body += [statement for _, statement in added]
         start = self.integer(0, min(3, shape[0] - 1)) if rank == 1 else 0
         step = self.pick([1, 1, 2, 3]) if rank == 1 else 1
@@ -880,14 +881,14 @@ class Maker:
         self.shared = [Expr("a", i32, getter("a")), Expr("b", f64, getter("b"))]
         lines = [
             line
-            for _ in range(self.integer(0 if self.small else 1, 1 if self.small else 2))
+            for _ in range(self.integer((0, 0, 1)[self.size], (int(self.chance(4)), 1, 2)[self.size]))
             for line in self.function()
         ]
-        tasks = [
-            self.pick([self.loop, self.loop, self.tiles, self.serial, self.nothing, self.shared_vector])()
-            for _ in range(self.integer(0, 2) if not self.small else self.pick([1, 1, 1, 2]))
-        ]
-        if not self.small or not tasks:
+        kinds = [self.loop, self.loop, self.tiles, self.serial, self.nothing, self.shared_vector]
+        kinds = kinds if self.size else [*[self.loop] * 6, self.tiles, self.shared_vector]
+        counts = {0: [1], 1: [1, 1, 1, 2], 2: [0, 1, 2]}[self.size]
+        tasks = [self.pick(kinds)() for _ in range(self.pick(counts))]
+        if self.size == 2:
             tasks.append(self.loop())
         known = list(self.arrays.values())
         head = [f"{a.name}: {a.annotation}" for a in known if a.is_argument]
@@ -964,5 +965,7 @@ def programs(draw, *, exact):
 
 
 def program_of(seed, *, exact=True):
-    """The program of a number, without Hypothesis; three of four are small ones."""
-    return Maker(random.Random(seed).randint, exact=exact, small=seed % 4 != 0).program()
+    """The program of a number, without Hypothesis; most are small."""
+    return Maker(
+        random.Random(seed).randint, exact=exact, size=2 if seed % 16 == 0 else 1 if seed % 4 == 0 else 0
+    ).program()
