@@ -213,3 +213,30 @@ def test_an_index_of_run_time_counts_from_the_end_below_0_and_out_of_range_reads
             at([1, 2, 3], k), w[0] * 100 + w[1] * 10 + w[2], at([1, 3, 5], k) * 10 + at([1, 2], k), 9 + sum(columns),
             at([3, 7, 11], k), at([7, 8, 9], k), 6 + (10 if -3 <= k < 3 else 0), added,
         ]  # fmt: skip
+
+
+@qp.kernel
+def in_sections(x: integers) -> qp.types.vector(3, qp.i32):
+    v = qp.Vector([1, 2, 3])
+    with qp.stream_parallel():
+        for i in x:
+            v[0] += x[i]
+    with qp.stream_parallel():
+        v[1] = 20
+    return v
+
+
+def test_sections_that_run_at_once_have_components_of_their_own(load):
+    assert (in_sections(np.arange(10, dtype=np.int32)) == qp.Vector([46, 20, 3])).all()
+    module = load("""
+    @qp.kernel
+    def k(x: qp.types.ndarray(dtype=qp.i32, ndim=1), n: qp.i32):
+        v = qp.Vector([1, 2, 3])
+        with qp.stream_parallel():
+            for i in x:
+                v[0] += x[i]
+        with qp.stream_parallel():
+            v[n] = 20
+    """)
+    with pytest.raises(qp.KernelSyntaxError, match="'v' is shared with a section that runs at once"):
+        module.k(np.zeros(1, np.int32), 0)
