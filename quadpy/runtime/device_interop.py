@@ -26,6 +26,7 @@ from quadpy.runtime.interop import (
     describe_host_array,
     device_kind,
     layout_of,
+    refused_if_broken,
     renamed,
     row_bytes,
     type_key,
@@ -70,8 +71,9 @@ def place_of(device: Device) -> tuple[int, int]:
 
 def lies_on_gpu(obj: Any) -> bool:
     """Whether ``obj`` shows memory of a GPU."""
-    if (place := getattr(obj, "__dlpack_device__", None)) is None or not hasattr(obj, "__dlpack__"):
-        return hasattr(obj, "__cuda_array_interface__")
+    with refused_if_broken(obj, "__cuda_array_interface__"):
+        if (place := getattr(obj, "__dlpack_device__", None)) is None or not hasattr(obj, "__dlpack__"):
+            return hasattr(obj, "__cuda_array_interface__")
     try:
         kind, _ = place()
     except (BufferError, RuntimeError, TypeError, ValueError):  # it lies where DLPack knows no device
@@ -92,16 +94,17 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         taken = _take(obj, device)
         return _describe(device, layout_of(taken), taken.scalar, taken, element)
-    shown = obj.__cuda_array_interface__
-    if shown.get("mask") is not None:
+    with refused_if_broken(obj, "__cuda_array_interface__"):
+        shown = obj.__cuda_array_interface__
+        mask, stream, layout = shown.get("mask"), shown.get("stream"), np.asarray(_Layout(shown))
+    if mask is not None:
         raise ArgumentError(
             f"the {type(obj).__name__} is masked, and kernels know no masks", hint="fill the gaps first"
         )
-    stream = shown.get("stream")  # None, or left out before version 3: then the library works on the default one
-    if stream == 0:
+    if stream == 0:  # None, or left out before version 3: then the library works on the default one
         raise ArgumentError(f"the {type(obj).__name__} names the stream 0, which the interface does not allow")
     device.follow(0 if stream in (None, _DEFAULT, _PER_THREAD) else stream, device.current_stream())
-    return _describe(device, np.asarray(_Layout(shown)), None, obj, element)
+    return _describe(device, layout, None, obj, element)
 
 
 def _take(obj: Any, device: Device) -> Taken:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -17,7 +18,7 @@ from quadpy.runtime.storage import SCALAR_OF, STORAGE, Numbers, decode
 
 __all__ = [
     "ALIGNED", "ALIGNED_ROWS", "DEVICE_KINDS", "HOST_KINDS", "HostView", "TypeKey", "as_numpy", "describe_host_array",
-    "device_kind", "is_wide", "layout_of", "renamed", "row_bytes", "type_key",
+    "device_kind", "is_wide", "layout_of", "refused_if_broken", "renamed", "row_bytes", "type_key",
 ]  # fmt: skip
 
 TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
@@ -166,8 +167,9 @@ def _stored(obj: Any) -> tuple[Numbers, Scalar | None]:
         return obj.view(np.ndarray), None
     if type(obj).__module__.partition(".")[0] == "torch":
         return _from_torch(obj)
-    if hasattr(obj, "__array_interface__"):
-        return np.asarray(obj), None
+    with refused_if_broken(obj, "__array_interface__"):
+        if hasattr(obj, "__array_interface__"):
+            return np.asarray(obj), None
     try:
         return np.asarray(memoryview(obj)), None
     except (TypeError, ValueError):
@@ -178,6 +180,18 @@ def _stored(obj: Any) -> tuple[Numbers, Scalar | None]:
         f"{type(obj).__name__} is no array",
         hint="pass a qp.ndarray, a NumPy array, a CPU tensor, or an object with the buffer protocol or DLPack",
     )
+
+
+@contextlib.contextmanager
+def refused_if_broken(obj: object, protocol: str) -> Iterator[None]:
+    """ArgumentError in place of what ``obj``'s own ``protocol``, or NumPy reading it, raises inside the block."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(
+            f"the {protocol} of {type(obj).__name__} cannot be used: {error}",
+            hint="pass an array that it shows rightly",
+        ) from error
 
 
 def _from_dlpack(obj: Any) -> tuple[Numbers, Scalar | None]:

@@ -353,6 +353,30 @@ def test_use_stream_takes_what_shows_a_stream_and_ends_with_its_block():
         driver.stream_destroy(handle)
 
 
+class Broken:
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def __getattr__(self, name):
+        if name == self.__dict__.get("name"):
+            if isinstance(self.value, Exception):
+                raise self.value
+            return self.value
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize("value", [3, {}, {"shape": 3}, {"data": (0, False)}, {"shape": "x", "typestr": "<q9", "data": 1},
+                                   ValueError("no"), TypeError("no")], ids=repr)  # fmt: skip
+@pytest.mark.parametrize("name", ["__array_interface__", "__cuda_array_interface__"])
+def test_an_array_interface_that_is_broken_is_refused_in_words(name, value):
+    driver = RecordingDriver()
+    with simulated(driver):
+        y = qp.ndarray(qp.f32, N)
+        with pytest.raises(ArgumentError):
+            add(Broken(name, value), y)
+        del y
+
+
 def test_a_consumer_that_refuses_a_capsule_raises_its_own_error_and_keeps_nothing():
     arrays = []
     for _ in range(3):
