@@ -39,6 +39,7 @@ def main() -> int:
             options.quick,
             Path(scratch),
             options.fastest,
+            options.cpu_time,
         )
         about = facts(plan)
         for row in run(plan):
@@ -61,6 +62,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs")
     parser.add_argument("--fastest", action="store_true", help="report the fastest round: for a busy machine")
+    parser.add_argument(
+        "--cpu-time",
+        action="store_true",
+        help="the processors' time, of all threads: for a busy machine, with --threads 1",
+    )
     parser.add_argument("--out", type=Path, nargs="+", default=[], help="also write here: .json, or Markdown")
     return parser.parse_args()
 

@@ -40,7 +40,9 @@ def main() -> None:
     np.savez(options.result, allow_pickle=False, **_result(bench))
     _reply(replies, ready=True)
     for line in sys.stdin:
-        _reply(replies, value=_measure(bench, budget=float(line)))
+        _reply(
+            replies, value=_measure(bench, float(line), time.process_time if options.cpu_time else time.perf_counter)
+        )
 
 
 def _options() -> argparse.Namespace:
@@ -52,6 +54,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", required=True)
     parser.add_argument("--result")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--cpu-time", action="store_true")
     return parser.parse_args()
 
 
@@ -80,13 +83,13 @@ def _result(bench: Bench) -> Arrays:
     return bench.result()
 
 
-def _measure(bench: Bench, budget: float) -> float:
+def _measure(bench: Bench, budget: float, clock: Callable[[], float]) -> float:
     """Seconds per call: the median of as many samples as fit into `budget` seconds."""
     samples: list[float] = []
     end = time.perf_counter() + budget
     while not samples or time.perf_counter() < end:
         bench.reset()
-        samples.append(_timed(lambda: _batch(bench)) / bench.batch)
+        samples.append(_timed(lambda: _batch(bench), clock) / bench.batch)
     return statistics.median(samples)
 
 
@@ -97,10 +100,10 @@ def _batch(bench: Bench) -> None:
     bench.finish()
 
 
-def _timed(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def _timed(function: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
     function()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def _reply(stream: IO[str], **message: object) -> None:

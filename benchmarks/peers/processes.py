@@ -35,11 +35,13 @@ class Task:
     threads: int
     quick: bool
     cache: Path
+    cpu_time: bool = False
 
     def command(self, result: Path) -> list[str]:
         """The child's command line; it leaves its results in the file `result`."""
         words = [str(self.python), "-m", "peers.child", self.system, self.workload]
         words += ["--threads", str(self.threads), "--cache", str(self.cache), "--result", str(result)]
+        words += ["--cpu-time"] * self.cpu_time
         return words + ["--fast-math"] * self.fast_math + ["--quick"] * self.quick
 
 

@@ -25,6 +25,7 @@ class Plan:
     quick: bool
     scratch: Path
     fastest: bool = False
+    cpu_time: bool = False
 
     @property
     def budget(self) -> float:
@@ -33,7 +34,7 @@ class Plan:
 
     def task(self, system: str, workload: str, fast_math: bool, cache: Path) -> Task:
         """The child process of one system for one workload."""
-        return Task(system, self.pythons[system], workload, fast_math, self.threads, self.quick, cache)
+        return Task(system, self.pythons[system], workload, fast_math, self.threads, self.quick, cache, self.cpu_time)
 
     def row(self, title: str, unit: str, *, fast_math: bool) -> Row:
         """An empty row."""

@@ -27,6 +27,9 @@ MPM_GRID = 128
 MPM_STEPS = 100
 MPM_DT = 2e-4
 SMALL = 64
+RAY_STEPS = 96
+RAY_NEAR = 1e-3
+RAY_FAR = 20.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,9 @@ _ALL = (
     Workload("saxpy", "loops", "saxpy, {n}", 2**26, 2**20),
     Workload("sum", "loops", "sum into a one-element array, {n}", 2**26, 2**20),
     Workload("sum_field", "loops", "sum into a 0-d field, {n}", 2**26, 2**20),
+    Workload("sum_returned", "loops", "return of a local sum, {n}", 2**26, 2**20),
+    Workload("copy", "loops", "copy, {n}", 2**26, 2**20),
+    Workload("fill", "loops", "fill of a field of {n} vectors", 2**20, 2**14),
     Workload("jacobi", "grids", f"Jacobi {{n}}², {SWEEPS} sweeps", 4096, 512),
     Workload("nbody", "nbody", "n-body, {n}", 16_384, 1024, rtol=1e-3, atol=1e-4),
     # One more iteration of an orbit that almost escapes is a rounding's choice, not an error.
@@ -88,6 +94,8 @@ _ALL = (
         "mpm88", "mpm88", f"mpm88, {{n}} particles, {MPM_STEPS} steps", 8192, 8192, rtol=1e-2, atol=1e-3, outliers=0.01
     ),
     Workload("advection", "grids", "advection {n}²", 2048, 256, atol=1e-4),
+    # Rays that graze an edge hit it or do not.
+    Workload("rays", "rays", "rays through distances, {n}²", 512, 64, rtol=1e-2, atol=1e-3, outliers=0.02),
     Workload("transcendental", "loops", "sin, cos, exp, log, pow of {n}", 2**22, 2**16),
     Workload("launch0", "launches", "launch, no array", 1, 1, unit="µs"),
     Workload("launch2", "launches", "launch, 2 arrays", 1, 1, unit="µs"),
@@ -151,6 +159,14 @@ def _swirl(random: np.random.Generator, n: int) -> dict[str, Array]:
     return {"q": random.random((n, n), dtype=np.float32), "u": u, "v": np.ascontiguousarray(-u.T)}
 
 
+def _no_vectors(_: np.random.Generator, n: int) -> dict[str, Array]:
+    return {"out": np.zeros((n, 3), np.float32)}
+
+
+def _picture(_: np.random.Generator, n: int) -> dict[str, Array]:
+    return {"image": np.zeros((n, n), np.float32)}
+
+
 def _positive(random: np.random.Generator, n: int) -> dict[str, Array]:
     return {"x": random.random(n, dtype=np.float32) * np.float32(4) + np.float32(0.1)}
 
@@ -159,6 +175,10 @@ _INPUTS: dict[str, Callable[[np.random.Generator, int], dict[str, Array]]] = {
     "saxpy": _two_vectors,
     "sum": _whole_numbers,
     "sum_field": _whole_numbers,
+    "sum_returned": _whole_numbers,
+    "copy": _two_vectors,
+    "fill": _no_vectors,
+    "rays": _picture,
     "jacobi": _plane,
     "nbody": _bodies,
     "mandelbrot": _integer_plane,

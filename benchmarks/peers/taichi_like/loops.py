@@ -30,6 +30,20 @@ def sum_field(x: floats):
 
 
 @pure_kernel
+def returned_sum(x: floats) -> qp.f32:
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i]
+    return total
+
+
+@pure_kernel
+def copy(x: floats, y: floats):
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+
+
+@pure_kernel
 def lcg(steps: qp.i32, out: ints):
     for i in range(out.shape[0]):
         state = qp.u32(i)
@@ -75,6 +89,26 @@ def build_sum_field(data: Arrays) -> Bench:
     )
 
 
+def build_sum_returned(data: Arrays) -> Bench:
+    x, total = array_of(data["x"]), np.zeros(1, np.float32)
+
+    def run() -> None:
+        total[0] = returned_sum(x)
+
+    return Bench(run, lambda: {"total": total}, finish=qp.sync)
+
+
+def build_copy(data: Arrays) -> Bench:
+    x, y = array_of(data["x"]), array_of(np.zeros_like(data["y"]))
+    return Bench(lambda: copy(x, y), lambda: {"y": sample(y.to_numpy())}, finish=qp.sync)
+
+
+def build_fill(data: Arrays) -> Bench:
+    out = qp.Vector.field(3, qp.f32, shape=len(data["out"]))
+    element = qp.Vector([1.0, 2.0, 3.0])
+    return Bench(lambda: out.fill(element), lambda: {"out": sample(out.to_numpy())}, finish=qp.sync)
+
+
 def build_lcg(data: Arrays) -> Bench:
     out = array_of(data["out"])
     return Bench(lambda: lcg(LCG_STEPS, out), lambda: {"out": sample(out.to_numpy())}, finish=qp.sync)
@@ -97,6 +131,9 @@ BUILDERS = {
     "first_saxpy": build_saxpy,
     "sum": build_sum,
     "sum_field": build_sum_field,
+    "sum_returned": build_sum_returned,
+    "copy": build_copy,
+    "fill": build_fill,
     "lcg": build_lcg,
     "histogram": build_histogram,
     "transcendental": build_transcendental,

@@ -27,6 +27,20 @@ def sum_array(x):
 
 
 @kernel
+def copy(x, y):
+    for i in numba.prange(x.shape[0]):
+        y[i] = x[i]
+
+
+@kernel
+def fill(out, x, y, z):
+    for i in numba.prange(out.shape[0]):
+        out[i, 0] = x
+        out[i, 1] = y
+        out[i, 2] = z
+
+
+@kernel
 def lcg(steps, out):
     for i in numba.prange(out.shape[0]):
         state = U32(i)
@@ -71,6 +85,25 @@ def build_sum(data: Arrays) -> Bench:
     return Bench(run, lambda: {"total": total}, lambda: total.fill(0))
 
 
+def build_sum_returned(data: Arrays) -> Bench:
+    x, total = data["x"], np.zeros(1, np.float32)
+
+    def run() -> None:
+        total[0] = sum_array(x)
+
+    return Bench(run, lambda: {"total": total})
+
+
+def build_copy(data: Arrays) -> Bench:
+    x, y = data["x"], np.zeros_like(data["y"])
+    return Bench(lambda: copy(x, y), lambda: {"y": sample(y)})
+
+
+def build_fill(data: Arrays) -> Bench:
+    out, element = data["out"], [np.float32(k) for k in (1, 2, 3)]
+    return Bench(lambda: fill(out, *element), lambda: {"out": sample(out)})
+
+
 def build_lcg(data: Arrays) -> Bench:
     out = data["out"].view(np.uint32)
     return Bench(lambda: lcg(LCG_STEPS, out), lambda: {"out": sample(out.view(np.int32))})
@@ -92,6 +125,9 @@ BUILDERS = {
     "first_saxpy": build_saxpy,
     "sum": build_sum,
     "sum_field": build_sum,
+    "sum_returned": build_sum_returned,
+    "copy": build_copy,
+    "fill": build_fill,
     "lcg": build_lcg,
     "histogram": build_histogram,
     "transcendental": build_transcendental,
