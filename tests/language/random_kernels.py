@@ -774,7 +774,9 @@ class Maker:
         return lines, run
 
     def accumulation(self, scope):
-        kind = self.pick(["sum", "histogram", "least", "most"] + ["float sum"] * (not self.exact))
+        kind = self.pick(["sum", "histogram", "least", "most", "both"] + ["float sum"] * (not self.exact))
+        if kind == "both":
+            return self.two_accumulations(scope)
         if kind == "float sum":
             self.sums_floats = True
             array = self.array("t", self.pick([f32, f64]), (1,))
@@ -793,6 +795,15 @@ class Maker:
         op = self.pick(["+", "-"])
         run = updater(array, lambda env: (at.value(env),), lambda x, y: finished(ARITHMETIC[op](x, y), array.type), e)
         return array, Stmt([f"{array.name}[{at.text}] {op}= {e.text}"], run)
+
+    def two_accumulations(self, scope):
+        """Two elements of one array, with an operation each."""
+        array = self.array("t", self.pick([i32, u32, i64, u64]), (2,), 3)
+        first, second = (self.to(self.expr(scope, 1), array.type) for _ in range(2))
+        add = updater(array, lambda env: (0,), lambda x, y: finished(x + y, array.type), first)
+        most = updater(array, lambda env: (1,), EXTREMES["max"], second)
+        lines = [f"{array.name}[0] += {first.text}", f"qp.atomic_max({array.name}[1], {second.text})"]
+        return array, Stmt(lines, lambda env: add(env) or most(env))
 
     def tiles(self):
         """Blocks whose iterations exchange values through shared memory."""
