@@ -13,11 +13,9 @@ from quadpy.runtime.drivers.recording import RecordedKernel
 from ..runtime.conftest import arch, gpu, pytest_generate_tests  # noqa: F401, TID252 - fixtures, and where they run
 
 
-def stand_in(driver, kernel, body):
-    """On the recording driver ``kernel``, of one task, does what ``body`` does: arrays are f32, and come as NumPy's."""
+def stand_in(driver, kernel, *bodies):
+    """On the recording driver each task of ``kernel`` does what its body does: arrays are f32, and come as NumPy's."""
     code = compiled(kernel, driver.info.arch)
-    (task,) = code.tasks
-    effects = dict(task.effects)
 
     def arguments(block):
         """By parameter: a number, or the address and extent of an array."""
@@ -27,15 +25,19 @@ def stand_in(driver, kernel, body):
             found.setdefault(slot.param, []).append(value)
         return found
 
-    def run(block):
-        body(*(memory(*v) if len(v) == 2 else v[0] for v in arguments(block).values()))
+    def recorded(effects, body):
+        def run(block):
+            body(*(memory(*v) if len(v) == 2 else v[0] for v in arguments(block).values()))
 
-    def touches(block):
-        ranges = {name: (v[0], 4 * v[1]) for name, v in arguments(block).items() if len(v) == 2}
-        reads = [ranges[name] for name in ranges if "r" in effects.get(name, "")]
-        return reads, [ranges[name] for name in ranges if effects.get(name, "r") != "r"]
+        def touches(block):
+            ranges = {name: (v[0], 4 * v[1]) for name, v in arguments(block).items() if len(v) == 2}
+            reads = [ranges[name] for name in ranges if "r" in effects.get(name, "")]
+            return reads, [ranges[name] for name in ranges if effects.get(name, "r") != "r"]
 
-    driver.kernels[task.symbol] = RecordedKernel(run, touches)
+        return RecordedKernel(run, touches)
+
+    for task, body in zip(code.tasks, bodies, strict=True):
+        driver.kernels[task.symbol] = recorded(dict(task.effects), body)
 
 
 @functools.cache

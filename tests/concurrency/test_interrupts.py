@@ -30,8 +30,22 @@ def add(x: F32, y: F32):
         y[i] = x[i] + y[i]
 
 
+@qp.kernel
+def both(x: F32, y: F32):
+    with qp.stream_parallel():
+        for i in x:
+            x[i] = x[i] + 1
+    with qp.stream_parallel():
+        for i in y:
+            y[i] = y[i] + 1
+
+
 def as_add(x, y):
     y += x
+
+
+def as_plus_one(x):
+    x += 1
 
 
 def streams(x, y):
@@ -119,6 +133,14 @@ def current_streams(x, y):
     stream.destroy()
 
 
+def sections(x, y):
+    """A kernel whose branches run on streams of their own."""
+    both(x, y)
+    with qp.create_stream() as stream:
+        both(x, y, stream=stream)
+        stream.synchronize()
+
+
 class Tensor:
     """An array as another library shows it."""
 
@@ -137,7 +159,19 @@ def dlpack(x, y):
     x.__dlpack__()
 
 
-PROGRAMS = [streams, events, dropped, by_handle, arrays, shared_arrays, fields, host_arrays, current_streams, dlpack]
+PROGRAMS = [
+    streams,
+    events,
+    dropped,
+    by_handle,
+    arrays,
+    shared_arrays,
+    fields,
+    host_arrays,
+    current_streams,
+    sections,
+    dlpack,
+]
 
 
 @contextlib.contextmanager
@@ -146,6 +180,7 @@ def prepared(program, allocator="cache"):
     driver = RecordingDriver()
     with simulated(driver, allocator) as device:
         stand_in(driver, add, as_add)
+        stand_in(driver, both, lambda x, y: as_plus_one(x), lambda x, y: as_plus_one(y))
         x, y = qp.ndarray(qp.f32, N), qp.ndarray(qp.f32, N)
         program(x, y)
         gc.collect()
@@ -177,8 +212,9 @@ def check(device, program, x, y, steady):
 
 
 def open_things(device):
-    """What the driver has, but for events and memory that quadpy keeps for the next ones."""
-    return device.driver.left_open()["streams"], device.memory.stats().used, device.memory.stats().blocks
+    """What is there, but for streams of branches, events and memory that quadpy keeps for the next ones."""
+    streams = device.driver.left_open()["streams"] - len(device.branches._free)
+    return streams, device.memory.stats().used, device.memory.stats().blocks
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
