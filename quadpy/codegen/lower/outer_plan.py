@@ -31,6 +31,8 @@ _UNROLLED: Final = 256
 """Cost up to which LLVM unrolls a loop of a known number of turns, after which the parallel loop has no inner one."""
 _MOST_LINES: Final = INLINED_LINES // 2
 """Of a body, which is there twice: beyond them library functions would no longer be inlined."""
+_MOST_STACK: Final = 16 << 10
+"""Bytes of the lanes' values, of which no more than registers hold stay on the thread's stack."""
 _STEP: Final = 4
 """Scalars from lane to lane, at most."""
 _APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break)
@@ -61,7 +63,10 @@ def plan_outer(kernel: ir.Kernel, task: ir.Task) -> OuterPlan | None:
     if not carried or not _Closeness(kernel, task, differing).holds() or _lines(task.body, functions) > _MOST_LINES:
         return None
     width = _BYTES // max(4, *carried)
-    return OuterPlan(width, plan_lanes(task, frozenset(together)))
+    lanes = plan_lanes(task, frozenset(together))
+    if sum(width * var.type.nbytes for var in lanes.kept) > _MOST_STACK:
+        return None
+    return OuterPlan(width, lanes)
 
 
 def _lines(node: ir.Node, functions: dict[str, ir.Function]) -> int:

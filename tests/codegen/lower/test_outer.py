@@ -74,6 +74,19 @@ def test_not_where_the_body_is_so_large_that_twice_would_be_too_much(b):
     assert width(summing(b, K, J, more=terms)) is None
 
 
+def test_not_where_the_lanes_values_would_take_much_of_the_stack(b):
+    def width_with(count):
+        kernel = summing(b, K, J)
+        (task,) = kernel.tasks
+        many = [Var(f"t{k}", f32) for k in range(count)]
+        first = [b.load(var, b.at("a", I, k, t=f32)) for k, var in enumerate(many)]
+        last = [b.store(b.at("y", I, J, t=f32), b.value(var)) for var in many]
+        return width(b.kernel(kernel.params, b.parallel(task.axes, *first, *task.body.stmts, *last)))
+
+    assert width_with(100) == 16
+    assert width_with(300) is None
+
+
 def test_a_sum_that_lies_in_memory_is_carried_too(b):
     place = b.at("y", I, J, t=f32)
     total = Var("total", f32)
