@@ -61,8 +61,9 @@ def _defines(tree: ast.Module, name: str, *, inside: bool) -> bool:
 def _compiled(tree: ast.Module, code: CodeType) -> CodeType:
     """The code of the one function in ``tree``, or in the one function around it."""
     found: CodeType = compile(tree, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
-    for _ in range(2 if code.co_flags & inspect.CO_NESTED else 1):
-        found = next(inner for inner in found.co_consts if isinstance(inner, CodeType))
+    for name in ("outer", code.co_name) if code.co_flags & inspect.CO_NESTED else (code.co_name,):
+        inside = [inner for inner in found.co_consts if isinstance(inner, CodeType) and inner.co_name == name]
+        found = inside[0]  # beside it there may be the code of its annotations
     return found
 
 

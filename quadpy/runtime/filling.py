@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from quadpy.runtime.cpu import pool
 from quadpy.runtime.storage import Numbers
 
 __all__ = ["fill"]
@@ -42,6 +41,8 @@ def _repeat(flat: Numbers, element: Numbers) -> None:
     count, rest = divmod(flat.size, pattern.size)
     whole = flat.size - rest
     if flat.nbytes >= _MANY:
+        from quadpy.runtime.cpu import pool  # which loads LLVM
+
         memory, repeated = (x.__array_interface__["data"][0] for x in (flat, pattern))
         pool.fill(memory, repeated, pattern.nbytes, count)
     else:

@@ -55,7 +55,8 @@ def test_64_bits(init):
 
 @qp.kernel
 def literal() -> qp.i64:
-    return 3_000_000_000
+    n = 3_000_000_000
+    return n + 0
 
 
 def test_a_literal_fits_or_not_by_the_default(init):

@@ -36,8 +36,9 @@ LAYERS = {
     "mathlib": Layer({"ir"}),
     "lang": Layer({"ir", "mathlib"}),
     "codegen": Layer({"ir"}, {"llvmlite"}),
-    "runtime": Layer({"hostmath"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
+    "runtime": Layer({"hostmath", "runtime.dlpack", "runtime.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
     "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
+    "runtime.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool
     "runtime.dlpack": Layer({"runtime", "runtime.cpu", "hostmath"}),  # the end of a capsule is machine code
     "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
     "jit": Layer(INSIDE, {"llvmlite", "numpy"}),
