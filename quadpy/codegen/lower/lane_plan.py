@@ -3,8 +3,8 @@
 Owns: LanePlan, ``plan_lanes``, ``split``.
 
 On a CPU one thread runs a block of iterations, its *lanes*.  The body is cut at all that is done together (barriers and
-what is around them, or inner loops that all lanes run alike) into sections; each is a loop over the lanes.  What one section binds and another reads is kept for each lane,
-or computed again where that is cheap.
+what is around them, or inner loops that all lanes run alike) into sections; each is a loop over the lanes.  What one
+section binds and another reads is kept for each lane, or computed again where that is cheap.
 """
 
 from __future__ import annotations
