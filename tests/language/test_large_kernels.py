@@ -55,6 +55,30 @@ def test_what_is_inlined_has_a_limit():
     assert kept_calls(0, {"once": [1]}, sizes) == frozenset()
 
 
+SUMS = """
+    N = 14
+    @qp.kernel
+    def k(x: qp.types.ndarray(dtype=qp.f32, ndim=1), total: qp.types.ndarray(dtype=qp.types.matrix(N, N, qp.f32), ndim=1)):
+        for i in x:
+            v = qp.Matrix([[x[i] * (N * r + c) for c in range(N)] for r in range(N)])
+            total[0] += v
+"""
+
+
+@pytest.mark.timeout(60)
+def test_hundreds_of_sums_in_one_loop(load):
+    k = load(SUMS).k
+    x, total = np.ones(500, np.float32), np.ones((1, 14, 14), np.float32)
+    k(x, total)
+    np.testing.assert_array_equal(total.ravel(), 1 + 500 * np.arange(196, dtype=np.float32))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
+def test_hundreds_of_sums_in_one_loop_on_gpus(load, target):
+    assert len(load(SUMS).k.compile(target).image) < 200_000
+
+
 @pytest.mark.timeout(120)
 def test_static_elimination_of_a_matrix(load):
     k = kernel(load, """

@@ -10,13 +10,15 @@ The chunks' results lie in a table of the entry function's, a row of 8-byte cell
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
 from quadpy.codegen.lower.chunks import chunks_of
 from quadpy.codegen.lower.cpu_work import ROW, SCRATCH, SHIFT, TABLE, Table, field, fill_record, has_failed
 from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.reduce_groups import Group, are_many, for_each, groups_of
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
 from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH
@@ -26,8 +28,6 @@ from quadpy.ir import nodes as ir
 __all__ = ["call_chunks", "chunk_cell", "reduce_piece"]
 
 _BLOCK: Final = 4 * LANES
-_MOST_UNROLLED: Final = 4
-"""Reductions of a loop whose lanes LLVM may merge without loops: each has a dozen of these, and compiling takes long."""
 
 Iterations = Callable[[str, str, Callable[[str], None]], None]
 """``(first, count, after)``: write ``count`` iterations from ``first`` on, each followed by ``after(its number)``."""
@@ -38,72 +38,75 @@ def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Ite
 
     The strands, of ``%strand`` iterations each, come one after another.
     """
-    out, rolled = s.text, s.text.module.loop('!"llvm.loop.unroll.disable"')
-    s.merge_tag = rolled if len(reductions) > _MOST_UNROLLED else ""
-    lanes, results = (
-        [out.table(count, memory_type(r.var.type), r.var.type.nbytes) for r in reductions] for count in (LANES, WIDTH)
-    )
+    out, groups, rolled = s.text, groups_of(reductions), s.text.module.loop('!"llvm.loop.unroll.disable"')
+    s.merge_tag = rolled if are_many(reductions) else ""
+    lanes, results = ([_new_table(out, g, size) for g in groups] for size in (LANES, WIDTH))
+    cover = _by_blocks if not one_axis else _by_short_rows if are_many(reductions) else _by_rows
 
     def strand(k: str, _following: str) -> None:
         first = out.op(f"add i64 %begin, {out.op(f'mul i64 {k}, %strand')}")
         begin = out.intrinsic("llvm.smin.i64", "i64", ("i64", first), ("i64", "%end"))
         last = out.op(f"add i64 {first}, %strand")
         end = out.intrinsic("llvm.smin.i64", "i64", ("i64", last), ("i64", "%end"))
-        for r, lane in zip(reductions, lanes, strict=True):
-            _fill(s, lane, "0", str(LANES), r)
-        (_by_rows if one_axis else _by_blocks)(s, reductions, lanes, iterations, begin, end)
-        for r, lane, result in zip(reductions, lanes, results, strict=True):
-            ty, at = memory_type(r.var.type), out.op(f"mul i64 {k}, {LANES}")
-            _copy(s, lane, out.op(f"getelementptr {ty}, ptr {result}, i64 {at}"), r)
+        for g, lane in zip(groups, lanes, strict=True):
+            _fill(s, lane, "0", str(g.count * LANES), g)
+        cover(s, groups, lanes, iterations, begin, end)
+        at = out.op(f"mul i64 {k}, {LANES}")
+        for g, lane, result in zip(groups, lanes, results, strict=True):
+            _copy(s, lane, result, at, g)
 
     counted(out, "0", str(STRANDS), strand, tag=rolled)
-    for number, (r, result) in enumerate(zip(reductions, results, strict=True)):
-        cell = out.op(f"getelementptr i8, ptr %cell, i64 {out.op(f'mul i64 %row, {number}')}")
-        _put(s, cell, "0", _merge_chunk(s, result, r), r.var.type)
+    for g, result in zip(groups, results, strict=True):
+        _merge_chunk(s, result, g)
 
 
-def _by_rows(
-    s: Scope,
-    reductions: tuple[ir.Reduction, ...],
-    lanes: list[str],
-    iterations: Iterations,
-    begin: str,
-    end: str,
-) -> None:
+def _by_rows(s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str) -> None:
     """LANES iterations at a time, straight into the lanes, which LLVM keeps in registers; then the rest."""
     out = s.text
 
-    def add(first: str) -> Callable[[str], None]:
-        def keep(number: str) -> None:
-            at = out.op(f"sub i64 {number}, {first}")
-            for r, lane in zip(reductions, lanes, strict=True):
-                value = out.op(f"load {llvm_type(r.var.type)}, ptr {s.cells[r.var.name]}")
-                merged = combine(s, merge_op(r.op), _get(s, lane, at, r.var.type), value, r.var.type)
-                _put(s, lane, at, merged, r.var.type)
-
-        return keep
-
     def row(k: str, _following: str) -> None:
         first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
-        iterations(first, str(LANES), add(first))
+        iterations(first, str(LANES), _adds(s, groups, lanes, first))
 
     rows = out.op(f"lshr i64 {out.op(f'sub i64 {end}, {begin}')}, {LANES.bit_length() - 1}")
     counted(out, "0", rows, row)
     rest = out.op(f"add i64 {begin}, {out.op(f'shl i64 {rows}, {LANES.bit_length() - 1}')}")
-    iterations(rest, out.op(f"sub i64 {end}, {rest}"), add(rest))
+    iterations(rest, out.op(f"sub i64 {end}, {rest}"), _adds(s, groups, lanes, rest))
 
 
-def _by_blocks(
-    s: Scope,
-    reductions: tuple[ir.Reduction, ...],
-    lanes: list[str],
-    iterations: Iterations,
-    begin: str,
-    end: str,
+def _by_short_rows(
+    s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str
 ) -> None:
+    """LANES iterations at a time or what is left, into lanes in memory: the iteration is written once."""
+    out = s.text
+
+    def row(k: str, _following: str) -> None:
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
+        left = out.op(f"sub i64 {end}, {first}")
+        count = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(LANES)))
+        iterations(first, count, _adds(s, groups, lanes, first))
+
+    padded = out.op(f"add i64 {out.op(f'sub i64 {end}, {begin}')}, {LANES - 1}")
+    counted(out, "0", out.op(f"lshr i64 {padded}, {LANES.bit_length() - 1}"), row)
+
+
+def _adds(s: Scope, groups: list[Group], lanes: list[str], first: str) -> Callable[[str], None]:
+    """What follows an iteration of the row that begins with number ``first``: its lane takes what it contributes."""
+
+    def add(number: str) -> None:
+        at = s.text.op(f"sub i64 {number}, {first}")
+        for r, table, place in _cells(s, groups, lanes, LANES, at):
+            t = r.var.type
+            value = s.text.op(f"load {llvm_type(t)}, ptr {s.cells[r.var.name]}")
+            _put(s, table, place, combine(s, merge_op(r.op), _get(s, table, place, t), value, t), t)
+
+    return add
+
+
+def _by_blocks(s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str) -> None:
     """Iterations of several axes begin rows of their own: what they contribute goes through a buffer."""
     out = s.text
-    buffers = [out.table(_BLOCK, memory_type(r.var.type), r.var.type.nbytes) for r in reductions]
+    buffers = [_new_table(out, g, _BLOCK) for g in groups]
     length = out.op(f"sub i64 {end}, {begin}")
     padded = out.op(f"add i64 {length}, {_BLOCK - 1}")
     blocks = out.op(f"lshr i64 {padded}, {_BLOCK.bit_length() - 1}")
@@ -115,62 +118,103 @@ def _by_blocks(
 
         def keep(number: str) -> None:
             at = out.op(f"sub i64 {number}, {first}")
-            for r, buffer in zip(reductions, buffers, strict=True):
+            for r, buffer, place in _cells(s, groups, buffers, _BLOCK, at):
                 value = out.op(f"load {llvm_type(r.var.type)}, ptr {s.cells[r.var.name]}")
-                _put(s, buffer, at, value, r.var.type)
+                _put(s, buffer, place, value, r.var.type)
 
         iterations(first, size, keep)
-        for r, buffer, lane in zip(reductions, buffers, lanes, strict=True):
-            _fill(s, buffer, size, str(_BLOCK), r)
-            _add_block(s, lane, buffer, r)
+        for g, buffer, lane in zip(groups, buffers, lanes, strict=True):
+            _add_block(s, lane, buffer, size, g)
 
     counted(out, "0", blocks, block)
 
 
-def _add_block(s: Scope, lanes: str, buffer: str, r: ir.Reduction) -> None:
-    def round_(k: str, _following: str) -> None:
-        base = s.text.op(f"shl i64 {k}, {LANES.bit_length() - 1}")
-        _combine_range(s, lanes, buffer, base, str(LANES), r)
+def _add_block(s: Scope, lanes: str, buffers: str, size: str, g: Group) -> None:
+    """Fill the buffers up from ``size`` on, and add them to the lanes."""
 
-    counted(s.text, "0", str(_BLOCK // LANES), round_, tag=s.merge_tag)
+    def add(a: str) -> None:
+        into, buffer = _part(s, lanes, a, LANES, g), _part(s, buffers, a, _BLOCK, g)
+
+        def round_(k: str, _following: str) -> None:
+            base = s.text.op(f"shl i64 {k}, {LANES.bit_length() - 1}")
+            _combine_range(s, into, buffer, base, str(LANES), g)
+
+        _fill(s, buffer, size, str(_BLOCK), g)
+        counted(s.text, "0", str(_BLOCK // LANES), round_, tag=s.merge_tag)
+
+    for_each(s.text, g, add, s.merge_tag)
 
 
-def _merge_chunk(s: Scope, results: str, r: ir.Reduction) -> str:
-    half = WIDTH // 2
-    while half:
-        _combine_range(s, results, results, str(half), str(half), r)
-        half //= 2
-    return _get(s, results, "0", r.var.type)
+def _merge_chunk(s: Scope, results: str, g: Group) -> None:
+    """Merge the strands' results by halves, into the chunk's cell."""
+    out = s.text
+
+    def merge(a: str) -> None:
+        values, half = _part(s, results, a, WIDTH, g), WIDTH // 2
+        while half:
+            _combine_range(s, values, values, str(half), str(half), g)
+            half //= 2
+        moved = out.op(f"mul i64 %row, {out.op(f'add i64 {a}, {g.first}')}")
+        _put(s, out.op(f"getelementptr i8, ptr %cell, i64 {moved}"), "0", _get(s, values, "0", g.type), g.type)
+
+    for_each(out, g, merge, s.merge_tag)
 
 
-def _combine_range(
-    s: Scope, into: str, values: str, offset: str, count: str, r: ir.Reduction, *, wide: bool = False
-) -> None:
+def _combine_range(s: Scope, into: str, values: str, offset: str, count: str, g: Group, *, wide: bool = False) -> None:
     """``into[k] op= values[offset + k]`` for k below ``count``; ``wide`` tables have 8-byte cells."""
-    t, op = r.var.type, merge_op(r.op)
+    t = g.type
 
     def step(k: str, _following: str) -> None:
         there = s.text.op(f"add i64 {k}, {offset}")
         k, there = (s.text.op(f"mul i64 {x}, {8 // t.nbytes}") if wide else x for x in (k, there))
-        merged = combine(s, op, _get(s, into, k, t), _get(s, values, there, t), t)
+        merged = combine(s, g.op, _get(s, into, k, t), _get(s, values, there, t), t)
         _put(s, into, k, merged, t)
 
     counted(s.text, "0", count, step, tag=s.merge_tag)
 
 
-def _fill(s: Scope, table: str, first: str, end: str, r: ir.Reduction) -> None:
-    value = identity(merge_op(r.op), r.var.type)
-    counted(s.text, first, end, lambda k, _: _put(s, table, k, value, r.var.type), tag=s.merge_tag)
+def _fill(s: Scope, table: str, first: str, end: str, g: Group) -> None:
+    value = identity(g.op, g.type)
+    counted(s.text, first, end, lambda k, _: _put(s, table, k, value, g.type), tag=s.merge_tag)
 
 
-def _copy(s: Scope, lanes: str, into: str, r: ir.Reduction) -> None:
-    t = r.var.type
-    counted(s.text, "0", str(LANES), lambda k, _: _put(s, into, k, _get(s, lanes, k, t), t), tag=s.merge_tag)
+def _copy(s: Scope, lanes: str, results: str, at: str, g: Group) -> None:
+    """Each reduction's lanes, to its results from number ``at`` on."""
+
+    def copy(a: str) -> None:
+        lane, result = _part(s, lanes, a, LANES, g), _part(s, results, a, WIDTH, g)
+        into = s.text.op(f"getelementptr {memory_type(g.type)}, ptr {result}, i64 {at}")
+        counted(
+            s.text, "0", str(LANES), lambda k, _: _put(s, into, k, _get(s, lane, k, g.type), g.type), tag=s.merge_tag
+        )
+
+    for_each(s.text, g, copy, s.merge_tag)
+
+
+def _new_table(out: FunctionText, g: Group, size: int) -> str:
+    """Memory for ``size`` values of each reduction, one reduction after another."""
+    return out.table(g.count * size, memory_type(g.type), g.type.nbytes)
+
+
+def _part(s: Scope, table: str, a: str, size: int, g: Group) -> str:
+    """The address of reduction ``a``'s values in a table with ``size`` of each."""
+    if a == "0":
+        return table
+    return s.text.op(f"getelementptr {memory_type(g.type)}, ptr {table}, i64 {s.text.op(f'mul i64 {a}, {size}')}")
+
+
+def _cells(
+    s: Scope, groups: list[Group], tables: list[str], size: int, at: str
+) -> Iterator[tuple[ir.Reduction, str, str]]:
+    """Each reduction with its table, of ``size`` values of each, and the number of its value ``at`` there."""
+    for g, table in zip(groups, tables, strict=True):
+        for a, r in enumerate(g.reductions):
+            yield r, table, s.text.op(f"add nuw nsw i64 {at}, {a * size}") if a else at
 
 
 def _get(s: Scope, table: str, k: str, t: Scalar) -> str:
     ty = memory_type(t)
-    held = s.text.op(f"load {ty}, ptr {s.text.op(f'getelementptr {ty}, ptr {table}, i64 {k}')}")
+    held = s.text.op(f"load {ty}, ptr {s.text.op(f'getelementptr {ty}, ptr {table}, i64 {k}')}{s.access}")
     return held if t.bits > 1 else s.text.op(f"trunc i8 {held} to i1")
 
 
@@ -217,15 +261,27 @@ def call_chunks(
     out.intrinsic("free", "void", ("ptr", taken))
     out.jump(refused)
     out.start(whole)
-    for number, r in enumerate(task.reductions):
-        first = out.op(f"getelementptr i64, ptr {table}, i64 {out.op(f'mul i64 {count}, {number}')}")
-        merge_total(s, r, _merge_chunks(s, first, count, r))
+    groups = groups_of(task.reductions)
+    s.merge_tag = out.module.loop('!"llvm.loop.unroll.disable"') if are_many(task.reductions) else ""
+    for g in groups:
+        for_each(out, g, partial(_merge_chunks, s, table, count, g), s.merge_tag)
+    rows = {r.var.name: (g, str(a)) for g in groups for a, r in enumerate(g.reductions)}
+    for r in task.reductions:
+        g, a = rows[r.var.name]
+        merge_total(s, r, _get(s, _row(out, table, count, a, g), "0", r.var.type))
     out.intrinsic("free", "void", ("ptr", taken))
 
 
-def _merge_chunks(s: Scope, table: str, count: str, r: ir.Reduction) -> str:
-    """The table's row by halves of MOST_CHUNKS; the last of its cells may be missing."""
+def _row(out: FunctionText, table: str, count: str, a: str, g: Group) -> str:
+    """Where the ``count`` chunks' results of the group's reduction ``a`` begin."""
+    number = out.op(f"add i64 {a}, {g.first}")
+    return out.op(f"getelementptr i64, ptr {table}, i64 {out.op(f'mul i64 {count}, {number}')}")
+
+
+def _merge_chunks(s: Scope, whole: str, count: str, g: Group, a: str) -> None:
+    """The row of the group's reduction ``a`` by halves of MOST_CHUNKS; the last of its cells may be missing."""
     out = s.text
+    table = _row(out, whole, count, a, g)
     loop, merge, done = out.label("merge"), out.label("halve"), out.label("merged")
     before = out.here
     out.start(loop)
@@ -236,9 +292,8 @@ def _merge_chunks(s: Scope, table: str, count: str, r: ir.Reduction) -> str:
     out.branch(out.op(f"icmp ugt i64 {m}, 1"), merge, done)
     out.start(merge)
     out.define(kept, f"select i1 {out.op(f'icmp ult i64 {m}, {half}')}, i64 {m}, i64 {half}")
-    _combine_range(s, table, table, half, out.op(f"sub i64 {m}, {kept}"), r, wide=True)
+    _combine_range(s, table, table, half, out.op(f"sub i64 {m}, {kept}"), g, wide=True)
     out.start(halved)
     out.define(smaller, f"lshr i64 {half}, 1")
     out.jump(loop)
     out.start(done)
-    return _get(s, table, "0", r.var.type)

@@ -17,6 +17,7 @@ from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.chunks import chunks_of
 from quadpy.codegen.lower.gpu_kernel import barrier, bind_axes, block_number, grid_size, lane_number, strided
 from quadpy.codegen.lower.memory import load_at, store_at
+from quadpy.codegen.lower.reduce_groups import Group, for_each, groups_of
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
@@ -35,8 +36,9 @@ _UNROLL: Final = 8
 def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     """A block takes a chunk, and on in steps of the grid; each wave does iterations of one strand."""
     out = s.text
-    variables = declare_variables(s, task)
-    sums = [out.alloca(llvm_type(r.var.type)) for r in task.reductions]
+    variables, groups = declare_variables(s, task), groups_of(task.reductions)
+    sums = {r.var.name: out.alloca(llvm_type(r.var.type)) for r in task.reductions}
+    tables = [_own_table(out, g) for g in groups]
     axes = lower_axes(s, task.axes, 64)
     n = total_count(s, axes, "i64")
     shift, count = _chunks(s, n)
@@ -53,12 +55,18 @@ def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
         end = out.op(f"shl i64 {out.op(f'add i64 {strands}, 1')}, {strand_shift}")
         end = out.intrinsic("llvm.umin.i64", "i64", ("i64", end), ("i64", n))
         _sum_lane(s, task, axes, variables, sums, out.op(f"add i64 {begin}, {lane}"), end)
-        for row, (r, cell) in enumerate(zip(task.reductions, sums, strict=True), _first_row(kernel, task)):
-            own = out.op(f"load {llvm_type(r.var.type)}, {s.rules.private} {cell}")
-            _merge_block(s, r, own, thread)
-            total, place = _load_shared(out, _shared(s, "0"), r.var.type), _partial(s, kernel, row, chunk)
-            _where(s, leads, partial(store_at, s, place, total, r.var.type))
-            barrier(s)  # what comes next takes the same shared memory
+        _keep(s, task, sums, _own_cells(s, groups, tables))
+        for g, table in zip(groups, tables, strict=True):
+
+            def merge(a: str, g: Group = g, table: str = table) -> None:
+                own = out.op(f"load {llvm_type(g.type)}, {s.rules.private} {_own_cell(s, table, a, g)}")
+                _merge_block(s, g, own, thread)
+                total = _load_shared(out, _shared(s, "0"), g.type)
+                place = _partial(s, _row(s, kernel, task, g, a), chunk)
+                _where(s, leads, partial(store_at, s, place, total, g.type))
+                barrier(s)  # what comes next takes the same shared memory
+
+            for_each(out, g, merge, _rolled(s, g))
 
     strided(out, first, count, stride, do_chunk)
 
@@ -69,15 +77,22 @@ def lower_merge(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
     _, count = _chunks(s, n)
     thread = out.op(f"zext i32 {lane_number(s)} to i64")
-    totals = []
-    for row, r in enumerate(task.reductions, _first_row(kernel, task)):
-        _merge_block(s, r, _fetch(s, kernel, row, r, count, thread), thread)
-        totals.append(_load_shared(out, _shared(s, "0"), r.var.type))
-        barrier(s)
+    groups = groups_of(task.reductions)
+    totals = [_own_table(out, g) for g in groups]
+    for g, table in zip(groups, totals, strict=True):
+
+        def merge(a: str, g: Group = g, table: str = table) -> None:
+            _merge_block(s, g, _fetch(s, _row(s, kernel, task, g, a), g, count, thread), thread)
+            total = _load_shared(out, _shared(s, "0"), g.type)
+            out.do(f"store {llvm_type(g.type)} {total}, {s.rules.private} {_own_cell(s, table, a, g)}")
+            barrier(s)
+
+        for_each(out, g, merge, _rolled(s, g))
 
     def update() -> None:
-        for r, total in zip(task.reductions, totals, strict=True):
-            merge_total(s, r, total)
+        cells = _own_cells(s, groups, totals)
+        for r in task.reductions:
+            merge_total(s, r, out.op(f"load {llvm_type(r.var.type)}, {s.rules.private} {cells[r.var.name]}"))
 
     some = out.op(f"icmp ne i64 {n}, 0")
     _where(s, out.op(f"and i1 {out.op(f'icmp eq i64 {thread}, 0')}, {some}"), update)
@@ -90,13 +105,37 @@ def _chunks(s: Scope, n: str) -> tuple[str, str]:
     return shift, s.text.op(f"select i1 {s.text.op(f'icmp eq i64 {n}, 0')}, i64 0, i64 {count}")
 
 
-def _first_row(kernel: ir.Kernel, task: ir.ParallelTask) -> int:
-    return reduction_rows(kernel)[0][task.name]
+def _rolled(s: Scope, g: Group) -> str:
+    return s.text.module.loop('!"llvm.loop.unroll.disable"') if g.count > 1 else ""
 
 
-def _partial(s: Scope, kernel: ir.Kernel, row: int, chunk: str) -> str:
+def _own_table(out: FunctionText, g: Group) -> str:
+    """Memory of this thread for a value of each reduction: registers, where there is one."""
+    return out.alloca(f"[{g.count} x {llvm_type(g.type)}]")
+
+
+def _own_cell(s: Scope, table: str, a: str, g: Group) -> str:
+    return s.text.op(f"getelementptr {llvm_type(g.type)}, {s.rules.private} {table}, i64 {a}")
+
+
+def _own_cells(s: Scope, groups: list[Group], tables: list[str]) -> dict[str, str]:
+    """The cell of each reduction, by the name of its variable."""
+    return {
+        r.var.name: _own_cell(s, table, str(a), g)
+        for g, table in zip(groups, tables, strict=True)
+        for a, r in enumerate(g.reductions)
+    }
+
+
+def _row(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask, g: Group, a: str) -> str:
+    """Where the row of the group's reduction ``a`` begins: the number of its first cell."""
+    first = kernel.slots + (reduction_rows(kernel)[0][task.name] + g.first) * MOST_CHUNKS
+    return str(first) if a == "0" else s.text.op(f"add i64 {s.text.op(f'mul i64 {a}, {MOST_CHUNKS}')}, {first}")
+
+
+def _partial(s: Scope, row: str, chunk: str) -> str:
     """The cell of a chunk's result."""
-    cell = s.text.op(f"add i64 {chunk}, {kernel.slots + row * MOST_CHUNKS}")
+    cell = s.text.op(f"add i64 {chunk}, {row}")
     return s.text.op(f"getelementptr i64, {s.rules.pointer} {s.scratch}, i64 {cell}")
 
 
@@ -105,15 +144,15 @@ def _sum_lane(
     task: ir.ParallelTask,
     axes: list[AxisOperands],
     variables: dict[str, ir.Var],
-    sums: list[str],
+    sums: dict[str, str],
     first: str,
     end: str,
 ) -> None:
-    """This thread's iterations of a chunk, every LANES-th one, into ``sums``."""
+    """This thread's iterations of a chunk, every LANES-th one, into ``sums``, registers by variable."""
     out = s.text
-    for r, cell in zip(task.reductions, sums, strict=True):
+    for r in task.reductions:
         t = r.var.type
-        out.do(f"store {llvm_type(t)} {identity(merge_op(r.op), t)}, {s.rules.private} {cell}")
+        out.do(f"store {llvm_type(t)} {identity(merge_op(r.op), t)}, {s.rules.private} {sums[r.var.name]}")
 
     def one(k: str, following: str) -> None:
         bind_axes(s, axes, k, 64)
@@ -123,8 +162,8 @@ def _sum_lane(
         s.iteration = last = out.label("last")
         lower_block(s, task.body)
         out.start(last)
-        for r, cell in zip(task.reductions, sums, strict=True):
-            t = llvm_type(r.var.type)
+        for r in task.reductions:
+            t, cell = llvm_type(r.var.type), sums[r.var.name]
             own, new = (out.op(f"load {t}, {s.rules.private} {c}") for c in (cell, s.cells[r.var.name]))
             merged = combine(s, merge_op(r.op), own, new, r.var.type)
             out.do(f"store {t} {merged}, {s.rules.private} {cell}")
@@ -133,16 +172,24 @@ def _sum_lane(
     strided(out, first, end, str(LANES), one, unroll=_UNROLL)
 
 
-def _fetch(s: Scope, kernel: ir.Kernel, row: int, r: ir.Reduction, count: str, thread: str) -> str:
+def _keep(s: Scope, task: ir.ParallelTask, sums: dict[str, str], cells: dict[str, str]) -> None:
+    """Put the sums where a loop over reductions finds them."""
+    for r in task.reductions:
+        t = llvm_type(r.var.type)
+        own = s.text.op(f"load {t}, {s.rules.private} {sums[r.var.name]}")
+        s.text.do(f"store {t} {own}, {s.rules.private} {cells[r.var.name]}")
+
+
+def _fetch(s: Scope, row: str, g: Group, count: str, thread: str) -> str:
     """The results of chunks a block apart, from this thread's number on, merged by halves; all are loaded at once."""
-    out, t = s.text, r.var.type
+    out, t = s.text, g.type
     last = out.op(f"sub i64 {out.intrinsic('llvm.umax.i64', 'i64', ('i64', count), ('i64', '1'))}, 1")
-    nothing = identity(merge_op(r.op), t)
+    nothing = identity(g.op, t)
 
     def chunk(k: int) -> str:
         number = out.op(f"add i64 {thread}, {k * MERGE_BLOCK}")
         there = out.intrinsic("llvm.umin.i64", "i64", ("i64", number), ("i64", last))
-        value = load_at(s, _partial(s, kernel, row, there), t)
+        value = load_at(s, _partial(s, row, there), t)
         exists = out.op(f"icmp ult i64 {number}, {count}")
         return out.op(f"select i1 {exists}, {llvm_type(t)} {value}, {llvm_type(t)} {nothing}")
 
@@ -152,16 +199,16 @@ def _fetch(s: Scope, kernel: ir.Kernel, row: int, r: ir.Reduction, count: str, t
     def all_of_them() -> None:
         values = [chunk(k) for k in range(MOST_CHUNKS // MERGE_BLOCK)]
         while half := len(values) // 2:
-            values = [combine(s, merge_op(r.op), a, b, t) for a, b in zip(values[:half], values[half:], strict=True)]
+            values = [combine(s, g.op, a, b, t) for a, b in zip(values[:half], values[half:], strict=True)]
         out.do(f"store {llvm_type(t)} {values[0]}, {s.rules.private} {own}")
 
     _where(s, out.op(f"icmp ugt i64 {count}, {MERGE_BLOCK}"), all_of_them)
     return out.op(f"load {llvm_type(t)}, {s.rules.private} {own}")
 
 
-def _merge_block(s: Scope, r: ir.Reduction, own: str, thread: str) -> None:
+def _merge_block(s: Scope, g: Group, own: str, thread: str) -> None:
     """Merge what the block's threads have, ``own`` of each, by halves, into the first place of shared memory."""
-    out, t = s.text, r.var.type
+    out, t = s.text, g.type
     out.module.define(_SHARED, f"internal addrspace(3) global [{MERGE_BLOCK} x i64] undef, align 16")
     here, half = _shared(s, thread), MERGE_BLOCK // 2
     _store_shared(out, here, own, t)
@@ -170,7 +217,7 @@ def _merge_block(s: Scope, r: ir.Reduction, own: str, thread: str) -> None:
 
         def take(moved: int = half) -> None:
             other = _load_shared(out, _shared(s, out.op(f"add i64 {thread}, {moved}")), t)
-            _store_shared(out, here, combine(s, merge_op(r.op), _load_shared(out, here, t), other, t), t)
+            _store_shared(out, here, combine(s, g.op, _load_shared(out, here, t), other, t), t)
 
         _where(s, out.op(f"icmp ult i64 {thread}, {half}"), take)
         half //= 2

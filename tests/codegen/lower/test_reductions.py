@@ -148,6 +148,41 @@ def test_several_axes_conditions_and_slots(b):
         assert result == x[x % 2 == 1].sum()
 
 
+def many_reducing(b, ops, t, axes):
+    """Reduction ``a`` takes ``x + a`` by ``ops[a]`` into ``total[a]``."""
+    x, variables = Var("x", t), [Var(f"acc{a}", t) for a in range(len(ops))]
+    numbers = [Var(f"i{a}", i32) for a in range(axes)]
+    body = [b.load(x, b.at("x", *numbers, t=t))]
+    for a, (op, acc) in enumerate(zip(ops, variables, strict=True)):
+        body.append(b.assign(acc, b.binary(BinOp[op.name], b.value(acc), b.value(x) + b.const(a, t))))
+    loop = b.parallel(
+        tuple(b.axis(number, 0, b.extent("x", a)) for a, number in enumerate(numbers)), *body,
+        reductions=tuple(
+            b.reduction(op, b.at("total", a, t=t), acc) for a, (op, acc) in enumerate(zip(ops, variables, strict=True))
+        ),
+    )  # fmt: skip
+    return b.Loaded(b.kernel((b.array("x", t, axes), b.array("total", t)), loop))
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+@pytest.mark.parametrize("count", [4, 5, 23])
+def test_many_reductions_of_several_operations_follow_the_shape(b, count, axes):
+    """Those of one operation share their merging, and none takes another's values."""
+    ops = [(AtomicOp.ADD, AtomicOp.MAX, AtomicOp.ADD, AtomicOp.MUL)[a % 4] for a in range(count)]
+    identities = {AtomicOp.ADD: -0.0, AtomicOp.MUL: 1.0, AtomicOp.MAX: np.nan}
+    run, rng = many_reducing(b, ops, f32, axes), np.random.default_rng(7)
+    for n in (0, 1, 63, 65, 257, 1000, 5003):
+        x = rng.uniform(-1e-3, 1e-3, (n, 1)[:axes]).astype(np.float32)
+        total = np.full(count + 1, 2, np.float32)
+        run(x, total)
+        for a, op in enumerate(ops):
+            with np.errstate(over="ignore"):
+                values = x.ravel() + np.float32(a)
+                want = UFUNCS[op](np.float32(2), model(values, UFUNCS[op], identities[op])) if n else np.float32(2)
+            assert total[a] == want, (n, a, op)
+        assert total[count] == 2
+
+
 def test_chunks_are_few_and_aligned():
     for n in (1, 64, 1000, 2**20, 2**26, 2**31, 2**40, 2**40 + 1, 2**63 - 1):
         assert chunk_size(n) % WIDTH == 0
