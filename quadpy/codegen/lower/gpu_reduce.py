@@ -31,14 +31,17 @@ MERGE_BLOCK: Final = WIDTH
 _SHARED: Final = "@results"
 _UNROLL: Final = 8
 """Iterations of a thread at a time: memory is far away."""
+_MOST_REGISTERS: Final = 128
+"""For the sums of a thread; more are in memory."""
 
 
 def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     """A block takes a chunk, and on in steps of the grid; each wave does iterations of one strand."""
     out = s.text
     variables, groups = declare_variables(s, task), groups_of(task.reductions)
-    sums = {r.var.name: out.alloca(llvm_type(r.var.type)) for r in task.reductions}
     tables = [_own_table(out, g) for g in groups]
+    cells, few = _own_cells(s, groups, tables), _fit_registers(task.reductions)
+    sums = {r.var.name: out.alloca(llvm_type(r.var.type)) for r in task.reductions} if few else cells
     axes = lower_axes(s, task.axes, 64)
     n = total_count(s, axes, "i64")
     shift, count = _chunks(s, n)
@@ -55,7 +58,8 @@ def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
         end = out.op(f"shl i64 {out.op(f'add i64 {strands}, 1')}, {strand_shift}")
         end = out.intrinsic("llvm.umin.i64", "i64", ("i64", end), ("i64", n))
         _sum_lane(s, task, axes, variables, sums, out.op(f"add i64 {begin}, {lane}"), end)
-        _keep(s, task, sums, _own_cells(s, groups, tables))
+        if few:
+            _keep(s, task, sums, cells)
         for g, table in zip(groups, tables, strict=True):
 
             def merge(a: str, g: Group = g, table: str = table) -> None:
@@ -105,6 +109,11 @@ def _chunks(s: Scope, n: str) -> tuple[str, str]:
     return shift, s.text.op(f"select i1 {s.text.op(f'icmp eq i64 {n}, 0')}, i64 0, i64 {count}")
 
 
+def _fit_registers(reductions: tuple[ir.Reduction, ...]) -> bool:
+    """Near the number of registers that a thread may have, LLVM can take minutes to allocate them."""
+    return sum(-(-r.var.type.nbytes // 4) for r in reductions) <= _MOST_REGISTERS
+
+
 def _rolled(s: Scope, g: Group) -> str:
     return s.text.module.loop('!"llvm.loop.unroll.disable"') if g.count > 1 else ""
 
@@ -148,7 +157,7 @@ def _sum_lane(
     first: str,
     end: str,
 ) -> None:
-    """This thread's iterations of a chunk, every LANES-th one, into ``sums``, registers by variable."""
+    """This thread's iterations of a chunk, every LANES-th one, into ``sums``, by variable."""
     out = s.text
     for r in task.reductions:
         t = r.var.type
@@ -169,7 +178,7 @@ def _sum_lane(
             out.do(f"store {t} {merged}, {s.rules.private} {cell}")
         out.jump(following)
 
-    strided(out, first, end, str(LANES), one, unroll=_UNROLL)
+    strided(out, first, end, str(LANES), one, unroll=_UNROLL if _fit_registers(task.reductions) else 1)
 
 
 def _keep(s: Scope, task: ir.ParallelTask, sums: dict[str, str], cells: dict[str, str]) -> None:
