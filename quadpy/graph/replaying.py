@@ -63,12 +63,14 @@ class ReplaySession(CaptureSession):
     comparing  whether all was the tape's so far
     bound      launches whose arguments are others this time, and those
     noted      other calls whose arguments are, by the number of the step: the node, and what the call was given
+    packed     how many launches had to be packed to be compared
     """
 
     def __init__(self, device: Device, origin: Stream, arena: Arena, tape: Tape | None) -> None:
         super().__init__(device, origin, strict=True, arena=arena)
         self.bound: list[tuple[LaunchStep, tuple[Any, ...], Bound]] = []
         self.noted: dict[int, tuple[Node, tuple[Any, ...], tuple[Any, ...]]] = {}
+        self.packed = 0
         self.comparing = tape is not None
         self._tape = tape or Tape(())
         self._calls, self._straight = self._tape.calls, self._tape.straight
@@ -122,6 +124,7 @@ class ReplaySession(CaptureSession):
                 if step.draws:
                     take_back_launches(drawn, launches_so_far())
                 return False
+            self.packed += 1
             if not is_same:
                 self.bound.append((step, args, bound))
         self._at = number + 1

@@ -138,11 +138,20 @@ class LaunchStep(Step):
 
 
 class Tape:
-    """The steps of a recording; ``straight`` says that all are on one stream, in one line."""
+    """The steps of a recording.
+
+    straight  whether all are on one stream, in one line
+    launches  how many of the steps are launches
+    others    how many are other nodes
+    orders    how many note nothing: they order, or allocate
+    """
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = list(steps)
         self.straight = all(step.stream is None for step in steps)
+        self.launches = sum(isinstance(step, LaunchStep) for step in steps)
+        self.orders = sum(step.node is None for step in steps)
+        self.others = len(steps) - self.launches - self.orders
         self.calls = list(_next_launches(steps))
         self._shown = -1  # how much memory was shown when all of it was found to be quadpy's alone
 

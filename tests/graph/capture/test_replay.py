@@ -497,6 +497,49 @@ def test_few_launches_do_not_pay_on_the_cpu(here):
     assert (few.state, many.state) == ("broken" if here.is_cpu else "captured", "captured")
 
 
+def other_fills(here, n, x, y):
+    for k in range(24):
+        x.fill(n + k)
+
+
+def now_one_more(here, n, x, y):
+    for _ in range(24 + n % 2):
+        here.add(1, x)
+
+
+@pytest.mark.parametrize("step", [other_fills, now_one_more])
+def test_calls_that_cost_more_as_a_graph_are_counted_whatever_makes_them_dear(here, step):
+    """A node in place of another, and a call that is noted only to find the graph of one before the last."""
+    replayed = qp.graph.replay(step)
+    x, y, same, too = (here.array(0) for _ in range(4))
+    for n in range(MOST_MISSES + 4):
+        replayed(here, n, x, y)
+        step(here, n, same, too)
+    assert (numbers(x), numbers(y)) == (numbers(same), numbers(too))
+    assert replayed.state == "broken"
+    assert "does not pay" in replayed.stats.reason
+
+
+def arrays_of_its_own(here, x):
+    made = qp.ndarray(qp.i32, 1)
+    for _ in range(24):
+        here.mix(1, x, made)
+
+
+def a_fill_among_kernels(here, x):
+    x.fill(1)
+    for _ in range(24):
+        here.add(1, x)
+
+
+@pytest.mark.parametrize("step", [arrays_of_its_own, a_fill_among_kernels])
+def test_calls_that_only_a_gpu_gains_from_are_made_one_by_one_on_the_cpu(here, step):
+    replayed, x = qp.graph.replay(step), here.array(0)
+    for _ in range(MOST_MISSES + 2):
+        replayed(here, x)
+    assert replayed.state == ("broken" if here.is_cpu else "captured")
+
+
 @pytest.mark.parametrize("verb", ["instantiate", "graph_create", "add"])
 def test_a_driver_that_refuses_the_graph_g3_g7_x1(here, verb, caplog):
     if not here.is_simulated:
