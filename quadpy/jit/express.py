@@ -117,7 +117,7 @@ class _Writer:
         yield from self._announcements()
         yield from self._submission()
         yield "    finally:"
-        yield "        if timeline.last is not None: move_last(timeline, owner); owner = None; drain()"  # as Stream._call
+        yield "        if timeline.ending: move_last(timeline, owner); owner = None; drain()"  # as Stream._call
         yield "    give_back(record)"
         yield "    return True"
 

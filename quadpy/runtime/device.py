@@ -29,7 +29,7 @@ from quadpy.runtime.retired import Retired
 from quadpy.runtime.staging import Staging
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.stream_manager import StreamManager, warn_of_reset
-from quadpy.runtime.timeline import Timeline, Timelines
+from quadpy.runtime.timeline import Timelines
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -58,7 +58,6 @@ class Device:
         self.lending = Lending(self.retired, self.reaper)
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
-        self._objects: weakref.WeakValueDictionary[Timeline, Stream] = weakref.WeakValueDictionary()
         self._forms: dict[tuple[Any, ...], object] = {}
 
     def __repr__(self) -> str:
@@ -69,14 +68,12 @@ class Device:
     def create_stream(self, priority: int = 0) -> Stream:
         """A new stream; work of a lower ``priority`` goes first, one out of the device's range is clamped."""
         timeline = self.streams.new_stream(priority)
-        stream = Stream(self, timeline, free=self._end)  # before the handle is known: from here on it is not lost
+        stream = Stream(
+            self, timeline, free=self.timelines.end
+        )  # before the handle is known: from here on it is not lost
         self.timelines.enter(timeline)
-        self._objects[timeline] = stream
+        timeline.shown = weakref.ref(stream)
         return stream
-
-    def _end(self, seat: Seat[StreamHandle]) -> None:
-        assert isinstance(seat, Timeline)
-        self.timelines.end(seat)
 
     def borrow_stream(self, handle: int, lender: object = None) -> Stream:
         """A stream by its handle: the default one, one of this device's own, or another library's.
@@ -110,10 +107,7 @@ class Device:
 
     def create_event(self, *, timing: bool = False) -> Event:
         """A new event; ``elapsed_time`` needs two with ``timing``, which costs the device something."""
-        seat = self.streams.new_event(timing)
-        event = Event(self, seat, timing=timing)  # before the handle is known: from here on it is not lost
-        self.streams.enter_event(seat)
-        return event
+        return Event(self, self.streams.new_event(timing), timing=timing)
 
     def stream_for(self, stream: object) -> Stream:
         """``stream``, the calling thread's for None, or a borrowed one for an object with ``__cuda_stream__``.
@@ -151,7 +145,8 @@ class Device:
         if timeline is self.timelines.default:
             self.streams.change_current(timeline, self.default_stream)
             return self.default_stream
-        return self._objects.get(timeline) or Stream(self, timeline)  # set by its handle
+        shown = timeline.shown
+        return (shown and shown()) or Stream(self, timeline)  # set by its handle
 
     def leave(self, stream: Stream) -> None:
         """The calling thread destroyed ``stream``: if it is the thread's own, the default one takes its place."""

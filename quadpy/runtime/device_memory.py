@@ -180,8 +180,8 @@ class DeviceMemory:
         return MemoryStats(self.allocator, used, peak, used + (kept or 0), len(blocks))
 
     def trim(self) -> None:
-        """Return to the driver what nobody uses; waits for the device."""
-        self._reaper.drain()
+        """Return to the driver what nobody uses, handles that are spare too; waits for the device."""
+        self._reaper.trim()
         self._timelines.synchronize()
         self._allocator.trim()
 

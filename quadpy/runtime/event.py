@@ -39,7 +39,6 @@ class Event(Owned[EventHandle]):
         self.timing = timing
         self.captured: Captured | None = None  # where in a capture it was recorded last
         self._stamp: float | None = None  # when the host last recorded it, for timing where work runs at once; else 0
-        device.reaper.adopt(self, device.streams.end_event, seat)
 
     def destroy(self) -> None:
         """Give the event back; streams that wait for it stay ordered.  Doing it again does nothing.

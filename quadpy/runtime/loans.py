@@ -77,6 +77,7 @@ class Loans:
                 loan.seats.remove(seat)
             if self._life.ended is None:
                 if alive:
+                    loan.timeline.ending = True
                     self._timelines.move_last(loan.timeline, loan)
                 elif not loan.seats:
                     self._timelines.lose(loan.timeline)

@@ -12,12 +12,18 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
-__all__ = ["Death", "Owner", "Reaper", "give_back"]
+if TYPE_CHECKING:
+    from quadpy.runtime.spares import Spares
+
+__all__ = ["MOST_SPARE", "Death", "Owner", "Reaper", "give_back"]
 
 H = TypeVar("H")
 T = TypeVar("T")
+
+MOST_SPARE: Final = 32
+"""Handles of one kind that are kept to be used again; of more, the oldest go back."""
 
 _Held: TypeAlias = "tuple[Callable[[Any], object], list[Any]]"
 """What destroys things, and those that are there."""
@@ -68,6 +74,8 @@ class Reaper:
         self._owned: dict[int, _Held] = {}
         self._holds: list[None] = []
         self._closed = False
+        self.spares: list[Spares[Any]] = []
+        """What keeps handles that are used again; entered as the device opens."""
 
     def __len__(self) -> int:
         return len(self.dead)
@@ -112,6 +120,19 @@ class Reaper:
 
     def drain(self) -> None:
         """Free what is queued; an error leaves the rest to the next drain, and an interrupt all that is not done."""
+        if self.dead:
+            self._free_queued()
+        for spares in self.spares:
+            if len(spares.dead) > MOST_SPARE:
+                spares.shrink()
+
+    def trim(self) -> None:
+        """As ``drain``; and give back to the driver each handle that is spare."""
+        self.drain()
+        for spares in self.spares:
+            spares.shrink(0)
+
+    def _free_queued(self) -> None:
         while self.dead and not self.holding:
             taken: list[Death] = []
             try:
@@ -138,6 +159,8 @@ class Reaper:
         self._closed = True
         for held in list(self._owned.values()):
             give_back(*held)
+        for spares in self.spares:
+            spares.close()
         self.abandon()
 
     def abandon(self) -> None:
@@ -146,6 +169,8 @@ class Reaper:
         self.dead.clear()
         self._owned.clear()
         self._pending.clear()
+        for spares in self.spares:
+            spares.abandon()
 
 
 _popleft: Final = deque.popleft

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from quadpy.errors import CaptureError, StreamError
 from quadpy.runtime.capturing import session_of, table
@@ -27,7 +27,7 @@ class Stream(Owned[StreamHandle]):
     Work on two streams has no order but what events give it.  ``with`` destroys the stream at its end.
     """
 
-    __slots__ = ("_free", "timeline")
+    __slots__ = ("_death", "_free", "timeline")
 
     kind: ClassVar[str] = "stream"
     error: ClassVar[type[StreamError]] = StreamError
@@ -37,14 +37,14 @@ class Stream(Owned[StreamHandle]):
         device: Device,
         timeline: Timeline,
         seat: Seat[StreamHandle] | None = None,
-        free: Callable[[Seat[StreamHandle]], object] | None = None,
-        dropped: Callable[[Seat[StreamHandle]], object] | None = None,
+        free: Callable[[Any], object] | None = None,
+        dropped: Callable[[Any], object] | None = None,
     ) -> None:
-        """``free`` gives the handle back; so does ``dropped``, where it is another thing to do it later."""
+        """``free(seat)`` gives the handle back; so does ``dropped``, where it is another thing to do it later."""
         self.timeline, self._free = timeline, free
-        super().__init__(device, timeline if seat is None else seat)
-        if free is not None:
-            device.reaper.adopt(self, dropped or free, self._seat)
+        self._seat: Seat[StreamHandle] = timeline if seat is None else seat
+        super().__init__(device, self._seat)
+        self._death = None if free is None else device.reaper.adopt(self, dropped or free, self._seat)
 
     @staticmethod
     def from_handle(handle: int, device: Device | None = None) -> Stream:
@@ -102,6 +102,8 @@ class Stream(Owned[StreamHandle]):
             self._seat = Seat(None)  # the handle is another object's
         else:
             self._free(self._seat)
+            if self._death is not None:
+                self._death.detach()
         self.device.leave(self)
         self.device.reaper.drain()
 
@@ -111,7 +113,7 @@ class Stream(Owned[StreamHandle]):
         try:
             return function(owner.handle)
         finally:
-            if self.timeline.last is not None:
+            if self.timeline.ending:
                 self.device.timelines.move_last(self.timeline, owner)
                 del owner
                 self.device.reaper.drain()

@@ -82,7 +82,13 @@ class StreamManager:
         self._driver, self._timelines, self._memory, self._life = driver, timelines, memory, life
         self._reaper = reaper
         self._handles = "handles" in driver.features
-        self.events: dict[int, Seat[EventHandle]] = {} if self._handles else {0: Seat(Owner(EventHandle(0)))}
+        self._events: dict[int, weakref.ref[Seat[EventHandle]]] = {}
+        """Also of events that were dropped, whose seats are gone, until their handles are used again or go back."""
+        self._kept: dict[int, Seat[EventHandle]] = {}
+        """Of events that nobody has as an object."""
+        timelines.events.destroy = self._destroy_event
+        if not self._handles:
+            self._keep_event(Seat(Owner(EventHandle(0))))
         self.thread = _Current(timelines.default)
 
     # streams
@@ -161,30 +167,40 @@ class StreamManager:
     def create_event(self, timing: bool = False) -> int:
         """A new event; ``elapsed_time`` needs two with ``timing``, which costs the device something."""
         seat = self.new_event(timing)
-        owner = seat.owner
-        assert owner is not None
-        self.enter_event(seat)
-        return owner.handle
+        return self._keep_event(seat) if self._handles else EventHandle(0)
 
     def new_event(self, timing: bool) -> Seat[EventHandle]:
-        """Where the owner of a new event is found, of which nobody knows the handle yet."""
-        self._life.check()
+        """Where the owner of a new event is found, which goes with the last reference to this."""
+        if not self._life.direct or THREAD.in_host_function:
+            self._life.check()
         if not self._handles:
             return Seat(Owner(self._driver.event_create(timing=timing)))
-        create = functools.partial(self._driver.event_create, timing=timing)
-        return Seat(self._reaper.own(self._driver.event_destroy, create))
+        owner = self._timed_event() if timing else self._timelines.events.take()
+        seat = Seat(owner)
+        self._events[owner.handle] = weakref.ref(seat)
+        return seat
 
-    def enter_event(self, seat: Seat[EventHandle]) -> None:
-        """Let the event be known by its handle until it ends."""
+    def _timed_event(self) -> Owner[EventHandle]:
+        """An event that the driver has just made: of one that was recorded before, it would tell the time."""
+        return self._reaper.own(self._destroy_event, functools.partial(self._driver.event_create, timing=True))
+
+    def _destroy_event(self, event: EventHandle) -> None:
+        self._events.pop(event, None)  # before another one can have the handle
+        self._driver.event_destroy(event)
+
+    def _keep_event(self, seat: Seat[EventHandle]) -> EventHandle:
+        """The handle of an event, which now lives until it is destroyed by it."""
         owner = seat.owner
-        if self._handles and owner is not None:
-            self.events[owner.handle] = seat
+        assert owner is not None
+        self._kept[owner.handle] = seat
+        self._events[owner.handle] = weakref.ref(seat)
+        return owner.handle
 
     def destroy_event(self, event: int) -> None:
         """Give an event back; streams that wait for it stay ordered."""
         mine = self.find_event(event)
         if self._handles:
-            seat = self.events.get(event)
+            seat = self._seat_of(event)
             if seat is None or not self.end_event(seat):
                 self.find_event(event)  # another thread was first
             del mine
@@ -195,7 +211,10 @@ class StreamManager:
         owner = seat.owner  # nobody else has the handle as long as this lives
         if owner is None:
             return False
-        found = self.events.pop(owner.handle, None) is not None if self._handles else True
+        handle = owner.handle
+        found = self._events.pop(handle, None) is not None if handle else True
+        if self._kept and handle:
+            self._kept.pop(handle, None)
         seat.owner = None
         return found
 
@@ -268,7 +287,7 @@ class StreamManager:
         """The owner of a live event's handle; EventError where ``event`` is none of this device."""
         if not self._life.direct or THREAD.in_host_function:
             self._life.check()
-        seat = known_by(self.events, event)
+        seat = self._seat_of(event)
         owner = None if seat is None else seat.owner
         if owner is None:
             raise EventError(
@@ -277,6 +296,14 @@ class StreamManager:
             )
         return owner
 
+    def _seat_of(self, event: object) -> Seat[EventHandle] | None:
+        known = known_by(self._events, event)
+        return None if known is None else known()
+
     def live(self) -> dict[str, int]:
         """How many streams and events of this device nobody has destroyed."""
-        return {"streams": len(self._timelines.own()), "events": len(self.events) if self._handles else 0}
+        return {"streams": len(self._timelines.own()), "events": self._live_events() if self._handles else 0}
+
+    def _live_events(self) -> int:
+        seats = [known() for known in tuple(self._events.values())]
+        return sum(seat is not None and seat.owner is not None for seat in seats)

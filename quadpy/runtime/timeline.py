@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import weakref
 from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -19,9 +20,11 @@ from quadpy.runtime.driver import DEFAULT_STREAM, Driver, EventHandle, PlainPoin
 from quadpy.runtime.life import THREAD, Life
 from quadpy.runtime.owned import Seat
 from quadpy.runtime.reaper import Owner, Reaper
+from quadpy.runtime.spares import Spares
 
 if TYPE_CHECKING:
     from quadpy.runtime.allocators.block import Block
+    from quadpy.runtime.stream import Stream
 
 __all__ = ["Mark", "Timeline", "Timelines", "known_by", "shown"]
 
@@ -34,18 +37,22 @@ class Timeline(Seat[StreamHandle]):
 
     ``lost`` stands for ``last`` where the stream may be gone and nobody could record an event: the number that a
     synchronize of the whole device must have.
+    ``ending`` says that somebody is about to give the stream back, or has: who submits work just then, moves ``last``.
+    ``shown`` finds the object that users hold of the stream, where there is one.
     ``captured`` is the capture that has the stream for itself, where one has.
     ``kept`` and ``waiting`` are the allocator's: memory that was freed on the stream, by size, and such that waits for
     what this stream does.
     """
 
-    __slots__ = ("captured", "handle", "kept", "last", "lost", "waiting")
+    __slots__ = ("captured", "ending", "handle", "kept", "last", "lost", "shown", "waiting")
 
     def __init__(self, owner: Owner[StreamHandle]) -> None:
         super().__init__(owner)
         self.handle = owner.handle
         self.last: Owner[EventHandle] | None = None
         self.lost = 0
+        self.ending = False
+        self.shown: weakref.ref[Stream] | None = None
         self.captured: object = None
         self.kept: dict[int, list[PlainPointer]] = {}
         self.waiting: deque[Block] = deque()
@@ -70,7 +77,11 @@ class Timelines:
         self.default = Timeline(Owner(DEFAULT_STREAM))
         self.live: dict[int, Timeline] = {DEFAULT_STREAM: self.default}
         self._spare: list[Owner[EventHandle]] = []
-        self._create_event = functools.partial(driver.event_create, timing=False)
+        self.events = Spares(
+            reaper, driver.event_destroy, driver.event_query, functools.partial(driver.event_create, timing=False)
+        )
+        """Those that are made without timing."""
+        self._streams = Spares(reaper, driver.stream_destroy, driver.stream_query, driver.stream_create, 0)
         self._numbers = itertools.count(1)
         self._synchronized = 0  # the number of the last synchronize of the device
 
@@ -88,6 +99,8 @@ class Timelines:
 
     def create(self, priority: int) -> Timeline:
         """The timeline of a new stream, which is destroyed with it; ``enter`` makes it known by its handle."""
+        if not priority:
+            return Timeline(self._streams.take())
         return Timeline(self._reaper.own(self._driver.stream_destroy, self._driver.stream_create, priority))
 
     def enter(self, timeline: Timeline) -> None:
@@ -98,24 +111,32 @@ class Timelines:
     def owns(self, handle: StreamHandle) -> bool:
         """Whether the stream was created here."""
         timeline = self.live.get(handle)
-        return handle != DEFAULT_STREAM and timeline is not None and type(timeline) is Timeline
+        return handle != DEFAULT_STREAM and type(timeline) is Timeline
 
     def own(self) -> list[StreamHandle]:
         """The streams that were created here and are still there."""
         return [StreamHandle(handle) for handle in tuple(self.live) if self.owns(StreamHandle(handle))]
 
     def end(self, timeline: Timeline) -> bool:
-        """Leave a last event on ``timeline``, and forget its stream, which goes when no call uses it any more.
+        """Forget the stream of ``timeline``, which goes when no call uses it any more, and leave a last event behind its work.
 
-        Whether it was there: of two threads that end it, one is told so.
+        There is none where the work is complete.  Whether the stream was there: of two threads that end it, one is told
+        so.
         """
-        owner = timeline.owner
+        owner = timeline.owner  # nobody else has the handle as long as this lives
         if owner is None:
             return False
-        if timeline.handle != DEFAULT_STREAM and self._life.ended is None:
+        found = timeline.handle == DEFAULT_STREAM or self.live.pop(timeline.handle, None) is timeline
+        timeline.ending = True
+        if timeline.handle == DEFAULT_STREAM or self._life.ended is not None:
+            timeline.owner = None
+            return found
+        self.lose(timeline)  # until more is known
+        timeline.owner = None  # who finds the stream from here on is too late
+        if self._driver.stream_query(owner.handle):
+            timeline.lost = 0
+        else:
             self.move_last(timeline, owner)
-        found = self.live.pop(timeline.handle, None) is timeline if timeline.handle != DEFAULT_STREAM else True
-        timeline.owner = None  # nobody else has the handle as long as ``owner`` lives
         return found
 
     def move_last(self, timeline: Timeline, owner: Owner[StreamHandle]) -> None:
@@ -150,7 +171,7 @@ class Timelines:
         try:
             return self._spare.pop()
         except IndexError:
-            return self._reaper.own(self._driver.event_destroy, self._create_event)
+            return self.events.take()
 
     def unmark(self, mark: Mark) -> None:
         """Use the event of ``mark`` again, which the caller does no more; once."""

@@ -164,6 +164,7 @@ def test_a_handle_that_several_threads_destroy_is_destroyed_once(kind):
             for thread in threads:
                 thread.join()
             assert len(refused) == 2
+            device.reaper.trim()
         destroyed = [call.arguments for call in driver.calls if call.verb == f"{kind}_destroy"]
         assert len(destroyed) >= 50
 
@@ -182,7 +183,7 @@ def test_a_copy_of_a_handle_is_the_same_object(make, way):
 
 def test_what_streams_leave_behind_does_not_grow_with_how_many_there_were():
     driver = RecordingDriver(history=False)
-    with simulated(driver):
+    with simulated(driver) as device:
         stand_in(driver, add_in_a_graph, as_add)
         kept, seen = qp.ndarray(qp.f32, N), []
         for turn in range(300):
@@ -194,7 +195,7 @@ def test_what_streams_leave_behind_does_not_grow_with_how_many_there_were():
                 del x
             if turn % 100 == 99:
                 gc.collect()
-                qp.sync()
+                device.memory.trim()
                 seen.append((driver.left_open()["events"], driver.left_open()["memory"]))
         assert seen[0] == seen[-1]
         del kept

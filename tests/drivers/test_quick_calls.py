@@ -263,11 +263,13 @@ def test_handles_live_until_the_call_that_uses_them_returns(monkeypatch, vendor,
         thread = threading.Thread(target=lambda: [event.destroy(), stream.destroy()])
         thread.start()
         thread.join()
+        device.reaper.trim()
         done.append(verb)
 
     monkeypatch.setattr(driver, {"record": "event_record", "wait": "stream_wait"}[verb], call)
     monkeypatch.setattr(device.timelines, "move_last", lambda *_: None)
     getattr(event, verb)(stream)
+    device.reaper.trim()
     assert event.destroyed
     assert stream.destroyed
     assert done == [verb, "event", "stream"]

@@ -317,7 +317,9 @@ def test_destroy_waits_for_calls_of_other_threads():
         thread.start()
         entered.wait(60)
         stream.destroy()
+        device.reaper.trim()
         assert "stream_destroy" not in [call.verb for call in driver.calls]
         leave.set()
         thread.join()
+        device.reaper.trim()
         assert "stream_destroy" in [call.verb for call in driver.calls]

@@ -237,15 +237,16 @@ def test_an_events_handle_lives_until_the_graph_and_its_launches_are_gone(simula
         event.destroy()
     del event, graph
     gc.collect()
-    simulated.device.reaper.drain()
+    simulated.device.reaper.trim()
     simulated.driver.event_of(handle)
     run.destroy()
     del run
-    simulated.device.reaper.drain()
+    simulated.device.reaper.trim()
     simulated.driver.event_of(handle)  # the launch is pending
     simulated.device.synchronize()
     gc.collect()
     simulated.device.synchronize()
+    simulated.device.reaper.trim()
     with pytest.raises(DeviceError, match="destroyed"):
         simulated.driver.event_of(handle)
 

@@ -452,6 +452,7 @@ def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitte
         thread = threading.Thread(target=stream.destroy)
         thread.start()
         thread.join()
+        device.reaper.trim()
         assert destroyed() == before
         launch(*arguments)
 
@@ -462,4 +463,5 @@ def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitte
         kernel._express = way and plan.express
         stream, before = qp.create_stream(), destroyed()
         kernel(x, y, stream=stream)
+        device.reaper.trim()
         assert destroyed() == before + 1

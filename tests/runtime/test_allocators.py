@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 
 import pytest
@@ -136,6 +137,7 @@ def test_memory_inherits_the_last_event_of_a_destroyed_stream(allocator, driver)
         device.memory.use([buffer.block], guest.timeline)
         driver.fill(buffer.pointer, 1, N, guest.handle)
         guest.destroy()
+        device.reaper.trim()
         again = device.create_stream()
         assert again.handle == 0x1010  # the number of the destroyed stream, which the memory must not mistake for it
         home.destroy()
@@ -171,11 +173,17 @@ def test_nothing_is_freed_while_the_reaper_is_held(device):
 def test_a_free_that_fails_leaves_the_rest_queued(device, driver):
     streams = [device.create_stream() for _ in range(2)]
     del streams
-    driver.failures["stream_destroy"] = DriverError("no")
+    driver.failures["stream_query"] = DriverError("no")
     with pytest.raises(DriverError):
         device.synchronize()
     device.synchronize()
     assert len(device.reaper) == 0
+    driver.failures["stream_destroy"] = DriverError("no")
+    with pytest.raises(DriverError):
+        device.reaper.trim()
+    gc.collect()  # the errors refer to what was under way
+    device.reaper.trim()
+    assert [call.verb for call in driver.calls].count("stream_destroy") == 2
 
 
 def test_out_of_memory_is_retried_once_after_everything_unused_went_back():

@@ -1,0 +1,139 @@
+"""Handles of streams and events that are used again."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from quadpy.errors import EventError, StreamError
+from quadpy.runtime.device import Device
+from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.reaper import MOST_SPARE
+
+N = 4096
+
+
+@pytest.fixture
+def driver():
+    return RecordingDriver()
+
+
+@pytest.fixture
+def device(driver):
+    with Device(driver) as device:
+        yield device
+    assert driver.races() == []
+    assert set(driver.left_open().values()) == {0}
+
+
+def count(driver, verb):
+    return [call.verb for call in driver.calls].count(verb)
+
+
+@pytest.mark.parametrize("kind", ["stream", "event"])
+@pytest.mark.parametrize("end", ["destroyed", "dropped"])
+def test_one_handle_serves_one_object_after_another(device, driver, kind, end):
+    create = getattr(device, f"create_{kind}")
+    for _ in range(50):
+        one = create()
+        if end == "destroyed":
+            one.destroy()
+        del one
+        device.reaper.drain()
+    assert count(driver, f"{kind}_create") == 1
+    assert count(driver, f"{kind}_destroy") == 0
+
+
+@pytest.mark.parametrize("kind", ["stream", "event"])
+def test_an_object_that_was_destroyed_does_not_come_back_with_its_handle(device, kind):
+    create = getattr(device, f"create_{kind}")
+    old = create()
+    handle = old.handle
+    old.destroy()
+    new = create()
+    assert new.handle == handle
+    assert old.destroyed
+    with pytest.raises((StreamError, EventError), match="destroyed"):
+        old.query()
+    old.destroy()
+    del old
+    gc.collect()
+    device.synchronize()
+    assert not new.destroyed
+    assert new.query()
+
+
+def test_an_event_with_work_before_it_is_not_a_new_one(device, driver):
+    buffer = device.allocate(N, device.default_stream)
+    driver.fill(buffer.pointer, 1, N, 0)
+    old = device.create_event()
+    old.record(device.default_stream)
+    handle = old.handle
+    old.destroy()
+    new = device.create_event()
+    assert new.handle != handle
+    assert new.query()
+    device.synchronize()
+    assert device.create_event().handle == handle  # its work is complete
+
+
+def test_a_stream_with_pending_work_is_not_a_new_one(device, driver):
+    old = device.create_stream()
+    buffer = device.allocate(N, old)
+    driver.fill(buffer.pointer, 1, N, old.handle)
+    handle = old.handle
+    old.destroy()
+    new = device.create_stream()
+    assert new.handle != handle
+    assert new.query()
+    device.synchronize()
+    assert device.create_stream().handle == handle
+
+
+def test_memory_of_a_stream_whose_handle_is_used_again_stays_in_order(device, driver):
+    for _ in range(8):
+        old = device.create_stream()
+        buffer = device.allocate(N, old)
+        driver.fill(buffer.pointer, 1, N, old.handle)
+        old.synchronize()
+        old.destroy()
+        new = device.create_stream()
+        assert new.timeline is not old.timeline
+        device.memory.use([buffer.block], new.timeline)
+        driver.fill(buffer.pointer, 2, N, new.handle)
+        del buffer
+        other = device.allocate(N, device.default_stream)
+        driver.fill(other.pointer, 3, N, 0)
+        new.destroy()
+        del other
+    device.synchronize()
+
+
+def test_events_with_timing_and_streams_of_a_priority_are_made_anew(device, driver):
+    for _ in range(3):
+        device.create_event(timing=True).destroy()
+        device.create_stream(-1).destroy()
+    device.reaper.drain()
+    assert count(driver, "event_destroy") == 3
+    assert count(driver, "stream_destroy") == 3
+
+
+@pytest.mark.parametrize("kind", ["stream", "event"])
+def test_few_handles_are_kept(device, driver, kind):
+    many = [getattr(device, f"create_{kind}")() for _ in range(3 * MOST_SPARE)]
+    del many
+    device.reaper.drain()
+    device.reaper.drain()
+    assert driver.left_open()[f"{kind}s"] == MOST_SPARE
+    assert device.streams.live()[f"{kind}s"] == 0
+    device.memory.trim()
+    assert driver.left_open()[f"{kind}s"] == 0
+
+
+def test_a_handle_that_a_drop_left_behind_names_nothing(device):
+    event = device.create_event()
+    handle = event.handle
+    del event
+    with pytest.raises(EventError, match="is no event of this device"):
+        device.streams.query_event(handle)
