@@ -588,9 +588,16 @@ def test_a_capture_that_waits_for_an_event_of_another_threads_comes_to_nothing_i
         assert (x.to_numpy().tolist(), y.to_numpy().tolist()) == ([1], [0])
 
 
+def _give_back_what_died(device):
+    for _ in range(2):
+        device.synchronize()
+        gc.collect()
+
+
 def test_an_event_recorded_in_a_capture_keeps_nothing_of_it_alive(here):
     """Events of forks and joins are often there as long as the program; then no graph's memory may be."""
     fork, join, side = qp.create_event(), qp.create_event(), qp.create_stream()
+    _give_back_what_died(here.device)
     before = here.device.memory_stats().used
 
     def build():
@@ -607,9 +614,7 @@ def test_an_event_recorded_in_a_capture_keeps_nothing_of_it_alive(here):
         return weakref.ref(g)
 
     graph = build()
-    for _ in range(2):
-        here.device.synchronize()
-        gc.collect()
+    _give_back_what_died(here.device)
     assert graph() is None
     assert here.device.memory_stats().used == before
     with pytest.raises(CaptureError, match="has ended"):
