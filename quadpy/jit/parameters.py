@@ -214,7 +214,9 @@ def _number(given: Any, type: Scalar, name: str) -> Any:
     if hasattr(given, "item") and getattr(given, "ndim", 1) == 0:
         given = given.item()
     if not isinstance(given, (bool, int, float)):
-        raise ArgumentError(f"{name} takes a number ({type}), not {given.__class__.__name__}")
+        if hasattr(given, "ndim") or not hasattr(given, to := "__float__" if type.is_float else "__index__"):
+            raise ArgumentError(f"{name} takes a number ({type}), not {given.__class__.__name__}")
+        given = getattr(given, to)()  # as ``struct`` takes it
     if type.is_float:
         try:
             return _float_bits(float(given) if type.bits == 64 else rounded_later(given), type)

@@ -60,10 +60,10 @@ def test_spills_and_scratch_have_budgets(tmp_path, capsys):
     """More live values than a thread of a block of 1024 has registers."""
     file = tmp_path / "wide.py"
     file.write_text(
-        "import quadpy as qp\n\n\n@qp.kernel\ndef wide(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):\n"
+        "import quadpy as qp\n\n\n@qp.kernel\ndef wide(x: qp.types.ndarray(dtype=qp.f32, ndim=1), j: qp.i32):\n"
         "    qp.loop_config(block_dim=1024)\n    for i in range(x.shape[0]):\n"
         + "".join(f"        v{n} = x[i + {n}]\n" for n in range(140))
-        + "        x[i] = 1.0\n"  # no load may sink below this store
+        + "        x[j] = 1.0\n"  # no load may sink below this store
         + "".join(f"        x[i - {n}] = v{n}\n" for n in range(140))
     )
     assert main(["report", str(file), "--target", "gfx942", "--max-spills", "0", "--max-scratch", "0"]) == 2

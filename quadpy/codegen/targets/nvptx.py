@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from quadpy.codegen.targets.rules import GpuRules, Saturation, TargetRules, Writer
+from quadpy.codegen.targets.rules import GpuRules, TargetRules, Writer
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 
@@ -37,7 +37,6 @@ def nvptx_rules() -> TargetRules:
         atomic_tags=(),
         has_mxcsr=False,
         has_atomic=_has_atomic,
-        saturating=Saturation(frozenset({(32, 32)})),  # from f64, a NaN becomes the least i32
         gpu=GpuRules(
             convention="ptx_kernel",
             attributes=lambda block_dim: f'"nvvm.reqntid"="{block_dim}"',
