@@ -5,8 +5,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
+from quadpy.copying import OneProcess
 from quadpy.errors import ArgumentError, CaptureError
 from quadpy.graph.graph import Graph
 from quadpy.graph.session import CaptureSession
@@ -20,7 +21,7 @@ from quadpy.runtime.stream import Stream
 __all__ = ["capture", "host_function"]
 
 
-class capture:  # noqa: N801 - it reads as a statement
+class capture(OneProcess):  # noqa: N801 - it reads as a statement
     """``with qp.graph.capture() as g:`` makes a graph of what the block puts on a stream; nothing of it runs.
 
     What the calling thread puts on ``stream`` is noted: kernels, copies, fills, arrays that are made, host functions and
@@ -37,6 +38,8 @@ class capture:  # noqa: N801 - it reads as a statement
     Raises:
         CaptureError: the stream is captured already; or something in the block cannot be noted, or was not joined.
     """
+
+    error: ClassVar[type[CaptureError]] = CaptureError
 
     def __init__(self, stream: object = None, *, device: Device | None = None) -> None:
         self._stream, self._device = stream, device

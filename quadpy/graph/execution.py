@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
+from quadpy.copying import OneProcess
 from quadpy.errors import (
     ArgumentError,
     CodegenError,
@@ -68,11 +69,13 @@ class GraphStats:
     rebuilds: int = 0
 
 
-class GraphExec:
+class GraphExec(OneProcess):
     """A graph that can be launched, on any stream of its device and from any thread; ``with`` destroys it at its end.
 
     It has the nodes that its graph had when it was made, and changes of its own to them; it keeps the graph alive.
     """
+
+    error: ClassVar[type[GraphError]] = GraphError
 
     def __init__(self, graph: Graph, *, auto_free: bool, priorities: bool, fuse: Fuse = False) -> None:
         self.device = graph.device

@@ -6,8 +6,9 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from quadpy.copying import OneProcess
 from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError, QuadpyError
 from quadpy.graph import make
 from quadpy.graph.build import Built
@@ -34,14 +35,16 @@ Dependencies = Iterable[Node | str] | None
 """Nodes of the graph, or their names; None derives them from what the nodes read and write, ``[]`` are none."""
 
 
-class Graph:
+class Graph(OneProcess):
     """Work for one device, as nodes with dependencies; ``instantiate`` makes what can be launched.  Safe from any thread.
 
     Every ``add_…`` answers its node.  With ``deps=None`` it comes after those nodes added before that touch the same
     memory, one of the two writing; a node that may touch anything (a host function that does not say what it reads
     and writes, events, semaphores, an empty one) comes after all of them, and before all that are added later.
-    A graph keeps alive what its nodes touch.
+    A graph keeps alive what its nodes touch.  A copy is a ``clone``.
     """
+
+    error: ClassVar[type[GraphError]] = GraphError
 
     def __init__(self, device: Device | None = None) -> None:
         refuse_in_host_function()
@@ -286,6 +289,11 @@ class Graph:
             for node in self._nodes.values():
                 other._register(node)
         return other
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: object) -> Graph:
+        return self.clone()
 
     @property
     def has_memory(self) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, overload
 
+from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError
 from quadpy.graph.arena import Arena
 from quadpy.graph.execution import GraphExec
@@ -73,7 +74,7 @@ class ReplayStats:
     capture_s: float = 0.0
 
 
-class Replay:
+class Replay(ByName):
     """A function that runs as a graph; ``qp.graph.replay`` makes one.  Safe from any thread; each has its own graphs."""
 
     def __init__(self, function: Callable[..., Any], warmup: int, fuse: Fuse) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from quadpy.artifact import CodeObject
+from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
 from quadpy.jit.configured import Configured, compiler
 from quadpy.jit.graph_stats import Counts, GraphKernelStats
@@ -25,7 +26,7 @@ from quadpy.target import parse_target
 __all__ = ["Kernel", "kernel"]
 
 
-class Kernel:
+class Kernel(ByName):
     """A function that runs as machine code, compiled at its first call with arguments of each type.
 
     ``kernel(…, stream=s)`` puts the work on a stream, instead of the calling thread's own; on the CPU a call returns

@@ -9,13 +9,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from quadpy.copying import ByName
 from quadpy.errors import KernelSourceError, KernelSyntaxError
 from quadpy.lang.source import FunctionSource
 
 __all__ = ["Func", "Template", "func", "template"]
 
 
-class Func:
+class Func(ByName):
     """A function of the kernel language, made by ``@qp.func``: inlined where it is called."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:

@@ -9,9 +9,10 @@ import functools
 import operator
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from quadpy.errors import CaptureError, DriverError, StreamError
+from quadpy.copying import OneProcess
+from quadpy.errors import CaptureError, DeviceError, DriverError, StreamError
 from quadpy.runtime.branches import Branches
 from quadpy.runtime.callbacks import Failures
 from quadpy.runtime.capturing import refuse_in_capture, session_of
@@ -37,12 +38,14 @@ if TYPE_CHECKING:
 __all__ = ["Device"]
 
 
-class Device:
+class Device(OneProcess):
     """A driver with its streams, memory and code.  Safe from any thread; ``close`` ends it, ``with`` does at its end.
 
     streams         the StreamManager: the same by handles
     default_stream  the stream of handle 0, on which each thread begins
     """
+
+    error: ClassVar[type[DeviceError]] = DeviceError
 
     def __init__(self, driver: Driver, allocator: AllocatorName | None = None) -> None:
         self.driver = driver

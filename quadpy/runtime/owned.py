@@ -8,8 +8,9 @@ and refers to it until it returns, though another thread destroys the object mea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from quadpy.copying import OneProcess
 from quadpy.errors import EventError, GraphError, StreamError
 from quadpy.runtime.life import THREAD
 from quadpy.runtime.reaper import Owner
@@ -34,11 +35,8 @@ class Seat(Generic[H]):
         self.owner = owner
 
 
-class Owned(Generic[H]):
-    """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later.
-
-    A copy is the same object: a handle has one owner.
-    """
+class Owned(OneProcess, Generic[H]):
+    """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later."""
 
     __slots__ = ("__weakref__", "_holds", "_seat", "device")
 
@@ -69,15 +67,6 @@ class Owned(Generic[H]):
 
     def __exit__(self, *exception: object) -> None:
         self.destroy()
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise self.error(f"{self!r} cannot be pickled", hint="it belongs to this process: create one where it is used")
 
     def __repr__(self) -> str:
         owner = self._seat.owner

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, StreamError
 from quadpy.runtime.capturing import session_of, table
 from quadpy.runtime.driver import StreamHandle
@@ -128,7 +129,7 @@ class Stream(Owned[StreamHandle]):
         return 0, int(self.handle)
 
 
-class use_stream:  # noqa: N801 - used as a function
+class use_stream(OneProcess):  # noqa: N801 - used as a function
     """Make ``stream`` the calling thread's stream of its device until the block ends.
 
     ``stream`` is a Stream, or an object with ``__cuda_stream__``; None is the stream that is current already.
@@ -138,6 +139,8 @@ class use_stream:  # noqa: N801 - used as a function
     """
 
     __slots__ = ("_stream", "_uses")
+
+    error: ClassVar[type[StreamError]] = StreamError
 
     def __init__(self, stream: object) -> None:
         self._stream = stream
@@ -153,4 +156,7 @@ class use_stream:  # noqa: N801 - used as a function
         return stream
 
     def __exit__(self, *exception: object) -> None:
-        self._uses.pop()
+        try:
+            self._uses.pop()
+        except IndexError:
+            raise StreamError("a use_stream ended that had not begun", hint="use it with `with`") from None

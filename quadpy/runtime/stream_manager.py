@@ -10,8 +10,9 @@ import functools
 import threading
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from quadpy.copying import OneProcess
 from quadpy.errors import EventError, StreamError
 from quadpy.runtime.capturing import CAPTURES, table
 from quadpy.runtime.device_memory import DeviceMemory
@@ -69,7 +70,7 @@ class _Current(threading.local):
         self.uses.append(_use(self._token, self.uses, timeline, None))
 
 
-class StreamManager:
+class StreamManager(OneProcess):
     """The streams and events of one device.  Safe from any thread.
 
     Handle 0 is the default stream, as synchronizable as any other.  On the CPU every handle is 0 and the verbs do
@@ -77,6 +78,8 @@ class StreamManager:
     DeviceError: the device was closed, or belongs to the parent of this process.  CaptureError: the calling thread
     captures the stream, and the verb cannot be noted.
     """
+
+    error: ClassVar[type[StreamError]] = StreamError
 
     def __init__(self, driver: Driver, timelines: Timelines, memory: DeviceMemory, life: Life, reaper: Reaper) -> None:
         self._driver, self._timelines, self._memory, self._life = driver, timelines, memory, life

@@ -169,9 +169,24 @@ def test_a_handle_that_several_threads_destroy_is_destroyed_once(kind):
         assert len(destroyed) >= 50
 
 
-@pytest.mark.parametrize("make", [qp.create_stream, qp.create_event], ids=["stream", "event"])
+def graph_exec():
+    return qp.graph.Graph().instantiate()
+
+
+SOLE = {
+    "stream": qp.create_stream,
+    "event": qp.create_event,
+    "use of a stream": lambda: qp.use_stream(None),
+    "capture": qp.graph.capture,
+    "executable graph": graph_exec,
+    "device": lambda: qp.create_stream().device,
+    "stream manager": lambda: qp.create_stream().device.streams,
+}
+
+
+@pytest.mark.parametrize("make", SOLE.values(), ids=SOLE)
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy])
-def test_a_copy_of_a_handle_is_the_same_object(make, way):
+def test_a_copy_of_what_has_one_owner_is_the_same_object(make, way):
     driver = RecordingDriver()
     with simulated(driver):
         one = make()
@@ -179,6 +194,45 @@ def test_a_copy_of_a_handle_is_the_same_object(make, way):
         with pytest.raises(QuadpyError, match="cannot be pickled"):
             pickle.dumps(one)
         del one
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy])
+def test_a_copy_of_a_graph_is_a_clone(way):
+    driver = RecordingDriver()
+    with simulated(driver):
+        graph = qp.graph.Graph()
+        graph.add_empty(name="both")
+        other = way(graph)
+        graph.add_empty(name="one")
+        other.add_empty(name="other")
+        assert [[node.name for node in nodes] for nodes in (graph, other)] == [["both", "one"], ["both", "other"]]
+        with pytest.raises(QuadpyError, match="cannot be pickled"):
+            pickle.dumps(graph)
+
+
+@qp.func
+def doubled(x):
+    return 2 * x
+
+
+@qp.graph.replay
+def added(x, y):
+    add(x, y)
+
+
+@pytest.mark.parametrize("function", [add, doubled, added], ids=["kernel", "func", "replay"])
+def test_decorated_functions_are_copied_and_pickled_as_functions_are(function):
+    assert [way(function) for way in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)))] == [
+        function
+    ] * 3
+    for local in (qp.kernel(add.__wrapped__), qp.graph.replay(lambda: None), qp.graph.replay(print)):
+        with pytest.raises((pickle.PicklingError, AttributeError)):  # as of a function
+            pickle.dumps(local)
+
+
+def test_the_end_of_a_use_that_has_not_begun_is_an_error():
+    with simulated(RecordingDriver()), pytest.raises(StreamError, match="had not begun"):
+        qp.use_stream(None).__exit__(None, None, None)
 
 
 def test_what_streams_leave_behind_does_not_grow_with_how_many_there_were():
