@@ -140,6 +140,8 @@ def parse_target(text: str) -> TargetSpec:
     names, such as ``gfx942:sramecc+:xnack-``, are read too: code is built to run under either setting of these.
     UnknownTargetError where there is no such target.
     """
+    if not isinstance(text, str):
+        raise _unknown(repr(text))
     name, *options = text.strip().split(":")
     if name == "cpu":
         return _parse_cpu(text, options)

@@ -175,8 +175,7 @@ class Graph(OneProcess):
             OutOfDeviceMemory: the memory is not there.
             DeviceError: a peer of another kind.
         """
-        if not isinstance(peers, Iterable):
-            raise ArgumentError(f"peers={peers!r} is no list of devices", hint="pass a list")
+        peers = make.listed(peers, "peers", "devices", "pass a list")
         others = tuple(dict.fromkeys(self._peer(peer) for peer in peers if peer is not self.device))
         if not isinstance(nbytes, int) or nbytes <= 0:
             raise ArgumentError(f"{nbytes!r} bytes cannot be allocated")
@@ -446,10 +445,8 @@ class Graph(OneProcess):
         """The names of what a node comes after, and whether they were derived."""
         if deps is None:
             return self.derive(reads, writes, barrier=barrier), True
-        if isinstance(deps, (str, Node)) or not isinstance(deps, Iterable):
-            raise ArgumentError(f"deps={deps!r} is no list of nodes", hint="pass a list of nodes or of their names")
         given: dict[str, None] = {}
-        for one in deps:
+        for one in make.listed(deps, "deps", "nodes", "pass a list of nodes or of their names"):
             name: object = one.name if isinstance(one, Node) else one
             found = self._nodes.get(name) if isinstance(name, str) else None
             if found is None or (isinstance(one, Node) and found is not one):

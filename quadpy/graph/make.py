@@ -128,9 +128,17 @@ def host_node(
 
 
 def _extents(device: Device, memories: Any, what: str) -> list[Extent]:
-    if not isinstance(memories, Iterable) or isinstance(memories, (DenseArray, np.ndarray)):
-        raise ArgumentError(f"{what}={memories!r} is no list of memory", hint="pass a list of arrays")
-    return [extent_of(memory, device) for memory in memories]
+    return [extent_of(memory, device) for memory in listed(memories, what, "memory", "pass a list of arrays")]
+
+
+def listed(given: Any, what: str, of: str, hint: str) -> tuple[Any, ...]:
+    """The things in the list ``given``, the argument ``what``; ArgumentError for one thing, or what is no list."""
+    if not isinstance(given, (str, Node, DenseArray, np.ndarray)):
+        try:
+            return tuple(given)
+        except TypeError:
+            pass
+    raise ArgumentError(f"{what}={given!r} is no list of {of}", hint=hint)
 
 
 def child_node(device: Device, graph: Any) -> ChildNode:

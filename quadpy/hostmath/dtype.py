@@ -19,7 +19,7 @@ def scalar_of(dtype: object, config: Config | None = None) -> Scalar:
     if isinstance(dtype, Scalar):
         return dtype
     config = config or current_config()
-    if dtype in (float, int, bool):
+    if dtype is float or dtype is int or dtype is bool:
         return config.default_fp if dtype is float else config.default_ip if dtype is int else u1
     raise ArgumentError(
         f"{dtype!r} is no scalar type", hint="use one of qp.f32, qp.i32, ..., or float, int, bool for the defaults"

@@ -133,11 +133,12 @@ class DenseArray:
 
         ``copy=False`` gives the memory itself, and a ValueError where a conversion, or a GPU, needs a copy.
         """
+        wanted = None if dtype is None else _numpy_dtype(dtype)
         memory = self._memory()
         stored = memory.read(..., stream)
         values = decode(stored, self.dtype)
-        if dtype is not None and np.dtype(dtype) != values.dtype:
-            values = values.astype(dtype)
+        if wanted is not None and wanted != values.dtype:
+            values = values.astype(wanted)
         shared = memory.device is None and np.may_share_memory(values, stored)
         if not copy and not shared:
             raise ValueError(f"{self!r} cannot be shown as {values.dtype} of the host without a copy")
@@ -156,11 +157,13 @@ class DenseArray:
 
     def from_torch(self, tensor: Any, *, stream: object = None) -> None:
         """Copy a tensor in, from any device, as ``from_numpy`` does."""
+        if not (hasattr(tensor, "detach") and hasattr(tensor, "cpu")):
+            raise ArgumentError(f"{type(tensor).__name__} is no tensor of torch", hint="from_numpy takes other arrays")
         self.from_numpy(tensor.detach().cpu(), stream=stream)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
         if copy is None:
-            converted = self.dtype == bf16 or (dtype is not None and np.dtype(dtype) != STORAGE[self.dtype])
+            converted = self.dtype == bf16 or (dtype is not None and _numpy_dtype(dtype) != STORAGE[self.dtype])
             copy = converted or self.device is not None
         return self.to_numpy(dtype, copy=copy)
 
@@ -173,6 +176,8 @@ class DenseArray:
         if options.get("copy") or options.get("dl_device") not in (None, self.__dlpack_device__()):
             raise BufferError(f"{self!r} is shared where it lies, without a copy: or use to_numpy")
         version = options.get("max_version")
+        if version is not None and not (isinstance(version, tuple) and [*map(type, version)] == [int, int]):
+            raise ArgumentError(f"max_version={version!r} is no version of DLPack", hint="give two integers, as (1, 0)")
         if isinstance(memory, DeviceStorage):
             return share(memory, self.dtype, options.get("stream"), version)
         bits = memory.read(...)
@@ -207,6 +212,14 @@ def shape_of(shape: object) -> tuple[int, ...]:
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"the shape {shape!r} has a negative extent")
     return extents
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{dtype!r} is no dtype of NumPy: {error}", hint="for example numpy.float32") from None
+    return found
 
 
 def _show(memory: Storage) -> None:

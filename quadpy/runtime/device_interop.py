@@ -108,7 +108,10 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
 
 
 def _take(obj: Any, device: Device) -> Taken:
-    place, here = tuple(map(int, obj.__dlpack_device__())), place_of(device)
+    here = place_of(device)
+    with refused_if_broken(obj, "__dlpack_device__"):
+        kind, number = map(int, obj.__dlpack_device__())
+    place = kind, number
     if place != here and not (place[0] == _MANAGED and device.driver.name == "cuda"):
         raise DeviceError(
             f"the {type(obj).__name__} lies on device {place[1]} of DLPack's kind {place[0]}, and {device} is device "
@@ -184,7 +187,7 @@ def share(storage: DeviceStorage, dtype: Scalar, stream: int | None, max_version
     _refuse_in_capture(device.current_stream())
     consumer = None
     if stream != _UNORDERED:
-        handle = DEFAULT_STREAM if stream in (None, _DEFAULT, _PER_THREAD) else int(stream)
+        handle = DEFAULT_STREAM if stream in (None, _DEFAULT, _PER_THREAD) else stream
         consumer = device.borrow_stream(handle)
         storage.announce(consumer, writes=True)
     layout = (storage.window.shape, storage.window.strides)

@@ -207,6 +207,8 @@ class Event(Owned[EventHandle]):
                 or they belong to two devices.
             CaptureError: one of the two was recorded last in a capture.
         """
+        if not isinstance(end, Event):
+            raise EventError(f"{end!r} is no event", hint="give the event that was recorded last")
         for event in (self, end):
             event._check()  # noqa: SLF001
             event._need_outside("elapsed_time()")  # noqa: SLF001

@@ -219,11 +219,11 @@ def _strides(shape: tuple[int, ...], order: list[int], components: int, layout: 
     return (*strides, 1 if layout is Layout.AOS else step)
 
 
-def _order_of(order: str | None, ndim: int) -> list[int]:
+def _order_of(order: object, ndim: int) -> list[int]:
     names = AXIS_NAMES[:ndim]
     if order is None:
         return list(range(ndim))
-    if sorted(order) != sorted(names):
+    if not isinstance(order, str) or sorted(order) != sorted(names):
         raise ArgumentError(
             f"order={order!r} must name each of the {ndim} axes once", hint=f"for example {names[::-1]!r}"
         )

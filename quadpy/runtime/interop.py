@@ -195,10 +195,11 @@ def refused_if_broken(obj: object, protocol: str) -> Iterator[None]:
 
 
 def _from_dlpack(obj: Any) -> tuple[Numbers, Scalar | None]:
-    kind, _ = obj.__dlpack_device__()
+    with refused_if_broken(obj, "__dlpack_device__"):
+        kind, _ = map(int, obj.__dlpack_device__())
     if kind not in HOST_KINDS:
         raise ArgumentError(
-            f"the {type(obj).__name__} lies on a device (DLPack's kind {int(kind)}), not on the host",
+            f"the {type(obj).__name__} lies on a device (DLPack's kind {kind}), not on the host",
             hint="copy it to the host first",
         )
     taken = take(obj)

@@ -127,6 +127,7 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
         ArgumentError: the memory cannot be shared, or is not C-contiguous and writable.
         DeviceError: it lies on another GPU.
     """
+    element = shape_of(element)
     there = current_config().arch != "cpu" and lies_on_gpu(array)
     view = describe_device_array(array, current_device(), element) if there else describe_host_array(array, element)
     kind, scalar, _, _ = view.type_key

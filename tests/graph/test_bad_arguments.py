@@ -44,6 +44,17 @@ def test_where_dependencies_and_names_are_wanted(on, bad):
     assert len(graph) == 0
 
 
+def test_an_array_without_axes_is_no_list(on):
+    graph, bad = on.graph(), np.zeros(())
+    for call in (
+        lambda: graph.add_empty(deps=bad),
+        lambda: graph.add_alloc(64, peers=bad),
+        lambda: graph.add_host(print, reads=bad),
+    ):
+        refused(call)
+    assert len(graph) == 0
+
+
 def test_where_memory_and_numbers_are_wanted(on, bad):
     graph, x = on.graph(), on.buffer(0, 0)
     number, memory = isinstance(bad, int), isinstance(bad, (int, bytes))  # which may be an address, and which is memory

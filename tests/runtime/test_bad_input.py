@@ -20,6 +20,7 @@ from quadpy.errors import (
     NoDeviceError,
     OutOfDeviceMemory,
     StreamError,
+    UnknownTargetError,
 )
 from quadpy.runtime import devices
 from quadpy.runtime.current import Config, set_config
@@ -46,6 +47,16 @@ def here():
         for task in touch.compile("gfx942").tasks:
             first.driver.kernels[task.symbol] = RecordedKernel(lambda block: None)
         yield SimpleNamespace(first=first, second=second)
+
+
+class Nowhere:
+    """Says that it has memory, and of its place nothing that can be read."""
+
+    def __dlpack__(self, **_options):
+        raise AssertionError("nobody should ask for it")
+
+    def __dlpack_device__(self):
+        return "there"
 
 
 def destroyed(thing):
@@ -128,6 +139,28 @@ ROWS = {
     "elapsed time between two devices": (
         lambda on: on.first.create_event(timing=True).elapsed_time(on.second.create_event(timing=True)), EventError,
         "two events of one device", "one device"),
+    "elapsed time to what is no event": (
+        lambda on: on.first.create_event(timing=True).elapsed_time(on.first.default_stream), EventError, "is no event",
+        "the event that was recorded last"),
+    "a dtype that compares like an array": (
+        lambda on: qp.ndarray(np.zeros(3), 4), ArgumentError, "is no scalar type", "use one of"),
+    "a dtype that NumPy has not": (
+        lambda on: qp.ndarray(qp.f32, 4).to_numpy("single4"), ArgumentError, "'single4' is no dtype of NumPy",
+        "numpy.float32"),
+    "axes in an order that is no text": (
+        lambda on: qp.field(qp.f32, (2, 2), order=1.5), ArgumentError, "order=1.5 must name each", "for example"),
+    "no tensor": (
+        lambda on: qp.ndarray(qp.f32, 4).from_torch(np.zeros(4)), ArgumentError, "ndarray is no tensor", "from_numpy"),
+    "elements of no shape": (
+        lambda on: qp.from_dlpack(np.zeros(4, np.float32), 1.5), ArgumentError, "1.5 is no shape", ""),
+    "an array that lies nowhere": (
+        lambda on: touch(Nowhere()), ArgumentError, "the __dlpack_device__ of Nowhere cannot be used", "shows rightly"),
+    "a consumer's stream that is none": (
+        lambda on: qp.ndarray(qp.f32, 4).__dlpack__(stream="fast"), StreamError, "'fast' is no handle", "it is an int"),
+    "a consumer's version that is none": (
+        lambda on: qp.ndarray(qp.f32, 4).__dlpack__(max_version=(1,)), ArgumentError, "no version of DLPack", "two"),
+    "a target that is no text": (
+        lambda on: touch.compile(None), UnknownTargetError, "there is no target 'None'", "gfx"),
     "an array of another device": (
         lambda on: touch(array_of(on.second)), DeviceError, "recording:1.*in a kernel on.*recording:0", "copy"),
     "out of memory": (
