@@ -200,8 +200,7 @@ class GpuPlan:
         return found
 
     def _result(self, scratch: DeviceBuffer, on: Stream) -> Any:
-        found = (ctypes.c_uint64 * len(self._results))()
-        self.device.staging.download(ctypes.addressof(found), scratch.pointer, ctypes.sizeof(found), on.handle)
+        found = on._call(self.device.staging.fetch, scratch.pointer, 8 * len(self._results))  # noqa: SLF001
         return result_of(found, self._results, self._outline)
 
     @property

@@ -192,7 +192,8 @@ class Device(OneProcess):
 
     def form(self, type_key: tuple[Any, ...], *, wide: bool, lent: bool) -> object:
         """The one object for arrays on this device that are alike to a launch; see ``NDArray``."""
-        return self._forms.setdefault((type_key, wide, lent), object())
+        kind = type_key, wide, lent
+        return self._forms.get(kind) or self._forms.setdefault(kind, object())
 
     def memory_stats(self) -> MemoryStats:
         self.life.check()

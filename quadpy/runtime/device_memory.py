@@ -140,11 +140,12 @@ class DeviceMemory:
         so far: the allocation, and the fill that came with it.
         """
         new = [block for block in blocks if stream is not block.home and stream not in block.guests]
-        for home in {block.home for block in new}:
-            self._timelines.order(home, stream)
-        for block in new:
-            self._forget(block)
-            block.guests.add(stream)  # whoever finds it there may rely on the wait
+        if new:
+            for home in {block.home for block in new}:
+                self._timelines.order(home, stream)
+            for block in new:
+                self._forget(block)
+                block.guests.add(stream)  # whoever finds it there may rely on the wait
         if writes:
             for block in blocks:
                 block.writers.add(stream)

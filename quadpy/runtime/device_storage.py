@@ -7,7 +7,7 @@ Imports: errors, devices, windows, noting, NumPy.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from quadpy.runtime.allocators.block import Block
 from quadpy.runtime.capturing import session_of
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import DeviceBuffer
-from quadpy.runtime.driver import StreamHandle
 from quadpy.runtime.host_storage import READING, Storage, Where
 from quadpy.runtime.life import THREAD
 from quadpy.runtime.locks import new_lock
@@ -25,7 +24,14 @@ from quadpy.runtime.storage import Numbers
 from quadpy.runtime.stream import Stream
 from quadpy.runtime.window import Window
 
+if TYPE_CHECKING:
+    from threading import RLock
+
 __all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "zero_bytes"]
+
+
+_FEW: Final = 4096
+"""Bytes of an element that are read by themselves."""
 
 
 class Region:
@@ -35,12 +41,25 @@ class Region:
     belong to another.
     """
 
-    __slots__ = ("block", "device", "lock", "owner", "pointer")
+    __slots__ = ("_lock", "block", "device", "owner", "pointer")
 
     def __init__(self, device: Device, block: Block | None, owner: object) -> None:
         self.device, self.block, self.owner = device, block, owner
         self.pointer = block.pointer if block else 0
-        self.lock = new_lock()
+        self._lock: RLock | None = None
+
+    @property
+    def lock(self) -> RLock:
+        lock = self._lock
+        if lock is None:  # made when it is first needed: most arrays are never written by the host
+            with _locking:
+                if self._lock is None:
+                    self._lock = new_lock()
+                lock = self._lock
+        return lock
+
+
+_locking: Final = new_lock()
 
 
 def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
@@ -67,8 +86,7 @@ def _zeroed(device: Device, buffer: DeviceBuffer, home: Stream) -> Region:
     block = buffer.block
     if block is not None:
         block.writers.add(home.timeline)
-        pointer, nbytes = block.pointer, buffer.nbytes
-        home._call(lambda handle: device.driver.fill(pointer, 0, nbytes, handle))  # noqa: SLF001
+        home._call(device.driver.fill, block.pointer, 0, buffer.nbytes)  # noqa: SLF001
     return Region(device, block, buffer)
 
 
@@ -86,6 +104,10 @@ class DeviceStorage:
         on, window = stream_of(self.device, stream), self._window(where)
         if (session := session_of(on)) is not None:
             session.refuse(*READING)
+        if where is not ... and window.dense and (few := window.reach) <= _FEW:
+            self.announce(on, writes=False)
+            fetched = on._call(self.device.staging.fetch, self._at(window), few)  # noqa: SLF001
+            return window.over(bytearray(fetched))
         if where is ... or window.dense:
             return window.over(self._download(window, on))
         components = np.empty(window.shape, window.dtype)
@@ -127,7 +149,7 @@ class DeviceStorage:
         source.announce(on, writes=False)
         self.announce(on, writes=True)
         ends, nbytes = (self.pointer, source.pointer), self.window.reach
-        on._call(lambda handle: self.device.driver.copy_within(*ends, nbytes, handle))  # noqa: SLF001
+        on._call(self.device.driver.copy_within, *ends, nbytes)  # noqa: SLF001
 
     def _lie(self, window: Window) -> Lie:
         return Lie(self._at(window), *window[1:], self.called)
@@ -154,7 +176,8 @@ class DeviceStorage:
         data = np.empty(window.reach, np.uint8)
         if data.size:
             self.announce(stream, writes=False)
-            self._copy(self.device.staging.download, _address(data), self._at(window), data.size, stream)
+            ends = _address(data), self._at(window)
+            stream._call(self.device.staging.download, *ends, data.size)  # noqa: SLF001
         return data
 
     def _put(self, window: Window, values: Numbers, stream: Stream) -> None:
@@ -164,18 +187,13 @@ class DeviceStorage:
         if window.dense and (byte := _one_byte(values)) is not None:
             self.announce(stream, writes=True)
             start, nbytes = self._at(window), window.reach
-            stream._call(lambda handle: self.device.driver.fill(start, byte, nbytes, handle))  # noqa: SLF001
+            stream._call(self.device.driver.fill, start, byte, nbytes)  # noqa: SLF001
             return
         data = np.empty(window.reach, np.uint8) if window.dense else self._download(window, stream)
         window.over(data)[...] = values
         self.announce(stream, writes=True)
-        self._copy(self.device.staging.upload, self._at(window), _address(data), data.size, stream)
-
-    def _copy(self, copy: Any, target: int, source: int, nbytes: int, stream: Stream) -> None:
-        def run(handle: StreamHandle) -> None:
-            copy(target, source, nbytes, handle)
-
-        stream._call(run)  # noqa: SLF001 - so that the handle lives until the copy is submitted
+        ends = self._at(window), _address(data)
+        stream._call(self.device.staging.upload, *ends, data.size)  # noqa: SLF001
 
     def _at(self, window: Window) -> int:
         return self.region.pointer + window.start
@@ -190,7 +208,7 @@ def stream_of(device: Device, stream: object) -> Stream:
     """
     on = device.streams.thread.uses[-1].stream if stream is None else stream
     direct = device.life.direct and not THREAD.in_host_function
-    if direct and type(on) is Stream and on.device is device and on.usable:
+    if direct and type(on) is Stream and on.device is device and on._seat.owner is not None:  # noqa: SLF001
         return on
     device.life.check()
     found = device.stream_for(stream)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from quadpy.errors import ArgumentError, NoDeviceError
-from quadpy.runtime.current import Config, current_config
+from quadpy.runtime.current import Config, State
 from quadpy.runtime.device import Device
 from quadpy.runtime.device_memory import MemoryStats
 from quadpy.runtime.driver import Driver
@@ -66,7 +66,9 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
 
 def current_device() -> Device:
     """The device that ``qp.init`` chose; it is opened at the first call."""
-    return device_of(current_config())
+    config = State.config
+    device = _open.get((config.arch, config.ordinal))
+    return device if device is not None and device.life.ended is None else open_device(config.arch, config.ordinal)
 
 
 def device_or_current(device: object) -> Device:

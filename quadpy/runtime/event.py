@@ -11,6 +11,7 @@ from quadpy.runtime.driver import EventHandle
 from quadpy.runtime.life import THREAD, refuse_in_host_function
 from quadpy.runtime.owned import Owned, Seat
 from quadpy.runtime.place import caller_span
+from quadpy.runtime.reaper import Owner
 from quadpy.runtime.stream import Stream
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ class Event(Owned[EventHandle]):
     error: ClassVar[type[EventError]] = EventError
 
     def __init__(self, device: Device, seat: Seat[EventHandle], *, timing: bool) -> None:
-        super().__init__(device, seat)
-        self.timing = timing
+        self.device, self._seat, self.timing = device, seat, timing
+        self._holds: list[Owner[EventHandle]] = []
         self.captured: Captured | None = None  # where in a capture it was recorded last
         self._stamp: float | None = None  # when the host last recorded it, for timing where work runs at once; else 0
 
@@ -46,9 +47,11 @@ class Event(Owned[EventHandle]):
         Raises:
             DeviceError: called from within a host function of a graph.
         """
-        refuse_in_host_function()
-        self.device.streams.end_event(self._seat)
-        self.device.reaper.drain()
+        if THREAD.in_host_function:
+            refuse_in_host_function()
+        device = self.device
+        device.streams.end_event(self._seat)
+        device.reaper.drain()
 
     @property
     def recorded(self) -> bool:
@@ -65,7 +68,14 @@ class Event(Owned[EventHandle]):
         device = self.device
         on = stream if type(stream) is Stream else device.stream_for(stream)
         mine, theirs = self._seat.owner, on._seat.owner  # noqa: SLF001 - both handles live as long as these
-        if mine is not None and theirs is not None and self._goes_straight_to(on):
+        if (
+            mine is not None
+            and theirs is not None
+            and on.device is device
+            and device.life.direct
+            and self.captured is None
+            and not THREAD.in_host_function
+        ):  # as ``_goes_straight_to``, of which a call would take as long as all of this
             device.driver.event_record(mine.handle, theirs.handle)
             self._stamp = time.perf_counter() if self.timing else 0.0
             if self._seat.owner is None or on._seat.owner is None:  # noqa: SLF001 - another thread destroyed it

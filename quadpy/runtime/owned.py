@@ -89,10 +89,10 @@ class Owned(OneProcess, Generic[H]):
             owner = owner or self._take()
         return owner
 
-    def _call(self, function: Callable[[H], T]) -> T:
-        """``function(handle)``; the handle stays alive until it returns."""
+    def _call(self, function: Callable[..., T], *arguments: object) -> T:
+        """``function(*arguments, handle)``; the handle stays alive until it returns."""
         owner = self._take()
-        return function(owner.handle)
+        return function(*arguments, owner.handle)
 
     def _begin(self) -> None:
         """From here to ``_end`` the handle stays alive; refuses what was destroyed."""

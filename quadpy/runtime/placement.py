@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from quadpy.runtime.capturing import CAPTURES, session_of
-from quadpy.runtime.current import current_config
+from quadpy.runtime.current import State, current_config
 from quadpy.runtime.device_storage import DeviceStorage, Region, lasting_zero_bytes, zero_bytes
-from quadpy.runtime.devices import current_device
+from quadpy.runtime.devices import current_device, device_of
 from quadpy.runtime.host_storage import HostStorage, Storage, check_stream
 from quadpy.runtime.memory import HOST, Buffer
 from quadpy.runtime.window import Window
@@ -32,8 +32,9 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
         OutOfDeviceMemory: they are not there.
         StreamError: ``stream`` is none of this device.
     """
-    if current_config().arch != "cpu":
-        return zero_bytes(current_device(), nbytes, stream)
+    config = State.config
+    if config.arch != "cpu":
+        return zero_bytes(device_of(config), nbytes, stream)
     if stream is not None or CAPTURES.count:
         on = check_stream(stream)
         if (session := session_of(on)) is not None:

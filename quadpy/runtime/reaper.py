@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from quadpy.runtime.spares import Spares
 
-__all__ = ["MOST_SPARE", "Death", "Owner", "Reaper", "give_back"]
+__all__ = ["MOST_SPARE", "Death", "Owner", "Reaper", "give_back", "give_back_one"]
 
 H = TypeVar("H")
 T = TypeVar("T")
@@ -133,26 +133,25 @@ class Reaper:
             spares.shrink(0)
 
     def _free_queued(self) -> None:
-        while self.dead and not self.holding:
+        dead, holds, pending = self.dead, self._holds, self._pending
+        while dead and not self._closed and not holds:
             taken: list[Death] = []
             try:
-                taken.extend(map(_popleft, (self.dead,)))  # one step: it is in the queue or here
-                self._free(taken[0])
+                taken.extend(map(_popleft, (dead,)))  # one step: it is in the queue or here
+                death = taken[0]
+                if death in pending:
+                    try:
+                        death.free(death.thing)
+                    except Exception:
+                        pending.discard(death)  # it would fail each time
+                        raise
+                    pending.discard(death)
             except BaseException as error:
                 if not taken and isinstance(error, IndexError):
                     return  # another thread took it
                 if not isinstance(error, Exception):
-                    self.dead.extendleft(taken)
+                    dead.extendleft(taken)
                 raise
-
-    def _free(self, death: Death) -> None:
-        if death in self._pending:
-            try:
-                death.free(death.thing)
-            except Exception:
-                self._pending.discard(death)  # it would fail each time
-                raise
-            self._pending.discard(death)
 
     def close(self) -> None:
         """Give back all that is owned, whoever refers to it, and free nothing any more."""
@@ -171,6 +170,14 @@ class Reaper:
         self._pending.clear()
         for spares in self.spares:
             spares.abandon()
+
+
+def give_back_one(destroy: Callable[..., object], cell: list[T], argument: object) -> None:
+    """As ``give_back``, of a cell that has one thing at most."""
+    try:
+        _exhaust(map(destroy, map(_pop, (cell,)), (argument,)))
+    except IndexError:  # another thread took it
+        return
 
 
 _popleft: Final = deque.popleft

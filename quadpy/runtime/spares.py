@@ -55,35 +55,31 @@ class Spares(Generic[H]):
 
     def take(self) -> Owner[H]:
         """The owner of a handle that is as good as new; it is spare again when nobody refers to the owner."""
-        for _ in range(min(_LOOKS, len(self.dead))):
-            owner, cell = self._owner()
-            self._move_first(cell)
+        dead, records = self.dead, self._records
+        looks = min(_LOOKS, len(dead))
+        while True:
+            owner: Owner[H] = _new_owner(Owner)
+            cell: list[H] = []
+            record = _Record(owner, self._died)
+            record.cell = cell
+            records.add(record)  # from here on a death is told
+            if not looks:
+                cell.extend(starmap(self._create, self._arguments))  # one step: what was created is owned
+                owner.handle = cell[0]
+                return owner
+            looks -= 1
+            try:
+                first = dead[0]
+                if first.cell:
+                    cell.extend(map(_pop, (first.cell,)))
+                records.discard(first)
+                dead.remove(first)
+            except (IndexError, ValueError):  # another thread took it
+                continue
             if cell:
                 owner.handle = cell[0]
                 if self._unused(owner.handle):  # asked of what is this owner's alone: another thread may destroy spares
                     return owner
-        owner, cell = self._owner()
-        cell.extend(starmap(self._create, self._arguments))  # one step: what was created is owned
-        owner.handle = cell[0]
-        return owner
-
-    def _owner(self) -> tuple[Owner[H], list[H]]:
-        """An owner, and the cell in which its handle belongs."""
-        owner: Owner[H] = _new_owner(Owner)
-        cell: list[H] = []
-        record = _Record(owner, self._died)
-        record.cell = cell
-        self._records.add(record)  # from here on a death is told
-        return owner, cell
-
-    def _move_first(self, cell: list[H]) -> None:
-        """The oldest spare handle into ``cell``, unless another thread takes it."""
-        with suppress(IndexError, ValueError):
-            first = self.dead[0]
-            if first.cell:
-                cell.extend(map(_pop, (first.cell,)))
-            self._records.discard(first)
-            self.dead.remove(first)
 
     def shrink(self, most: int = MOST_SPARE) -> None:
         """Give the oldest back to the driver until no more than ``most`` are left."""

@@ -33,9 +33,13 @@ class _Half:
         self._buffer = reaper.own(driver.free_pinned, driver.alloc_pinned, CHUNK)
         self.event: EventHandle = self._event.handle
         self.pointer: PinnedPointer = self._buffer.handle
+        self.pending = False
+        """Whether a copy may use the buffer."""
 
     def wait(self) -> None:
-        self._driver.event_synchronize(self.event)
+        if self.pending:
+            self._driver.event_synchronize(self.event)
+            self.pending = False
 
 
 class _Lane:
@@ -50,6 +54,7 @@ class _Lane:
             half, size = self.halves[number % 2], min(CHUNK, nbytes - start)
             half.wait()
             ctypes.memmove(half.pointer, source + start, size)
+            half.pending = True
             self._driver.copy_in(target + start, half.pointer, size, stream)
             self._driver.event_record(half.event, stream)
 
@@ -59,6 +64,7 @@ class _Lane:
             if start < nbytes:
                 half = self.halves[number % 2]
                 half.wait()
+                half.pending = True
                 self._driver.copy_out(half.pointer, source + start, min(CHUNK, nbytes - start), stream)
                 self._driver.event_record(half.event, stream)
             if number:
@@ -83,6 +89,23 @@ class Staging:
         """Copy from the device after the work on ``stream``, and wait until the bytes are at ``target``."""
         self._copy(_Lane.download, self._driver.copy_out, target, source, nbytes, stream)
 
+    def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> bytes:
+        """No more than ``CHUNK`` bytes of the device, after the work on ``stream``."""
+        if self._direct:
+            return ctypes.string_at(source, nbytes)
+        lane = self._take()
+        half = lane.halves[0]
+        try:
+            half.wait()
+            self._driver.copy_out(half.pointer, source, nbytes, stream)
+            self._driver.stream_synchronize(stream)  # behind the copy an event would cost a call more
+            found = ctypes.string_at(half.pointer, nbytes)
+        except BaseException:
+            self._calm(stream)
+            raise
+        self._keep(lane)
+        return found
+
     def _copy(
         self,
         staged: Callable[[_Lane, int, int, int, StreamHandle], None],
@@ -99,11 +122,18 @@ class Staging:
             try:
                 staged(lane, target, source, nbytes, stream)
             except BaseException:
-                with contextlib.suppress(DeviceError):  # a copy with no event behind it must not meet the lane's next
-                    self._driver.stream_synchronize(stream)
+                self._calm(stream)
                 raise
-            if len(self._free) < LANES:
-                self._free.append(lane)
+            self._keep(lane)
+
+    def _calm(self, stream: StreamHandle) -> None:
+        """Wait for a copy that was broken off, which has no event behind it: the lane's buffers go back."""
+        with contextlib.suppress(DeviceError):
+            self._driver.stream_synchronize(stream)
+
+    def _keep(self, lane: _Lane) -> None:
+        if len(self._free) < LANES:
+            self._free.append(lane)
 
     def _take(self) -> _Lane:
         """A lane that nobody uses; one that is dropped gives its buffers back."""

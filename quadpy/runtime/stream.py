@@ -108,11 +108,11 @@ class Stream(Owned[StreamHandle]):
         self.device.leave(self)
         self.device.reaper.drain()
 
-    def _call(self, function: Callable[[StreamHandle], T]) -> T:
+    def _call(self, function: Callable[..., T], *arguments: object) -> T:
         """As ``Owned._call``, for what submits work: that of a stream which ends meanwhile stays known to memory."""
         owner = self._take()
         try:
-            return function(owner.handle)
+            return function(*arguments, owner.handle)
         finally:
             if self.timeline.ending:
                 self.device.timelines.move_last(self.timeline, owner)

@@ -31,6 +31,8 @@ class Window(NamedTuple):
     @property
     def reach(self) -> int:
         """Bytes from the first number to the end of the last, whatever lies between them."""
+        if not self.shape:
+            return self.dtype.itemsize
         if not self.size:
             return 0
         return sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)) + self.dtype.itemsize
@@ -38,14 +40,15 @@ class Window(NamedTuple):
     @property
     def dense(self) -> bool:
         """Whether nothing lies between the numbers."""
-        return self.reach == self.size * self.dtype.itemsize
+        return not self.shape or self.reach == self.size * self.dtype.itemsize
 
     def at(self, index: tuple[int, ...]) -> Window:
         """The part at ``index`` of the first axes; negative positions count from the end."""
-        axes = len(index)
-        skip = sum(i % n * step for i, n, step in zip(index, self.shape, self.strides, strict=False))
-        return Window(self.start + skip, self.dtype, self.shape[axes:], self.strides[axes:])
+        axes, start = len(index), self.start
+        for i, n, step in zip(index, self.shape, self.strides, strict=False):
+            start += i % n * step
+        return Window(start, self.dtype, self.shape[axes:], self.strides[axes:])
 
-    def over(self, data: Numbers) -> Numbers:
+    def over(self, data: Numbers | bytearray) -> Numbers:
         """The numbers in ``data``, which holds the bytes of this window alone."""
         return np.ndarray(self.shape, self.dtype, data, 0, self.strides)
