@@ -56,7 +56,7 @@ def test_what_is_inlined_has_a_limit():
 
 
 SUMS = """
-    N = 14
+    N = 12
     @qp.kernel
     def k(x: qp.types.ndarray(dtype=qp.f32, ndim=1), total: qp.types.ndarray(dtype=qp.types.matrix(N, N, qp.f32), ndim=1)):
         for i in x:
@@ -68,9 +68,9 @@ SUMS = """
 @pytest.mark.timeout(60)
 def test_hundreds_of_sums_in_one_loop(load):
     k = load(SUMS).k
-    x, total = np.ones(500, np.float32), np.ones((1, 14, 14), np.float32)
+    x, total = np.ones(500, np.float32), np.ones((1, 12, 12), np.float32)
     k(x, total)
-    np.testing.assert_array_equal(total.ravel(), 1 + 500 * np.arange(196, dtype=np.float32))
+    np.testing.assert_array_equal(total.ravel(), 1 + 500 * np.arange(144, dtype=np.float32))
 
 
 @pytest.mark.timeout(60)

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 
 import quadpy
 
-__all__ = ["Interrupt", "Place", "interrupt", "places_of", "sample"]
+__all__ = ["COMPILER", "Interrupt", "Place", "interrupt", "places_of", "sample"]
 
 _ROOT = str(Path(quadpy.__file__).parent)
-_PARTS = tuple(f"{_ROOT}/{part}/" for part in ("runtime", "graph", "jit"))
+_PARTS = ("runtime", "graph", "jit")
+COMPILER = ("jit", "lang", "ir", "codegen")
 _OUTSIDE = ("recording.py", "recording_graphs.py", "simulation.py", "simulated_memory.py")
 """The simulated device, each call of which stands for one native call."""
 
@@ -45,15 +46,15 @@ class Place(NamedTuple):
         return f"{where}:{lines[0] if lines else '?'} {name}, instruction {self.offset}, time {self.turn}"
 
 
-def places_of(program: Callable[[], object]) -> list[Place]:
-    """Every place that one run of ``program`` passes, the first and the last time that it does."""
+def places_of(program: Callable[[], object], parts: tuple[str, ...] = _PARTS) -> list[Place]:
+    """Every place in these packages that one run of ``program`` passes, the first and the last time that it does."""
     seen: Counter[tuple[CodeType, int]] = Counter()
 
     def look(frame: FrameType) -> None:
         if frame.f_lasti not in _left_out(frame.f_code):
             seen[frame.f_code, frame.f_lasti] += 1
 
-    _run(program, look)
+    _run(program, lambda code: _is_ours(code.co_filename, parts), look)
     return [Place(code, at, turn) for (code, at), turns in seen.items() for turn in sorted({1, turns})]
 
 
@@ -63,13 +64,13 @@ def interrupt(program: Callable[[], object], place: Place) -> bool:
 
     def look(frame: FrameType) -> None:
         nonlocal left
-        if frame.f_lasti == place.offset and frame.f_code is place.code:
+        if frame.f_lasti == place.offset:
             left -= 1
             if not left:
                 raise Interrupt
 
     try:
-        _run(program, look)
+        _run(program, lambda code: code is place.code, look)
     except Interrupt:
         return True
     return False
@@ -80,8 +81,8 @@ def sample(places: list[Place], count: int, seed: int) -> list[Place]:
     return random.Random(seed).sample(places, count) if 0 < count < len(places) else places
 
 
-def _run(program: Callable[[], object], look: Callable[[FrameType], None]) -> None:
-    """Run ``program``; ``look`` sees each frame of quadpy's before each instruction."""
+def _run(program: Callable[[], object], looks: Callable[[CodeType], bool], look: Callable[[FrameType], None]) -> None:
+    """Run ``program``; ``look`` sees each frame of code that ``looks`` says before each instruction."""
 
     def inside(frame: FrameType, event: str, _: Any) -> Any:
         if event == "opcode":
@@ -89,7 +90,7 @@ def _run(program: Callable[[], object], look: Callable[[FrameType], None]) -> No
         return inside
 
     def enter(frame: FrameType, event: str, _: Any) -> Any:
-        if not _is_ours(frame.f_code.co_filename):
+        if not looks(frame.f_code):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return inside
@@ -103,8 +104,8 @@ def _run(program: Callable[[], object], look: Callable[[FrameType], None]) -> No
 
 
 @functools.cache
-def _is_ours(file: str) -> bool:
-    return file.startswith(_PARTS) and not file.endswith(_OUTSIDE)
+def _is_ours(file: str, parts: tuple[str, ...]) -> bool:
+    return file.startswith(tuple(f"{_ROOT}/{part}/" for part in parts)) and not file.endswith(_OUTSIDE)
 
 
 @functools.cache
