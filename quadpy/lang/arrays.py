@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import ArrayParam, Element, Expr, ShapeOf, Store, Var, VarRead
 from quadpy.ir.types import Array
 from quadpy.lang.dependencies import MISSING
-from quadpy.lang.promotion import literal
 from quadpy.lang.state import MutableVar
 from quadpy.lang.values import ArrayRef, BoundMethod, ElementRef, Value, Vec, is_runtime, shape_text
-from quadpy.lang.vectors import Vectors
+from quadpy.lang.vectors import Vectors, is_swizzle
 from quadpy.source import Span
 
 __all__ = ["Arrays"]
+
+Step: TypeAlias = "str | tuple[Value, ...]"
+"""Letters or indices: what is picked of a vector or matrix."""
 
 
 class Arrays(Vectors):
@@ -75,7 +79,7 @@ class Arrays(Vectors):
         if isinstance(node, ast.Subscript):
             return self.is_array(node.value) or self.is_element(node.value)
         if isinstance(node, ast.Attribute):
-            return self.is_element(node.value) and len(node.attr) == 1
+            return is_swizzle(node.attr) and self.is_element(node.value)
         return False
 
     def is_array(self, node: ast.expr) -> bool:
@@ -133,22 +137,26 @@ class Arrays(Vectors):
             assert isinstance(node, ast.Subscript)
             return self.array_element(array, self.spread_indices(self.indices(node.slice), span), span)
         outer = self.element(node.value)
-        element = outer.array.type.element
-        if not element:
+        swizzle = isinstance(node, ast.Attribute)
+        step = node.attr if isinstance(node, ast.Attribute) else self.spread_indices(self.indices(node.slice), span)
+        if isinstance(outer.component, _RunTime):
+            return ElementRef(outer.array, outer.index, outer.component.then(step))
+        if not swizzle and not all(isinstance(i, (int, slice)) for i in step):
+            return ElementRef(outer.array, outer.index, _RunTime(outer, (step,)))
+        places: tuple[Any, ...] = self.element_places(outer, span)
+        shape = self.element_shape(outer)
+        if not shape:
             self.fail_type("this element is a scalar and has no components", span)
-        if isinstance(node, ast.Attribute):
-            picked = self.swizzle(Vec(element, (literal(0, outer.array.type.elem, span),) * outer.array.type.components),
-                                  node.attr)  # fmt: skip
-            if picked is None:
-                self.fail_type(f"there is no component {node.attr!r} in {element[0]} components", span)
-            return ElementRef(outer.array, outer.index, picked[0])
-        index = self.spread_indices(self.indices(node.slice), span)
-        if not all(isinstance(i, int) for i in index) or len(index) != len(element):
-            return ElementRef(outer.array, outer.index, _RunTime(index))
-        flat = 0
-        for i, extent in zip(index, element, strict=True):
-            flat = flat * extent + self.check_index(i, extent, span)
-        return ElementRef(outer.array, outer.index, flat)
+        return ElementRef(outer.array, outer.index, self.part_of(Vec(shape, places), step, span))
+
+    def part_of(self, vec: Vec, step: Step, span: Span) -> Value:
+        """A component of ``vec``, or several, by name or by number."""
+        if not isinstance(step, str):
+            return self.vec_index(vec, step, span)
+        picked = self.swizzle(vec, step)
+        if picked is None:
+            self.fail_type(f"a {shape_text(vec)} has no component {step!r}", span)
+        return vec.elems[picked[0]] if len(picked) == 1 else Vec((len(picked),), tuple(vec.elems[k] for k in picked))
 
     def array_element(self, array: Value, index: tuple[Value, ...], span: Span) -> ElementRef:
         if not isinstance(array, ArrayRef):
@@ -175,31 +183,53 @@ class Arrays(Vectors):
         if isinstance(ref.component, _RunTime):
             self.fail_type("a component of an array element is chosen at compile time when it is written", span,
                            "change a local vector, then store it whole")  # fmt: skip
-        picked = range(type.components) if ref.component is None else (ref.component,)
-        return tuple(Element(ref.array.name, ref.index, c, type.elem, span=span) for c in picked)
+        if ref.component is not None:
+            places: tuple[Any, ...] = ref.component.elems if isinstance(ref.component, Vec) else (ref.component,)
+            return places
+        return tuple(Element(ref.array.name, ref.index, c, type.elem, span=span) for c in range(type.components))
+
+    def element_shape(self, ref: ElementRef) -> tuple[int, ...]:
+        """The shape of what ``ref`` names: () of a scalar."""
+        if ref.component is None:
+            return tuple(ref.array.type.element)
+        return ref.component.shape if isinstance(ref.component, Vec) else ()
 
     def load_element(self, ref: ElementRef, span: Span) -> Value:
-        type = ref.array.type
         if isinstance(ref.component, _RunTime):
-            whole = self.load_element(ElementRef(ref.array, ref.index), span)
-            return self.vec_index(whole, ref.component, span)
+            found = self.load_element(ref.component.base, span)
+            for step in ref.component.steps:
+                if not isinstance(found, Vec):
+                    self.fail_type("this element is a scalar and has no components", span)
+                found = self.part_of(found, step, span)
+            return found
+        shape = self.element_shape(ref)
         elems = tuple(self.build.load(p, span, ref.array.name) for p in self.element_places(ref, span))
-        return elems[0] if ref.component is not None or not type.element else Vec(type.element, elems)
+        return Vec(shape, elems) if shape else elems[0]
 
     def store_element(self, ref: ElementRef, value: Value, span: Span) -> None:
-        self.check_writable(ref.array, span)
-        places = self.element_places(ref, span)
-        for place, item in zip(places, self.components_for(value, len(places), ref.array.type.elem, span), strict=True):
+        places = self.written_places(ref, span)
+        items = self.components_for(value, self.element_shape(ref), ref.array.type.elem, span)
+        for place, item in zip(places, items, strict=True):
             self.build.emit(Store(place, item, span=span))
 
-    def components_for(self, value: Value, count: int, type: Scalar, span: Span) -> list[Expr]:
-        """``value`` as ``count`` scalars of ``type``; a scalar stands for all of them."""
+    def written_places(self, ref: ElementRef, span: Span) -> tuple[Element, ...]:
+        """The scalars of ``ref``, each of which is written once."""
+        self.check_writable(ref.array, span)
+        places = self.element_places(ref, span)
+        if len({place.component for place in places}) < len(places):
+            self.fail_type("this names a component twice", span, "what is written is named once")
+        return places
+
+    def components_for(self, value: Value, shape: tuple[int, ...], type: Scalar, span: Span) -> list[Expr]:
+        """``value`` as the scalars of a vector or matrix of ``type``, or as one; a scalar stands for all of them."""
         if isinstance(value, (tuple, list)):
             value = self.vector(value, span)
         if isinstance(value, Vec):
-            if len(value.elems) != count:
-                self.fail_type(f"{shape_text(value)} where {count} components are needed", span)
+            if value.shape != shape:
+                wanted = f"{type} {'x'.join(map(str, shape))}" if shape else f"one {type}"
+                self.fail_type(f"{shape_text(value)} where {wanted} is needed", span)
             return [self.cast(e, type, span) for e in value.elems]
+        count = math.prod(shape)
         item = self.convert(value, type, span) if not is_runtime(value) else self.cast(value, type, span)
         return [self.build.let(item) if count > 1 else item] * count
 
@@ -212,7 +242,12 @@ class Arrays(Vectors):
         return VarRead(var, span=span)
 
 
-class _RunTime(tuple[Any, ...]):
-    """Indices of a component that are known at run time only."""
+@dataclass(frozen=True, slots=True)
+class _RunTime:
+    """A part of ``base`` that is known at run time only: what is picked of it, step by step."""
 
-    __slots__ = ()
+    base: ElementRef
+    steps: tuple[Step, ...]
+
+    def then(self, step: Step) -> _RunTime:
+        return _RunTime(self.base, (*self.steps, step))

@@ -290,9 +290,9 @@ class Calls(Functions):
     def same_bits(self, old: Value, expected: Value, span: Span) -> Value:
         """What a compare-and-swap asks: floats are compared by their bits, as memory does it."""
         if isinstance(old, Vec):
-            spread = self.components_for(expected, len(old.elems), old.type, span)
+            spread = self.components_for(expected, old.shape, old.type, span)
             return self.map_vec(lambda x, y: self.same_bits(x, y, span), old, Vec(old.shape, tuple(spread)))
-        expected = self.components_for(expected, 1, old.type, span)[0]
+        expected = self.components_for(expected, (), old.type, span)[0]
         if old.type.is_float:
             bits = BY_NAME[f"u{old.type.bits}"]
             old, expected = self.bit_cast(old, bits, span), self.bit_cast(expected, bits, span)
@@ -307,18 +307,14 @@ class Calls(Functions):
             return self.atomic_on_chosen(op, target, value, span, expected, wanted=wanted)
         if isinstance(target, MutableVar):
             places: tuple[Any, ...] = tuple(self.slot(var, span) for var in target.vars)
-            shape = target.shape
+            shape = target.shape or ()
         else:
-            self.check_writable(target.array, span)
-            places = self.element_places(target, span)
-            shape = target.array.type.element if target.component is None else None
+            places, shape = self.written_places(target, span), self.element_shape(target)
         type = places[0].type
         if op in (AtomicOp.AND, AtomicOp.OR, AtomicOp.XOR) and type.is_float:
             self.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span)
-        items = self.components_for(value, len(places), type, span)
-        compare = (
-            self.components_for(expected, len(places), type, span) if expected is not None else [None] * len(places)
-        )
+        items = self.components_for(value, shape, type, span)
+        compare = self.components_for(expected, shape, type, span) if expected is not None else [None] * len(places)
         olds: list[Any] = []
         for place, item, wanted_old in zip(places, items, compare, strict=True):
             result = self.build.var("old", type) if wanted else None

@@ -104,7 +104,8 @@ class Components(Calls):
         if part is self.frame.env.get(name):
             self.assign_name(name, value, span)
             return
-        items = self.components_for(value, len(part.vars), part.vars[0].type, span)
+        one = part if isinstance(part, MutableVar) else part.parts[0]
+        items = self.components_for(value, one.shape or (), one.vars[0].type, span)
         if isinstance(part, MutableVar):
             self.write(part, items, span)
         else:
@@ -118,6 +119,8 @@ class Components(Calls):
             picked = self.swizzle(stand_in, target.attr)
             if picked is None:
                 self.fail_type(f"a {shape_text(stand_in)} has no component {target.attr!r}", span)
+            if len({*picked}) < len(picked):
+                self.fail_type("this names a component twice", span, "what is written is named once")
             return bound.part(picked, (len(picked),) if len(picked) > 1 else None)
         assert isinstance(target, ast.Subscript)
         index = self.spread_indices(self.indices(target.slice), span)

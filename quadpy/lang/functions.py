@@ -11,15 +11,15 @@ from typing import Any, Final
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
 from quadpy.errors import CompilationError, KernelSyntaxError
-from quadpy.ir.nodes import Binary, BinOp, Call, CallMany, Cast, Expr, Function, ParamRead, VarRead
-from quadpy.lang.decorators import Func
+from quadpy.ir.nodes import Binary, BinOp, Call, CallMany, Cast, Const, Expr, Function, ParamRead, VarRead
+from quadpy.lang.decorators import Func, Template
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.library import library_function, required
 from quadpy.lang.promotion import literal
 from quadpy.lang.returns import Returns
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.state import Frame, MutableVar
-from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.values import Value, Vec, is_number, is_runtime
 from quadpy.source import Span
 
 __all__ = ["Functions"]
@@ -46,7 +46,9 @@ class Functions(Returns):
         bound = self.bind_arguments(source, args, kwargs, span)
         self.frames.append(frame)
         try:
-            self.enter_parameters(bound, self.stored(tree.body, source), span)
+            stored = self.stored(tree.body, source)
+            self.check_templates(source, bound, stored, span)
+            self.enter_parameters(bound, stored, span)
             with self.build.block() as stmts:
                 ends = self.block(tree.body)
         except CompilationError as error:
@@ -60,7 +62,7 @@ class Functions(Returns):
     def bind_arguments(
         self, source: FunctionSource, args: list[Value], kwargs: dict[str, Value], span: Span
     ) -> dict[str, Value]:
-        """Parameter names with their values, cast where the parameter is annotated with a scalar type."""
+        """Parameter names with their values, cast where the parameter is annotated with a type."""
         try:
             bound = source.signature.bind(*args, **kwargs)
         except TypeError as exc:
@@ -71,13 +73,25 @@ class Functions(Returns):
         for name, value in bound.arguments.items():
             if name not in given and (default := self.deps.default(source, name)) is not MISSING:
                 value = default
-            scalar = self.scalar_type(self.deps.annotation(source, name))
-            if isinstance(scalar, Scalar):
-                if not (is_runtime(value) or is_number(value)):
-                    self.fail_type(f"{source.name}: {name} is {scalar}, not {shape_text(value)}", span)
-                value = self.cast(value, scalar, span)
-            values[name] = self.import_value(value)
+            annotation = self.deps.annotation(source, name)
+            values[name] = self.annotated(self.import_value(value), annotation, span, f"{source.name}: {name}")
         return values
+
+    def check_templates(self, source: FunctionSource, bound: dict[str, Value], stored: Any, span: Span) -> None:
+        """A template parameter is a value of compile time; a change of a variable would stay in the function, unseen.
+
+        Raises:
+            KernelTypeError: the function assigns a template parameter that stands for a value of run time.
+        """
+        for name in sorted(stored & bound.keys()):
+            value = bound[name]
+            scalars = value.elems if isinstance(value, Vec) else (value,) if is_runtime(value) else ()
+            known = all(isinstance(scalar, Const) for scalar in scalars)
+            if not known and isinstance(self.deps.annotation(source, name), Template):
+                self.fail_type(
+                    f"{source.name} changes its template parameter {name!r}, which is no reference to a variable", span,
+                    f"return the new value, and assign it here: {name} = {source.name}(...)",
+                )  # fmt: skip
 
     def enter_parameters(self, bound: dict[str, Value], stored: Any, span: Span) -> None:
         """Binds parameters in the new frame; those that the body assigns become variables."""

@@ -18,7 +18,7 @@ from quadpy.lang.endless import never_ends
 from quadpy.lang.ranges import Grouped, NdRange
 from quadpy.lang.state import MutableVar
 from quadpy.lang.statements import Statements, StaticBreak, StaticContinue
-from quadpy.lang.values import ArrayRef, Value, Vec, is_runtime, shape_text
+from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_runtime, shape_text
 from quadpy.source import Span
 
 __all__ = ["Loops"]
@@ -40,9 +40,13 @@ class Loops(Statements):
             if keyword.arg not in known:
                 self.fail_type(f"loop_config has no option {keyword.arg!r}", span, f"there are {', '.join(known[:3])}")
             value = self.expr(keyword.value)
-            if is_runtime(value):
+            if holds_runtime(value):
                 self.fail_type(f"{keyword.arg} is known at compile time", span)
             self.config[keyword.arg] = value
+        if not isinstance(self.config.get("serialize", False), (bool, int)):
+            self.fail_type(f"serialize is True or False, not {shape_text(self.config['serialize'])}", span)
+        if not isinstance(self.config.get("name", ""), str):
+            self.fail_type(f"name is a string, not {shape_text(self.config['name'])}", span)
         block_dim = self.config.get("block_dim")
         if block_dim is not None and not (isinstance(block_dim, int) and 1 <= block_dim <= 1024):
             self.fail_type(f"block_dim is a number of threads from 1 to 1024, not {block_dim!r}", span)

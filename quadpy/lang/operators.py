@@ -193,6 +193,8 @@ class Operators(State):
         try:
             result = operation(a, b)
         except ArithmeticError:
+            if not numbers:
+                raise  # out of an object's own code
             if op is ast.Pow and isinstance(b, float):
                 return self.runtime_binary(op, a, b, span)
             raise KernelValueError("a literal that no type holds", span, hint="use floats: 2.0 ** 1000.0") from None
@@ -231,7 +233,7 @@ class Operators(State):
             made = fn(*args, **kwargs)
             return list(self.counted(made)) if isinstance(made, Iterator) else made
         except (TypeError, LookupError, AttributeError) as exc:
-            self.fail_type(str(exc), span)
+            self.fail_type(f"there is no key {exc}" if isinstance(exc, KeyError) else str(exc), span)
 
     def counted_items(self, fn: Callable[..., Any], value: Any) -> Any:
         """``value`` as an argument of a function that goes through its items, each of which is work of the compiler."""

@@ -15,7 +15,7 @@ from quadpy.ir.nodes import Assign, Block, Const, Expr, Leave, Node, Region, Ret
 from quadpy.ir.walk import map_children, walk
 from quadpy.lang.expressions import Expressions
 from quadpy.lang.state import Frame
-from quadpy.lang.values import Value, Vec, is_number, is_runtime
+from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
 __all__ = ["Returns"]
@@ -44,16 +44,29 @@ class Returns(Expressions):
                 frame.label = self.build.var(frame.label, u1).name
             self.build.emit(Leave(frame.label, span=span))
 
-    def annotated(self, value: Value, annotation: Any, span: Span) -> Value:
-        """``value`` cast to what an annotation says: a scalar type, a vector type, or a tuple of these."""
+    def annotated(self, value: Value, annotation: Any, span: Span, what: str = "the result") -> Value:
+        """``value`` cast to what an annotation says: a scalar type, a vector type, or a tuple of these.
+
+        Raises:
+            KernelTypeError: ``value`` has another shape.
+        """
         wanted = self.scalar_type(annotation)
-        if isinstance(wanted, Scalar) and (is_runtime(value) or is_number(value)):
+        if isinstance(wanted, Scalar):
+            if not (is_runtime(value) or is_number(value)):
+                self.fail_type(f"{what} is {wanted}, not {shape_text(value)}", span)
             return self.cast(value, wanted, span)
-        if getattr(annotation, "__quadpy_constructor__", None) == "type" and isinstance(value, (Vec, tuple, list)):
-            return self.call_python(annotation, [value], {}, span)
+        if getattr(annotation, "__quadpy_constructor__", None) == "type":
+            made = self.vector(value, span, self.scalar_type(annotation.dtype)) if _has_items(value) else value
+            shape = tuple(annotation.element_shape)
+            if not isinstance(made, Vec) or made.shape != shape:
+                wanted = f"{annotation.dtype} {'x'.join(map(str, shape))}"
+                self.fail_type(f"{what} is {wanted}, not {shape_text(made)}", span)
+            return made
         parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", ())
+        if isinstance(value, Vec) and len(value.shape) == 1 and len(parts) == len(value.elems):
+            value = value.elems
         if isinstance(value, (tuple, list)) and len(parts) == len(value):
-            return tuple(self.annotated(item, part, span) for item, part in zip(value, parts, strict=True))
+            return tuple(self.annotated(item, part, span, what) for item, part in zip(value, parts, strict=True))
         return value
 
     def keep_result(self, frame: Frame, value: Value, span: Span) -> None:
@@ -113,6 +126,10 @@ class Returns(Expressions):
         if isinstance(value, (tuple, list)):
             return [leaf for item in value for leaf in self.leaves(item)]
         return list(value.elems) if isinstance(value, Vec) else [value]
+
+
+def _has_items(value: Value) -> bool:
+    return isinstance(value, (Vec, tuple, list))
 
 
 def _leaves(stmt: Stmt, label: str) -> bool:

@@ -92,12 +92,18 @@ class Tracer(Flows):
         leaves = self.leaves(value)
         if types is not None and len(types) != len(leaves):
             self.fail_type(f"the kernel returns {len(leaves)} numbers, its annotation has {len(types)}", span)
-        if types is None:
-            flat = [self.scalar(leaf, span) for leaf in leaves]
-        else:
-            flat = [self.cast(leaf, t, span) for leaf, t in zip(leaves, types, strict=True)]
-        self.results, self.outline = tuple(e.type for e in flat), _outline(value)
+        value = self.annotated(value, annotation, span)
+        flat = self.flatten(value, span)
+        self.results, self.outline = tuple(e.type for e in flat), self.outline_of(value, span)
         self.build.emit(Return(tuple(flat), span=span))
+
+    def outline_of(self, value: Value, span: Span) -> Any:
+        """The shape of what the kernel returns, as ``Traced`` has it."""
+        if isinstance(value, (tuple, list)):
+            return [self.outline_of(item, span) for item in value]
+        if value is None:
+            self.fail_type("None cannot be returned beside other results", span, "numbers, vectors and tuples can")
+        return value.shape if isinstance(value, Vec) else "scalar"
 
     def result_types(self, annotation: Any, span: Span) -> list[Scalar] | None:
         """The scalars that a return annotation stands for; None where there is none."""
@@ -213,9 +219,3 @@ set_tracer(trace_library)
 def _symbol(name: str) -> str:
     """A kernel's name as every assembler takes it: in ASCII letters, digits and ``_``, of bounded length."""
     return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:_LONGEST_NAME])
-
-
-def _outline(value: Value) -> Any:
-    if isinstance(value, (tuple, list)):
-        return [_outline(item) for item in value]
-    return value.shape if isinstance(value, Vec) else "scalar"

@@ -49,7 +49,7 @@ class ArrayRef:
 
 @dataclass(frozen=True, slots=True)
 class ElementRef:
-    """An element of an array, not yet read: ``component`` is None for the whole element, or a number."""
+    """An element of an array, not yet read: ``component`` is None for the whole element, or the scalars meant of it."""
 
     array: ArrayRef
     index: tuple[Expr, ...]

@@ -15,9 +15,14 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
-__all__ = ["SWIZZLES", "Vectors"]
+__all__ = ["SWIZZLES", "Vectors", "is_swizzle"]
 
 SWIZZLES = ("xyzw", "rgba", "stpq")
+
+
+def is_swizzle(name: str) -> bool:
+    """Whether ``name`` names components of some vector."""
+    return 1 <= len(name) <= 4 and any(set(name) <= set(letters) for letters in SWIZZLES)
 
 
 class Vectors(Containers):

@@ -163,3 +163,89 @@ def make(power):
 def test_functions_and_kernels_made_in_functions():
     square_plus, cube_plus = make(2), make(3)
     assert [square_plus(3.0), cube_plus(3.0), square_plus(2.0)] == [11.0, 30.0, 6.0]
+
+
+vec2 = qp.types.vector(2, qp.f64)
+
+
+@qp.func
+def takes_pairs(v: vec2, pair: (qp.f32, qp.i32)):
+    return v * 0.1, pair[0] / pair[1]
+
+
+@qp.kernel
+def calls_annotated(y: A(qp.f64, 1)):
+    v, q = takes_pairs([1, 3], (1.0, qp.i64(4)))
+    y[0], y[1], y[2] = v.x, v.y, q
+
+
+def test_vector_types_and_tuples_as_annotations_cast():
+    y = np.zeros(3)
+    calls_annotated(y)
+    assert y.tolist() == [0.1, 3 * 0.1, 0.25]
+
+
+@pytest.mark.parametrize("given", ["qp.Vector([1.0, 2.0, 3.0])", "1.0", "qp.Matrix([[1.0, 2.0]])", "'a'"])
+def test_an_argument_of_another_shape_is_an_error(load, given):
+    kernel = load(f"""
+    @qp.func
+    def f(v: qp.types.vector(2, qp.f32)):
+        return v[0]
+
+    @qp.kernel
+    def kernel(y: qp.types.ndarray(qp.f32, 1)):
+        y[0] = f({given})
+    """).kernel
+    with pytest.raises(qp.KernelTypeError, match="f: v is f32 2, not") as caught:
+        kernel(np.zeros(1, np.float32))
+    assert f"f({given})" in str(caught.value)
+
+
+CHANGES = {
+    "a = a + 1.0": "p",
+    "a += 1.0": "p",
+    "a, b = b, a": "p",
+    "qp.atomic_add(a, 1.0)": "p",
+    "a[0] = 1.0": "v",
+    "a.x += 1.0": "v",
+    "a.fill(1.0)": "v",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_function_that_would_change_a_variable_through_a_template_is_an_error(load, change):
+    """A Taichi program means a reference: a copy that is changed in silence would be a wrong result."""
+    kernel = load(f"""
+    @qp.func
+    def f(a: qp.template(), b):
+        {change}
+
+    @qp.kernel
+    def kernel(y: qp.types.ndarray(qp.f32, 1)):
+        for i in y:
+            p, v = y[i], qp.Vector([y[i], 1.0])
+            f({CHANGES[change]}, 2.0)
+            y[i] = p + v.x
+    """).kernel
+    with pytest.raises(qp.KernelTypeError, match="f changes its template parameter 'a'") as caught:
+        kernel(np.zeros(1, np.float32))
+    assert "return the new value" in caught.value.hint
+    assert f"f({CHANGES[change]}, 2.0)" in str(caught.value)
+
+
+@qp.func
+def counts_down(n: qp.template(), x: qp.template()):
+    n -= 1
+    x[n] += 1.0
+
+
+@qp.kernel
+def through_templates(y: A(qp.f32, 1)):
+    counts_down(3, y)
+    counts_down(1, y)
+
+
+def test_a_template_may_be_an_array_that_is_written_and_a_number_that_counts():
+    y = np.zeros(3, np.float32)
+    through_templates(y)
+    assert y.tolist() == [1, 0, 1]

@@ -126,6 +126,22 @@ def k{number}(o: F, n: qp.i32):
     assert not wrong, "\n".join(map(str, wrong))
 
 
+def test_what_a_users_object_raises_is_named(load):
+    """Also where the exception is one that arithmetic of literals raises."""
+    kernel = load("""
+        class Broken:
+            def __eq__(self, other): raise ZeroDivisionError("my own")
+
+        broken = Broken()
+
+        @qp.kernel
+        def k(o: qp.types.ndarray(qp.f32, 1)):
+            o[0] = broken == 1
+    """).k
+    with pytest.raises(qp.CompilationError, match=r"raised ZeroDivisionError: my own"):
+        kernel(np.ones(4, np.float32))
+
+
 def test_a_limit_says_how_to_raise_it(load):
     kernel = load("""
         @qp.kernel
