@@ -74,10 +74,10 @@ def test_kernels_compute_the_same_bits_everywhere(every, load, init, arch):
     @every(st.tuples(programs(exact=False), st.sampled_from(list(VARIANTS))))
     def check(program):
         program, variant = program
-        module = load(program.text)
         init(arch="cpu", cpu_max_num_threads=1, random_seed=7)
-        expected = program.called(module)
+        expected = program.called(load(program.text))
         init(cpu_max_num_threads=3, random_seed=7)
+        module = load(program.text)  # whose fields are in the memory of the device
         assert differing(program.called(module), expected) is None, f"{arch} (three threads)"
         if variant == "overlapping arrays" and program.sums_floats:
             return  # an atomic operation of each iteration: their order is not fixed

@@ -25,6 +25,12 @@ def count(x: I32) -> qp.i32:
     return found
 
 
+def _give_back_what_died(device):
+    for _ in range(2):
+        device.synchronize()
+        gc.collect()
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     yield
@@ -588,12 +594,6 @@ def test_a_capture_that_waits_for_an_event_of_another_threads_comes_to_nothing_i
         assert (x.to_numpy().tolist(), y.to_numpy().tolist()) == ([1], [0])
 
 
-def _give_back_what_died(device):
-    for _ in range(2):
-        device.synchronize()
-        gc.collect()
-
-
 def test_an_event_recorded_in_a_capture_keeps_nothing_of_it_alive(here):
     """Events of forks and joins are often there as long as the program; then no graph's memory may be."""
     fork, join, side = qp.create_event(), qp.create_event(), qp.create_stream()
@@ -807,7 +807,7 @@ def test_garbage_collection_inside(here):
             self.array, self.me = here.array(1, 2, 3), self
 
     x = here.array(1)
-    here.device.synchronize()
+    _give_back_what_died(here.device)
     before = here.device.memory_stats().used
     with qp.graph.capture() as g:
         for _ in range(5):
@@ -815,8 +815,7 @@ def test_garbage_collection_inside(here):
         gc.collect()
         here.add(1, x)
         del g
-    gc.collect()
-    here.device.synchronize()
+    _give_back_what_died(here.device)
     assert here.device.memory_stats().used == before
 
 
