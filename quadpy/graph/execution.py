@@ -88,7 +88,8 @@ class GraphExec(OneProcess):
         self._off: set[str] = set()
         self._launches = self._updates = self._rebuilds = self._since_build = 0
         self.version = 0  # how often nodes were replaced
-        self._changes = 0  # how often the arguments of several nodes were changed at once
+        self._changes = 0  # how often the arguments of several nodes were changed at once,
+        self.few_changes = FEW_CHANGES  # which are more than these
         self._outdated: set[Literal["order", "work"]] = set()  # where the engine is not what the nodes say: memory
         # changed, and with it perhaps what must come before what; or a change was interrupted, as by Ctrl-C
         self._bound: Tape | None = None  # has the nodes that were bound, as they should be
@@ -440,7 +441,7 @@ class GraphExec(OneProcess):
         engine = self._check()
         done: list[str] = []
         if type(engine) is DriverEngine and not self._fixed:
-            self._changes += sum(map(is_indirect, placed.values())) > FEW_CHANGES
+            self._changes += sum(map(is_indirect, placed.values())) > self.few_changes
             if self._changes >= PATIENCE:
                 self._rebuild({**self._held.nodes, **placed})
                 return

@@ -190,6 +190,20 @@ def test_other_arguments_are_one_launch_more(device):
     settle(device, replayed, [given[-1], given[-1]])  # again the same
 
 
+def one_number(x, y, a):
+    add(1.0, x, y)
+    add(2.0, y, x)
+    add(a, x, y)
+
+
+def test_one_number_that_changes_with_each_call_is_put_where_the_kernel_reads_it(device):
+    """As a time or a step: changing its node would take the host longer than to launch the whole step."""
+    replayed, (x, y) = qp.graph.replay(one_number, fuse=False), arrays(2)
+    settle(device, replayed, [(x, y, float(k)) for k in range(execution.PATIENCE + 1)])
+    for k in range(4):
+        bound(device, replayed, (x, y, 10.0 + k))
+
+
 def test_one_argument_alone(device):
     replayed, given = qp.graph.replay(step, fuse=False), sets(4, 1.0, 2.0)
     settle(device, replayed, given)

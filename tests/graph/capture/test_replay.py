@@ -86,7 +86,8 @@ def test_changed_numbers_and_arrays_are_bound_by_updates_g14(here):
     step(5, z, y)
     step(5, z, x)
     assert (numbers(z), numbers(x)) == ([13], [3 * 7 + 13 + 2])
-    assert (step.stats.captures, step.stats.rebuilds, step.stats.fallbacks) == (1, 0, 0)
+    rebuilds = 0 if here.is_cpu else 1  # from the second change on, kernels read their arguments from memory
+    assert (step.stats.captures, step.stats.rebuilds, step.stats.fallbacks) == (1, rebuilds, 0)
     assert step.stats.updates == 1 + 2 + 1
 
 
@@ -574,9 +575,10 @@ def test_an_update_that_the_driver_refuses_is_a_rebuild(here):
     graphs.update = lambda *args, **kwargs: False
     step(2, x)
     graphs.update = real
+    assert (step.stats.rebuilds, step.stats.updates) == (1, 1)
     step(3, x)
     assert numbers(x) == [6]
-    assert (step.stats.rebuilds, step.stats.updates, step.state) == (1, 2, "captured")
+    assert (step.stats.updates, step.state) == (2, "captured")
 
 
 def test_warm_up_calls_are_eager_and_counted_down_x7(here):
