@@ -129,7 +129,9 @@ class ArrayParameter:
         if self.type is not None and found != (self.type, self.element):
             raise ArgumentError(
                 f"{self.name} takes elements of {_element_text(self.type, self.element)}, not {_element_text(*found)}",
-                hint="convert the array, or change the annotation",
+                hint="NumPy has no bf16: make a qp.ndarray(qp.bf16, shape), and copy by from_numpy and to_numpy"
+                if self.type is bf16
+                else "convert the array, or change the annotation",
             )
         if self.ndim is not None and ndim != self.ndim:
             raise ArgumentError(f"{self.name} takes {self.ndim} dimensions, not {ndim}")

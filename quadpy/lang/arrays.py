@@ -16,7 +16,7 @@ from quadpy.lang.values import ArrayRef, BoundMethod, ElementRef, Value, Vec, is
 from quadpy.lang.vectors import Vectors, is_swizzle
 from quadpy.source import Span
 
-__all__ = ["Arrays"]
+__all__ = ["Arrays", "Step"]
 
 Step: TypeAlias = "str | tuple[Value, ...]"
 """Letters or indices: what is picked of a vector or matrix."""

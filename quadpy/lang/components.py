@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from quadpy.dtypes import u1
 from quadpy.ir.nodes import Block, CmpOp, Compare, Expr, If, Store
+from quadpy.lang.arrays import Step
 from quadpy.lang.calls import Calls
 from quadpy.lang.promotion import literal
 from quadpy.lang.state import ChosenPart, MutableVar
@@ -114,19 +115,22 @@ class Components(Calls):
     def part(self, bound: MutableVar, target: ast.expr) -> MutableVar | ChosenPart:
         """The components of the vector ``bound`` that ``target`` names."""
         span, shape = self.span(target), bound.shape or ()
-        stand_in = Vec(shape, (self.read_var(bound.vars[0], span),) * len(bound.vars))
+        stand_in = Vec(shape, tuple(self.read_var(var, span) for var in bound.vars))
+        step: Step
         if isinstance(target, ast.Attribute):
-            picked = self.swizzle(stand_in, target.attr)
-            if picked is None:
-                self.fail_type(f"a {shape_text(stand_in)} has no component {target.attr!r}", span)
-            if len({*picked}) < len(picked):
-                self.fail_type("this names a component twice", span, "what is written is named once")
-            return bound.part(picked, (len(picked),) if len(picked) > 1 else None)
-        assert isinstance(target, ast.Subscript)
-        index = self.spread_indices(self.indices(target.slice), span)
-        if len(index) not in (1, len(shape)) or any(isinstance(i, slice) for i in index):
-            self.fail_type(f"this names no component and no row of a {shape_text(stand_in)}", span)
-        return self.part_at(bound, stand_in, index, span)
+            step = target.attr
+        else:
+            assert isinstance(target, ast.Subscript)
+            step = self.spread_indices(self.indices(target.slice), span)
+            if not all(isinstance(i, (int, slice)) for i in step):
+                if len(step) not in (1, len(shape)) or any(isinstance(i, slice) for i in step):
+                    self.fail_type(f"this names no component and no row of a {shape_text(stand_in)}", span)
+                return self.part_at(bound, stand_in, step, span)
+        found = self.part_of(stand_in, step, span)
+        numbers = [stand_in.elems.index(e) for e in (found.elems if isinstance(found, Vec) else (found,))]
+        if len({*numbers}) < len(numbers):
+            self.fail_type("this names a component twice", span, "what is written is named once")
+        return bound.part(numbers, found.shape if isinstance(found, Vec) else None)
 
     def part_at(
         self, bound: MutableVar, stand_in: Vec, index: tuple[Value, ...], span: Span

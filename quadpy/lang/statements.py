@@ -118,7 +118,8 @@ class Statements(Components):
             case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
                 self.assign_component(name, target, value, span)
             case _:
-                self.fail_syntax("this cannot be assigned to", self.span(target))
+                self.fail_syntax("this cannot be assigned to", self.span(target),
+                                 "a part of a variable is v[i], v.xy or v[1:], of a matrix m[i, j], m[i] or m[:, j]")  # fmt: skip
 
     def assign_name(self, name: str, value: Value, span: Span) -> None:
         """The first assignment fixes the type of a name."""

@@ -106,3 +106,16 @@ def test_what_one_would_try_first_has_an_answer(load, line, message, hint):
     with pytest.raises(qp.CompilationError, match=message) as caught:
         kernel(np.zeros(3, np.float32))
     assert caught.value.hint == hint
+
+
+@qp.kernel
+def takes_bf16(x: qp.types.ndarray(qp.bf16, 1)):
+    for i in x:
+        x[i] = 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.float32])
+def test_numpy_arrays_in_place_of_bf16_are_told_the_way(dtype):
+    with pytest.raises(qp.ArgumentError, match="x takes elements of bf16, not") as caught:
+        takes_bf16(np.zeros(3, dtype))
+    assert "make a qp.ndarray(qp.bf16, shape)" in caught.value.hint

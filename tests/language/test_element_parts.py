@@ -1,4 +1,4 @@
-"""Parts of the elements of arrays and fields: by letters, rows, columns and slices, read, written and updated."""
+"""Parts of variables and of elements of arrays and fields: by letters, rows, columns and slices, read, written and updated."""
 
 from __future__ import annotations
 
@@ -69,8 +69,32 @@ def test_updates_of_parts_are_atomic(threads):
     assert total.tolist() == [5000, 4999, 4999 * 2500]
 
 
+@qp.kernel
+def of_variables(out: qp.types.ndarray(qp.i32, 2)):
+    outside = qp.Vector([0, 0, 0])
+    for i in range(out.shape[0]):
+        v, m = qp.Vector([1, 2, 3]), mat23([[1, 2, 3], [4, 5, 6]])
+        v[:2] = v[1:]
+        v[::2] += [10, i]
+        m[:, 1] *= 2
+        m[0, :] = m[1, :]
+        m[1, 1:] = [7, qp.atomic_add(m[:, 0], 1)[1]]
+        outside[1:] += [1, i]
+        for k in qp.static(range(3)):
+            out[i, k], out[i, 3 + k], out[i, 6 + k] = v[k], m[0, k], m[1, k]
+    out[0, 9] = outside.x
+    out[0, 10] = outside.y * 1000 + outside.z
+
+
+def test_rows_columns_and_slices_of_variables():
+    out = np.zeros((3, 11), np.int32)
+    of_variables(out)
+    assert out[:, :9].tolist() == [[12, 3, 3 + i, 5, 10, 6, 5, 7, 4] for i in range(3)]
+    assert out[0, 9:].tolist() == [0, 3003]
+
+
 @pytest.mark.parametrize("target", ["gfx942", "gfx1201", "sm_90"])
-@pytest.mark.parametrize("kernel", [letters, rows, shared], ids=["letters", "rows", "shared"])
+@pytest.mark.parametrize("kernel", [letters, rows, shared, of_variables], ids=lambda kernel: kernel.source.name)
 def test_parts_compile_for(kernel, target):
     assert kernel.compile(target).image
 
@@ -79,6 +103,10 @@ WRONG = {
     "v[i].xx = [1.0, 2.0]": "names a component twice",
     "v[i].yzy += 1.0": "names a component twice",
     "w = v[i]\nw.xx = [1.0, 2.0]": "names a component twice",
+    "w = v[i]\nw[1:] = [1.0, 2.0, 3.0]": "f32 3 where f32 2 is needed",
+    "total[:, k] = 1": "no component and no row",
+    "total[0, 0, 0] = 1": "3 indices for a i32 2x3",
+    "total[0][1] = 1": "this cannot be assigned to",
     "v[i].xw = [1.0, 2.0]": "no component 'xw'",
     "v[i][1][2] = 1.0": "is a scalar and has no components",
     "v[i].y.x = 1.0": "is a scalar and has no components",
