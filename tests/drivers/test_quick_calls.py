@@ -16,7 +16,7 @@ from quadpy.runtime.drivers.gpu import GpuDriver
 from . import test_cuda_driver, test_gpu_driver
 
 WORD, INT, BYTE = ctypes.c_size_t, ctypes.c_uint, ctypes.c_ubyte
-ADDRESS = 0x7F12_3456_7000
+ADDRESS, HOST = 0x7F12_3456_7000, 0x55AA_1234_5678
 STREAM, EVENT = 0x7FFF_0000_1110, 0x7FFF_0000_2220  # wider than C's int
 
 SIGNATURES = {
@@ -29,8 +29,12 @@ SIGNATURES = {
     "MallocAsync": (ctypes.POINTER(WORD), WORD, WORD),
     "FreeAsync": (WORD, WORD),
     "MemsetD8Async": (WORD, BYTE, WORD, WORD),
+    "MemcpyHtoDAsync": (WORD, WORD, WORD, WORD),
+    "MemcpyDtoHAsync": (WORD, WORD, WORD, WORD),
 }
 NAMES = {"MallocAsync": "MemAllocAsync", "FreeAsync": "MemFreeAsync"}  # CUDA's, where they differ
+
+VERSIONED = {"MemcpyHtoDAsync", "MemcpyDtoHAsync"}  # CUDA's plain names are those of an older interface
 
 
 class Function:
@@ -65,6 +69,8 @@ class Library:
         self._symbols = {}
         for name, words in SIGNATURES.items():
             symbol = prefix + (NAMES.get(name, name) if prefix == "cu" else name)
+            if prefix == "cu" and name in VERSIONED:
+                symbol += "_v2"
             if name not in missing:
                 self._symbols[symbol] = ctypes.CFUNCTYPE(ctypes.c_int, *words)(self._function(name))
 
@@ -123,6 +129,14 @@ CALLS = {
     "MallocAsync": (lambda driver: driver.alloc_async(5 << 33, STREAM), (5 << 33, STREAM)),
     "FreeAsync": (lambda driver: driver.free_async(ADDRESS, STREAM), (ADDRESS, STREAM)),
     "MemsetD8Async": (lambda driver: driver.fill(ADDRESS, 0xAB, 5 << 33, STREAM), (ADDRESS, 0xAB, 5 << 33, STREAM)),
+    "MemcpyHtoDAsync": (
+        lambda driver: driver.copy_in(ADDRESS, HOST, 5 << 33, STREAM),
+        (ADDRESS, HOST, 5 << 33, STREAM),
+    ),
+    "MemcpyDtoHAsync": (
+        lambda driver: driver.copy_out(HOST, ADDRESS, 5 << 33, STREAM),
+        (HOST, ADDRESS, 5 << 33, STREAM),
+    ),
 }
 ANSWERS = {"EventQuery": True, "StreamQuery": True, "MallocAsync": ADDRESS}
 
@@ -193,6 +207,8 @@ def test_nothing_is_asked_for_no_bytes(monkeypatch, vendor):
     assert driver.alloc_async(0, STREAM) == 0
     driver.free_async(0, STREAM)
     driver.fill(ADDRESS, 0, 0, STREAM)
+    driver.copy_in(ADDRESS, HOST, 0, STREAM)
+    driver.copy_out(HOST, ADDRESS, 0, STREAM)
     assert library.seen == []
 
 

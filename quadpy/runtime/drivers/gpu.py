@@ -283,12 +283,20 @@ class GpuDriver:
         return free, total
 
     def copy_in(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
-        if nbytes:
-            self._call(self._api.copy_in, target, source, nbytes, stream)
+        if not nbytes:
+            return
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if status := self._quick.copy_in(target, source, nbytes, stream):
+            self._again_by_binding(status, self._api.copy_in, target, source, nbytes, stream)
 
     def copy_out(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
-        if nbytes:
-            self._call(self._api.copy_out, target, source, nbytes, stream)
+        if not nbytes:
+            return
+        if self._fault is not None or not self._ready.selected:
+            self._prepare()
+        if status := self._quick.copy_out(target, source, nbytes, stream):
+            self._again_by_binding(status, self._api.copy_out, target, source, nbytes, stream)
 
     def copy_within(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
         if nbytes:
