@@ -70,8 +70,8 @@ class Spares(Generic[H]):
             looks -= 1
             try:
                 first = dead[0]
-                if first.cell:
-                    cell.extend(map(_pop, (first.cell,)))
+                if spare := getattr(first, "cell", None):  # one that an interrupt fell on has none
+                    cell.extend(map(_pop, (spare,)))
                 records.discard(first)
                 dead.remove(first)
             except (IndexError, ValueError):  # another thread took it
@@ -86,10 +86,11 @@ class Spares(Generic[H]):
         while len(self.dead) > most and not self._reaper.holding:
             with suppress(IndexError, ValueError):  # another thread took it
                 first = self.dead[0]
+                cell = getattr(first, "cell", [])
                 try:
-                    give_back(self.destroy, first.cell)
+                    give_back(self.destroy, cell)
                 finally:
-                    if not first.cell:
+                    if not cell:
                         self._records.discard(first)
                         self.dead.remove(first)
 

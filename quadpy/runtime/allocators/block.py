@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from contextlib import suppress
+from itertools import repeat
+from typing import Any, Final, Protocol
 
 from quadpy.runtime.timeline import Mark, Timeline
 
-__all__ = ["Allocator", "Block"]
+__all__ = ["Allocator", "Block", "move"]
 
 
 class Block:
@@ -54,3 +56,13 @@ class Allocator(Protocol):
 
     def trim(self) -> None:
         """Return to the driver what nobody uses; called when the device is idle."""
+
+
+def move(source: list[Any] | None, target: list[Any], count: int = 1) -> None:
+    """Take the last ``count`` of ``source``, where there are so many, to ``target``: each in one step."""
+    if source:
+        with suppress(IndexError):  # another thread took it
+            target.extend(map(_pop, repeat(source, count)))
+
+
+_pop: Final = list.pop

@@ -8,10 +8,8 @@ to another in one step; so there is no lock, and nothing to undo.  Imports: the 
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import repeat
-from typing import Final
 
-from quadpy.runtime.allocators.block import Block
+from quadpy.runtime.allocators.block import Block, move
 from quadpy.runtime.driver import Driver, PlainPointer
 from quadpy.runtime.reaper import give_back
 from quadpy.runtime.timeline import Timeline, Timelines
@@ -20,7 +18,6 @@ __all__ = ["CachingAllocator", "size_class"]
 
 _SMALLEST = 512
 _STEPS = 8
-_pop: Final = list.pop
 
 
 def size_class(nbytes: int) -> int:
@@ -55,12 +52,12 @@ class CachingAllocator:
         if self._awaited:
             self._settle()
         size, home, cell = block.nbytes, block.home, block.cell
-        _move(home.kept.get(size), cell)
+        move(home.kept.get(size), cell)
         if not cell:
-            _move(self._anyones.get(size), cell)
+            move(self._anyones.get(size), cell)
         if not cell and self._keepers:
             self._share_what_is_idle(home, size)
-            _move(self._anyones.get(size), cell)
+            move(self._anyones.get(size), cell)
         if not cell:
             cell.extend(map(self._driver.alloc, (size,)))
 
@@ -110,7 +107,7 @@ class CachingAllocator:
             self._awaited.add(timeline)
         else:
             home = block.home
-            _move(block.cell, home.kept.setdefault(block.nbytes, []))
+            move(block.cell, home.kept.setdefault(block.nbytes, []))
             self._keepers.add(home)
 
     def _share_what_is_idle(self, home: Timeline, size: int) -> None:
@@ -123,15 +120,8 @@ class CachingAllocator:
 
     def _share(self, timeline: Timeline) -> None:
         for size, pointers in tuple(timeline.kept.items()):
-            _move(pointers, self._anyones.setdefault(size, []), len(pointers))
+            move(pointers, self._anyones.setdefault(size, []), len(pointers))
         if not any(timeline.kept.values()):
             self._keepers.discard(timeline)
             if any(timeline.kept.values()):  # another thread has just put something there
                 self._keepers.add(timeline)
-
-
-def _move(source: list[PlainPointer] | None, target: list[PlainPointer], count: int = 1) -> None:
-    """Take the last ``count`` of ``source``, where there are so many, to ``target``: each in one step."""
-    if source:
-        with suppress(IndexError):  # another thread took it
-            target.extend(map(_pop, repeat(source, count)))
