@@ -137,3 +137,67 @@ def test_a_handle_that_a_drop_left_behind_names_nothing(device):
     del event
     with pytest.raises(EventError, match="is no event of this device"):
         device.streams.query_event(handle)
+
+
+class TestSmallBlocks:
+    """What the driver's pool is not asked for."""
+
+    @pytest.fixture
+    def pooled(self, driver):
+        with Device(driver, "pool") as device:
+            yield device
+        assert driver.races() == []
+        assert set(driver.left_open().values()) == {0}
+
+    def test_an_array_after_another_takes_its_place(self, pooled, driver):
+        stream = pooled.create_stream()
+        for on in (pooled.default_stream, stream):
+            before = count(driver, "alloc_async")
+            for value in range(20):
+                buffer = pooled.allocate(N, on)
+                driver.fill(buffer.pointer, value, N, on.handle)
+                del buffer
+                pooled.reaper.drain()
+            assert count(driver, "alloc_async") == before + 1
+        assert count(driver, "free_async") == 0
+        pooled.memory.trim()
+        assert driver.left_open()["memory"] == 0
+
+    def test_what_another_stream_used_goes_back(self, pooled, driver):
+        stream = pooled.create_stream()
+        buffer = pooled.allocate(N, pooled.default_stream)
+        pooled.memory.use([buffer.block], stream.timeline)
+        driver.fill(buffer.pointer, 1, N, stream.handle)
+        del buffer
+        pooled.reaper.drain()
+        assert count(driver, "free_async") == 1
+
+    def test_few_blocks_are_kept_and_no_large_ones(self, pooled, driver):
+        many = [pooled.allocate(N, pooled.default_stream) for _ in range(20)]
+        large = pooled.allocate(1 << 20, pooled.default_stream)
+        del many, large
+        pooled.synchronize()
+        pooled.synchronize()
+        assert 0 < driver.left_open()["memory"] < 10
+
+    def test_what_a_stream_kept_goes_back_after_its_end(self, pooled, driver):
+        for _ in range(5):
+            stream = pooled.create_stream()
+            buffer = pooled.allocate(N, stream)
+            driver.fill(buffer.pointer, 1, N, stream.handle)
+            del buffer
+            pooled.reaper.drain()
+            stream.destroy()
+        other = pooled.allocate(N, pooled.default_stream)
+        del other
+        again = [pooled.allocate(N, pooled.default_stream) for _ in range(3)]
+        pooled.synchronize()
+        assert driver.left_open()["memory"] == len(again)
+
+    def test_memory_that_is_short_comes_from_what_is_kept(self):
+        driver = RecordingDriver(capacity=4 * N)
+        with Device(driver, "pool") as device:
+            buffer = device.allocate(2 * N, device.default_stream)
+            del buffer
+            device.reaper.drain()
+            assert device.allocate(4 * N, device.default_stream).pointer

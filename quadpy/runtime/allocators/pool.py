@@ -92,8 +92,10 @@ class PoolAllocator:
 
     def trim(self) -> None:
         self._settle()
-        for timeline in tuple(self._keepers):
-            self._free_kept(timeline)
+        if self._keepers:
+            for timeline in tuple(self._keepers):
+                self._free_kept(timeline)
+            self._timelines.synchronize()  # what is not yet free cannot be returned
         self._driver.trim_pool()
 
     def _free_kept(self, timeline: Timeline) -> None:
