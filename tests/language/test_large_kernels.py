@@ -6,10 +6,14 @@ find; they leave room for slow machines.
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 
 from quadpy.codegen.lower.inlining import INLINED_LINES, kept_calls
+from quadpy.jit.offline import compile_with_asm
+from quadpy.target import parse_target
 
 F32 = "qp.types.ndarray(dtype=qp.f32, ndim=1)"
 
@@ -37,6 +41,40 @@ def test_hundreds_of_calls_of_a_library_function(load):
     for _ in range(300):
         once(expected)
     np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 CPUs")
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
+def test_loops_with_calls_of_library_functions_are_vectorised(load, level):
+    once, often = kernel(load, "x[i] = qp.sin(x[i])"), kernel(load, repeated("x[i] = qp.sin(x[i])", 100))
+    calls = [compile_with_asm(k, parse_target(f"cpu:{level}"), {}).asm.count("fn.sin.f32.x8") for k in (once, often)]
+    assert calls[0] == 0
+    assert calls[1] >= 100
+
+
+@pytest.mark.parametrize("call", ["qp.atan2(x, y)", "qp.exp(x) - y", "qp.pow(qp.abs(x), y)"])
+@pytest.mark.parametrize("t", ["f32", "f64"])
+def test_calls_in_loops_that_are_vectorised_have_the_bits_of_inlined_ones(load, t, call):
+    text = f"""
+        A = qp.types.ndarray(dtype=qp.{t}, ndim=1)
+        @qp.kernel
+        def k(xs: A, ys: A, n: qp.template()):
+            for i in xs:
+                x, y = xs[i], ys[i]
+                for j in qp.static(range(n)):
+                    x = {call}
+                xs[i] = x
+    """
+    k, numbers = load(text).k, np.random.default_rng(5)
+    values = numbers.normal(size=(2, 203)) * 10.0 ** numbers.integers(-30, 30, (2, 203))
+    values[:, :8] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-40]
+    values[1] = numbers.permutation(values[1])
+    found, y = values.astype({"f32": np.float32, "f64": np.float64}[t])
+    expected = found.copy()
+    k(found, y, 250)
+    for _ in range(250):
+        k(expected, y, 1)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.timeout(90)

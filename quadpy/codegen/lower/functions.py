@@ -10,6 +10,7 @@ from quadpy.codegen.lower.gpu_fast_math import fast_body
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.text import FunctionText, ModuleText, llvm_type
+from quadpy.codegen.lower.vector_forms import vector_form
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
 
@@ -49,6 +50,8 @@ def _lower_function(
     head = f"define internal {result_type(function.results)} {function_symbol(function.name)}({params})"
     fast_attributes = f" {rules.gpu.fast_attributes}" if kernel.fast_math and rules.gpu is not None else ""
     text.finish(f"{head}{fast_attributes} alwaysinline nounwind", function_symbol(function.name))
+    if rules.gpu is None and (form := vector_form(function, function_symbol(function.name))):
+        module.vector_forms[function_symbol(function.name)] = form
 
 
 def _fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:

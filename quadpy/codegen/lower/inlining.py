@@ -2,7 +2,7 @@
 
 Inlined, a function is vectorised with the loop around it, several times as fast as calls are.  But the time that LLVM
 takes grows faster than the code: a loop of 400 sines would take a minute.  So what is inlined into one function has a
-limit, and the bits are the same on both sides of it.  Imports: the standard library only.
+limit, and the bits are the same on both sides of it; on the CPU, calls that stay have ``vector_forms``.  Imports: the standard library only.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import functools
 import math
 import re
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from quadpy.codegen.lower.inlining import kept_calls
 from quadpy.dtypes import Scalar
@@ -81,6 +81,14 @@ def constant(value: float, t: Scalar) -> str:
     return ("true" if value else "false") if t.bits == 1 else str(int(value))
 
 
+class VectorForm(NamedTuple):
+    """A function for several values at once: its symbol, its text, and what says so at calls of the plain function."""
+
+    symbol: str
+    text: str
+    attribute: str
+
+
 class ModuleText:
     """Functions and the declarations that they need; ``has_halves`` says that they may compute with f16."""
 
@@ -88,6 +96,8 @@ class ModuleText:
         self.has_halves = has_halves
         self.functions: list[str] = []
         self.inlined_lines: dict[str, int] = {}  # of each function that may be called, with what it calls inlined
+        self.vector_forms: dict[str, VectorForm] = {}  # by the symbol of the plain function
+        self._kept: dict[str, VectorForm] = {}
         self._declared: dict[str, str] = {}
         self._metadata: list[str] = []
         self._flags: list[str] = []
@@ -99,6 +109,16 @@ class ModuleText:
     def define(self, name: str, variable: str) -> None:
         """Define a global variable; asked again, it is the same one."""
         self._declared.setdefault(name, f"{name} = {variable}")
+
+    def keep(self, function: str) -> str:
+        """What to append to a call of ``function`` that is not to be inlined."""
+        form = self.vector_forms.get(function)
+        if form is None:
+            return " noinline"
+        if function not in self._kept:
+            self._kept[function] = form
+            self.functions.append(form.text)
+        return f" noinline{form.attribute}"
 
     def metadata(self, node: str) -> str:
         """Number a metadata node, in whose text ``%s`` stands for its own number."""
@@ -123,7 +143,12 @@ class ModuleText:
 
     def text(self, header: str) -> str:
         flags = [f"!llvm.module.flags = !{{{', '.join(self._flags)}}}"] if self._flags else []
-        return "\n".join([header, *self.functions, *self._declared.values(), *self._metadata, *flags, ""])
+        kept = ", ".join(
+            f"ptr {form.symbol}" for form in self._kept.values()
+        )  # LLVM sees no use of them before it vectorises
+        used = f'@llvm.compiler.used = appending global [{len(self._kept)} x ptr] [{kept}], section "llvm.metadata"'
+        globals_ = [*self._declared.values(), *([used] if kept else [])]
+        return "\n".join([header, *self.functions, *globals_, *self._metadata, *flags, ""])
 
 
 class FunctionText:
@@ -226,8 +251,10 @@ class FunctionText:
         """Hand the function, of which ``head`` is all before the brace, to the module; ``name`` if others may call it."""
         sizes = {function: self.module.inlined_lines[function] for function in self._calls}
         kept = kept_calls(len(self._lines), self._calls, sizes)
-        for line in (line for function in kept for line in self._calls[function]):
-            self._lines[line] += " noinline"
+        for function in sorted(kept):
+            attributes = self.module.keep(function)
+            for line in self._calls[function]:
+                self._lines[line] += attributes
         if name:
             inlined = (sizes[function] * len(lines) for function, lines in self._calls.items() if function not in kept)
             self.module.inlined_lines[name] = len(self._lines) + sum(inlined)
