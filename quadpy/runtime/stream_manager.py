@@ -188,7 +188,8 @@ class StreamManager(OneProcess):
         return self._reaper.own(self._destroy_event, functools.partial(self._driver.event_create, timing=True))
 
     def _destroy_event(self, event: EventHandle) -> None:
-        self._events.pop(event, None)  # before another one can have the handle
+        if self._handles:  # where there are none, 0 stays an event
+            self._events.pop(event, None)  # before another one can have the handle
         self._driver.event_destroy(event)
 
     def _keep_event(self, seat: Seat[EventHandle]) -> EventHandle:

@@ -7,7 +7,9 @@ import gc
 import pytest
 
 from quadpy.errors import EventError, StreamError
+from quadpy.graph import Graph
 from quadpy.runtime.device import Device
+from quadpy.runtime.devices import open_device
 from quadpy.runtime.drivers.recording import RecordingDriver
 from quadpy.runtime.reaper import MOST_SPARE
 
@@ -137,6 +139,17 @@ def test_a_handle_that_a_drop_left_behind_names_nothing(device):
     del event
     with pytest.raises(EventError, match="is no event of this device"):
         device.streams.query_event(handle)
+
+
+def test_the_event_of_the_cpu_is_there_when_spares_have_gone_back():
+    device = open_device("cpu")
+    graph = Graph(device)
+    graph.add_empty()
+    with graph.instantiate() as run:
+        run.launch()
+    device.synchronize()
+    device.memory.trim()
+    assert device.streams.query_event(0)
 
 
 class TestSmallBlocks:
