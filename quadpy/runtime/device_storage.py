@@ -69,7 +69,8 @@ def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
     """
     home = stream_of(device, stream)
     if device.life.direct or (session := session_of(home)) is None:
-        return _zeroed(device, device.allocate_lasting(nbytes, home), home)
+        timeline = home.timeline if home.timeline.handle else device.timelines.default
+        return _zeroed(device, device.memory.buffer(nbytes, timeline), home)  # ``home`` is there: stream_of looked
     buffer = session.device_memory(home, nbytes)
     if nbytes:
         session.note_fill(home, buffer.pointer, b"\0", nbytes, (buffer,))

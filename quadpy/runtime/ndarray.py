@@ -50,22 +50,23 @@ class NDArray(DenseArray):
     form: object
     packed: bytes
 
-    def __init__(self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage) -> None:
-        """Over memory in C order, which ``storage`` keeps alive."""
-        layout = _layout(dtype.name, shape, element)
+    def __init__(
+        self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage,
+        layout: _Layout | None = None,
+    ) -> None:  # fmt: skip
+        """Over memory in C order, which ``storage`` keeps alive; ``layout`` is that of the type and shape."""
+        layout = layout or _layout(dtype.name, shape, element)
         self.dtype, self.shape, self.element_shape = dtype, shape, element
         self.ndim, self.size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
-        self._storage, self.device, self.block, self.pointer = storage, storage.device, storage.block, storage.pointer
-        self.type_key = type_key(
-            "nd" if self.device is None else device_kind(self.pointer, layout.row), dtype.name, self.ndim, element
-        )
-        self.abi = (self.pointer, *shape)
-        self.form, self.packed = None, b""
-        if self.device is not None:
-            lent = self.block is not None and self.block.lent
-            self.form = self.device.form(self.type_key, wide=self.wide, lent=lent)
-            if not self.wide:
-                self.packed = layout.packing.pack(*self.abi)
+        device, block, pointer = storage.device, storage.block, storage.pointer
+        self._storage, self.device, self.block, self.pointer = storage, device, block, pointer
+        self.abi = abi = (pointer, *shape)
+        if device is None:
+            self.type_key, self.form, self.packed = layout.on_host, None, b""
+        else:
+            self.type_key = layout.unaligned if pointer % 16 else layout.aligned
+            self.form = device.form(self.type_key, wide=layout.wide, lent=block is not None and block.lent)
+            self.packed = b"" if layout.wide else layout.packing.pack(*abi)
 
     def _memory(self) -> Storage:
         return self._storage
@@ -113,7 +114,7 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], *, stream: object = None
     scalar, element = element_of(dtype)
     extents = (shape,) if type(shape) is int and shape >= 0 else shape_of(shape)
     layout = _layout(scalar.name, extents, element)
-    return NDArray(scalar, extents, element, storage_at(allocate(layout.nbytes, stream), layout.window))
+    return NDArray(scalar, extents, element, storage_at(allocate(layout.nbytes, stream), layout.window), layout)
 
 
 def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
@@ -148,7 +149,8 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
 class _Layout(NamedTuple):
     """What arrays of one type and shape have alike, in C order: found once, since many are made like one before.
 
-    ``row`` is as ``row_bytes`` says; ``packing`` is of an address and extents of 32 bits.
+    ``row`` is as ``row_bytes`` says; ``packing`` is of an address and extents of 32 bits.  The rest are the type keys of
+    arrays on the host, and of those on a GPU whose memory begins at a multiple of 16 bytes, or not.
     """
 
     size: int
@@ -157,6 +159,9 @@ class _Layout(NamedTuple):
     wide: bool
     packing: struct.Struct
     window: Window
+    on_host: TypeKey
+    aligned: TypeKey
+    unaligned: TypeKey
 
 
 @functools.lru_cache(maxsize=1024)
@@ -166,7 +171,8 @@ def _layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _L
     nbytes = product(full) * dtype.nbytes
     window = Window(0, STORAGE[dtype], full, strides)
     row, packing = row_bytes(shape, product(element) * dtype.nbytes), struct.Struct(f"=Q{len(shape)}i")
-    return _Layout(product(shape), nbytes, row, is_wide(shape, nbytes), packing, window)
+    keys = (type_key(kind, scalar, len(shape), element) for kind in ("nd", device_kind(0, row), device_kind(1, row)))
+    return _Layout(product(shape), nbytes, row, is_wide(shape, nbytes), packing, window, *keys)
 
 
 def _restored(dtype: str, element: tuple[int, ...], stored: Numbers) -> NDArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from itertools import repeat
 from typing import Any, Final, Protocol
 
@@ -61,8 +60,10 @@ class Allocator(Protocol):
 def move(source: list[Any] | None, target: list[Any], count: int = 1) -> None:
     """Take the last ``count`` of ``source``, where there are so many, to ``target``: each in one step."""
     if source:
-        with suppress(IndexError):  # another thread took it
+        try:
             target.extend(map(_pop, repeat(source, count)))
+        except IndexError:  # another thread took it
+            return
 
 
 _pop: Final = list.pop
