@@ -19,6 +19,7 @@ from quadpy.lang.dependencies import MISSING
 from quadpy.lang.functions import Functions
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
+from quadpy.lang.names import base_name
 from quadpy.lang.operators import saturated
 from quadpy.lang.promotion import literal
 from quadpy.lang.ranges import Grouped, NdRange
@@ -258,18 +259,18 @@ class Calls(Functions):
         Raises:
             Changes: the name is not yet known to change.
         """
-        name = target if isinstance(target, ast.Name) else getattr(target, "value", None)
-        if not isinstance(name, ast.Name):
+        name = target.id if isinstance(target, ast.Name) else base_name(target)
+        if name is None:
             self.fail_type(f"atomic_{op.value} needs a place that can be assigned", self.span(target))
-        key, bound = (self.frame.source.code, name.id), self.frame.env.get(name.id)
+        key, bound = (self.frame.source.code, name), self.frame.env.get(name)
         if key not in self.changing and (is_number(bound) or is_runtime(bound) or isinstance(bound, (Vec, MutableVar))):
             raise Changes(key)
-        if name is not target:
-            return name.id, self.named_part(name.id, target)
-        self.lookup(name.id, self.span(target))
+        if not isinstance(target, ast.Name):
+            return name, self.named_part(name, target)
+        self.lookup(name, self.span(target))
         if not isinstance(bound, MutableVar):
             self.fail_type(f"atomic_{op.value} needs an element of an array or a variable", self.span(target))
-        return name.id, bound
+        return name, bound
 
     def atomic_on_local(
         self, op: AtomicOp, local: tuple[str, MutableVar | ChosenPart], values: list[Value], span: Span

@@ -15,6 +15,7 @@ from quadpy.dtypes import u1
 from quadpy.ir.nodes import Block, CmpOp, Compare, Expr, If, Store
 from quadpy.lang.arrays import Step
 from quadpy.lang.calls import Calls
+from quadpy.lang.names import base_name
 from quadpy.lang.promotion import literal
 from quadpy.lang.state import ChosenPart, MutableVar
 from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, shape_text
@@ -38,10 +39,10 @@ class Components(Calls):
                     return bound
                 if bound is None or isinstance(bound, ArrayRef):
                     self.check_augmented(node)
-            case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
-                bound = self.frame.env.get(name)
+            case _ if base := base_name(node):
+                bound = self.frame.env.get(base)
                 if self.in_memory(bound) and bound.shape:
-                    self.check_assigned(name, self.span(node))
+                    self.check_assigned(base, self.span(node))
                     return self.part(bound, node)
         return None
 
@@ -114,13 +115,20 @@ class Components(Calls):
 
     def part(self, bound: MutableVar, target: ast.expr) -> MutableVar | ChosenPart:
         """The components of the vector ``bound`` that ``target`` names."""
-        span, shape = self.span(target), bound.shape or ()
+        span = self.span(target)
+        assert isinstance(target, (ast.Attribute, ast.Subscript))
+        if not isinstance(target.value, ast.Name):
+            outer = self.part(bound, target.value)
+            if isinstance(outer, ChosenPart) or not outer.shape:
+                what = "a row chosen at run time" if isinstance(outer, ChosenPart) else "a number"
+                self.fail_type(f"no part of {what} can be named", span, "of a matrix it is m[i, j]")
+            bound = outer
+        shape = bound.shape or ()
         stand_in = Vec(shape, tuple(self.read_var(var, span) for var in bound.vars))
         step: Step
         if isinstance(target, ast.Attribute):
             step = target.attr
         else:
-            assert isinstance(target, ast.Subscript)
             step = self.spread_indices(self.indices(target.slice), span)
             if not all(isinstance(i, (int, slice)) for i in step):
                 if len(step) not in (1, len(shape)) or any(isinstance(i, slice) for i in step):

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["local_names", "single_assignment", "stored_names"]
+__all__ = ["base_name", "local_names", "single_assignment", "stored_names"]
 
 
 def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
@@ -18,6 +18,14 @@ def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
         for node in inside
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in own
     )
+
+
+def base_name(node: ast.expr) -> str | None:
+    """The name of which ``node`` is a part: of ``m`` in ``m[0][1]`` and ``m[0].x``; None of ``m`` itself, and of no name."""
+    part = node
+    while isinstance(part, (ast.Subscript, ast.Attribute)):
+        part = part.value
+    return part.id if isinstance(part, ast.Name) and part is not node else None
 
 
 def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
@@ -34,10 +42,8 @@ def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
                     counts[name] += 1
                 case ast.AugAssign(target=ast.Name(id=name)):
                     counts[name] += 1
-                case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
-                    counts[name] += 1
-                case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()):
-                    counts[name] += 1
+                case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                    counts.update(filter(None, [base_name(sub)]))
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="fill")):
                     counts[name] += 1
     return counts

@@ -9,6 +9,7 @@ from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, Block, Break, Continue, If
 from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.components import Components
+from quadpy.lang.names import base_name
 from quadpy.lang.state import ChosenPart, MutableVar
 from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, is_number, is_runtime, shape_text
 from quadpy.source import Span
@@ -115,8 +116,8 @@ class Statements(Components):
                     self.assign_target(elt, item, span)
             case ast.Subscript() | ast.Attribute() if self.is_element(target):
                 self.store_element(self.element(target), value, span)
-            case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
-                self.assign_component(name, target, value, span)
+            case _ if base := base_name(target):
+                self.assign_component(base, target, value, span)
             case _:
                 self.fail_syntax("this cannot be assigned to", self.span(target),
                                  "a part of a variable is v[i], v.xy or v[1:], of a matrix m[i, j], m[i] or m[:, j]")  # fmt: skip
@@ -192,7 +193,7 @@ class Statements(Components):
             case _ if isinstance(target, ElementRef):
                 old = self.load_element(target, span)
                 self.store_element(target, self.binary(type(node.op), old, self.expr(node.value), span), span)
-            case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)):
+            case _ if name := base_name(node.target):
                 part = target or self.named_part(name, node.target)
                 old = self.freeze_all(self.read_part(part, span))
                 self.write_part(name, part, self.binary(type(node.op), old, self.expr(node.value), span), span)

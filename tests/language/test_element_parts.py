@@ -79,7 +79,11 @@ def of_variables(out: qp.types.ndarray(qp.i32, 2)):
         m[:, 1] *= 2
         m[0, :] = m[1, :]
         m[1, 1:] = [7, qp.atomic_add(m[:, 0], 1)[1]]
-        outside[1:] += [1, i]
+        m[1][1:][1] += 3
+        m[0][:2] = m[1][::-1][1:]
+        qp.atomic_sub(m[-1][2], m[0][2])
+        outside[1:][0] += 1
+        outside[1:][1:] += [i]
         for k in qp.static(range(3)):
             out[i, k], out[i, 3 + k], out[i, 6 + k] = v[k], m[0, k], m[1, k]
     out[0, 9] = outside.x
@@ -89,7 +93,7 @@ def of_variables(out: qp.types.ndarray(qp.i32, 2)):
 def test_rows_columns_and_slices_of_variables():
     out = np.zeros((3, 11), np.int32)
     of_variables(out)
-    assert out[:, :9].tolist() == [[12, 3, 3 + i, 5, 10, 6, 5, 7, 4] for i in range(3)]
+    assert out[:, :9].tolist() == [[12, 3, 3 + i, 7, 5, 6, 5, 7, 1] for i in range(3)]
     assert out[0, 9:].tolist() == [0, 3003]
 
 
@@ -106,7 +110,9 @@ WRONG = {
     "w = v[i]\nw[1:] = [1.0, 2.0, 3.0]": "f32 3 where f32 2 is needed",
     "total[:, k] = 1": "no component and no row",
     "total[0, 0, 0] = 1": "3 indices for a i32 2x3",
-    "total[0][1] = 1": "this cannot be assigned to",
+    "total[0][1][0] = 1": "no part of a number",
+    "total[k][1] = 1": "no part of a row chosen at run time",
+    "v[i].norm().x = 1.0": "this cannot be assigned to",
     "v[i].xw = [1.0, 2.0]": "no component 'xw'",
     "v[i][1][2] = 1.0": "is a scalar and has no components",
     "v[i].y.x = 1.0": "is a scalar and has no components",
