@@ -10,6 +10,7 @@ from quadpy.errors import EventError, StreamError
 from quadpy.graph import Graph
 from quadpy.runtime.device import Device
 from quadpy.runtime.devices import open_device
+from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.recording import RecordingDriver
 from quadpy.runtime.reaper import MOST_SPARE
 
@@ -131,6 +132,15 @@ def test_few_handles_are_kept(device, driver, kind):
     assert device.streams.live()[f"{kind}s"] == 0
     device.memory.trim()
     assert driver.left_open()[f"{kind}s"] == 0
+
+
+def test_the_cpu_s_only_handle_is_never_destroyed():
+    """Marks in its streams' work take it from among the spare ones, where there may be more than are kept."""
+    with Device(CpuDriver()) as device:
+        marks = [device.timelines.mark(device.timelines.default) for _ in range(3 * MOST_SPARE)]
+        del marks
+        device.memory.trim()
+        assert device.streams.query_event(0)
 
 
 def test_a_handle_that_a_drop_left_behind_names_nothing(device):

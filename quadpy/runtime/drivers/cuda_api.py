@@ -85,8 +85,7 @@ def _table(cuda: Any) -> GpuApi:
         library=functools.partial(ctypes.CDLL, _LIBRARY),
         launch_symbol="cuLaunchKernel",
         cooperative_symbol="cuLaunchCooperativeKernel",
-        copy_in_symbol="cuMemcpyHtoDAsync_v2",  # the plain names are those of CUDA 3, whose addresses have 32 bits
-        copy_out_symbol="cuMemcpyDtoHAsync_v2",
+        copy_version="_v2",  # the plain names are those of CUDA 3, whose addresses have 32 bits
         selection=contexts.selection,
         device_count=cuda.cuDeviceGetCount,
         describe=functools.partial(_describe, cuda),

@@ -40,8 +40,8 @@ class GpuApi:
     deselected   statuses that say that the thread's device is not the one selected last: another library changed it
     causes       status name -> likely cause and what to do
     library      opens the vendor's library, the same that the binding uses, whose ``launch_symbol`` is ``launch``, and
-                 ``cooperative_symbol`` is ``launch_cooperative``, and the others are ``copy_in`` and ``copy_out``,
-                 by names that a header may give to newer versions
+                 ``cooperative_symbol`` is ``launch_cooperative``
+    copy_version    what the library adds to the binding's names of ``copy_in`` and ``copy_out``
     blocks_at_once  function, threads, shared bytes -> the blocks that one of the device's units can hold
     selection    device ordinal -> the library's symbol that selects it, and with what number; asked after ``select``
     describe     device ordinal -> its description and its features
@@ -62,8 +62,6 @@ class GpuApi:
     library: Callable[[], ctypes.CDLL]
     launch_symbol: str
     cooperative_symbol: str
-    copy_in_symbol: str
-    copy_out_symbol: str
     selection: Callable[[int], tuple[str, int]]
 
     device_count: Call
@@ -110,3 +108,4 @@ class GpuApi:
     """What stands before the argument block, before its size, and at the end of a launch's ``extra`` words."""
     graphs: Callable[[], GraphApi]
     """The table of graph calls, made when the first graph is."""
+    copy_version: str = ""

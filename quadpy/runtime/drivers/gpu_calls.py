@@ -55,26 +55,26 @@ class QuickCalls:
         self.event_query = find(api.event_query, _WORD) or queried(api.event_query)
         self.alloc_async = find(api.alloc_async, ctypes.POINTER(ctypes.c_uint64), _WORD, _WORD) or allocated
         self.free_async = find(api.free_async, _WORD, _WORD) or asked(api.free_async)
-        self.copy_in = find(api.copy_in, *[_WORD] * 4, symbol=api.copy_in_symbol) or asked(api.copy_in)
-        self.copy_out = find(api.copy_out, *[_WORD] * 4, symbol=api.copy_out_symbol) or asked(api.copy_out)
+        self.copy_in = find(api.copy_in, *[_WORD] * 4, version=api.copy_version) or asked(api.copy_in)
+        self.copy_out = find(api.copy_out, *[_WORD] * 4, version=api.copy_version) or asked(api.copy_out)
         self.fill = find(api.fill, _WORD, _WORD, _WORD, _WORD) or asked(api.fill)
 
 
 def _finder(api: GpuApi) -> Callable[..., Ask | None]:
-    """What finds a call of the table in the vendor's library, by ``symbol`` or the name that the binding gives it; or says None.
+    """What finds a call of the table in the vendor's library, by the name that the binding gives it and ``version``; or says None.
 
     A call that is written in Python is no binding's, and does what the library does not.
     """
     try:
         library = api.library()
     except (OSError, AttributeError, ImportError):
-        return lambda call, *words, symbol="": None
+        return lambda call, *words, version="": None
 
-    def find(call: Call, *words: Any, symbol: str = "") -> Ask | None:
+    def find(call: Call, *words: Any, version: str = "") -> Ask | None:
         if isinstance(call, FunctionType):
             return None
         try:
-            found = library[symbol or call.__name__]
+            found = library[call.__name__ + version]
         except AttributeError:
             return None
         found.argtypes = words

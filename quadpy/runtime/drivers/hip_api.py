@@ -103,8 +103,6 @@ def _table(hip: Any) -> GpuApi:
         library=_library,
         launch_symbol="hipModuleLaunchKernel",
         cooperative_symbol="hipModuleLaunchCooperativeKernel",
-        copy_in_symbol="hipMemcpyHtoDAsync",
-        copy_out_symbol="hipMemcpyDtoHAsync",
         selection=lambda ordinal: ("hipSetDevice", ordinal),
         device_count=hip.hipGetDeviceCount,
         describe=functools.partial(_describe, hip),
