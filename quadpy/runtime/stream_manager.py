@@ -89,9 +89,8 @@ class StreamManager(OneProcess):
         """Also of events that were dropped, whose seats are gone, until their handles are used again or go back."""
         self._kept: dict[int, Seat[EventHandle]] = {}
         """Of events that nobody has as an object."""
-        if self._handles:
-            timelines.events.destroy = self._destroy_event
-        else:
+        timelines.events.destroy = self._destroy_event
+        if not self._handles:
             self._keep_event(Seat(Owner(EventHandle(0))))
         self.thread = _Current(timelines.default)
 
