@@ -143,7 +143,7 @@ class Variants:
             mode = options.index, options.fast_math
             plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options, device))
             if not (options.predicated or options.indirect):
-                plan.indirect_by(functools.cache(lambda: self._read_from_memory(replace(options, graph=False), plan)))
+                plan.indirect_by(functools.cache(lambda: self._read_from_memory(options, plan)))
             return plan if options.predicated or options.indirect or not options.graph else self._graph(plan, options)
         return CpuPlan(
             compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,

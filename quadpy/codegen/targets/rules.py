@@ -88,7 +88,8 @@ class TargetRules:
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
     has_mxcsr       whether x86's register of floating-point modes is there
     gpu             what only a GPU has; None for a CPU
-    saturating      conversions from floats to integers that saturate by themselves (not NVIDIA's: its assembler folds one of infinity to 0)
+    saturating      conversions from floats to integers that saturate by themselves; none of NVIDIA's, whose assembler
+                    folds that of infinity to 0
     has_atomic      whether a read-modify-write of a type may be left to LLVM; a compare-and-swap loop where not
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 
+import numpy as np
 import pytest
 
 import quadpy as qp
@@ -355,3 +356,20 @@ def test_a_launch_that_is_refused_has_the_arguments_that_were_bound(device):
     found, _ = log_of(device, replayed, *args)
     assert not replayed.fusion.fused
     assert found == log_of(device, gives_back, *args)[0]
+
+
+def test_a_graph_kernel_with_sections_takes_other_numbers(here):
+    """Code that reads its arguments from memory is that of a graph kernel, too."""
+    x, y = here.array(1, 2), here.array(3, 4)
+
+    @qp.graph.replay
+    def step(v):
+        here.branch(v, x, y)
+
+    expected_x, expected_y = np.array([1, 2]), np.array([3, 4])
+    for v in range(5):
+        step(v)
+        expected_x = expected_x + v
+        expected_y = expected_y * 2 + expected_x
+        assert x.to_numpy().tolist() == expected_x.tolist()
+        assert y.to_numpy().tolist() == expected_y.tolist()
