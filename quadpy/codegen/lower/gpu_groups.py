@@ -1,6 +1,6 @@
 """Loops on a GPU that update shared memory with what they load, as a histogram does: the loads of a group at once.
 
-Owns: ``loads_ahead``, ``lower_groups``, ``lower_together``.
+Owns: ``loads_ahead``, ``lower_groups``, ``lower_together``, ``own_scope``.
 
 LLVM keeps a load after an atomic instruction that stands before it, so an unrolled loop would wait for each load by
 itself.  Here the iterations of a group go statement by statement.
