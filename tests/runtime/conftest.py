@@ -45,6 +45,13 @@ def current(arch):
         set_config(before)
 
 
+@pytest.fixture(autouse=True)
+def cpu_unless_a_test_says_otherwise():
+    """New arrays live on the CPU, whatever a test before, of another folder, chose in this process."""
+    with current("cpu"):
+        yield
+
+
 @contextlib.contextmanager
 def simulated(driver, allocator=None):
     """New arrays live on a device of ``driver`` inside the block, which closes it."""

@@ -96,6 +96,8 @@ def _run(program: Callable[[], object], looks: Callable[[CodeType], bool], look:
         return inside
 
     before = sys.gettrace()
+    # Python 3.12 looks at this attribute, of any frame, when tracing starts; one that is set later may have no effect.
+    sys._getframe().f_trace_opcodes = True
     sys.settrace(enter)
     try:
         program()
