@@ -19,12 +19,12 @@ from typing import Any
 import llvmlite.binding as llvm
 
 import quadpy as qp
-from quadpy.jit.launch_records import LaunchRecords
-from quadpy.jit.native_launch import HEAD
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.driver import DeviceInfo
+from quadpy.jit.fast_call.launch_records import LaunchRecords
+from quadpy.jit.fast_call.native_launch import HEAD
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import DeviceInfo
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import GpuApi
 

@@ -18,12 +18,12 @@ from itertools import cycle
 from typing import Any
 
 import quadpy as qp
-from quadpy.codegen.putter import PUT_SIZES, put_name
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.devices import current_device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 KERNELS = 20

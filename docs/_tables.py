@@ -13,10 +13,10 @@ from quadpy import cli, errors, settings
 from quadpy.dtypes import SCALARS, Scalar, promote
 from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.decorators import Func
-from quadpy.runtime.event import Event
-from quadpy.runtime.storage import STORAGE
-from quadpy.runtime.stream import Stream
-from quadpy.runtime.stream_manager import StreamManager
+from quadpy.runtime.memory.numpy_storage import STORAGE
+from quadpy.runtime.streams.event import Event
+from quadpy.runtime.streams.manager import StreamManager
+from quadpy.runtime.streams.stream import Stream
 from quadpy.target import AMD_ARCHS
 
 _GROUPS = {

@@ -109,12 +109,12 @@ from quadpy.lang.builtins import (
 )
 from quadpy.lang.decorators import func, template
 from quadpy.lang.graph_blocks import stream_parallel
-from quadpy.runtime.devices import create_event, create_stream, memory_stats
-from quadpy.runtime.event import Event
-from quadpy.runtime.field import Field, Layout, field
-from quadpy.runtime.ndarray import NDArray, from_dlpack, ndarray
-from quadpy.runtime.stream import Stream, use_stream
-from quadpy.runtime.tree import axes, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l, root
+from quadpy.runtime.arrays.field import Field, Layout, field
+from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
+from quadpy.runtime.arrays.tree import axes, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l, root
+from quadpy.runtime.device.devices import create_event, create_stream, memory_stats
+from quadpy.runtime.streams.event import Event
+from quadpy.runtime.streams.stream import Stream, use_stream
 
 __all__ = [
     "ArgumentError",

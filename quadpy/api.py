@@ -12,8 +12,8 @@ from typing import Final
 
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
-from quadpy.runtime.current import Config, set_config
-from quadpy.runtime.devices import current_device, open_device
+from quadpy.runtime.device.current import Config, set_config
+from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.settings import settings
 
 __all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "reset", "sync"]

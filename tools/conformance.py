@@ -20,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.devices import open_device
+from quadpy.runtime.device.devices import open_device
 
 ROOT = Path(__file__).parents[1]
 COLUMNS = ROOT / "docs/reference/conformance"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final, TextIO
 
-from quadpy.codegen.cache import open_cache
+from quadpy.codegen.cache.cache import open_cache
 from quadpy.settings import settings
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]

@@ -8,10 +8,10 @@ import warnings
 from typing import Final, NamedTuple, TextIO
 
 from quadpy._version import __version__
-from quadpy.codegen.cache import open_cache
+from quadpy.codegen.cache.cache import open_cache
 from quadpy.errors import CacheError, DeviceError
-from quadpy.runtime.devices import open_device
-from quadpy.runtime.probe import Probe, probe_cuda, probe_hip
+from quadpy.runtime.device.devices import open_device
+from quadpy.runtime.device.probe import Probe, probe_cuda, probe_hip
 from quadpy.settings import Settings, settings
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]

@@ -19,7 +19,7 @@ from quadpy.hostmath import NDArrayType, type_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, parameters_of
 from quadpy.lang.dependencies import follow
-from quadpy.runtime.current import current_config, set_config
+from quadpy.runtime.device.current import current_config, set_config
 from quadpy.target import AMD_ARCHS, TargetSpec, parse_target
 
 __all__ = ["Selected", "add_kernel_arguments", "add_target_arguments", "select", "targets_of"]

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from quadpy.codegen import elf
-from quadpy.codegen.elf import Symbol
-from quadpy.codegen.image import Chunk, Strings
+from quadpy.codegen.objects import elf
+from quadpy.codegen.objects.elf import Symbol
+from quadpy.codegen.objects.image import Chunk, Strings
 
 __all__ = ["DynamicTables", "symbol_table"]
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
-from quadpy.codegen.link import link_amdgpu
+from quadpy.codegen.objects.link import link_amdgpu
 from quadpy.errors import CodegenError
 from quadpy.target import NVIDIA_ARCHS, TargetSpec, amd_arch
 

@@ -7,7 +7,7 @@ from typing import Final
 from quadpy.artifact import Formula, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.extent import extent_of
-from quadpy.codegen.lower.gpu_fused import fused_block, fused_name, why_not_fused
+from quadpy.codegen.lower.gpu.fused import fused_block, fused_name, why_not_fused
 from quadpy.codegen.lower.kernel import gpu_rules
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from quadpy.codegen.metadata import KernelInfo
+from quadpy.codegen.objects.metadata import KernelInfo
 from quadpy.errors import CodegenError
 from quadpy.target import AmdArch, TargetSpec, amd_arch
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from quadpy.codegen.instructions import INSTRUCTION_CLASSES, instruction_mix
-from quadpy.codegen.metadata import KernelInfo, read_metadata
+from quadpy.codegen.objects.metadata import KernelInfo, read_metadata
 from quadpy.codegen.occupancy import Occupancy, occupancy
 from quadpy.target import TargetSpec
 

@@ -13,15 +13,15 @@
 from __future__ import annotations
 
 from quadpy.graph.accounting import memory_info, trim
-from quadpy.graph.capture import capture, host_function
+from quadpy.graph.capture.capture import capture, host_function
 from quadpy.graph.execution import GraphExec, GraphStats
-from quadpy.graph.graph import Graph
-from quadpy.graph.inspect import GraphInfo, NodeInfo
-from quadpy.graph.nodes import Node
-from quadpy.graph.replay import Replay, ReplayStats, replay
-from quadpy.graph.semaphore import Semaphore
+from quadpy.graph.model.graph import Graph
+from quadpy.graph.model.inspect import GraphInfo, NodeInfo
+from quadpy.graph.model.nodes import Node
+from quadpy.graph.model.semaphore import Semaphore
+from quadpy.graph.replay.replay import Replay, ReplayStats, replay
 from quadpy.lang.graph_blocks import do_while, parallel, parallel_context
-from quadpy.runtime.graph_driver import GraphMemory
+from quadpy.runtime.drivers.graph_driver import GraphMemory
 
 __all__ = [
     "Graph",

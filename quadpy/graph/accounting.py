@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from quadpy.graph.support import graphs_of
-from quadpy.runtime.device import Device
-from quadpy.runtime.devices import device_or_current
-from quadpy.runtime.graph_driver import GraphMemory
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import device_or_current
+from quadpy.runtime.drivers.graph_driver import GraphMemory
 
 __all__ = ["memory_info", "trim"]
 

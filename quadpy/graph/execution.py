@@ -17,35 +17,35 @@ from quadpy.errors import (
     GraphUpdateError,
     OutOfDeviceMemory,
 )
-from quadpy.graph.build import Built, DriverEngine
-from quadpy.graph.flat import flattened, has_loops
-from quadpy.graph.fused import FusedEngine, fuse
-from quadpy.graph.holdings import Engine, ExecHoldings
-from quadpy.graph.host import HostEngine
-from quadpy.graph.indirect import IndirectEngine, is_indirect
-from quadpy.graph.inspect import GraphInfo, describe
-from quadpy.graph.kernels import is_callee
-from quadpy.graph.make import MAKERS, made_by
-from quadpy.graph.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
-from quadpy.graph.reorder import reordered
-from quadpy.graph.series import SeriesEngine, series
+from quadpy.graph.engines.cooperative import FusedEngine, fuse
+from quadpy.graph.engines.deferred_release import Engine, ExecHoldings
+from quadpy.graph.engines.driver import Built, DriverEngine
+from quadpy.graph.engines.host import HostEngine
+from quadpy.graph.engines.host_loop import SeriesEngine, series
+from quadpy.graph.engines.indirect import IndirectEngine, is_indirect
+from quadpy.graph.model.inspect import GraphInfo, describe
+from quadpy.graph.model.kernels import is_callee
+from quadpy.graph.model.makers import MAKERS, made_by
+from quadpy.graph.model.nesting import flattened, has_loops
+from quadpy.graph.model.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.model.reorder import reordered
+from quadpy.graph.model.usage import Usage
+from quadpy.graph.replay.tape import LaunchStep, Tape
 from quadpy.graph.support import graphs_of
-from quadpy.graph.tape import LaunchStep, Tape
-from quadpy.graph.usage import Usage
-from quadpy.runtime.argument_memory import FEW_CHANGES, NEVER, PATIENCE
-from quadpy.runtime.callbacks import Runs
-from quadpy.runtime.capturing import Session, session_of
-from quadpy.runtime.device_storage import stream_of
-from quadpy.runtime.fusion import TOO_LARGE, Fuse, Fusion
-from quadpy.runtime.life import refuse_in_host_function
-from quadpy.runtime.locks import new_lock
-from quadpy.runtime.stream import Stream
-from quadpy.runtime.timeline import Timeline
+from quadpy.runtime.device.callbacks import Runs
+from quadpy.runtime.device.life import refuse_in_host_function
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.argument_memory import FEW_CHANGES, NEVER, PATIENCE
+from quadpy.runtime.launch.capturing import Session, session_of
+from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
+from quadpy.runtime.memory.device_storage import stream_of
+from quadpy.runtime.streams.stream import Stream
+from quadpy.runtime.streams.timeline import Timeline
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from quadpy.graph.graph import Graph
+    from quadpy.graph.model.graph import Graph
 
 __all__ = ["MOST_UPDATES", "GraphExec", "GraphStats"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from quadpy.errors import GraphError
-from quadpy.runtime.device import Device
-from quadpy.runtime.graph_driver import GraphDriver
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.graph_driver import GraphDriver
 
 __all__ = ["graphs_of"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from quadpy.dtypes import Scalar, promote, u1
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.dtype import scalar_of
-from quadpy.runtime.storage import VALUES, Numbers, admit, cast
+from quadpy.runtime.memory.numpy_storage import VALUES, Numbers, admit, cast
 
 __all__ = ["Typed", "apply", "meeting_type"]
 

@@ -11,12 +11,12 @@ from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.dtype import ScalarLike, scalar_of
 from quadpy.hostmath.values import Elements, full, wrap
-from quadpy.runtime.current import Config
-from quadpy.runtime.storage import admit, cast
+from quadpy.runtime.device.current import Config
+from quadpy.runtime.memory.numpy_storage import admit, cast
 
 if TYPE_CHECKING:
-    from quadpy.runtime.field import Field
-    from quadpy.runtime.ndarray import NDArray
+    from quadpy.runtime.arrays.field import Field
+    from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["Composite", "DType", "ElementType", "MatrixType", "NDArrayType", "VectorType", "element_of", "type_of"]
 
@@ -50,13 +50,13 @@ class Composite:
 
     def field(self, shape: Any = None, **options: Any) -> Field:
         """A field of such elements; ``options`` as in ``qp.field``."""
-        from quadpy.runtime.field import field
+        from quadpy.runtime.arrays.field import field
 
         return field(self, shape, **options)
 
     def ndarray(self, shape: Any) -> NDArray:
         """An array of such elements."""
-        from quadpy.runtime.ndarray import ndarray
+        from quadpy.runtime.arrays.ndarray import ndarray
 
         return ndarray(self, shape)
 

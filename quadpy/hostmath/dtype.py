@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.errors import ArgumentError
-from quadpy.runtime.current import Config, current_config
+from quadpy.runtime.device.current import Config, current_config
 
 __all__ = ["ScalarLike", "scalar_of"]
 

@@ -11,13 +11,13 @@ from quadpy.hostmath.descriptors import MatrixType
 from quadpy.hostmath.dtype import ScalarLike
 from quadpy.hostmath.values import Elements, full, wrap
 from quadpy.hostmath.vector import Vector
-from quadpy.runtime.storage import cast
+from quadpy.runtime.memory.numpy_storage import cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quadpy.runtime.field import Field
-    from quadpy.runtime.ndarray import NDArray
+    from quadpy.runtime.arrays.field import Field
+    from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["Matrix"]
 

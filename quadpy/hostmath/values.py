@@ -13,7 +13,7 @@ from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath.arithmetic import Typed, apply, meeting_type
 from quadpy.hostmath.dtype import ScalarLike, scalar_of
-from quadpy.runtime.storage import SCALAR_OF, Numbers, admit, cast
+from quadpy.runtime.memory.numpy_storage import SCALAR_OF, Numbers, admit, cast
 
 __all__ = ["Elements", "full", "wrap"]
 

@@ -12,8 +12,8 @@ from quadpy.hostmath.dtype import ScalarLike
 from quadpy.hostmath.values import Elements, full, wrap
 
 if TYPE_CHECKING:
-    from quadpy.runtime.field import Field
-    from quadpy.runtime.ndarray import NDArray
+    from quadpy.runtime.arrays.field import Field
+    from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["SWIZZLES", "Vector"]
 

@@ -15,11 +15,11 @@ from quadpy.errors import QuadpyError
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, TemplateParameter, VectorParameter
 from quadpy.jit.plan import CpuPlan
-from quadpy.runtime.allocators.block import Block
-from quadpy.runtime.current import next_launch
-from quadpy.runtime.host_storage import is_shown
-from quadpy.runtime.launch import Bound, HostLaunch, KernelLaunch, Prepared, Runner
-from quadpy.runtime.ndarray import NDArray
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.current import next_launch
+from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Prepared, Runner
+from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.host_storage import is_shown
 
 __all__ = ["CpuBinder", "GpuBinder", "host_packer"]
 

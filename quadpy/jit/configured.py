@@ -23,10 +23,10 @@ from quadpy.jit.parameters import (
 )  # fmt: skip
 from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
-from quadpy.runtime.current import Config
-from quadpy.runtime.fusion import Fuse
-from quadpy.runtime.locks import new_lock
-from quadpy.runtime.ndarray import NDArray
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.current import Config
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.fusion import Fuse
 
 __all__ = ["Configured", "compiler"]
 

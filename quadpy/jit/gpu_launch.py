@@ -14,11 +14,11 @@ from typing import Any, Final
 from quadpy.artifact import CodeObject, Formula, TaskInfo
 from quadpy.errors import DeviceError, DriverError
 from quadpy.jit.formula import Evaluator, compile_formula
-from quadpy.runtime.device import Device
-from quadpy.runtime.driver import Driver, FunctionHandle
-from quadpy.runtime.launch import MemoryRange
-from quadpy.runtime.module import Module
-from quadpy.runtime.timeline import Timeline
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.modules import Module
+from quadpy.runtime.drivers.driver import Driver, FunctionHandle
+from quadpy.runtime.launch.launch import MemoryRange
+from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 
 __all__ = ["MOST_BLOCKS", "MOST_THREADS", "SPARE_BLOCKS", "Submission", "TaskLaunch", "task_launches"]

@@ -14,21 +14,21 @@ from typing import Any
 from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
+from quadpy.jit.argument_upload import putters_on
 from quadpy.jit.gpu_launch import Submission, task_launches
 from quadpy.jit.grids import Grids
 from quadpy.jit.host_arrays import HostArrays, noted_host_arrays
 from quadpy.jit.places import Places
-from quadpy.jit.putters import putters_on
 from quadpy.jit.results import result_of
-from quadpy.runtime.capturing import session_of
-from quadpy.runtime.current import next_launch
-from quadpy.runtime.device import Device
-from quadpy.runtime.device_memory import DeviceBuffer
-from quadpy.runtime.device_storage import stream_of
-from quadpy.runtime.driver import Driver, FunctionHandle
-from quadpy.runtime.fusion import Origin
-from quadpy.runtime.launch import Indirect, KernelLaunch, MemoryRange, Prepared
-from quadpy.runtime.stream import Stream
+from quadpy.runtime.device.current import next_launch
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import Driver, FunctionHandle
+from quadpy.runtime.launch.capturing import session_of
+from quadpy.runtime.launch.fusion import Origin
+from quadpy.runtime.launch.launch import Indirect, KernelLaunch, MemoryRange, Prepared
+from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.device_storage import stream_of
+from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
 __all__ = ["GpuPlan"]

@@ -15,9 +15,10 @@ from quadpy.artifact import CodeObject
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.graph_shape import GraphNode
 from quadpy.jit.graph_stats import Counts
-from quadpy.runtime.belongings import Belongings
-from quadpy.runtime.driver import FunctionHandle, StreamHandle
-from quadpy.runtime.graph_driver import (
+from quadpy.runtime.device.belongings import Belongings
+from quadpy.runtime.device.reaper import Reaper
+from quadpy.runtime.drivers.driver import FunctionHandle, StreamHandle
+from quadpy.runtime.drivers.graph_driver import (
     ConditionHandle,
     CopyWork,
     EmptyWork,
@@ -27,9 +28,8 @@ from quadpy.runtime.graph_driver import (
     NodeHandle,
     Work,
 )
-from quadpy.runtime.graph_parts import first_node, tell
-from quadpy.runtime.launch import MemoryRange
-from quadpy.runtime.reaper import Reaper
+from quadpy.runtime.launch.graph_parts import first_node, tell
+from quadpy.runtime.launch.launch import MemoryRange
 
 __all__ = ["MOST_UPDATES", "Binding", "Launches", "Piece"]
 

@@ -14,20 +14,20 @@ from collections.abc import Callable
 from typing import Any
 
 from quadpy.artifact import CodeObject
-from quadpy.codegen.teller import TELLER, TELLER_THROUGH, teller_code
+from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH, teller_code
 from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
+from quadpy.jit.argument_upload import putters_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_piece import Binding
 from quadpy.jit.graph_stats import Counts
 from quadpy.jit.graph_unit import Program, Unit, Units
 from quadpy.jit.host_arrays import HostArrays
-from quadpy.jit.putters import putters_on
-from quadpy.runtime.argument_memory import FEW_CHANGES, NEVER, PATIENCE
-from quadpy.runtime.current import next_launch
-from quadpy.runtime.device_storage import stream_of
-from quadpy.runtime.graph_driver import GraphDriver
-from quadpy.runtime.launch import MemoryRange, Prepared
-from quadpy.runtime.stream import Stream
+from quadpy.runtime.device.current import next_launch
+from quadpy.runtime.drivers.graph_driver import GraphDriver
+from quadpy.runtime.launch.argument_memory import FEW_CHANGES, NEVER, PATIENCE
+from quadpy.runtime.launch.launch import MemoryRange, Prepared
+from quadpy.runtime.memory.device_storage import stream_of
+from quadpy.runtime.streams.stream import Stream
 from quadpy.target import parse_target
 
 __all__ = ["GraphPlan"]

@@ -19,13 +19,13 @@ from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.graph_piece import Binding, Launches, Piece
 from quadpy.jit.graph_shape import GraphNode, Part, Repeat, parts_of, passes, place, size_of
 from quadpy.jit.graph_stats import Counts
-from quadpy.runtime.argument_memory import ArgumentMemory
-from quadpy.runtime.belongings import Belongings
-from quadpy.runtime.device import Device
-from quadpy.runtime.driver import FunctionHandle, PinnedPointer
-from quadpy.runtime.graph_driver import CopyWork, GraphDriver
-from quadpy.runtime.stream import Stream
-from quadpy.runtime.timeline import Mark, Timeline
+from quadpy.runtime.device.belongings import Belongings
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import FunctionHandle, PinnedPointer
+from quadpy.runtime.drivers.graph_driver import CopyWork, GraphDriver
+from quadpy.runtime.launch.argument_memory import ArgumentMemory
+from quadpy.runtime.streams.stream import Stream
+from quadpy.runtime.streams.timeline import Mark, Timeline
 
 __all__ = ["Program", "Unit", "Units"]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quadpy.jit.places import Places
-from quadpy.runtime.allocators.block import Block
-from quadpy.runtime.capturing import Session
-from quadpy.runtime.device import Device
-from quadpy.runtime.device_memory import DeviceBuffer
-from quadpy.runtime.stream import Stream
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.launch.capturing import Session
+from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["HostArrays"]
 

@@ -17,10 +17,10 @@ from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
 from quadpy.jit.configured import Configured, compiler
 from quadpy.jit.graph_stats import Counts, GraphKernelStats
 from quadpy.lang.source import FunctionSource
-from quadpy.runtime.capturing import CAPTURES, note_callee, replaying_here
-from quadpy.runtime.current import State, current_config
-from quadpy.runtime.fusion import Fuse, Fusion, require_fuse
-from quadpy.runtime.launch import Binder, HostLaunch, Prepared
+from quadpy.runtime.device.current import State, current_config
+from quadpy.runtime.launch.capturing import CAPTURES, note_callee, replaying_here
+from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
+from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 from quadpy.target import parse_target
 
 __all__ = ["Kernel", "kernel"]

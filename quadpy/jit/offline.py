@@ -20,7 +20,7 @@ from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, 
 from quadpy.jit.specialise import Request, compile_request
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.trace import Traced, trace_kernel
-from quadpy.runtime.current import current_config
+from quadpy.runtime.device.current import current_config
 from quadpy.target import TargetSpec, parse_target
 
 __all__ = ["arg_types_of", "compile_for", "compile_with_asm", "trace_for"]

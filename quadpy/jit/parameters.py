@@ -20,11 +20,11 @@ from quadpy.ir.types import Array
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
 from quadpy.lang.decorators import Template
 from quadpy.lang.source import FunctionSource
-from quadpy.runtime.current import Config, current_config
-from quadpy.runtime.device_interop import DeviceView, describe_device_array, lies_on_gpu
-from quadpy.runtime.devices import current_device
-from quadpy.runtime.interop import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, HostView, describe_host_array
-from quadpy.runtime.ndarray import NDArray
+from quadpy.runtime.arrays.foreign_device import DeviceView, describe_device_array, lies_on_gpu
+from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, HostView, describe_host_array
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.current import Config, current_config
+from quadpy.runtime.device.devices import current_device
 
 __all__ = [
     "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "SingleParameter", "TemplateParameter", "VectorParameter",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from quadpy.artifact import CodeObject
-from quadpy.runtime.launch import MemoryRange, memory_range
+from quadpy.runtime.launch.launch import MemoryRange, memory_range
 
 __all__ = ["Places"]
 

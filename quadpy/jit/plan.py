@@ -17,12 +17,12 @@ from quadpy.errors import ArgumentError, OutOfDeviceMemory
 from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
 from quadpy.jit.whole_blocks import whole_blocks
-from quadpy.runtime.capturing import CAPTURES, session_of
 from quadpy.runtime.cpu.jit import load_object
-from quadpy.runtime.current import next_launch
-from quadpy.runtime.device_storage import stream_of
-from quadpy.runtime.devices import current_device
-from quadpy.runtime.launch import HostLaunch, Runner
+from quadpy.runtime.device.current import next_launch
+from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.launch.capturing import CAPTURES, session_of
+from quadpy.runtime.launch.launch import HostLaunch, Runner
+from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.source import Span
 
 __all__ = ["CpuPlan"]

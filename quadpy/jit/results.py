@@ -12,7 +12,7 @@ import numpy as np
 
 from quadpy.dtypes import Scalar
 from quadpy.hostmath.values import wrap
-from quadpy.runtime.storage import SCALAR_OF, STORAGE, decode
+from quadpy.runtime.memory.numpy_storage import SCALAR_OF, STORAGE, decode
 
 __all__ = ["result_of"]
 

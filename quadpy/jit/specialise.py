@@ -17,10 +17,10 @@ import llvmlite
 
 from quadpy._version import __version__
 from quadpy.artifact import CodeObject
-from quadpy.codegen.cache import Cache, CacheKey, IndexKey, open_cache, pack_parts, unpack_parts
+from quadpy.codegen.cache.cache import Cache, CacheKey, IndexKey, open_cache, pack_parts, unpack_parts
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.host import host_spec_string
-from quadpy.codegen.lower.gpu_tasks import launches_of
+from quadpy.codegen.lower.gpu.tasks import launches_of
 from quadpy.codegen.lower.task import task_name
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir

@@ -14,13 +14,13 @@ from quadpy.dtypes import i64
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir.nodes import Kernel
 from quadpy.jit.binder import CpuBinder, GpuBinder, host_packer
-from quadpy.jit.express import express, packer
-from quadpy.jit.fused_plan import FusedPlan, FusingPlan
+from quadpy.jit.fast_call.generate import express, packer
+from quadpy.jit.fast_call.native_cache import cached_code
+from quadpy.jit.fusion.origin import code_of
+from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.graph_stats import Counts
-from quadpy.jit.native_cache import cached_code
-from quadpy.jit.origin import code_of
 from quadpy.jit.parameters import Parameter
 from quadpy.jit.plan import CpuPlan
 from quadpy.jit.specialise import Request, compile_request, digest_of, traced_for
@@ -28,11 +28,11 @@ from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
-from quadpy.runtime.current import Config
-from quadpy.runtime.device import Device
-from quadpy.runtime.devices import device_of
-from quadpy.runtime.fusion import Fuse, Fusion
-from quadpy.runtime.locks import new_lock
+from quadpy.runtime.device.current import Config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import device_of
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.fusion import Fuse, Fusion
 from quadpy.target import parse_target
 
 __all__ = ["Variants", "fusion_of", "prepare"]

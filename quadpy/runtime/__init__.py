@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quadpy.runtime.stream_manager import StreamManager
+    from quadpy.runtime.streams.manager import StreamManager
 
 __all__ = ["StreamManager"]
 
@@ -13,7 +13,7 @@ __all__ = ["StreamManager"]
 def __getattr__(name: str) -> Any:
     """The one class, on first use: modules below import this package before they can be imported themselves."""
     if name == "StreamManager":
-        from quadpy.runtime.stream_manager import StreamManager
+        from quadpy.runtime.streams.manager import StreamManager
 
         return StreamManager
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quadpy.runtime.current import current_config, set_config
+from quadpy.runtime.device.current import current_config, set_config
 
 
 @pytest.fixture

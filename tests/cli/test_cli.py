@@ -8,8 +8,8 @@ import pytest
 from quadpy import settings as settings_module
 from quadpy._version import __version__
 from quadpy.cli import SUBCOMMANDS, main
-from quadpy.codegen.cache import Cache, CacheKey
-from quadpy.runtime import probe
+from quadpy.codegen.cache.cache import Cache, CacheKey
+from quadpy.runtime.device import probe
 
 DIGEST = CacheKey("ir", "cpu", "toolchain").digest()
 

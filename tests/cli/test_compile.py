@@ -6,7 +6,7 @@ import json
 import struct
 
 from quadpy.cli import main
-from quadpy.codegen.metadata import read_metadata
+from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.runtime.cpu.jit import load_object
 
 

@@ -11,7 +11,7 @@ import pytest
 from quadpy import examples
 from quadpy.artifact import CodeObject
 from quadpy.cli.loading import load_kernels
-from quadpy.codegen.metadata import read_metadata
+from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.codegen.report import report_tasks
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.offline import compile_with_asm

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.codegen.metadata import read_metadata
+from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.jit import specialise
 
 

@@ -11,7 +11,7 @@ import quadpy as qp
 from quadpy.cli import main
 from quadpy.cli.loading import load_kernels
 from quadpy.cli.selection import Selected, add_kernel_arguments, add_target_arguments, select, targets_of
-from quadpy.runtime.current import current_config
+from quadpy.runtime.device.current import current_config
 from quadpy.target import AMD_ARCHS
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from quadpy.codegen import elf
-from quadpy.codegen.elf import ElfFile, Relocation, Section, Symbol, read_elf
 from quadpy.codegen.emit import emit_amdgpu
-from quadpy.codegen.link import link_amdgpu
+from quadpy.codegen.objects import elf
+from quadpy.codegen.objects.elf import ElfFile, Relocation, Section, Symbol, read_elf
+from quadpy.codegen.objects.link import link_amdgpu
 from quadpy.errors import LinkError
 from quadpy.target import TargetSpec, parse_target
 

@@ -8,11 +8,11 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from quadpy.codegen import elf
-from quadpy.codegen.elf import read_elf
 from quadpy.codegen.emit import compile_amdgpu, emit_amdgpu
-from quadpy.codegen.metadata import KernelArg, read_metadata
-from quadpy.codegen.msgpack import unpack
+from quadpy.codegen.objects import elf
+from quadpy.codegen.objects.elf import read_elf
+from quadpy.codegen.objects.metadata import KernelArg, read_metadata
+from quadpy.codegen.objects.msgpack import unpack
 from quadpy.errors import LinkError, QuadpyError
 from quadpy.target import TargetSpec, amd_arch, parse_target
 

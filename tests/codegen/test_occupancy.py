@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from quadpy.codegen.emit import AMDGPU_TRIPLE, compile_amdgpu
-from quadpy.codegen.metadata import KernelInfo, read_metadata
+from quadpy.codegen.objects.metadata import KernelInfo, read_metadata
 from quadpy.codegen.occupancy import occupancy
 from quadpy.errors import CodegenError
 from quadpy.target import TargetSpec, amd_arch, parse_target

@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 
-from quadpy.runtime.drivers.recording import RecordedKernel
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel
 
 from ..runtime.conftest import arch, gpu, pytest_generate_tests  # noqa: F401, TID252 - fixtures, and where they run
 

@@ -7,7 +7,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import DriverError
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from ..runtime.conftest import simulated  # noqa: TID252
 from .conftest import stand_in

@@ -13,8 +13,8 @@ PROGRAM = """
 import os, sys, threading, time, warnings
 import quadpy as qp
 from quadpy.errors import DeviceError
-from quadpy.runtime import devices
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking a process with threads
 devices._DRIVERS["recording"] = lambda ordinal: RecordingDriver(history=False)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.runtime.capturing import CAPTURES, table
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.launch.capturing import CAPTURES, table
 
 from ..runtime.conftest import simulated  # noqa: TID252
 from ..support.interrupts import interrupt, places_of, sample  # noqa: TID252

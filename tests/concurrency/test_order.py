@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.runtime import devices
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from ..runtime.conftest import simulated  # noqa: TID252
 from .conftest import stand_in

@@ -13,8 +13,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DeviceError, EventError, QuadpyError, StreamError
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from ..runtime.conftest import simulated  # noqa: TID252
 from .conftest import stand_in

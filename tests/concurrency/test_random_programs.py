@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import quadpy as qp
-from quadpy.runtime import devices
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from ..runtime.conftest import current, simulated, why_missing  # noqa: TID252
 from .conftest import stand_in

@@ -17,8 +17,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import DriverError, QuadpyError
-from quadpy.runtime import devices
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from ..runtime.conftest import current, simulated  # noqa: TID252
 from .conftest import stand_in

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import quadpy as qp
-from quadpy.runtime.current import current_config, set_config
+from quadpy.runtime.device.current import current_config, set_config
 
 ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pytest
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.device import Device
-from quadpy.runtime.driver import DEFAULT_STREAM, Driver
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.cuda_api import open_cuda_driver
+from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver
 from quadpy.runtime.drivers.hip_api import open_hip_driver
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 OPENERS = {"cpu": CpuDriver, "recording": RecordingDriver, "amdgpu": open_hip_driver, "cuda": open_cuda_driver}
 

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
-from quadpy.runtime.device import Device
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers import cuda_api as table
 from quadpy.runtime.drivers.cuda_causes import CAUSES, FATAL
 from quadpy.runtime.drivers.gpu import GpuDriver
@@ -305,7 +305,7 @@ def test_every_name_of_the_table_is_one_of_the_binding():
 
 
 def test_importing_loads_no_binding():
-    code = "import sys, quadpy, quadpy.runtime.devices; print('cuda' in sys.modules)"
+    code = "import sys, quadpy, quadpy.runtime.device.devices; print('cuda' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

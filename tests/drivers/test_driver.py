@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from quadpy.errors import DriverError, OutOfDeviceMemory
-from quadpy.runtime.driver import DEFAULT_STREAM, EventHandle, PoolPointer, StreamHandle
 from quadpy.runtime.drivers.cpu import CpuDriver
+from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle, PoolPointer, StreamHandle
 
 LARGE = 1 << 19  # bytes that a device takes a while to fill, and an emulator not for ever
 

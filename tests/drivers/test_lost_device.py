@@ -13,7 +13,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.devices import open_device
+from quadpy.runtime.device.devices import open_device
 
 CHILD = textwrap.dedent(
     """

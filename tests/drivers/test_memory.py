@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quadpy.errors import OutOfDeviceMemory
-from quadpy.runtime.staging import CHUNK
+from quadpy.runtime.memory.staging import CHUNK
 
 N = 1 << 16
 

@@ -12,10 +12,10 @@ import pytest
 import quadpy as qp
 from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.errors import DriverError
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.life import Life
-from quadpy.runtime.module import Modules
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.life import Life
+from quadpy.runtime.device.modules import Modules
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 N = 1000
 

@@ -14,14 +14,14 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import DriverError
+from quadpy.jit.fast_call.launch_records import LaunchRecords
+from quadpy.jit.fast_call.native_launch import HEAD, NativeTasks
 from quadpy.jit.gpu_launch import TaskLaunch
-from quadpy.jit.launch_records import LaunchRecords
-from quadpy.jit.native_launch import HEAD, NativeTasks
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, current_config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.driver import NativeLaunch
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers import hip_api as table
+from quadpy.runtime.drivers.driver import NativeLaunch
 from quadpy.runtime.drivers.gpu import GpuDriver
 
 from .test_direct_launch import LAUNCH

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from quadpy.errors import DriverError, EventError, OutOfDeviceMemory, StreamError
-from quadpy.runtime.device import Device
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers import cuda_api, hip_api
 from quadpy.runtime.drivers.gpu import GpuDriver
 

@@ -7,10 +7,10 @@ import ctypes
 import pytest
 
 from quadpy.errors import DriverError
-from quadpy.runtime.device import Device
-from quadpy.runtime.driver import DEFAULT_STREAM
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.drivers.simulation import Simulation, ordered
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import DEFAULT_STREAM
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
+from quadpy.runtime.drivers.simulated.simulation import Simulation, ordered
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from quadpy.errors import ArgumentError, DeviceError, EventError, StreamError
-from quadpy.runtime.stream_manager import StreamManager
+from quadpy.runtime.streams.manager import StreamManager
 
 UNKNOWN = 0x1234
 

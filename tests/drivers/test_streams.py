@@ -8,11 +8,11 @@ import threading
 import pytest
 
 from quadpy.errors import DeviceError, EventError, StreamError
-from quadpy.runtime.device import Device
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.gpu import GpuDriver
-from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.stream import Stream, use_stream
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.streams.stream import Stream, use_stream
 
 
 def test_producer_and_consumer_on_two_streams(device, read):

@@ -3,7 +3,7 @@
 import pytest
 
 import quadpy as qp
-from quadpy.runtime.current import current_config, set_config
+from quadpy.runtime.device.current import current_config, set_config
 
 
 @pytest.fixture(autouse=True)

@@ -13,13 +13,13 @@ import pytest
 import quadpy as qp
 from quadpy.errors import NoDeviceError
 from quadpy.graph import Graph
-from quadpy.runtime.device import Device
-from quadpy.runtime.driver import Driver
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.cuda_api import open_cuda_driver
+from quadpy.runtime.drivers.driver import Driver
 from quadpy.runtime.drivers.hip_api import open_hip_driver
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.launch import HostLaunch, KernelLaunch
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
+from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch
 
 OPENERS = {"cpu": CpuDriver, "recording": RecordingDriver, "amdgpu": open_hip_driver, "cuda": open_cuda_driver}
 GPUS = ("recording", "amdgpu", "cuda")

@@ -9,7 +9,9 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DeviceError, GraphError, QuadpyError
-from quadpy.graph import Graph, Semaphore, capture, host_function, memory_info, replay, trim
+from quadpy.graph import Graph, Semaphore, host_function, memory_info, trim
+from quadpy.graph.capture import capture
+from quadpy.graph.replay import replay
 
 NOTHING_OF_USE = [5, -1, 3.5, "x", b"x", (1, 2), [[]], {"a": 1}, object(), len]
 

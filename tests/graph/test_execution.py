@@ -21,7 +21,7 @@ from quadpy.errors import (
 )
 from quadpy.graph import GraphStats, memory_info, trim
 from quadpy.graph.execution import MOST_UPDATES
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 # launching
 

@@ -12,18 +12,18 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
-from quadpy.codegen.teller import TELLER
+from quadpy.codegen.support.loop_condition import TELLER
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
 from quadpy.ir.passes.join import NAME, join
 from quadpy.ir.printer import print_ir
-from quadpy.jit import joined
+from quadpy.jit.fusion import joined
 from quadpy.jit.offline import trace_for
 from quadpy.jit.specialise import compiled_code
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, current_config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.graph_driver import ConditionHandle
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.graph_driver import ConditionHandle
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)

@@ -11,7 +11,7 @@ from backends import backends
 
 import quadpy as qp
 from quadpy.examples.conjugate_gradient import Solver, random_charges
-from quadpy.runtime.devices import current_device, open_device
+from quadpy.runtime.device.devices import current_device, open_device
 
 A = qp.types.ndarray
 I32, FLAG = A(qp.i32, 1), A(qp.i32, 0)

@@ -8,14 +8,15 @@ import struct
 import numpy as np
 import pytest
 
-from quadpy.codegen.putter import PUT_SIZES, put_name
-from quadpy.graph import Graph, capture, execution
-from quadpy.graph.arena import Arena
-from quadpy.graph.indirect import IndirectEngine
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.launch import Indirect, KernelLaunch
-from quadpy.runtime.stream import use_stream
+from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
+from quadpy.graph import Graph, execution
+from quadpy.graph.capture import capture
+from quadpy.graph.capture.arena import Arena
+from quadpy.graph.engines.indirect import IndirectEngine
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
+from quadpy.runtime.launch.launch import Indirect, KernelLaunch
+from quadpy.runtime.streams.stream import use_stream
 
 SIZE = 8
 NODES = 6

@@ -9,8 +9,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, KernelTypeError, NoDeviceError
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, current_config, set_config
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, current_config, set_config
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from quadpy.errors import DeviceError, EventError, GraphError
-from quadpy.graph import Semaphore, capture
+from quadpy.graph import Semaphore
+from quadpy.graph.capture import capture
 
 
 class HostMemory:
@@ -32,7 +33,7 @@ class Watched:
         self.pages = np.zeros((4000, 2), np.int32)
         self.owners = []
         self.late = []
-        monkeypatch.setattr("quadpy.graph.lower.ctypes", SimpleNamespace(memmove=self._memmove))
+        monkeypatch.setattr("quadpy.graph.engines.lowering.ctypes", SimpleNamespace(memmove=self._memmove))
 
     def numbers(self):
         owner = HostMemory(self.pages[len(self.owners)].ctypes.data)

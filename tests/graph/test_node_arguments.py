@@ -9,7 +9,7 @@ import pytest
 
 from quadpy.errors import ArgumentError
 from quadpy.graph import Graph, Semaphore
-from quadpy.runtime.device import Device
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
 
 NO_COUNTS = [(-4, "negative"), (2.5, "2.5"), ("4", "'4'"), (math.nan, "nan"), (True, "True"), (1 << 70, "has 12")]

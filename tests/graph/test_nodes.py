@@ -7,10 +7,10 @@ import pytest
 
 from quadpy.errors import ArgumentError, DeviceError, DriverError, EventError, GraphError, StreamError
 from quadpy.graph import Semaphore
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.graph_driver import AllocWork, FillWork
-from quadpy.runtime.launch import KernelLaunch, Prepared
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.graph_driver import AllocWork, FillWork
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.launch.launch import KernelLaunch, Prepared
 
 
 def test_the_device_is_here(backend):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import given
 
-from quadpy.graph.order import Order
+from quadpy.graph.model.order import Order
 
 
 def build(*nodes):

@@ -8,11 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from quadpy.errors import DriverError
-from quadpy.runtime.callbacks import THUNK, Failures, HostCall, Runs, forget, register, run_ticket
+from quadpy.runtime.device.callbacks import THUNK, Failures, HostCall, Runs, forget, register, run_ticket
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
 from quadpy.runtime.drivers.gpu_graphs import GpuGraphs
-from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
-from quadpy.runtime.graph_driver import (
+from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
     ChildWork,
     CopyWork,
@@ -26,6 +25,7 @@ from quadpy.runtime.graph_driver import (
     SemaphoreSignalWork,
     SemaphoreWaitWork,
 )
+from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
 
 GARBAGE = 0xDEAD
 WORKS = [

@@ -11,7 +11,7 @@ from quadpy.ir.flow import Fork, Loop, print_flow, tasks_of
 from quadpy.ir.passes.join import join
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify
-from quadpy.jit.joined_memory import copy_kernel, element, fill_kernel
+from quadpy.jit.fusion.memory_kernels import copy_kernel, element, fill_kernel
 from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from simulated import AnyKernel, gpu, launched
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DeviceError, DriverError, StreamError
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 F32x2 = qp.types.ndarray(dtype=qp.f32, ndim=2)

@@ -11,12 +11,12 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.errors import ArgumentError, DriverError
-from quadpy.jit.fused_plan import FusedPlan, FusingPlan
+from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.offline import trace_for
-from quadpy.runtime.device_storage import zero_bytes
-from quadpy.runtime.drivers.recording import RecordedKernel
-from quadpy.runtime.ndarray import NDArray
-from quadpy.runtime.placement import storage_in
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel
+from quadpy.runtime.memory.device_storage import zero_bytes
+from quadpy.runtime.memory.placement import storage_in
 from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)

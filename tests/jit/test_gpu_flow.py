@@ -11,11 +11,11 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DriverError
-from quadpy.runtime.branches import MOST_BRANCHES
-from quadpy.runtime.device_storage import zero_bytes
-from quadpy.runtime.drivers.recording import RecordedKernel
-from quadpy.runtime.ndarray import NDArray
-from quadpy.runtime.placement import storage_in
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel
+from quadpy.runtime.memory.device_storage import zero_bytes
+from quadpy.runtime.memory.placement import storage_in
+from quadpy.runtime.streams.branches import MOST_BRANCHES
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

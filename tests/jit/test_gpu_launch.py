@@ -6,8 +6,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.jit.gpu_launch import MOST_THREADS, task_launches
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 BYTES = qp.types.ndarray(dtype=qp.u8, ndim=3)
 

@@ -11,9 +11,9 @@ import pytest
 import quadpy as qp
 from quadpy.errors import DriverError
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.interop import describe_host_array
+from quadpy.runtime.arrays.foreign_host import describe_host_array
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

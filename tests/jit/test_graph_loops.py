@@ -19,21 +19,21 @@ from hypothesis import HealthCheck, given, settings
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.predication import predication_of
-from quadpy.codegen.putter import PUT_SIZES, put_name
-from quadpy.codegen.teller import TELLER, TELLER_THROUGH
+from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
+from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.jit import graph_plan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.graph_stats import Counts
 from quadpy.jit.offline import trace_for
-from quadpy.runtime.device import Device
-from quadpy.runtime.device_storage import zero_bytes
-from quadpy.runtime.driver import DEFAULT_STREAM
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.graph_driver import ConditionHandle, EmptyWork, KernelWork
-from quadpy.runtime.ndarray import NDArray
-from quadpy.runtime.placement import storage_in
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import DEFAULT_STREAM
+from quadpy.runtime.drivers.graph_driver import ConditionHandle, EmptyWork, KernelWork
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
+from quadpy.runtime.memory.device_storage import zero_bytes
+from quadpy.runtime.memory.placement import storage_in
 from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)

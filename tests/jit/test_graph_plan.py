@@ -14,20 +14,20 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.predication import DONE, predication_of
-from quadpy.codegen.putter import PUT_SIZES, put_name, putter_code
+from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name, putter_code
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.jit import graph_piece, graph_plan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.graph_stats import Counts
 from quadpy.jit.offline import trace_for
-from quadpy.runtime.argument_memory import ArgumentMemory
-from quadpy.runtime.device import Device
-from quadpy.runtime.device_storage import zero_bytes
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.graph_driver import EmptyWork, KernelWork
-from quadpy.runtime.ndarray import NDArray
-from quadpy.runtime.placement import storage_in
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.graph_driver import EmptyWork, KernelWork
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
+from quadpy.runtime.launch.argument_memory import ArgumentMemory
+from quadpy.runtime.memory.device_storage import zero_bytes
+from quadpy.runtime.memory.placement import storage_in
 from quadpy.target import parse_target
 
 A = qp.types.ndarray

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from quadpy.jit.host_arrays import HostArrays
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.interop import describe_host_array
+from quadpy.runtime.arrays.foreign_host import describe_host_array
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import pytest
 import quadpy as qp
 from quadpy.errors import DeviceError, DriverError
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, current_config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.interop import describe_host_array
+from quadpy.runtime.arrays.foreign_host import describe_host_array
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)

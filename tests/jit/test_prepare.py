@@ -10,13 +10,13 @@ import pytest
 import quadpy as qp
 from quadpy.errors import ArgumentError
 from quadpy.jit.plan import CpuPlan
-from quadpy.runtime.current import Config, current_config, set_config
-from quadpy.runtime.device_storage import zero_bytes
-from quadpy.runtime.graph_driver import EmptyWork, KernelWork
-from quadpy.runtime.interop import describe_host_array
-from quadpy.runtime.launch import memory_range
-from quadpy.runtime.ndarray import NDArray
-from quadpy.runtime.placement import storage_in
+from quadpy.runtime.arrays.foreign_host import describe_host_array
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.drivers.graph_driver import EmptyWork, KernelWork
+from quadpy.runtime.launch.launch import memory_range
+from quadpy.runtime.memory.device_storage import zero_bytes
+from quadpy.runtime.memory.placement import storage_in
 from quadpy.source import Span
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)

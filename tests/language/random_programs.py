@@ -22,8 +22,8 @@ import numpy as np
 from random_kernels import program_of
 
 import quadpy as qp
-from quadpy.codegen.elf import SHT_DYNSYM, read_elf
-from quadpy.codegen.metadata import read_metadata
+from quadpy.codegen.objects.elf import SHT_DYNSYM, read_elf
+from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.codegen.report import report_tasks
 from quadpy.jit.offline import compile_with_asm
 from quadpy.runtime.cpu.jit import load_object

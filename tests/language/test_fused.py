@@ -9,7 +9,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import DriverError
-from quadpy.runtime.devices import current_device
+from quadpy.runtime.device.devices import current_device
 
 A = qp.types.ndarray
 FLAG = qp.types.ndarray(qp.i32, 0)

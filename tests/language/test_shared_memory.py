@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.runtime.devices import open_device
+from quadpy.runtime.device.devices import open_device
 
 block = qp.simt.block
 A = qp.types.ndarray

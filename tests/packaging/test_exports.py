@@ -55,7 +55,8 @@ def test_every_module_says_what_it_owns_and_exports_what_it_has(name):
 
 
 def test_the_stream_manager_has_the_name_that_its_documentation_gives():
-    from quadpy.runtime import StreamManager, stream_manager
+    from quadpy.runtime import StreamManager
+    from quadpy.runtime.streams import manager as stream_manager
 
     assert StreamManager is stream_manager.StreamManager
     assert "StreamManager" in dir(quadpy.runtime)

@@ -36,10 +36,10 @@ LAYERS = {
     "mathlib": Layer({"ir"}),
     "lang": Layer({"ir", "mathlib"}),
     "codegen": Layer({"ir"}, {"llvmlite"}),
-    "runtime": Layer({"hostmath", "runtime.dlpack", "runtime.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
+    "runtime": Layer({"hostmath", "runtime.arrays.dlpack", "runtime.memory.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
     "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
-    "runtime.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool
-    "runtime.dlpack": Layer({"runtime", "runtime.cpu", "hostmath"}),  # the end of a capsule is machine code
+    "runtime.memory.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool
+    "runtime.arrays.dlpack": Layer({"runtime", "runtime.cpu", "hostmath"}),  # the end of a capsule is machine code
     "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
     "jit": Layer(INSIDE, {"llvmlite", "numpy"}),
     "graph": Layer({"lang", "runtime", "hostmath"}, {"numpy"}),
@@ -135,7 +135,7 @@ def test_no_vendor_package_is_imported_with_a_module(module):
         ("errors", "import numpy"),
         ("ir.nodes", "from quadpy.lang import values"),
         ("lang.values", "import llvmlite.binding"),
-        ("lang.values", "def f():\n    from quadpy.runtime.memory import Buffer"),
+        ("lang.values", "def f():\n    from quadpy.runtime.memory.host_memory import Buffer"),
         ("codegen.link", "from quadpy.runtime import memory"),
         ("runtime.memory", "from quadpy.ir.nodes import Node"),
         ("runtime.memory", "import llvmlite"),
@@ -162,4 +162,4 @@ def test_import_quadpy_loads_neither_llvm_nor_a_vendor_package():
 
 
 def test_a_cache_hit_needs_no_llvm():
-    assert "llvmlite" not in loaded_by("import quadpy.codegen.cache")
+    assert "llvmlite" not in loaded_by("import quadpy.codegen.cache.cache")

@@ -8,10 +8,10 @@ import functools
 import pytest
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, current_config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 GPUS = ("recording", "amdgpu", "cuda")
 

@@ -8,9 +8,9 @@ import random
 import pytest
 
 from quadpy.errors import DeviceError, DriverError, OutOfDeviceMemory
-from quadpy.runtime.allocators.cache import size_class
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.memory.allocators.cache import size_class
 
 N = 4096
 

@@ -22,12 +22,12 @@ from quadpy.errors import (
     StreamError,
     UnknownTargetError,
 )
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, set_config
-from quadpy.runtime.device import Device
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, set_config
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers import hip_api
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.stream import Stream
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
+from quadpy.runtime.streams.stream import Stream
 
 from .conftest import simulated
 

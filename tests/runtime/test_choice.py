@@ -6,9 +6,9 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import NoDeviceError
-from quadpy.runtime import devices
-from quadpy.runtime.current import current_config, set_config
-from quadpy.runtime.drivers.recording import RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import current_config, set_config
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 COUNT = 2
 

@@ -13,14 +13,15 @@ import pytest
 from quadpy.dtypes import bf16, f32, f64, i8, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory, StreamError
 from quadpy.hostmath import MatrixType, Vector, VectorType
-from quadpy.runtime import devices, tree
-from quadpy.runtime.device import Device
-from quadpy.runtime.device_interop import describe_device_array
+from quadpy.runtime.arrays import tree
+from quadpy.runtime.arrays.field import Layout, field
+from quadpy.runtime.arrays.foreign_device import describe_device_array
+from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.field import Layout, field
-from quadpy.runtime.ndarray import from_dlpack, ndarray
-from quadpy.runtime.stream import use_stream
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.streams.stream import use_stream
 
 from .conftest import GPUS, current, simulated, why_missing
 

@@ -12,10 +12,10 @@ import pytest
 from quadpy.dtypes import bf16, f32, f64, i8, i32
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
-from quadpy.runtime import tree
-from quadpy.runtime.field import Layout, field
-from quadpy.runtime.memory import ALIGNMENT
-from quadpy.runtime.ndarray import ndarray
+from quadpy.runtime.arrays import tree
+from quadpy.runtime.arrays.field import Layout, field
+from quadpy.runtime.arrays.ndarray import ndarray
+from quadpy.runtime.memory.host_memory import ALIGNMENT
 
 on_every_device = pytest.mark.usefixtures("arch")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.runtime import filling
+from quadpy.runtime.memory import filling
 
 SIZES = [0, 1, 5, 1000, 2049, 100_003, 800_001]
 """Below and above where fill takes other ways, with and without a rest."""

@@ -9,12 +9,12 @@ import pytest
 from quadpy.dtypes import bf16, f32, f64, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.hostmath import VectorType
-from quadpy.runtime.device_interop import describe_device_array, lies_on_gpu, place_of
-from quadpy.runtime.dlpack import export
-from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.interop import describe_host_array
-from quadpy.runtime.ndarray import from_dlpack, ndarray
-from quadpy.runtime.stream import use_stream
+from quadpy.runtime.arrays.dlpack import export
+from quadpy.runtime.arrays.foreign_device import describe_device_array, lies_on_gpu, place_of
+from quadpy.runtime.arrays.foreign_host import describe_host_array
+from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.streams.stream import use_stream
 
 from .conftest import simulated
 
@@ -181,7 +181,7 @@ class HostProducer:
         return (self.kind, 0)
 
     def __dlpack__(self, *, max_version=None):
-        from quadpy.runtime.dlpack import _lent
+        from quadpy.runtime.arrays.dlpack import _lent
 
         version = max_version if 1 in self.versions else None
         layout = (self.array.shape, self.array.strides)
@@ -243,7 +243,7 @@ def test_a_struct_of_the_future_is_refused():
 
 
 def test_a_tensor_is_given_back_once_and_after_its_last_view():
-    from quadpy.runtime.dlpack import _lent
+    from quadpy.runtime.arrays.dlpack import _lent
 
     before = set(_lent)
     array = describe_host_array(HostProducer(np.arange(3.0), f64)).owner

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 from .conftest import current, simulated, why_missing
 

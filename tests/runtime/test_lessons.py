@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
-from quadpy.runtime.event import time as event_time
-from quadpy.runtime.field import field
-from quadpy.runtime.ndarray import from_dlpack, ndarray
-from quadpy.runtime.stream_manager import StreamManager
+from quadpy.runtime.arrays.field import field
+from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
+from quadpy.runtime.streams.event import time as event_time
+from quadpy.runtime.streams.manager import StreamManager
 
 from .conftest import current, simulated
 

@@ -12,10 +12,10 @@ import pytest
 from quadpy.dtypes import SCALARS, bf16, f16, f32, f64, i8, i32, u8
 from quadpy.errors import ArgumentError, BoundsError, OutOfDeviceMemory
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
-from quadpy.runtime.interop import describe_host_array, is_wide
-from quadpy.runtime.memory import ALIGNMENT
-from quadpy.runtime.ndarray import from_dlpack, ndarray
-from quadpy.runtime.storage import STORAGE, VALUES
+from quadpy.runtime.arrays.foreign_host import describe_host_array, is_wide
+from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
+from quadpy.runtime.memory.host_memory import ALIGNMENT
+from quadpy.runtime.memory.numpy_storage import STORAGE, VALUES
 
 on_every_device = pytest.mark.usefixtures("arch")
 

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from quadpy.runtime import probe
+from quadpy.runtime.device import probe
 
 
 class Status(enum.IntEnum):

@@ -8,11 +8,11 @@ import pytest
 
 from quadpy.errors import EventError, StreamError
 from quadpy.graph import Graph
-from quadpy.runtime.device import Device
-from quadpy.runtime.devices import open_device
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import open_device
+from quadpy.runtime.device.reaper import MOST_SPARE
 from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.reaper import MOST_SPARE
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 N = 4096
 

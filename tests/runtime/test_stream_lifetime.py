@@ -12,11 +12,11 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import DeviceError, NoDeviceError, StreamError
-from quadpy.runtime import devices
-from quadpy.runtime.device import Device
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.stream import Stream, use_stream
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.streams.stream import Stream, use_stream
 
 from .conftest import simulated
 
@@ -219,8 +219,8 @@ def _in_child(gpu, stream, cpu) -> int:
 
 
 EXIT = """
-import quadpy.runtime.devices as devices
-from quadpy.runtime.drivers.recording import RecordingDriver
+import quadpy.runtime.device.devices as devices
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 driver = RecordingDriver()
 devices._DRIVERS["recording"] = lambda ordinal: driver
 device = devices.open_device("recording")

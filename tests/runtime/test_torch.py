@@ -7,9 +7,9 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError
-from quadpy.runtime import devices
-from quadpy.runtime.drivers.recording import RecordingDriver
-from quadpy.runtime.interop import describe_host_array
+from quadpy.runtime.arrays.foreign_host import describe_host_array
+from quadpy.runtime.device import devices
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from .conftest import current, simulated, why_missing
 

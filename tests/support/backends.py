@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import quadpy as qp
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.devices import open_device
+from quadpy.runtime.device.devices import open_device
 
 
 def is_here(arch: str) -> bool:

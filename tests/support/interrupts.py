@@ -24,7 +24,7 @@ __all__ = ["COMPILER", "Interrupt", "Place", "interrupt", "places_of", "sample"]
 _ROOT = str(Path(quadpy.__file__).parent)
 _PARTS = ("runtime", "graph", "jit")
 COMPILER = ("jit", "lang", "ir", "codegen")
-_OUTSIDE = ("recording.py", "recording_graphs.py", "simulation.py", "simulated_memory.py")
+_OUTSIDE = "/runtime/drivers/simulated/"
 """The simulated device, each call of which stands for one native call."""
 
 
@@ -107,7 +107,7 @@ def _run(program: Callable[[], object], looks: Callable[[CodeType], bool], look:
 
 @functools.cache
 def _is_ours(file: str, parts: tuple[str, ...]) -> bool:
-    return file.startswith(tuple(f"{_ROOT}/{part}/" for part in parts)) and not file.endswith(_OUTSIDE)
+    return file.startswith(tuple(f"{_ROOT}/{part}/" for part in parts)) and _OUTSIDE not in file
 
 
 @functools.cache

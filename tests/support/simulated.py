@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, current_config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 
 class AnyKernel(dict):

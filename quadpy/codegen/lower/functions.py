@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quadpy.codegen.lower.cpu_fast_math import fast_pow
+from quadpy.codegen.lower.cpu.fast_math import fast_pow
 from quadpy.codegen.lower.expressions import function_symbol, result_type
-from quadpy.codegen.lower.gpu_fast_math import fast_body
+from quadpy.codegen.lower.gpu.fast_math import fast_body
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.text import FunctionText, ModuleText, llvm_type

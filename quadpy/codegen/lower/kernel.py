@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from quadpy.codegen.lower.cpu_branches import choose_branches
-from quadpy.codegen.lower.cpu_entry import lower_cpu_entry
-from quadpy.codegen.lower.cpu_tasks import lower_cpu_task
+from quadpy.codegen.lower.cpu.branches import choose_branches
+from quadpy.codegen.lower.cpu.entry import lower_cpu_entry
+from quadpy.codegen.lower.cpu.tasks import lower_cpu_task
 from quadpy.codegen.lower.functions import lower_functions
-from quadpy.codegen.lower.gpu_fused import lower_fused
-from quadpy.codegen.lower.gpu_predicate import lower_latch
-from quadpy.codegen.lower.gpu_tasks import lower_gpu_task
+from quadpy.codegen.lower.gpu.fused import lower_fused
+from quadpy.codegen.lower.gpu.predicate import lower_latch
+from quadpy.codegen.lower.gpu.tasks import lower_gpu_task
 from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.predication import predication_of
 from quadpy.codegen.targets.amdgpu import amdgpu_rules

@@ -20,7 +20,7 @@ from quadpy.runtime.cpu.orc import TRIPLE, LoadedObject, assemble, link
 from quadpy.runtime.cpu.pool_native.caller import MAX_THREADS
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
 from quadpy.runtime.cpu.pool_native.hosts import this_host
-from quadpy.runtime.locks import new_lock
+from quadpy.runtime.device.locks import new_lock
 
 __all__ = [
     "ENTRY",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from quadpy.errors import DriverError
-from quadpy.runtime.driver import (
+from quadpy.runtime.drivers.driver import (
     DEFAULT_STREAM,
     Address,
     AllocatorName,
@@ -28,7 +28,7 @@ from quadpy.runtime.driver import (
     PoolPointer,
     StreamHandle,
 )
-from quadpy.runtime.memory import HOST, Buffer
+from quadpy.runtime.memory.host_memory import HOST, Buffer
 
 __all__ = ["CpuDriver"]
 

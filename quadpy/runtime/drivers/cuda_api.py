@@ -11,10 +11,10 @@ import functools
 from typing import Any, Final
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.cuda_causes import CAUSES, FATAL, unusable
 from quadpy.runtime.drivers.cuda_contexts import Contexts
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
+from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import GpuApi, bound
 from quadpy.target import NVIDIA_ARCHS

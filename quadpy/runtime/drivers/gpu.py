@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quadpy.errors import DeviceError, DriverError, NoDeviceError, OutOfDeviceMemory
-from quadpy.runtime.driver import (
+from quadpy.runtime.drivers.driver import (
     Address,
     AllocatorName,
     EventHandle,
@@ -27,7 +27,7 @@ from quadpy.runtime.driver import (
 from quadpy.runtime.drivers.gpu_api import Call, GpuApi
 from quadpy.runtime.drivers.gpu_calls import QuickCalls
 from quadpy.runtime.drivers.gpu_graphs import GpuGraphs
-from quadpy.runtime.graph_driver import GraphDriver
+from quadpy.runtime.drivers.graph_driver import GraphDriver
 
 __all__ = ["GpuDriver"]
 

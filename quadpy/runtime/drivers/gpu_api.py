@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from quadpy.runtime.driver import AllocatorName, DeviceInfo, Feature
+from quadpy.runtime.drivers.driver import AllocatorName, DeviceInfo, Feature
 
 if TYPE_CHECKING:
     from quadpy.runtime.drivers.graph_api import GraphApi

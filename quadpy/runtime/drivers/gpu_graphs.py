@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quadpy.runtime.driver import Address, StreamHandle
+from quadpy.runtime.drivers.driver import Address, StreamHandle
 from quadpy.runtime.drivers.graph_api import GraphApi
-from quadpy.runtime.graph_driver import (
+from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
     ConditionHandle,
     ExecHandle,

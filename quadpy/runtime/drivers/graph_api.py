@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quadpy.runtime.drivers.gpu_api import Call
-from quadpy.runtime.graph_driver import GraphPower, Work
+from quadpy.runtime.drivers.graph_driver import GraphPower, Work
 
 __all__ = ["ArgumentWords", "GraphApi", "named"]
 

@@ -13,11 +13,11 @@ import warnings
 from typing import Any, Final
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.driver import DeviceInfo, Feature
+from quadpy.runtime.device.probe import library_trouble
+from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import GpuApi, bound
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
-from quadpy.runtime.probe import library_trouble
 
 __all__ = ["hip_api", "open_hip_driver"]
 

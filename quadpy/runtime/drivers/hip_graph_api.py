@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from quadpy.runtime.callbacks import THUNK
+from quadpy.runtime.device.callbacks import THUNK
 from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, named
-from quadpy.runtime.graph_driver import (
+from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
     ChildWork,
     CopyWork,

@@ -9,7 +9,7 @@ import pytest
 from quadpy import dtypes
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
-from quadpy.codegen.metadata import read_metadata
+from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.dtypes import f32, f64, i32, i64, u32
 from quadpy.ir.nodes import AtomicOp, SlotRead, Var
 from quadpy.source import NOWHERE

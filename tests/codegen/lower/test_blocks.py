@@ -13,7 +13,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import lower
-from quadpy.codegen.metadata import read_metadata
+from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.jit.offline import compile_with_asm, trace_for
 from quadpy.target import AMD_ARCHS, amd_arch, parse_target
 

@@ -9,9 +9,9 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel, lower
-from quadpy.codegen.metadata import read_metadata
-from quadpy.codegen.putter import PUT_SIZES, put_name, putter_code
-from quadpy.codegen.teller import TELLER, TELLER_THROUGH, teller_code
+from quadpy.codegen.objects.metadata import read_metadata
+from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name, putter_code
+from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH, teller_code
 from quadpy.ir.printer import print_ir
 from quadpy.jit.offline import trace_for
 from quadpy.target import AMD_ARCHS, parse_target

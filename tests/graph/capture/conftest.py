@@ -14,10 +14,10 @@ import pytest
 from backends import is_here
 
 import quadpy as qp
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, current_config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

@@ -12,7 +12,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, CaptureError, DeviceError, OutOfDeviceMemory
-from quadpy.runtime.capturing import CAPTURES, table
+from quadpy.runtime.launch.capturing import CAPTURES, table
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

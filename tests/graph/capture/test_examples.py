@@ -19,7 +19,7 @@ from quadpy.examples import (
     nbody,
     stable_fluids,
 )
-from quadpy.runtime.current import current_config, set_config
+from quadpy.runtime.device.current import current_config, set_config
 
 STEPS = 3
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.runtime.capturing import CAPTURES, table
+from quadpy.runtime.launch.capturing import CAPTURES, table
 
 from ...support.interrupts import interrupt, places_of, sample  # noqa: TID252
 from .conftest import add, array, current, mix

@@ -12,8 +12,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import CaptureError
-from quadpy.graph.replay import State
-from quadpy.runtime.capturing import CAPTURES
+from quadpy.graph.replay.replay import State
+from quadpy.runtime.launch.capturing import CAPTURES
 
 
 def numbers(x):

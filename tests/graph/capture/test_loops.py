@@ -7,7 +7,7 @@ import pytest
 from backends import backends
 
 import quadpy as qp
-from quadpy.runtime.devices import current_device
+from quadpy.runtime.device.devices import current_device
 
 A = qp.types.ndarray
 I32, F32, FLAG = A(qp.i32, 1), A(qp.f32, 1), A(qp.i64, 0)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.codegen.putter import PUT_SIZES, put_name
+from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
 from quadpy.errors import DriverError
 from quadpy.graph import execution
-from quadpy.graph.indirect import IndirectEngine
-from quadpy.graph.kernels import kernel_node
-from quadpy.runtime import devices
-from quadpy.runtime.current import Config, current_config, set_config
-from quadpy.runtime.device import Device
-from quadpy.runtime.drivers.recording import RecordedKernel, RecordingDriver
+from quadpy.graph.engines.indirect import IndirectEngine
+from quadpy.graph.model.kernels import kernel_node
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 FACTOR, OFFSET = 3.0, 1.0

@@ -15,10 +15,10 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DriverError
-from quadpy.graph.replay import MOST_FAILURES, MOST_MISSES
-from quadpy.graph.variants import MOST_VARIANTS
-from quadpy.graph.verify import Verification
-from quadpy.runtime.capturing import CAPTURES, table
+from quadpy.graph.replay.replay import MOST_FAILURES, MOST_MISSES
+from quadpy.graph.replay.variants import MOST_VARIANTS
+from quadpy.graph.replay.verify import Verification
+from quadpy.runtime.launch.capturing import CAPTURES, table
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

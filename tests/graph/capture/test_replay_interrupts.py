@@ -11,10 +11,10 @@ import pytest
 from interrupts import interrupt, places_of, sample
 
 import quadpy as qp
-from quadpy.graph.build import DriverEngine
-from quadpy.graph.fused import FusedEngine
-from quadpy.graph.indirect import IndirectEngine
-from quadpy.runtime.capturing import CAPTURES, replaying_here, table
+from quadpy.graph.engines.cooperative import FusedEngine
+from quadpy.graph.engines.driver import DriverEngine
+from quadpy.graph.engines.indirect import IndirectEngine
+from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, table
 
 from .test_rebinding import FACTOR, add, arrays, device, half, log_of  # noqa: F401 - a fixture among them
 

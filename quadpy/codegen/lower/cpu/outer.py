@@ -1,0 +1,75 @@
+"""Parallel loops on the CPU that are vectorised over their iterations, as ``outer_plan`` decides.
+
+Owns: ``OuterLanes`` (the body), ``piece_count`` (what is shared among threads).
+
+The last axis is cut into pieces: as many whole groups of iterations, the lanes, as there are, and then single
+iterations.  A group's loops over its lanes become vectors of that width; their arrays of values become registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quadpy.codegen.lower.axes import AxisOperands, bind_axis
+from quadpy.codegen.lower.cpu.lanes import Lanes
+from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.outer_plan import OuterPlan
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import FunctionText
+from quadpy.ir import nodes as ir
+
+__all__ = ["OuterLanes", "piece_count"]
+
+
+def piece_count(out: FunctionText, count: str, width: int) -> str:
+    """How many pieces ``count`` iterations of the last axis make: i64."""
+    whole = out.op(f"udiv i64 {count}, {width}")
+    return out.op(f"add i64 {whole}, {out.op(f'urem i64 {count}, {width}')}")
+
+
+class OuterLanes(Lanes):
+    """Groups of iterations of ``task`` along ``axis``, its last one."""
+
+    def __init__(self, s: Scope, task: ir.ParallelTask, axis: AxisOperands, plan: OuterPlan) -> None:
+        super().__init__(s, plan.lanes, plan.width)
+        self.task, self.axis, self.width, self.first = task, axis, plan.width, "0"
+        self.vectorised = tuple(
+            s.text.module.metadata(f"!{{{hint}}}")
+            for hint in (
+                '!"llvm.loop.vectorize.enable", i1 true',
+                f'!"llvm.loop.vectorize.width", i32 {plan.width}',
+                '!"llvm.loop.interleave.count", i32 1',
+                '!"llvm.loop.unroll.disable"',  # not before it is vectorised; then it is no loop any more
+            )
+        )
+
+    def hints(self) -> tuple[str, ...]:
+        return (self.independent, *self.vectorised)
+
+    def bind(self, number: str) -> None:
+        bind_axis(self.s, self.axis, self.s.text.op(f"add nuw nsw i64 {self.first}, {number}"), 64)
+
+    def piece_count(self) -> str:
+        """How many pieces a row has."""
+        return piece_count(self.s.text, self.axis.count, self.width)
+
+    def pieces(self, first: str, stop: str, one: Callable[[str, str], None]) -> None:
+        """Pieces [first, stop) of the row whose other axes are bound; ``one`` writes a single iteration."""
+        out = self.s.text
+        groups = out.op(f"udiv i64 {self.axis.count}, {self.width}")
+        last = out.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", groups))
+        counted(out, first, last, self.group)
+        grouped = out.op(f"mul nuw nsw i64 {groups}, {self.width - 1}")
+        rest = out.intrinsic("llvm.smax.i64", "i64", ("i64", first), ("i64", groups))
+        begin, end = (out.op(f"add nuw nsw i64 {at}, {grouped}") for at in (rest, stop))
+        counted(out, begin, end, one, tag=self.s.loop_tag)
+
+    def group(self, number: str, following: str) -> None:
+        out, access = self.s.text, self.s.access
+        self.first = out.op(f"mul nuw nsw i64 {number}, {self.width}")
+        self.begin()
+        if self.plan.mutable:
+            self.over_lanes(self.zero)
+        self.block(self.task.body)
+        out.jump(following)
+        self.s.access = access

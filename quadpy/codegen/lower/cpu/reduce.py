@@ -1,0 +1,299 @@
+"""Loops with reductions on the CPU, in the shape that ``codegen.reduction`` fixes.
+
+Owns: ``reduce_piece`` (one chunk), ``call_chunks`` (all chunks and their merging).
+
+The lanes of a strand never mix, so LLVM vectorises over them under strict rules too: a loop of one axis adds to them as
+it goes; one of several axes fills a small buffer first, which a second loop adds to the lanes.
+
+The chunks' results lie in a table of the entry function's, a row of 8-byte cells for each reduction: see ``cpu_work``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
+from quadpy.codegen.lower.chunks import chunks_of
+from quadpy.codegen.lower.cpu.work import ROW, SCRATCH, SHIFT, TABLE, Table, field, fill_record, has_failed
+from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.reduce_groups import Group, are_many, for_each, groups_of
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
+from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+
+__all__ = ["call_chunks", "chunk_cell", "reduce_piece"]
+
+_BLOCK: Final = 4 * LANES
+
+Iterations = Callable[[str, str, Callable[[str], None]], None]
+"""``(first, count, after)``: write ``count`` iterations from ``first`` on, each followed by ``after(its number)``."""
+
+
+def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Iterations, *, one_axis: bool) -> None:
+    """Write the body of a chunk: iterations [%begin, %end) into the cells at ``%cell``, ``%row`` bytes apart.
+
+    The strands, of ``%strand`` iterations each, come one after another.
+    """
+    out, groups, rolled = s.text, groups_of(reductions), s.text.module.loop('!"llvm.loop.unroll.disable"')
+    s.merge_tag = rolled if are_many(reductions) else ""
+    lanes, results = ([_new_table(out, g, size) for g in groups] for size in (LANES, WIDTH))
+    cover = _by_blocks if not one_axis else _by_short_rows if are_many(reductions) else _by_rows
+
+    def strand(k: str, _following: str) -> None:
+        first = out.op(f"add i64 %begin, {out.op(f'mul i64 {k}, %strand')}")
+        begin = out.intrinsic("llvm.smin.i64", "i64", ("i64", first), ("i64", "%end"))
+        last = out.op(f"add i64 {first}, %strand")
+        end = out.intrinsic("llvm.smin.i64", "i64", ("i64", last), ("i64", "%end"))
+        for g, lane in zip(groups, lanes, strict=True):
+            _fill(s, lane, "0", str(g.count * LANES), g)
+        cover(s, groups, lanes, iterations, begin, end)
+        at = out.op(f"mul i64 {k}, {LANES}")
+        for g, lane, result in zip(groups, lanes, results, strict=True):
+            _copy(s, lane, result, at, g)
+
+    counted(out, "0", str(STRANDS), strand, tag=rolled)
+    for g, result in zip(groups, results, strict=True):
+        _merge_chunk(s, result, g)
+
+
+def _by_rows(s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str) -> None:
+    """LANES iterations at a time, straight into the lanes, which LLVM keeps in registers; then the rest."""
+    out = s.text
+
+    def row(k: str, _following: str) -> None:
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
+        iterations(first, str(LANES), _adds(s, groups, lanes, first))
+
+    rows = out.op(f"lshr i64 {out.op(f'sub i64 {end}, {begin}')}, {LANES.bit_length() - 1}")
+    counted(out, "0", rows, row)
+    rest = out.op(f"add i64 {begin}, {out.op(f'shl i64 {rows}, {LANES.bit_length() - 1}')}")
+    iterations(rest, out.op(f"sub i64 {end}, {rest}"), _adds(s, groups, lanes, rest))
+
+
+def _by_short_rows(
+    s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str
+) -> None:
+    """LANES iterations at a time or what is left, into lanes in memory: the iteration is written once."""
+    out = s.text
+
+    def row(k: str, _following: str) -> None:
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
+        left = out.op(f"sub i64 {end}, {first}")
+        count = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(LANES)))
+        iterations(first, count, _adds(s, groups, lanes, first))
+
+    padded = out.op(f"add i64 {out.op(f'sub i64 {end}, {begin}')}, {LANES - 1}")
+    counted(out, "0", out.op(f"lshr i64 {padded}, {LANES.bit_length() - 1}"), row)
+
+
+def _adds(s: Scope, groups: list[Group], lanes: list[str], first: str) -> Callable[[str], None]:
+    """What follows an iteration of the row that begins with number ``first``: its lane takes what it contributes."""
+
+    def add(number: str) -> None:
+        at = s.text.op(f"sub i64 {number}, {first}")
+        for r, table, place in _cells(s, groups, lanes, LANES, at):
+            t = r.var.type
+            value = s.text.op(f"load {llvm_type(t)}, ptr {s.cells[r.var.name]}")
+            _put(s, table, place, combine(s, merge_op(r.op), _get(s, table, place, t), value, t), t)
+
+    return add
+
+
+def _by_blocks(s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str) -> None:
+    """Iterations of several axes begin rows of their own: what they contribute goes through a buffer."""
+    out = s.text
+    buffers = [_new_table(out, g, _BLOCK) for g in groups]
+    length = out.op(f"sub i64 {end}, {begin}")
+    padded = out.op(f"add i64 {length}, {_BLOCK - 1}")
+    blocks = out.op(f"lshr i64 {padded}, {_BLOCK.bit_length() - 1}")
+
+    def block(k: str, _following: str) -> None:
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {_BLOCK.bit_length() - 1}')}")
+        left = out.op(f"sub i64 {end}, {first}")
+        size = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(_BLOCK)))
+
+        def keep(number: str) -> None:
+            at = out.op(f"sub i64 {number}, {first}")
+            for r, buffer, place in _cells(s, groups, buffers, _BLOCK, at):
+                value = out.op(f"load {llvm_type(r.var.type)}, ptr {s.cells[r.var.name]}")
+                _put(s, buffer, place, value, r.var.type)
+
+        iterations(first, size, keep)
+        for g, buffer, lane in zip(groups, buffers, lanes, strict=True):
+            _add_block(s, lane, buffer, size, g)
+
+    counted(out, "0", blocks, block)
+
+
+def _add_block(s: Scope, lanes: str, buffers: str, size: str, g: Group) -> None:
+    """Fill the buffers up from ``size`` on, and add them to the lanes."""
+
+    def add(a: str) -> None:
+        into, buffer = _part(s, lanes, a, LANES, g), _part(s, buffers, a, _BLOCK, g)
+
+        def round_(k: str, _following: str) -> None:
+            base = s.text.op(f"shl i64 {k}, {LANES.bit_length() - 1}")
+            _combine_range(s, into, buffer, base, str(LANES), g)
+
+        _fill(s, buffer, size, str(_BLOCK), g)
+        counted(s.text, "0", str(_BLOCK // LANES), round_, tag=s.merge_tag)
+
+    for_each(s.text, g, add, s.merge_tag)
+
+
+def _merge_chunk(s: Scope, results: str, g: Group) -> None:
+    """Merge the strands' results by halves, into the chunk's cell."""
+    out = s.text
+
+    def merge(a: str) -> None:
+        values, half = _part(s, results, a, WIDTH, g), WIDTH // 2
+        while half:
+            _combine_range(s, values, values, str(half), str(half), g)
+            half //= 2
+        moved = out.op(f"mul i64 %row, {out.op(f'add i64 {a}, {g.first}')}")
+        _put(s, out.op(f"getelementptr i8, ptr %cell, i64 {moved}"), "0", _get(s, values, "0", g.type), g.type)
+
+    for_each(out, g, merge, s.merge_tag)
+
+
+def _combine_range(s: Scope, into: str, values: str, offset: str, count: str, g: Group, *, wide: bool = False) -> None:
+    """``into[k] op= values[offset + k]`` for k below ``count``; ``wide`` tables have 8-byte cells."""
+    t = g.type
+
+    def step(k: str, _following: str) -> None:
+        there = s.text.op(f"add i64 {k}, {offset}")
+        k, there = (s.text.op(f"mul i64 {x}, {8 // t.nbytes}") if wide else x for x in (k, there))
+        merged = combine(s, g.op, _get(s, into, k, t), _get(s, values, there, t), t)
+        _put(s, into, k, merged, t)
+
+    counted(s.text, "0", count, step, tag=s.merge_tag)
+
+
+def _fill(s: Scope, table: str, first: str, end: str, g: Group) -> None:
+    value = identity(g.op, g.type)
+    counted(s.text, first, end, lambda k, _: _put(s, table, k, value, g.type), tag=s.merge_tag)
+
+
+def _copy(s: Scope, lanes: str, results: str, at: str, g: Group) -> None:
+    """Each reduction's lanes, to its results from number ``at`` on."""
+
+    def copy(a: str) -> None:
+        lane, result = _part(s, lanes, a, LANES, g), _part(s, results, a, WIDTH, g)
+        into = s.text.op(f"getelementptr {memory_type(g.type)}, ptr {result}, i64 {at}")
+        counted(
+            s.text, "0", str(LANES), lambda k, _: _put(s, into, k, _get(s, lane, k, g.type), g.type), tag=s.merge_tag
+        )
+
+    for_each(s.text, g, copy, s.merge_tag)
+
+
+def _new_table(out: FunctionText, g: Group, size: int) -> str:
+    """Memory for ``size`` values of each reduction, one reduction after another."""
+    return out.table(g.count * size, memory_type(g.type), g.type.nbytes)
+
+
+def _part(s: Scope, table: str, a: str, size: int, g: Group) -> str:
+    """The address of reduction ``a``'s values in a table with ``size`` of each."""
+    if a == "0":
+        return table
+    return s.text.op(f"getelementptr {memory_type(g.type)}, ptr {table}, i64 {s.text.op(f'mul i64 {a}, {size}')}")
+
+
+def _cells(
+    s: Scope, groups: list[Group], tables: list[str], size: int, at: str
+) -> Iterator[tuple[ir.Reduction, str, str]]:
+    """Each reduction with its table, of ``size`` values of each, and the number of its value ``at`` there."""
+    for g, table in zip(groups, tables, strict=True):
+        for a, r in enumerate(g.reductions):
+            yield r, table, s.text.op(f"add nuw nsw i64 {at}, {a * size}") if a else at
+
+
+def _get(s: Scope, table: str, k: str, t: Scalar) -> str:
+    ty = memory_type(t)
+    held = s.text.op(f"load {ty}, ptr {s.text.op(f'getelementptr {ty}, ptr {table}, i64 {k}')}{s.access}")
+    return held if t.bits > 1 else s.text.op(f"trunc i8 {held} to i1")
+
+
+def _put(s: Scope, table: str, k: str, value: str, t: Scalar) -> None:
+    ty = memory_type(t)
+    if t.bits == 1:
+        value = s.text.op(f"zext i1 {value} to i8")
+    where = s.text.op(f"getelementptr {ty}, ptr {table}, i64 {k}")
+    s.text.do(f"store {ty} {value}, ptr {where}{s.access}")
+
+
+# ------------------------------------------------------------- the entry's side
+
+
+def chunk_cell(out: FunctionText) -> tuple[str, str, str, str]:
+    """In the function that the pool calls: scratch memory, this chunk's cell, bytes between rows, a strand's size."""
+    fields = [field(out, "%scratch", n) for n in (SCRATCH, TABLE, SHIFT, ROW)]
+    scratch, table = (out.op(f"load ptr, ptr {field}") for field in fields[:2])
+    shift, row = (out.op(f"load i64, ptr {field}") for field in fields[2:])
+    chunk = out.op(f"lshr i64 %begin, {shift}")
+    strand = out.op(f"lshr i64 {out.op(f'shl i64 1, {shift}')}, {STRANDS.bit_length() - 1}")
+    return scratch, out.op(f"getelementptr i64, ptr {table}, i64 {chunk}"), row, strand
+
+
+def call_chunks(
+    s: Scope, task: ir.ParallelTask, n: str, tables: Table, refused: str, run: Callable[[str, str], None]
+) -> None:
+    """Write the whole loop for ``n`` > 0: ``run(record, chunk size)`` has all chunks done.
+
+    The label ``refused`` is where it goes on if there is no memory.
+    """
+    out = s.text
+    shift, count = chunks_of(out, n)
+    size = out.op(f"shl i64 1, {shift}")
+    row = out.op(f"shl i64 {count}, 3")
+    record = fill_record(out, s.scratch)
+    table, taken = tables.take(out.op(f"mul i64 {count}, {len(task.reductions)}"), refused)
+    for number, value in ((TABLE, f"ptr {table}"), (SHIFT, f"i64 {shift}"), (ROW, f"i64 {row}")):
+        out.do(f"store {value}, ptr {field(out, record, number)}")
+    run(record, size)
+    whole, lost = out.label("whole"), out.label("lost")
+    out.branch(has_failed(out, record), lost, whole)
+    out.start(lost)
+    out.intrinsic("free", "void", ("ptr", taken))
+    out.jump(refused)
+    out.start(whole)
+    groups = groups_of(task.reductions)
+    s.merge_tag = out.module.loop('!"llvm.loop.unroll.disable"') if are_many(task.reductions) else ""
+    for g in groups:
+        for_each(out, g, partial(_merge_chunks, s, table, count, g), s.merge_tag)
+    rows = {r.var.name: (g, str(a)) for g in groups for a, r in enumerate(g.reductions)}
+    for r in task.reductions:
+        g, a = rows[r.var.name]
+        merge_total(s, r, _get(s, _row(out, table, count, a, g), "0", r.var.type))
+    out.intrinsic("free", "void", ("ptr", taken))
+
+
+def _row(out: FunctionText, table: str, count: str, a: str, g: Group) -> str:
+    """Where the ``count`` chunks' results of the group's reduction ``a`` begin."""
+    number = out.op(f"add i64 {a}, {g.first}")
+    return out.op(f"getelementptr i64, ptr {table}, i64 {out.op(f'mul i64 {count}, {number}')}")
+
+
+def _merge_chunks(s: Scope, whole: str, count: str, g: Group, a: str) -> None:
+    """The row of the group's reduction ``a`` by halves of MOST_CHUNKS; the last of its cells may be missing."""
+    out = s.text
+    table = _row(out, whole, count, a, g)
+    loop, merge, done = out.label("merge"), out.label("halve"), out.label("merged")
+    before = out.here
+    out.start(loop)
+    half, smaller, m, kept = (out.reserve() for _ in range(4))
+    halved = out.label("halved")
+    out.define(half, f"phi i64 [ {MOST_CHUNKS // 2}, %{before} ], [ {smaller}, %{halved} ]")
+    out.define(m, f"phi i64 [ {count}, %{before} ], [ {kept}, %{halved} ]")
+    out.branch(out.op(f"icmp ugt i64 {m}, 1"), merge, done)
+    out.start(merge)
+    out.define(kept, f"select i1 {out.op(f'icmp ult i64 {m}, {half}')}, i64 {m}, i64 {half}")
+    _combine_range(s, table, table, half, out.op(f"sub i64 {m}, {kept}"), g, wide=True)
+    out.start(halved)
+    out.define(smaller, f"lshr i64 {half}, 1")
+    out.jump(loop)
+    out.start(done)

@@ -1,0 +1,1 @@
+"""Tasks as kernels of a GPU."""

@@ -1,0 +1,1 @@
+"""Code objects as files: ELF, its metadata, linking."""

@@ -1,0 +1,153 @@
+"""What a code object says about its kernels: the reader of the ``AMDGPU`` note, relocatable or linked.
+
+The keys are those of code object versions 5 and 6 in LLVM's AMDGPU documentation.
+Imports: the standard library, ``errors``, ``elf`` and ``msgpack`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from quadpy.codegen.objects import elf
+from quadpy.codegen.objects.elf import read_elf, take
+from quadpy.codegen.objects.image import align_up
+from quadpy.codegen.objects.msgpack import Value, unpack
+from quadpy.errors import LinkError
+
+__all__ = ["CodeObjectInfo", "KernelArg", "KernelInfo", "read_metadata"]
+
+_NT_AMDGPU_METADATA: Final = 32
+_OWNER: Final = b"AMDGPU\0"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArg:
+    """One argument in the kernarg block: ``offset`` and ``size`` in bytes, ``kind`` LLVM's ``.value_kind``."""
+
+    name: str
+    offset: int
+    size: int
+    kind: str
+
+    @property
+    def hidden(self) -> bool:
+        """True for an argument that the runtime fills in."""
+        return self.kind.startswith("hidden_")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInfo:
+    """The resources of one kernel; sizes in bytes, scratch per thread, LDS per block without its dynamic part.
+
+    ``vgprs`` counts VGPRs and AGPRs together where they are one file (gfx90a and later CDNA).
+    """
+
+    name: str
+    symbol: str
+    args: tuple[KernelArg, ...]
+    kernarg_bytes: int
+    lds_bytes: int
+    scratch_bytes: int
+    vgprs: int
+    agprs: int
+    sgprs: int
+    vgpr_spills: int
+    sgpr_spills: int
+    wave_size: int
+    max_block_size: int
+    dynamic_stack: bool
+
+    @property
+    def explicit_args(self) -> tuple[KernelArg, ...]:
+        return tuple(arg for arg in self.args if not arg.hidden)
+
+    @property
+    def hidden_args(self) -> tuple[KernelArg, ...]:
+        return tuple(arg for arg in self.args if arg.hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeObjectInfo:
+    """``target`` is the full name, such as ``amdgcn-amd-amdhsa--gfx942``."""
+
+    target: str
+    kernels: tuple[KernelInfo, ...]
+
+    def kernel(self, name: str) -> KernelInfo:
+        """The kernel called ``name``; LinkError lists the names that there are."""
+        for kernel in self.kernels:
+            if kernel.name == name:
+                return kernel
+        raise LinkError(f"the code object has no kernel {name!r}; it has {', '.join(k.name for k in self.kernels)}")
+
+
+def read_metadata(image: bytes) -> CodeObjectInfo:
+    """The metadata of a code object; LinkError where it is damaged or has none."""
+    for section in read_elf(image).of_type(elf.SHT_NOTE):
+        for owner, kind, body in _notes(section.data):
+            if owner == _OWNER and kind == _NT_AMDGPU_METADATA:
+                root = _Map(unpack(body))
+                return CodeObjectInfo(root.text("amdhsa.target"), tuple(map(_kernel, root.maps("amdhsa.kernels"))))
+    raise LinkError("the code object has no metadata note")
+
+
+def _notes(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
+    """Owner, type and body of each note in a section."""
+    at = 0
+    while at < len(data):
+        sizes = take(data, at, 12, "a note")
+        name_size, body_size, kind = (int.from_bytes(sizes[i : i + 4], "little") for i in (0, 4, 8))
+        body_at = at + 12 + align_up(name_size, 4)
+        yield take(data, at + 12, name_size, "a note"), kind, take(data, body_at, body_size, "a note")
+        at = body_at + align_up(body_size, 4)
+
+
+class _Map:
+    """A map of the note, read with the type that each key must have; what is absent is 0, empty or False."""
+
+    def __init__(self, value: Value) -> None:
+        if not isinstance(value, dict):
+            raise LinkError("damaged code object: its metadata has another value where a map belongs")
+        self._items = value
+
+    def number(self, key: str) -> int:
+        value = self._items.get(key, 0)
+        if not isinstance(value, int):
+            raise LinkError(f"damaged code object: {key} of its metadata is no number")
+        return int(value)
+
+    def text(self, key: str) -> str:
+        value = self._items.get(key, "")
+        if not isinstance(value, str):
+            raise LinkError(f"damaged code object: {key} of its metadata is no text")
+        return value
+
+    def maps(self, key: str) -> list[_Map]:
+        value = self._items.get(key, [])
+        if not isinstance(value, list):
+            raise LinkError(f"damaged code object: {key} of its metadata is no list")
+        return [_Map(item) for item in value]
+
+
+def _kernel(entry: _Map) -> KernelInfo:
+    return KernelInfo(
+        name=entry.text(".name"),
+        symbol=entry.text(".symbol"),
+        args=tuple(
+            KernelArg(arg.text(".name"), arg.number(".offset"), arg.number(".size"), arg.text(".value_kind"))
+            for arg in entry.maps(".args")
+        ),
+        kernarg_bytes=entry.number(".kernarg_segment_size"),
+        lds_bytes=entry.number(".group_segment_fixed_size"),
+        scratch_bytes=entry.number(".private_segment_fixed_size"),
+        vgprs=entry.number(".vgpr_count"),
+        agprs=entry.number(".agpr_count"),
+        sgprs=entry.number(".sgpr_count"),
+        vgpr_spills=entry.number(".vgpr_spill_count"),
+        sgpr_spills=entry.number(".sgpr_spill_count"),
+        wave_size=entry.number(".wavefront_size"),
+        max_block_size=entry.number(".max_flat_workgroup_size"),
+        dynamic_stack=bool(entry.number(".uses_dynamic_stack")),
+    )

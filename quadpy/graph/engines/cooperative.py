@@ -1,0 +1,124 @@
+"""Graphs that are one launch.  Owns: fuse, FusedEngine.  Imports: nodes, the runtime's protocol of one launch.
+
+What is launched is asked of the kernels' origins: nothing here knows how code is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from quadpy.graph.model.nesting import flattened
+from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.replay.tape import LaunchStep
+from quadpy.runtime.drivers.driver import StreamHandle
+from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
+from quadpy.runtime.launch.fusion import Call, Fuse, OneLaunch, Origin
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["FusedEngine", "fuse"]
+
+
+def fuse(nodes: Iterable[Node], wanted: Fuse) -> FusedEngine | str:
+    """One launch that does all of ``nodes``, or why there is none, or none that would be quicker."""
+    flat = flattened(nodes, lambda _: True)
+    origin = next((node.origin for node in flat if isinstance(node, KernelNode) and node.origin is not None), None)
+    levels: list[list[_Placed]] = []
+    done: dict[str, int] = {}  # how many levels there are when a node is complete
+    for node in flat:
+        level = max((done[name] for name in node.after), default=0)
+        calls = _calls(node, origin)
+        if isinstance(calls, str):
+            return calls
+        done[node.name] = level + bool(calls)
+        if calls:
+            levels += [[]] * (level == len(levels))
+            levels[level] = [*levels[level], *(_Placed(node.name, call) for call in calls)]
+    if origin is None:
+        return "there is nothing to launch"
+    one = origin.join([[placed.call for placed in level] for level in levels], wanted)
+    if isinstance(one, str):
+        return one
+    return one.why_not() or FusedEngine(one, [placed for level in levels for placed in level], origin)
+
+
+@dataclass(slots=True)
+class _Placed:
+    """A call of a joined launch, and the node that it does, or does a part of."""
+
+    node: str
+    call: Call
+
+
+def _calls(node: Node, origin: Origin | None) -> list[Call] | str:
+    """What does ``node``, or why there is nothing that could; ``origin`` is that of any kernel."""
+    match node:
+        case EmptyNode():
+            return []
+        case KernelNode():
+            if node.origin is None:
+                return f"nobody knows what the code of {node.name!r} was made from"
+            return [(node.origin, node.arguments)]
+        case MemsetNode() | MemcpyNode(direction="within") if origin is not None:
+            calls = []
+            for work in _works(node):
+                call = origin.of(work)
+                if isinstance(call, str):
+                    return f"{node.name!r} {call}"
+                calls.append(call)
+            return calls
+        case _:
+            return f"{node.name!r} is a node of kind {node.kind}"
+
+
+def _works(node: MemsetNode | MemcpyNode) -> Iterator[FillWork | CopyWork]:
+    if isinstance(node, MemcpyNode):
+        if node.nbytes:
+            yield CopyWork(node.target, node.source, node.nbytes, "within")
+        return
+    for row in range(node.height if node.width else 0):
+        yield FillWork(node.target + row * node.pitch, node.value, node.element, node.width)
+
+
+class FusedEngine:
+    """What a ``GraphExec`` launches where all of its nodes are one launch."""
+
+    def __init__(self, one: OneLaunch, placed: list[_Placed], origin: Origin) -> None:
+        self._one, self._placed, self._origin = one, placed, origin
+
+    @property
+    def reason(self) -> str:
+        """What it is, in words."""
+        return f"one launch of at most {self._one.most_blocks} blocks, all of them resident"
+
+    def move(self, on: Stream) -> None:
+        """Let later launches come on ``on``."""
+        self._one.move(on)
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Put it on the stream of the last ``move``."""
+        self._one.launch(stream)
+
+    def change(self, node: Node) -> bool:
+        """Let later launches do ``node`` in place of the one of its name; False where that takes another launch."""
+        numbers = [number for number, placed in enumerate(self._placed) if placed.node == node.name]
+        calls = _calls(node, self._origin)
+        if isinstance(calls, str) or [call[0] for call in calls] != [self._placed[k].call[0] for k in numbers]:
+            return False
+        for number, call in zip(numbers, calls, strict=True):
+            self._placed[number].call = call
+            self._one.bind(number, call[1])
+        return bool(calls) and not self._one.why_not()
+
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Launch kernels with what is bound, which does not change how many blocks there are."""
+        named = {step.name: step for step in steps}
+        for number, placed in enumerate(self._placed):
+            if (step := named.get(placed.node)) is not None:
+                self._one.bind(number, step.block.ljust(len(placed.call[1]), b"\0"))
+
+    def upload(self, stream: StreamHandle) -> None:
+        """Its code is on the device already."""
+
+    def give_back(self) -> None:
+        """Its scratch memory goes with it; launches that are pending use that."""

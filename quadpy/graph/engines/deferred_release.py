@@ -1,0 +1,95 @@
+"""What must be given back when a graph, or an executable one, is gone.  Owns: GraphHoldings, ExecHoldings.
+
+They hold everything but the object that the user holds, so that its death can be seen.
+Imports: errors, the build, nodes, devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from quadpy.errors import DriverError
+from quadpy.graph.engines.cooperative import FusedEngine
+from quadpy.graph.engines.driver import Built, DriverEngine
+from quadpy.graph.engines.host import HostEngine
+from quadpy.graph.engines.host_loop import SeriesEngine
+from quadpy.graph.model.nodes import Allocation, Node
+from quadpy.runtime.device.callbacks import Runs
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import PoolPointer
+from quadpy.runtime.streams.timeline import Timeline
+
+__all__ = ["Engine", "ExecHoldings", "GraphHoldings"]
+
+Engine = DriverEngine | HostEngine | FusedEngine | SeriesEngine
+
+
+class GraphHoldings:
+    """The driver's graph of a ``Graph`` with memory of its own."""
+
+    def __init__(self, device: Device, built: Built, runs: Runs) -> None:
+        self._device, self._runs = device, runs
+        self._built: Built | None = built
+
+    def release(self) -> None:
+        """Give the graph back when launches of it that are pending are complete."""
+        built = self._built
+        if built is not None and self._device.life.ended is None:
+            self._device.retired.add(built.flight, built.give_back)
+        self._built = None
+        self._device.retired.leave(self)
+
+
+class ExecHoldings:
+    """What a ``GraphExec`` has: its engine, its nodes, and the timelines on which launches of it may be pending."""
+
+    def __init__(self, device: Device, engine: Engine, nodes: dict[str, Node], runs: Runs) -> None:
+        self.device, self.nodes, self.runs = device, nodes, runs
+        self.engine: Engine | None = engine
+        self.flight: set[Timeline] = set()
+        self.left: list[Allocation] = []  # what launches allocated and no node freed yet
+        device.retired.enter(self)
+
+    def exchange(self, engine: Engine) -> None:
+        """Launch ``engine`` from now on; the one before, and what its nodes use, stays for what is pending of it."""
+        before, self.engine = self.engine, engine
+        assert before is not None
+        self.device.retired.add(self.flight, before.give_back, keep=_unordered(self.nodes.values()))
+
+    def supersede(self, nodes: Mapping[str, Node]) -> None:
+        """Let ``nodes`` stand for those of their names, whose host memory stays for what is pending."""
+        kept = {id(thing) for node in nodes.values() for thing in node.keep}
+        outdated = [thing for thing in _unordered(self.nodes[name] for name in nodes) if id(thing) not in kept]
+        self.nodes = {**self.nodes, **nodes}
+        if outdated and self.flight:
+            self.device.retired.add(self.flight, _nothing, keep=outdated)
+
+    def release(self) -> None:
+        """Give everything back when launches that are pending are complete."""
+        engine = self.engine
+        if engine is not None and self.device.life.ended is None:
+            self._free_left()
+            self.device.retired.add(self.flight, engine.give_back, keep=_unordered(self.nodes.values()))
+        self.engine, self.nodes = None, {}
+        self.device.retired.leave(self)
+
+    def _free_left(self) -> None:
+        """Memory of alloc nodes that the last launch left: no driver frees it by itself."""
+        timelines = self.device.timelines
+        for allocation in self.left:
+            if allocation.live and "host" not in self.device.driver.features:
+                for timeline in self.flight - {timelines.default}:
+                    timelines.order(timeline, timelines.default)
+                with suppress(DriverError):  # another library may have freed it
+                    self.device.driver.free_async(PoolPointer(allocation.pointer), timelines.default.handle)
+            allocation.live = False
+
+
+def _unordered(nodes: Iterable[Node]) -> list[object]:
+    """What ``nodes`` keep alive but for the device's memory, which is freed in the order of streams."""
+    return [thing for node in nodes for thing in node.keep if getattr(thing, "block", None) is None]
+
+
+def _nothing() -> None:
+    """There is nothing to give back but what is kept."""

@@ -1,0 +1,184 @@
+"""A graph in the driver.  Owns: Built, the driver's nodes for quadpy's; DriverEngine, what can be launched of it.
+
+Imports: lowering, nodes, devices, the graphs' protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from quadpy.errors import GraphError
+from quadpy.graph.engines.loop_nodes import LoopWork, Placed, Placing, TellWork
+from quadpy.graph.engines.lowering import Part, Supplies, parts_of
+from quadpy.graph.model.nesting import has_loops
+from quadpy.graph.model.nodes import ChildNode, Node
+from quadpy.graph.support import graphs_of
+from quadpy.runtime.device.belongings import Belongings
+from quadpy.runtime.device.callbacks import Failures, Runs
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import Address, StreamHandle
+from quadpy.runtime.drivers.graph_driver import (
+    AllocWork,
+    ChildWork,
+    CopyWork,
+    FillWork,
+    HostWork,
+    KernelWork,
+    NodeHandle,
+    Work,
+)
+from quadpy.runtime.launch.graph_parts import first_node
+from quadpy.runtime.streams.timeline import Timeline
+
+__all__ = ["Built", "DriverEngine"]
+
+_NOTHING = HostWork(0)
+"""A host function that nobody registered."""
+
+
+class Built:
+    """The driver's graph of ``nodes``; ``flight`` are the timelines on which launches of it may be pending.
+
+    To one that ``grows``, nodes are added later.
+    """
+
+    def __init__(
+        self, device: Device, nodes: Iterable[Node], failures: Failures, runs: Runs, *, grows: bool = False
+    ) -> None:
+        self.graphs = graphs_of(device)
+        self.device = device
+        self._owned = Belongings(device.reaper)
+        self.supplies = Supplies(device, failures, runs, self._owned)
+        self.flight: set[Timeline] = set()
+        self._origin = device, failures, runs
+        self._parts: dict[str, list[Placed]] = {}
+        self._exits: dict[str, tuple[NodeHandle, ...]] = {}
+        self._children: list[Built] = []
+        self._first: list[NodeHandle] = []
+        self.handle = self._owned.make(self.graphs.graph_destroy, self.graphs.graph_create)
+        try:
+            planned = [(node, self._parts_of(node)) for node in nodes]
+            firsts = (part for node, parts in planned if not node.after for part in parts if part.inside < 0)
+            roots = sum(not part.after for part in firsts)
+            self._first = first_node(self.graphs, self.handle, 2 if grows else roots)
+            for node, parts in planned:
+                self._place(node, parts)
+        except BaseException:
+            self.give_back()
+            raise
+
+    def add(self, node: Node) -> None:
+        """Put the parts of ``node`` behind those of the nodes that it comes after."""
+        self._place(node, self._parts_of(node))
+
+    def _place(self, node: Node, parts: list[Part]) -> None:
+        placed = Placing(self.graphs, self.handle, self._behind(node.after), parts).run()
+        inner = {k for one in placed for k in one.part.after}
+        ends = (one for k, one in enumerate(placed) if k not in inner and one.part.inside < 0)
+        self._parts[node.name] = placed
+        self._exits[node.name] = tuple(one.handle for one in ends)
+
+    def add_alloc(self, name: str, after: tuple[str, ...], work: AllocWork) -> Address:
+        """The address of an alloc node's memory."""
+        handle, pointer = self.graphs.add_alloc(self.handle, self._behind(after), work)
+        self._parts[name], self._exits[name] = [Placed(handle, Part(work))], (handle,)
+        return pointer
+
+    def placed(self, name: str) -> list[Placed]:
+        """The driver's nodes for one of quadpy's."""
+        return self._parts[name]
+
+    def handles(self, name: str) -> tuple[NodeHandle, ...]:
+        """The driver's handles for one of quadpy's nodes."""
+        return tuple(one.handle for one in self._parts[name])
+
+    def new_parts(self, node: Node) -> list[Part] | None:
+        """What ``node`` comes to in place of the one of its name; None where that has another structure."""
+        now, then = self._parts_of(node), self._parts[node.name]
+        alike = list(map(_shape, now)) == [_shape(placed.part) for placed in then]
+        return now if alike else None
+
+    def give_back(self) -> None:
+        """Give back the graph and all that it owns: no launch is pending."""
+        self._owned.give_back()
+
+    def _parts_of(self, node: Node) -> list[Part]:
+        if has_loops(node) and ("loops" not in self.graphs.powers or isinstance(node, ChildNode)):
+            raise GraphError(
+                f"{node.name!r} has a loop, and a graph that allocates memory is made in one piece, which cannot have it",
+                hint="allocate before the graph is made",
+            )
+        if not isinstance(node, ChildNode):
+            return parts_of(node, self.supplies)
+        device, failures, runs = self._origin
+        child = Built(device, node.nodes, failures, runs)
+        self._owned.add(Built.give_back, child)  # its host functions are the copy's, too
+        self._children.append(child)
+        return [Part(ChildWork(child.handle))]
+
+    def _behind(self, after: tuple[str, ...]) -> list[NodeHandle]:
+        return list(dict.fromkeys(handle for name in after for handle in self._exits[name])) or self._first
+
+
+class DriverEngine:
+    """What a ``GraphExec`` launches on a GPU."""
+
+    def __init__(self, built: Built, *, owned: bool, auto_free: bool, priorities: bool) -> None:
+        self.built = built
+        self._graphs = built.graphs
+        self._owned = Belongings(built.device.reaper)
+        if owned:
+            self._owned.add(Built.give_back, built)
+        instantiate = partial(self._graphs.instantiate, auto_free=auto_free, priorities=priorities)
+        try:
+            self.handle = self._owned.make(self._graphs.exec_destroy, instantiate, built.handle)
+        except BaseException:
+            self.give_back()
+            raise
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Put one run of all nodes on ``stream``."""
+        self._graphs.launch(self.handle, stream)
+
+    def change(self, node: Node) -> bool:
+        """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if they cannot."""
+        parts = self.built.new_parts(node)
+        if parts is None:
+            return False
+        changed: list[tuple[Placed, Part]] = []
+        complete = False
+        try:
+            for placed, part in zip(self.built.placed(node.name), parts, strict=True):
+                if placed.part.work != part.work:
+                    if not self._graphs.update(self.handle, placed.handle, placed.work(part)):
+                        return False
+                    changed.append((placed, placed.part))
+                    placed.part = part
+            complete = True
+        finally:
+            for placed, old in () if complete else changed:
+                placed.part = old
+                self._graphs.update(self.handle, placed.handle, placed.work(old))
+        return True
+
+    def enable(self, node: Node, *, enabled: bool) -> None:
+        """Whether later launches run ``node``, which then only orders."""
+        for placed in self.built.placed(node.name):
+            work = placed.part.work
+            if isinstance(work, HostWork):  # no driver can switch one off: it is made to call nothing
+                self._graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)
+            elif isinstance(work, (KernelWork, CopyWork, FillWork)):
+                self._graphs.enable(self.handle, placed.handle, enabled=enabled)
+
+    def upload(self, stream: StreamHandle) -> None:
+        """Bring what a launch needs to the device."""
+        self._graphs.upload(self.handle, stream)
+
+    def give_back(self) -> None:
+        """Give back the executable graph, and the driver's graph where no other owns it: no launch is pending."""
+        self._owned.give_back()
+
+
+def _shape(part: Part) -> tuple[type[Work | LoopWork | TellWork], tuple[int, ...], int]:
+    return type(part.work), part.after, part.inside

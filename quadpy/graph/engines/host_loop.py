@@ -1,0 +1,109 @@
+"""Graphs with loops where the driver's have none.  Owns: SeriesEngine, series.
+
+Each kernel with a loop is one launch whose blocks wait for each other and ask the condition themselves; what can run
+before it is a graph of the driver's, and so is what comes behind.  A node of a graph cannot be such a launch on HIP: of the
+attribute that asks for it nothing is seen when the graph runs, and blocks that wait for others might never meet.
+Imports: errors, the build, one launch, nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from quadpy.errors import GraphError
+from quadpy.graph.engines.cooperative import FusedEngine, fuse
+from quadpy.graph.engines.driver import DriverEngine
+from quadpy.graph.model.nesting import has_loops
+from quadpy.graph.model.nodes import Node
+from quadpy.runtime.drivers.driver import StreamHandle
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["SeriesEngine", "series"]
+
+
+def series(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngine]) -> SeriesEngine:
+    """What launches ``nodes``, none of which is a graph with loops in it; ``made`` gives an engine for those without loops.
+
+    Raises:
+        GraphError: a kernel with a loop cannot be one launch.
+        DeviceError: the device was closed, or refuses a graph.
+    """
+    pieces: list[list[Node]] = [[]]  # those of odd numbers are a loop each
+    place: dict[str, int] = {}
+    for node in nodes:
+        earliest = max((place[name] + place[name] % 2 for name in node.after), default=0)
+        if has_loops(node):
+            pieces += [[node], []]
+            place[node.name] = len(pieces) - 2
+        else:
+            pieces[earliest].append(node)
+            place[node.name] = earliest
+    engines: list[DriverEngine | FusedEngine] = []
+    try:
+        for number, piece in enumerate(pieces):
+            if piece:
+                own = [_alone(node, number, place) for node in piece]
+                engines.append(_one(own[0]) if number % 2 else made(own))
+    except BaseException:
+        for engine in engines:
+            engine.give_back()
+        raise
+    filled = [piece for piece in pieces if piece]
+    return SeriesEngine({node.name: e for piece, e in zip(filled, engines, strict=True) for node in piece}, engines)
+
+
+def _alone(node: Node, number: int, place: dict[str, int]) -> Node:
+    """``node`` among those of its piece: what is before has run."""
+    return replace(node, after=tuple(name for name in node.after if place[name] == number))
+
+
+def _one(node: Node) -> FusedEngine:
+    found = fuse([node], True)
+    if isinstance(found, str):
+        raise GraphError(
+            f"{node.name!r} has a loop, which takes one launch on this device, and that cannot be: {found}",
+            hint="call the kernel beside the graph",
+        )
+    return found
+
+
+class SeriesEngine:
+    """What a ``GraphExec`` launches: ``engines``, one behind the other; ``doing`` says which does each node."""
+
+    def __init__(
+        self, doing: dict[str, DriverEngine | FusedEngine], engines: Sequence[DriverEngine | FusedEngine]
+    ) -> None:
+        self._doing, self._engines = doing, engines
+
+    def move(self, on: Stream) -> None:
+        """Let later launches come on ``on``."""
+        for engine in self._engines:
+            if isinstance(engine, FusedEngine):
+                engine.move(on)
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Put one run of all nodes on the stream of the last ``move``."""
+        for engine in self._engines:
+            engine.launch(stream)
+
+    def change(self, node: Node) -> bool:
+        """Let later launches do ``node`` in place of the one of its name; False where they cannot."""
+        engine = self._doing.get(node.name)
+        return engine is not None and engine.change(node)
+
+    def enable(self, node: Node, *, enabled: bool) -> None:
+        """Whether later launches run ``node``, which has no loop."""
+        engine = self._doing.get(node.name)
+        if isinstance(engine, DriverEngine):
+            engine.enable(node, enabled=enabled)
+
+    def upload(self, stream: StreamHandle) -> None:
+        """Bring what a launch needs to the device."""
+        for engine in self._engines:
+            engine.upload(stream)
+
+    def give_back(self) -> None:
+        """Give back all of the executable graphs: no launch is pending."""
+        for engine in self._engines:
+            engine.give_back()

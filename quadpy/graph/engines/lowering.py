@@ -1,0 +1,181 @@
+"""Nodes as the driver's work.  Owns: Part, Lowering, Supplies: what a node comes to, and what that needs on the host.
+
+Imports: nodes, callbacks, Owned, the graphs' protocol.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from quadpy.graph.engines.loop_nodes import LoopWork, TellWork
+from quadpy.graph.model.nodes import (
+    EmptyNode,
+    EventRecordNode,
+    EventWaitNode,
+    FreeNode,
+    HostNode,
+    KernelNode,
+    MemcpyNode,
+    MemsetNode,
+    Node,
+    SemaphoreSignalNode,
+    SemaphoreWaitNode,
+)
+from quadpy.runtime.device.belongings import Belongings
+from quadpy.runtime.device.callbacks import Failures, HostCall, Runs, forget, register
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import PinnedPointer
+from quadpy.runtime.drivers.graph_driver import (
+    CopyWork,
+    EmptyWork,
+    EventRecordWork,
+    EventWaitWork,
+    FillWork,
+    FreeWork,
+    HostWork,
+    KernelWork,
+    SemaphoreSignalWork,
+    SemaphoreWaitWork,
+    Work,
+)
+from quadpy.runtime.launch.launch import KernelLaunch
+from quadpy.runtime.streams.owned import Owned
+
+__all__ = ["Part", "Supplies", "parts_of"]
+
+H = TypeVar("H", bound=int)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One node of the driver's, behind other parts of the same node, by number; behind the node's own for none.
+
+    ``inside`` is the loop whose body it belongs to, by its number, or -1.
+    """
+
+    work: Work | LoopWork | TellWork
+    after: tuple[int, ...] = ()
+    inside: int = -1
+
+
+class Supplies:
+    """What the driver's nodes point to on the host: functions by their tickets, pinned buffers, handles that others own.
+
+    All of it is left to ``owned``, until no launch that uses it is pending.
+    """
+
+    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: Belongings) -> None:
+        self._device, self._failures, self._runs, self._owned = device, failures, runs, owned
+        self._pinned: dict[str, tuple[PinnedPointer, int]] = {}
+
+    def call(self, function: Callable[..., object], *arguments: object) -> HostWork:
+        """A call of ``function``."""
+        call = HostCall(function, arguments, self._failures, self._runs)
+        return HostWork(self._owned.make(forget, register, call))
+
+    def buffer(self, name: str, nbytes: int) -> PinnedPointer:
+        """The buffer through which the node of this name copies."""
+        found = self._pinned.get(name)
+        if found is None or found[1] < nbytes:
+            driver = self._device.driver
+            found = self._pinned[name] = self._owned.make(driver.free_pinned, driver.alloc_pinned, nbytes), nbytes
+        return found[0]
+
+    def handle(self, thing: Owned[H]) -> H:
+        """The handle of an event or a semaphore, which lives on though the user destroys it."""
+        thing._begin()  # noqa: SLF001 - as a call that lasts
+        self._owned.add(_end, thing)
+        return thing.handle
+
+
+def _end(thing: Owned[Any]) -> None:
+    thing._end()  # noqa: SLF001
+
+
+def parts_of(node: Node, supplies: Supplies) -> list[Part]:
+    """What the driver does for ``node``; child graphs and allocations are not here."""
+    match node:
+        case KernelNode():
+            works = [_kernel(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]
+            return _FlowParts(works, node).parts or [Part(EmptyWork())]
+        case MemcpyNode() if node.nbytes:
+            return _copy_parts(node, supplies)
+        case MemsetNode() if node.width:
+            rows = [node.target + row * node.pitch for row in range(node.height)]
+            fills = [FillWork(start, node.value, node.element, node.width) for start in rows]
+            return [Part(fill, (number - 1,) if number else ()) for number, fill in enumerate(fills)]
+        case HostNode():
+            return [Part(supplies.call(node.function, *node.arguments))]
+        case EventRecordNode():
+            return [Part(EventRecordWork(supplies.handle(node.event)))]
+        case EventWaitNode():
+            return [Part(EventWaitWork(supplies.handle(node.event)))]
+        case SemaphoreSignalNode():
+            return [Part(SemaphoreSignalWork(tuple((supplies.handle(one), value) for one, value in node.semaphores)))]
+        case SemaphoreWaitNode():
+            return [Part(SemaphoreWaitWork(tuple((supplies.handle(one), value) for one, value in node.semaphores)))]
+        case FreeNode():
+            return [Part(FreeWork(node.allocation.pointer))]
+        case EmptyNode() | MemcpyNode() | MemsetNode():  # drivers refuse copies and fills of no bytes
+            return [Part(EmptyWork())]
+        case _:
+            raise AssertionError(node)
+
+
+def _kernel(launch: KernelLaunch, priority: int | None) -> Work:
+    if not launch.grid[0]:
+        return EmptyWork()
+    return KernelWork(
+        launch.function, launch.grid, launch.block, launch.shared_bytes, launch.arguments, priority
+    )  # fmt: skip
+
+
+def _copy_parts(node: MemcpyNode, supplies: Supplies) -> list[Part]:
+    """Memory of the host that may be paged goes through a pinned buffer, which a host function fills or empties."""
+    if not node.staged:
+        return [Part(CopyWork(node.target, node.source, node.nbytes, node.direction))]
+    pinned = supplies.buffer(node.name, node.nbytes)
+    if node.direction == "in":
+        fetch = supplies.call(ctypes.memmove, pinned, node.source, node.nbytes)
+        return [Part(fetch), Part(CopyWork(node.target, pinned, node.nbytes, "in"), (0,))]
+    deliver = supplies.call(ctypes.memmove, node.target, pinned, node.nbytes)
+    return [Part(CopyWork(pinned, node.source, node.nbytes, "out")), Part(deliver, (0,))]
+
+
+class _FlowParts:
+    """The launches of one kernel, forked, joined and repeated as its flow says."""
+
+    def __init__(self, works: Sequence[Work], node: KernelNode) -> None:
+        self._works, self._node = works, node
+        self.parts: list[Part] = []
+        self._walk(node.flow or tuple(range(len(works))), (), -1)
+
+    def _walk(self, flow: Sequence[Any], frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
+        """Parts for ``flow`` behind those of ``frontier``; the last ones."""
+        for step in flow:
+            if isinstance(step, int):
+                frontier = self._add(Part(self._works[step], frontier, inside))
+            elif "fork" in step:
+                ends = [end for branch in step["fork"] for end in self._walk(branch, frontier, inside)]
+                frontier = tuple(dict.fromkeys(ends))
+            else:
+                frontier = self._loop(step, frontier, inside)
+        return frontier
+
+    def _loop(self, step: Any, frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
+        """A launch of the whole graph begins with loops that go on; one in a loop must be told that each time."""
+        assert self._node.origin is not None
+        teller = self._node.origin.teller()
+        if inside >= 0:
+            frontier = self._add(Part(TellWork(teller, len(self.parts) + 1), frontier, inside))
+        loop = self._add(Part(LoopWork(), frontier, inside))
+        ends = self._walk(step["body"], (), loop[0])
+        self._add(Part(TellWork(teller, loop[0], *self._node.conditions[step["loop"]]), ends, loop[0]))
+        return loop
+
+    def _add(self, part: Part) -> tuple[int]:
+        self.parts.append(part)
+        return (len(self.parts) - 1,)

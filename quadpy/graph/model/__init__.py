@@ -1,0 +1,1 @@
+"""Graphs as data: nodes, their makers and their order."""

@@ -1,0 +1,113 @@
+"""Graphs as data, text and pictures.  Owns: GraphInfo, NodeInfo, describe, dot_of, table_of.  Imports: nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from quadpy.graph.model.nodes import AllocNode, ChildNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.model.order import MemoryRange
+from quadpy.runtime.launch.fusion import Fusion
+
+__all__ = ["GraphInfo", "NodeInfo", "describe", "dot_of", "table_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """One node: what it is, what it comes after, the memory that it reads and writes, and the line that made it.
+
+    ``detail`` says what it does, in words; ``children`` are the nodes of a child graph.
+    """
+
+    name: str
+    kind: str
+    after: tuple[str, ...]
+    detail: str
+    reads: tuple[MemoryRange, ...]
+    writes: tuple[MemoryRange, ...]
+    place: str
+    children: tuple[NodeInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInfo:
+    """The nodes of a graph, in an order in which they could run; of one that can be launched, whether it is one launch."""
+
+    nodes: tuple[NodeInfo, ...]
+    fusion: Fusion | None = None
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """Each dependency, as (before, after)."""
+        return tuple((before, node.name) for node in self.nodes for before in node.after)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The nodes that come after no other."""
+        return tuple(node.name for node in self.nodes if not node.after)
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The nodes that no other comes after."""
+        inner = {before for node in self.nodes for before in node.after}
+        return tuple(node.name for node in self.nodes if node.name not in inner)
+
+
+def describe(nodes: Iterable[Node], fusion: Fusion | None = None) -> GraphInfo:
+    """The graph of ``nodes``, as data."""
+    return GraphInfo(tuple(map(_describe, nodes)), fusion)
+
+
+def _describe(node: Node) -> NodeInfo:
+    children = tuple(map(_describe, node.nodes)) if isinstance(node, ChildNode) else ()
+    place = f"{node.span.file}:{node.span.line}" if node.span else ""
+    return NodeInfo(node.name, node.kind, node.after, _detail(node), node.reads, node.writes, place, children)
+
+
+def _detail(node: Node) -> str:
+    match node:
+        case KernelNode():
+            return ", ".join(launch.name for launch in node.launches)
+        case MemcpyNode():
+            return (
+                f"{node.nbytes} bytes" + {"in": ", from the host", "out": ", to the host", "within": ""}[node.direction]
+            )
+        case MemsetNode():
+            rows = f"{node.height} rows of " if node.height > 1 else ""
+            return f"{rows}{node.width} x {node.element} bytes = {node.value:#x}"
+        case HostNode():
+            return getattr(node.function, "__qualname__", repr(node.function))
+        case AllocNode():
+            return f"{node.nbytes} bytes"
+        case ChildNode():
+            return f"{len(node.nodes)} nodes"
+    return ""
+
+
+def table_of(info: GraphInfo) -> str:
+    """One line for each node."""
+    lines = [f"graph of {len(info.nodes)} nodes"]
+    for node in info.nodes:
+        after = f" after {', '.join(node.after)}" if node.after else ""
+        detail = f" ({node.detail})" if node.detail else ""
+        lines.append(f"  {node.name}: {node.kind}{detail}{after}")
+    return "\n".join(lines)
+
+
+_SHAPES = {"kernel": "box", "host": "hexagon", "empty": "point", "child": "folder"}
+
+
+def dot_of(info: GraphInfo) -> str:
+    """The graph in the language of Graphviz; child graphs are nodes that say how many they hold."""
+    lines = ["digraph {", "  node [fontname=sans];"]
+    for node in info.nodes:
+        label = _quoted(node.name, node.detail)
+        lines.append(f"  {_quoted(node.name)} [label={label}, shape={_SHAPES.get(node.kind, 'ellipse')}];")
+    for before, after in info.edges:
+        lines.append(f"  {_quoted(before)} -> {_quoted(after)};")
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(*lines: str) -> str:
+    """One string of one line or several."""
+    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines if line) + '"'

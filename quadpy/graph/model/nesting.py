@@ -1,0 +1,45 @@
+"""Graphs within graphs, taken out of them.  Owns: flattened, has_loops.  Imports: nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from quadpy.graph.model.nodes import ChildNode, KernelNode, Node
+
+__all__ = ["flattened", "flow_loops", "has_loops"]
+
+
+def flattened(nodes: Iterable[Node], wanted: Callable[[ChildNode], bool]) -> list[Node]:
+    """``nodes``, with those of child graphs that are ``wanted`` in place of these; they are called ``child/name``."""
+    found: list[Node] = []
+    ends: dict[str, tuple[str, ...]] = {}  # what stands for the end of a child
+    for node in nodes:
+        after = tuple(dict.fromkeys(end for name in node.after for end in ends.get(name, (name,))))
+        if not isinstance(node, ChildNode) or not wanted(node):
+            found.append(node if after == node.after else replace(node, after=after))
+            continue
+        inner = [_inside(node.name, one, after) for one in flattened(node.nodes, wanted)]
+        followed = {name for one in inner for name in one.after}
+        ends[node.name] = tuple(one.name for one in inner if one.name not in followed) or after
+        found += inner
+    return found
+
+
+def _inside(child: str, node: Node, after: tuple[str, ...]) -> Node:
+    return replace(node, name=f"{child}/{node.name}", after=tuple(f"{child}/{name}" for name in node.after) or after)
+
+
+def has_loops(node: Node) -> bool:
+    """Whether a part of ``node`` is repeated until the device says so."""
+    if isinstance(node, ChildNode):
+        return any(map(has_loops, node.nodes))
+    return isinstance(node, KernelNode) and flow_loops(node.flow)
+
+
+def flow_loops(flow: Iterable[Any]) -> bool:
+    """Whether a flow repeats a part until the device says so."""
+    return any(
+        isinstance(part, dict) and ("loop" in part or any(map(flow_loops, part["fork"]))) for part in flow
+    )  # fmt: skip

@@ -1,0 +1,45 @@
+"""Semaphores of other libraries.  Owns: Semaphore.  Imports: errors, Owned, devices, the graphs' protocol."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from quadpy.errors import GraphError
+from quadpy.graph.support import graphs_of
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import device_or_current
+from quadpy.runtime.drivers.graph_driver import SemaphoreHandle
+from quadpy.runtime.streams.owned import Owned, Seat
+
+__all__ = ["Semaphore"]
+
+
+class Semaphore(Owned[SemaphoreHandle]):
+    """A semaphore that Vulkan or another library exported, for nodes of graphs; ``with`` gives it back at its end.
+
+    ``destroy`` gives it back when no graph has it and no launch that uses it is pending.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str] = "semaphore"
+    error: ClassVar[type[GraphError]] = GraphError
+
+    def __init__(self, device: Device, descriptor: int, kind: int) -> None:
+        graphs = graphs_of(device)
+        owner = device.reaper.own(graphs.semaphore_destroy, graphs.semaphore_import, descriptor, kind)
+        super().__init__(device, Seat(owner))
+
+    @staticmethod
+    def from_fd(descriptor: int, kind: int = 1, *, device: Device | None = None) -> Semaphore:
+        """Import a semaphore by its file descriptor; ``kind`` is the vendor's number of its type, 1 for an opaque one.
+
+        Raises:
+            GraphError: the device has no such semaphores.
+            DriverError: the driver refuses it, as HIP 7.2 does on Linux; the message says so.
+        """
+        here = device_or_current(device)
+        here.life.check()
+        if "host" in here.driver.features:
+            raise GraphError(f"{here} has no external semaphores", hint="they are a GPU's; on the CPU call its library")
+        return Semaphore(here, descriptor, kind)

@@ -1,0 +1,78 @@
+"""The records by which a kernel's tasks are launched together.  Owns: LaunchRecords, Record.
+
+Imports: leaves, ``runtime``, the native launch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from quadpy.errors import DeviceError
+from quadpy.jit.fast_call.native_launch import HEAD, native_tasks
+from quadpy.jit.gpu_launch import TaskLaunch
+from quadpy.runtime.drivers.driver import Driver, StreamHandle
+
+__all__ = ["LaunchRecords", "Record"]
+
+
+Record: TypeAlias = tuple[bytearray, Callable[[], int], object]
+"""One call at a time has it, though a finalizer may launch the same kernel between any two of Python's steps.
+
+HEAD bytes, the stream, the blocks of each task and the argument block; what launches the tasks, and says 0 when the driver
+took all; what the driver takes for the argument block, and keeps alive.
+"""
+
+
+class LaunchRecords:
+    """Those of one plan; ``spare`` are not in use, and one is lost with an exception.
+
+    ``start`` is where the argument block of ``nbytes`` bytes begins.
+    """
+
+    def __init__(self, driver: Driver, tasks: Sequence[TaskLaunch], nbytes: int) -> None:
+        self._driver, self._tasks, self._nbytes = driver, tasks, nbytes
+        self._native = native_tasks(driver, tasks)
+        self.head = struct.Struct(f"=Q{len(tasks)}I")
+        self.start = HEAD + -(-self.head.size // 8) * 8
+        self.spare: list[Record] = []
+
+    def make(self) -> Record:
+        """A record that is not among ``spare``."""
+        block = bytearray(self.start + self._nbytes)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(block)) + self.start
+        arguments = self._driver.launch_arguments(address, self._nbytes)
+        if self._native is not None:
+            assert isinstance(arguments, int)
+            return block, self._native.record(block, arguments), arguments
+        return block, lambda: self._launch(block, arguments), arguments
+
+    def settle(self, record: Record, code: int) -> bool:
+        """What ``submit`` has left, for a ``code`` that is not 0: False where that is everything.
+
+        Raises:
+            DeviceError: the driver refuses a task, with the kernel's name and place.
+        """
+        if code < 0 or self._native is None:
+            return False
+        block, _, arguments = record
+        self._launch(block, arguments, first=(code >> 32) - 1, status=code & 0xFFFFFFFF)
+        return True
+
+    def _launch(self, block: bytearray, arguments: object, first: int = 0, status: int = 0) -> int:
+        """The tasks from ``first`` on by the driver; a ``status`` is what it answered to the first."""
+        stream, *grids = self.head.unpack_from(block, HEAD)
+        for number, (task, blocks) in enumerate(zip(self._tasks, grids, strict=True)):
+            if number < first or not blocks:
+                continue
+            call = (task.function, (blocks, 1, 1), task.block, 0, StreamHandle(stream), arguments)
+            try:
+                if status and number == first and self._native is not None:
+                    self._native.refused(status, *call)
+                else:
+                    self._driver.launch(*call)
+            except DeviceError as error:
+                raise task.named(error) from error
+        return 0

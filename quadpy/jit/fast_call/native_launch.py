@@ -1,0 +1,188 @@
+"""The launches of a kernel in one call of machine code.  Owns: NativeTasks, native_tasks, HEAD.
+
+Imports: leaves, ``runtime``, the loader of objects.
+
+Python takes longer to hand a launch's eleven arguments to a function of C than to call one that fetches them itself.  So
+a few lines of LLVM's language read them from a *record*, whose changing part one ``struct.pack_into`` fills.  They let go
+of Python's lock for the driver's calls, as ctypes does, and use nothing of Python but functions of its stable ABI.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from quadpy.jit.fast_call.native_cache import cached_code
+from quadpy.jit.gpu_launch import TaskLaunch
+from quadpy.runtime.cpu.orc import TRIPLE, LoadedObject, assemble, link
+from quadpy.runtime.drivers.driver import Driver, NativeLaunch
+
+__all__ = ["HEAD", "NativeTasks", "native_tasks"]
+
+_HEAD: Final = struct.Struct("=QQQQ")
+"""The addresses of the driver's calls and of the tasks, the number of tasks, the address of the ``extra`` words."""
+_CALLS: Final = struct.Struct("=QQQQ")
+"""The addresses of the mark of a lost device and of ``select``, what that takes, the address of the launch."""
+_TASK: Final = struct.Struct("=QIIII")
+"""A function, the threads of its block along three axes, bytes of shared memory."""
+
+HEAD: Final = _HEAD.size
+"""Where the changing part of a record begins: the stream, the blocks of each task, the arguments."""
+
+_IR: Final = """
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyLong_AsVoidPtr(ptr)
+
+define ptr @qp_launch(ptr %self, ptr %unused) {
+  %record = call ptr @PyLong_AsVoidPtr(ptr %self)
+  %thread = call ptr @PyEval_SaveThread()
+  %code = call i64 @qp_launch_tasks(ptr %record)
+  call void @PyEval_RestoreThread(ptr %thread)
+  %result = call ptr @PyLong_FromLongLong(i64 %code)
+  ret ptr %result
+}
+
+define i64 @qp_launch_tasks(ptr %record) {
+entry:
+  %calls = load ptr, ptr %record
+  %lost.at = load ptr, ptr %calls
+  %lost = load i32, ptr %lost.at
+  %usable = icmp eq i32 %lost, 0
+  br i1 %usable, label %select, label %refused
+select:
+  %select.at = getelementptr i8, ptr %calls, i64 8
+  %select.call = load ptr, ptr %select.at
+  %which.at = getelementptr i8, ptr %calls, i64 16
+  %which = load i64, ptr %which.at
+  %selected = call i32 %select.call(i64 %which)
+  %here = icmp eq i32 %selected, 0
+  br i1 %here, label %begin, label %refused
+refused:
+  ret i64 -1
+begin:
+  %launch.at = getelementptr i8, ptr %calls, i64 24
+  %launch = load ptr, ptr %launch.at
+  %tasks.at = getelementptr i8, ptr %record, i64 8
+  %tasks = load ptr, ptr %tasks.at
+  %count.at = getelementptr i8, ptr %record, i64 16
+  %count = load i64, ptr %count.at
+  %extra.at = getelementptr i8, ptr %record, i64 24
+  %extra = load ptr, ptr %extra.at
+  %stream.at = getelementptr i8, ptr %record, i64 32
+  %stream = load ptr, ptr %stream.at
+  %grids = getelementptr i8, ptr %record, i64 40
+  br label %head
+head:
+  %n = phi i64 [0, %begin], [%next, %done]
+  %more = icmp ult i64 %n, %count
+  br i1 %more, label %task, label %end
+end:
+  ret i64 0
+task:
+  %next = add i64 %n, 1
+  %grid.at = getelementptr i32, ptr %grids, i64 %n
+  %grid = load i32, ptr %grid.at
+  %empty = icmp eq i32 %grid, 0
+  br i1 %empty, label %done, label %one
+one:
+  %offset = mul i64 %n, 24
+  %task.at = getelementptr i8, ptr %tasks, i64 %offset
+  %function = load ptr, ptr %task.at
+  %x.at = getelementptr i8, ptr %task.at, i64 8
+  %x = load i32, ptr %x.at
+  %y.at = getelementptr i8, ptr %task.at, i64 12
+  %y = load i32, ptr %y.at
+  %z.at = getelementptr i8, ptr %task.at, i64 16
+  %z = load i32, ptr %z.at
+  %shared.at = getelementptr i8, ptr %task.at, i64 20
+  %shared = load i32, ptr %shared.at
+  %status = call i32 %launch(ptr %function, i32 %grid, i32 1, i32 1, i32 %x, i32 %y, i32 %z, i32 %shared, ptr %stream,
+    ptr null, ptr %extra)
+  %fine = icmp eq i32 %status, 0
+  br i1 %fine, label %done, label %failed
+done:
+  br label %head
+failed:
+  %high = shl i64 %next, 32
+  %low = zext i32 %status to i64
+  %code = or i64 %high, %low
+  ret i64 %code
+}
+"""
+
+_FUNCTIONS: Final = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyLong_FromLongLong", "PyLong_AsVoidPtr")
+_NO_ARGUMENTS: Final = 0x0004  # METH_NOARGS
+
+
+class _Method(ctypes.Structure):
+    """``PyMethodDef``: what Python knows of a function of C."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def native_tasks(driver: Driver, tasks: Sequence[TaskLaunch]) -> NativeTasks | None:
+    """``tasks`` for the driver's own launch; None where that cannot be called, or Python is one without its C API."""
+    calls = driver.native_launch() if sys.implementation.name == "cpython" else None
+    return None if calls is None else NativeTasks(calls, tasks)
+
+
+class NativeTasks:
+    """The tasks of one kernel, as machine code reads them."""
+
+    def __init__(self, calls: NativeLaunch, tasks: Sequence[TaskLaunch]) -> None:
+        self.refused = calls.refused
+        self._calls = ctypes.create_string_buffer(_CALLS.pack(calls.lost, calls.select, calls.selects, calls.launch))
+        table = b"".join(_TASK.pack(task.function, *task.block, 0) for task in tasks)
+        self._tasks, self._count = ctypes.create_string_buffer(table), len(tasks)
+
+    def record(self, block: bytearray, extra: int) -> Callable[[], int]:
+        """What launches all tasks that have blocks, as the record ``block`` says, and keeps it alive.
+
+        It answers 0 when the driver took all; -1 where nothing was tried, since the device is lost or cannot be
+        selected; else what the driver answered, and from bit 32 on the number of the task that it refused, from 1.
+        The tasks before that one are launched.
+        """
+        _HEAD.pack_into(block, 0, ctypes.addressof(self._calls), ctypes.addressof(self._tasks), self._count, extra)
+        return _entry().function(ctypes.addressof(ctypes.c_char.from_buffer(block)), (self, block, extra))
+
+
+class _Entry:
+    """The machine code, which stays mapped, and how Python calls it."""
+
+    def __init__(self) -> None:
+        self._code = _load()
+        self._method = _Method(b"launch", self._code.address("qp_launch"), _NO_ARGUMENTS, None)
+        made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
+        self._new = made(("PyCFunction_NewEx", ctypes.pythonapi))
+
+    def function(self, record: int, keep: object) -> Callable[[], int]:
+        """A function of Python's that launches the record at this address, and keeps ``keep`` alive."""
+        found: Callable[[], int] = self._new(ctypes.addressof(self._method), record, keep)
+        return found
+
+
+@functools.cache
+def _entry() -> _Entry:
+    return _Entry()
+
+
+def _load() -> LoadedObject:
+    key = hashlib.sha256(f"{TRIPLE}\n{_IR}".encode()).hexdigest()
+    image = cached_code(f"launch-{key}", lambda: assemble(_IR, opt=0))
+    return link(image, {name: _address(getattr(ctypes.pythonapi, name)) for name in _FUNCTIONS})
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,0 +1,1 @@
+"""One launch for the tasks of several calls, or of a whole graph kernel."""

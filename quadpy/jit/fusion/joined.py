@@ -1,0 +1,140 @@
+"""One launch of several calls' tasks.  Owns: JoinedLaunch, ``joined_code``.
+
+Imports: leaves, ``ir``, ``codegen`` (and so LLVM), ``runtime``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from quadpy.artifact import AbiLayout, AbiSlot, CodeObject
+from quadpy.codegen.abi import layout_of
+from quadpy.errors import CodegenError, DeviceError
+from quadpy.ir import nodes as ir
+from quadpy.ir.passes.join import NAME, join
+from quadpy.jit.fusion.plan import BLOCKS_OF_UNIT, why_separate
+from quadpy.jit.fusion.scratch import FusedScratch
+from quadpy.jit.gpu_launch import task_launches
+from quadpy.jit.specialise import compiled_code
+from quadpy.runtime.device.locks import new_lock
+from quadpy.target import TargetSpec
+
+if TYPE_CHECKING:
+    from quadpy.jit.fusion.origin import Code
+    from quadpy.runtime.device.device import Device
+    from quadpy.runtime.drivers.driver import StreamHandle
+    from quadpy.runtime.launch.fusion import Fuse
+    from quadpy.runtime.memory.device_memory import DeviceBuffer
+    from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["JoinedLaunch", "joined_code"]
+
+_ARGUMENT_BYTES: Final = 4096
+"""What every driver takes as the arguments of a launch."""
+_MOST_KNOWN: Final = 64
+_known: OrderedDict[tuple[object, ...], CodeObject | str] = OrderedDict()
+_lock = new_lock()
+
+
+def joined_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:
+    """Machine code for all of ``levels``, or why there is none; the last ones are remembered, and what they were made of."""
+    key = (str(target), *(tuple(code.text for code in level) for level in levels))
+    with _lock:
+        if key in _known:
+            _known.move_to_end(key)
+            return _known[key]
+    found = _compiled([[code.kernel for code in level] for level in levels], target)
+    with _lock:
+        _known[key] = found
+        while len(_known) > _MOST_KNOWN:
+            _known.popitem(last=False)
+    return found
+
+
+def _compiled(levels: Sequence[Sequence[ir.Kernel]], target: TargetSpec) -> CodeObject | str:
+    try:
+        kernel = join(levels)
+        if (needed := layout_of(kernel).size + 8) > _ARGUMENT_BYTES:
+            return f"its arguments together have {needed} bytes; {_ARGUMENT_BYTES} are the most of one launch"
+        return compiled_code(kernel, target)[1]
+    except CodegenError as error:  # of one that cannot be fused, too
+        return error.message
+
+
+class JoinedLaunch:
+    """A ``OneLaunch`` of ``codes`` with ``arguments``, which are what it begins with."""
+
+    def __init__(
+        self, device: Device, code: CodeObject, codes: Sequence[Code], arguments: Sequence[bytes], fuse: Fuse
+    ) -> None:
+        self.device, self._codes, self._fuse = device, codes, fuse
+        self._module = device.modules.load(code)
+        (launch,) = task_launches(code, device.driver, self._module, NAME, ())
+        resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
+        self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
+        self._launch = replace(launch, most=self.most_blocks)
+        self._counters = FusedScratch(device, 8 * code.slots)
+        self._places = _places(codes, code.layout)
+        self._values = struct.Struct(code.layout.format)
+        self._scratch = code.layout.size
+        self._block = ctypes.create_string_buffer(self._scratch + 8)
+        self._bytes = memoryview(self._block).cast("B")
+        offsets = [*(slot.offset for slot in code.layout.slots), self._scratch]
+        self._arguments = device.driver.cooperative_arguments(ctypes.addressof(self._block), offsets)
+        self._iterations = [0] * len(codes)
+        self._blocks = 0
+        self._cells: DeviceBuffer | None = None
+        for number, block in enumerate(arguments):
+            self.bind(number, block)
+
+    @property
+    def keep(self) -> tuple[object, ...]:
+        return (self._module,)
+
+    def bind(self, number: int, arguments: bytes) -> None:
+        """As ``OneLaunch.bind``."""
+        for source, target, size in self._places[number]:
+            self._bytes[target : target + size] = arguments[source : source + size]
+        self._iterations[number] = self._codes[number].iterations(arguments)
+        self._blocks = 0
+
+    def why_not(self) -> str:
+        """As ``OneLaunch.why_not``."""
+        if not self.most_blocks:
+            return "not even one of its blocks fits on the device"
+        loops = any(code.loops for code in self._codes)
+        return why_separate(self.device.driver, max(self._iterations), loops=loops, fuse=self._fuse)
+
+    def move(self, on: Stream) -> None:
+        """As ``OneLaunch.move``."""
+        self._cells = self._counters.on(on)
+        struct.pack_into("Q", self._block, self._scratch, self._cells.pointer)
+
+    def launch(self, stream: StreamHandle) -> None:
+        """As ``OneLaunch.launch``."""
+        launch = self._launch
+        if not self._blocks:
+            self._blocks = launch.blocks(list(self._values.unpack_from(self._block))) or self.most_blocks
+        try:
+            self.device.driver.launch_cooperative(
+                launch.function, (self._blocks, 1, 1), launch.block, 0, stream, self._arguments
+            )
+        except DeviceError as error:
+            raise launch.named(error) from error
+        if self._cells is not None:
+            self._counters.settle(self._cells, stream)
+
+
+def _places(codes: Sequence[Code], joined: AbiLayout) -> list[list[tuple[int, int, int]]]:
+    """For each call, from where to where in the joined block each of its values goes, and its bytes."""
+    slots = iter(joined.slots)
+
+    def one(slot: AbiSlot) -> tuple[int, int, int]:
+        return slot.offset, next(slots).offset, struct.calcsize(slot.code)
+
+    return [[one(slot) for slot in code.layout.slots] for code in codes]

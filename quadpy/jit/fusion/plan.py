@@ -1,0 +1,185 @@
+"""Graph kernels whose tasks are one cooperative launch, where that is possible and worth it.
+
+Owns: FusingPlan, FusedPlan, ``why_separate``, ``has_loop``, BLOCKS_OF_UNIT.  Imports: leaves, ``artifact`` and ``runtime``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from quadpy.artifact import CodeObject
+from quadpy.errors import ArgumentError, DriverError
+from quadpy.jit.formula import compile_formula
+from quadpy.jit.fusion.scratch import FusedScratch
+from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.grids import Grids, what_decides
+from quadpy.jit.whole_blocks import whole_blocks
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.drivers.driver import Driver
+from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
+from quadpy.runtime.launch.launch import Prepared
+from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.streams.stream import Stream
+from quadpy.source import Span
+
+__all__ = ["BLOCKS_OF_UNIT", "FusedPlan", "FusingPlan", "has_loop", "why_separate"]
+
+BLOCKS_OF_UNIT: Final = 2
+"""More would be resident, and would take longer to meet."""
+_MOST_ITERATIONS: Final = (1 << 31) - 1
+"""Code that counts in 32 bits adds the number of all threads."""
+_WORTH: Final = {"amdgpu": (16, 16), "cuda": (4, 0)}
+"""Iterations of a thread, up to which one launch is expected to be quicker than several: with loops on the device, and
+without.  A launch behind another costs AMD's GPUs 4 µs, and an H200 less than blocks take to meet, also in a loop of a
+graph: there steps of five tasks in a loop gain a third up to 128 x 128 elements, and a tenth with 512 x 512."""
+_THREADS: Final = 256
+"""Of a block, for an estimate."""
+
+
+class FusedPlan(GpuPlan):
+    """One kernel in one launch.  ``separate`` has it in several, and knows what a call must fulfil."""
+
+    def __init__(self, code: CodeObject, separate: GpuPlan, *, name: str, spans: Sequence[Span | None]) -> None:
+        device = separate.device
+        super().__init__(
+            code, device, fields=separate.fields, seed=separate.seed, wider=lambda: separate, name=name, spans=spans
+        )
+        (launch,) = self.launches
+        resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
+        self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
+        self.launches = (replace(launch, most=self.most_blocks),)
+        self.grids = Grids(code, self.launches, whole_blocks(separate.code, [each.span for each in separate.launches]))
+        self._asked = separate.places.conditions
+        self._counters = FusedScratch(device, 8 * code.slots)
+
+    def require_conditions(self, views: Sequence[Any]) -> None:
+        """ArgumentError where an array is empty whose element 0 decides whether a loop goes on."""
+        arrays = [*views, *self.fields]
+        for name, (member, _) in self._asked.items():
+            if not arrays[member].nbytes:
+                raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
+
+    def _run(self, values: list[Any], grids: Sequence[int], arrays: list[Any], on: Stream) -> Any:
+        found = super()._run(values, grids, arrays, on)
+        self._counters.settle(self._counters.on(on), on.handle)
+        return found
+
+    def _scratch(self, on: Stream) -> DeviceBuffer | None:
+        return self._counters.on(on)
+
+    def take_block(self) -> Any:
+        try:
+            return self.spare.pop()
+        except IndexError:
+            return _Block(self)
+
+
+class _Block:
+    """An argument block as ``GpuPlan`` has them, and the addresses of its parts."""
+
+    def __init__(self, plan: FusedPlan) -> None:
+        layout = plan.code.layout
+        self.buffer = ctypes.create_string_buffer(plan.block_bytes)
+        offsets = [*(slot.offset for slot in layout.slots), layout.size]
+        self.arguments = plan.device.driver.cooperative_arguments(ctypes.addressof(self.buffer), offsets)
+
+
+class FusingPlan:
+    """A plan that runs ``separate`` launches, or one; ``compile_fused`` gives the latter, or says why there is none."""
+
+    def __init__(self, separate: Any, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]) -> None:
+        self.separate, self.device, self._fuse, self._compile = separate, device, fuse, compile_fused
+        self.code: CodeObject = separate.code
+        formulas = [task.extent for task in self.code.tasks if task.extent is not None]
+        self._extents, self._key = [compile_formula(formula) for formula in formulas], what_decides(formulas)
+        self._last: tuple[Any, str] | None = None
+        self._fused: FusedPlan | str | None = None
+        self._lock = new_lock()
+
+    def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
+        """As ``GpuPlan.run``."""
+        given = values[:]
+        fused = self._choose(values) if self.device.life.direct else ""
+        if isinstance(fused, FusedPlan):
+            fused.require_conditions(views)
+            try:
+                return fused.run(values, views, stream)
+            except DriverError as error:
+                if error.name not in TOO_LARGE:
+                    raise
+                self._fused = f"the device refused a launch of {fused.most_blocks} blocks at once"
+        return self.separate.run(given, views, stream)
+
+    def prepare(self, values: list[Any], views: list[Any], stream: Stream | None = None) -> Prepared:
+        """As ``GpuPlan.prepare``, always the separate launches: nodes of a graph may run at once with others."""
+        prepared: Prepared = self.separate.prepare(values, views, stream)
+        return prepared
+
+    def fusion(self, values: list[Any]) -> Fusion:
+        """What ``run`` would do."""
+        found = self._choose(values)
+        if isinstance(found, str):
+            return Fusion(False, found)
+        return Fusion(True, f"one launch of at most {found.most_blocks} blocks, all of them resident")
+
+    def _choose(self, values: Sequence[Any]) -> FusedPlan | str:
+        """The plan for one launch, or why it is several."""
+        if len(self.code.tasks) == 1 and not self.code.flow:
+            return "there is one launch only"
+        return self._why_separate(values) or self._one_launch()
+
+    def _why_separate(self, values: Sequence[Any]) -> str:
+        """As ``why_separate``; most calls have the extents of the call before."""
+        key, last = self._key(values), self._last
+        if last is not None and last[0] == key:
+            return last[1]
+        iterations = max((extent(values) for extent in self._extents), default=0)
+        why = why_separate(self.device.driver, iterations, loops=has_loop(self.code.flow), fuse=self._fuse)
+        self._last = key, why
+        return why
+
+    def _one_launch(self) -> FusedPlan | str:
+        with self._lock:
+            if self._fused is None:
+                self._fused = self._found()
+            return self._fused
+
+    def _found(self) -> FusedPlan | str:
+        try:
+            found = self._compile()
+        except DriverError as error:  # an older library has no such call
+            return error.message
+        if isinstance(found, FusedPlan) and not found.most_blocks:
+            return "not even one of its blocks fits on the device"
+        return found
+
+
+def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) -> str:
+    """Why launches of at most ``iterations`` each are not one launch; an empty string where they are, if they can be.
+
+    ``loops`` says that some are in a loop on the device.
+    """
+    if "cooperative" not in driver.features or not driver.info.units:
+        return f"{driver.info.name} has no cooperative launches"
+    if iterations > _MOST_ITERATIONS:
+        return f"a loop has {iterations} iterations"
+    if fuse != "auto":
+        return ""
+    if driver.name not in _WORTH:
+        return "nobody measured whether it is quicker on this device"
+    looped, plain = _WORTH[driver.name]
+    most = (looped if loops else plain) * BLOCKS_OF_UNIT * driver.info.units * _THREADS
+    if not most:
+        return "launches behind each other are quicker on this device where no loop is among them"
+    if iterations > most:
+        return f"a loop has {iterations} iterations: from {most} on separate launches are quicker on this device"
+    return ""
+
+
+def has_loop(flow: Sequence[Any]) -> bool:
+    steps = [step for step in flow if not isinstance(step, int)]
+    return any("loop" in step or any(map(has_loop, step.get("fork", ()))) for step in steps)

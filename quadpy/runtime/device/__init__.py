@@ -1,0 +1,1 @@
+"""One device: its parts, their lifetimes, and which devices are open."""

@@ -1,0 +1,112 @@
+"""The devices of this process.  Owns: which are open, which one is current, their end at exit.
+
+Imports: errors, settings, the configuration, the drivers; a vendor's package when a device of its kind is first asked for.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable
+from typing import Final
+
+from quadpy.errors import ArgumentError, NoDeviceError
+from quadpy.runtime.device.current import Config, State
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.drivers.cpu import CpuDriver
+from quadpy.runtime.drivers.cuda_api import open_cuda_driver
+from quadpy.runtime.drivers.driver import Driver
+from quadpy.runtime.drivers.hip_api import open_hip_driver
+from quadpy.runtime.memory.device_memory import MemoryStats
+from quadpy.runtime.streams.event import Event
+from quadpy.runtime.streams.stream import Stream
+from quadpy.settings import settings
+
+__all__ = [
+    "close_devices",
+    "create_event",
+    "create_stream",
+    "current_device",
+    "device_of",
+    "device_or_current",
+    "memory_stats",
+    "open_device",
+]
+
+
+def _open_cpu(ordinal: int) -> Driver:
+    if ordinal:
+        raise NoDeviceError(f"there is no cpu device {ordinal}", hint="the CPU is one device, 0")
+    return CpuDriver()
+
+
+_DRIVERS: Final[dict[str, Callable[[int], Driver]]] = {
+    "cpu": _open_cpu, "amdgpu": open_hip_driver, "cuda": open_cuda_driver,
+}  # fmt: skip
+
+_open: Final[dict[tuple[str, int], Device]] = {}
+_lock: Final = new_lock()
+
+
+def open_device(arch: str, ordinal: int = 0) -> Device:
+    """Device ``ordinal`` of the backend ``arch``; the same object until it is closed.
+
+    Raises:
+        NoDeviceError: there is no such device; the message says what is missing.
+    """
+    with _lock:
+        device = _open.get((arch, ordinal))
+        if device is None or device.life.closed:
+            if arch not in _DRIVERS:
+                raise NoDeviceError(f"there is no driver for {arch!r}", hint=f"there are {', '.join(_DRIVERS)}")
+            device = Device(_DRIVERS[arch](ordinal), settings().allocator)
+            _open[arch, ordinal] = device
+        return device
+
+
+def current_device() -> Device:
+    """The device that ``qp.init`` chose; it is opened at the first call."""
+    config = State.config
+    device = _open.get((config.arch, config.ordinal))
+    return device if device is not None and device.life.ended is None else open_device(config.arch, config.ordinal)
+
+
+def device_or_current(device: object) -> Device:
+    """``device``, or the current one for None; ArgumentError where it is no device."""
+    if device is None:
+        return current_device()
+    if not isinstance(device, Device):
+        raise ArgumentError(f"{device!r} is no device", hint="pass the device of an array or a stream")
+    return device
+
+
+def device_of(config: Config) -> Device:
+    """The device that ``config`` chose; it is opened at the first call."""
+    device = _open.get((config.arch, config.ordinal))
+    return device if device is not None and device.life.ended is None else open_device(config.arch, config.ordinal)
+
+
+def create_stream(priority: int = 0) -> Stream:
+    """A new stream of the current device; work of a lower ``priority`` goes first, one out of range is clamped."""
+    return current_device().create_stream(priority)
+
+
+def create_event(timing: bool = False) -> Event:
+    """A new event of the current device; ``elapsed_time`` needs two with ``timing``."""
+    return current_device().create_event(timing=timing)
+
+
+def memory_stats() -> MemoryStats:
+    """What quadpy holds of the current device's memory, in bytes."""
+    return current_device().memory_stats()
+
+
+@atexit.register
+def close_devices() -> None:
+    """Close every device: wait for its work, free everything.  Streams, events and arrays of it are refused then."""
+    with _lock:
+        devices = list(_open.values())
+        _open.clear()
+    for device in devices:
+        device.life.captures = 0  # one that nobody will end: its thread is gone, or its generator suspended
+        device.close()

@@ -1,0 +1,100 @@
+"""Loaded code objects.  Owns: Module, Modules: one device's, by what they are made of.
+
+Imports: errors, targets, the compiler's parcel, the driver protocol, lives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+from quadpy.artifact import CodeObject
+from quadpy.errors import DriverError
+from quadpy.runtime.device.life import Life
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.drivers.driver import Driver, FunctionHandle, ModuleHandle
+from quadpy.target import parse_target
+
+__all__ = ["Module", "Modules"]
+
+
+class Module:
+    """One code object on one device; its functions are valid until the device closes."""
+
+    def __init__(self, driver: Driver, handle: ModuleHandle, code: CodeObject) -> None:
+        self.handle, self.code = handle, code
+        self._driver = driver
+        self._functions: dict[str, FunctionHandle] = {}
+
+    def function(self, name: str) -> FunctionHandle:
+        """The function called ``name``; DriverError where the code object has none."""
+        found = self._functions.get(name)
+        if found is None:  # two threads may both ask: the driver gives them the same
+            found = self._functions[name] = self._driver.module_function(self.handle, name)
+        return found
+
+
+class Modules:
+    """The code objects that one device has loaded; each is loaded once, and stays until ``close``.
+
+    So nothing unloads code that a stream or a graph still runs: the device closes after all its work.
+    """
+
+    def __init__(self, driver: Driver, life: Life) -> None:
+        self._driver, self._life = driver, life
+        self._loaded: dict[bytes, Module] = {}
+        self._lock = new_lock()
+
+    def load(self, code: CodeObject) -> Module:
+        """The module of ``code``.
+
+        Raises:
+            DriverError: ``code`` was compiled for another GPU, or the driver refuses it.
+            DeviceError: the device was closed, or belongs to the parent of this process.
+        """
+        self._life.check()
+        _require_target(code.target, self._driver)
+        key = hashlib.blake2b(code.image, digest_size=16).digest()
+        with self._lock:
+            if (module := self._loaded.get(key)) is None:
+                module = Module(self._driver, self._driver.module_load(code.image), code)
+                self._loaded[key] = module
+        return module
+
+    def __len__(self) -> int:
+        return len(self._loaded)
+
+    def close(self) -> None:
+        """Unload everything; the device is idle."""
+        with self._lock:
+            loaded, self._loaded = self._loaded, {}
+        for module in loaded.values():
+            self._driver.module_unload(module.handle)
+
+
+def _require_target(target: str, driver: Driver) -> None:
+    """Refuse code for another processor in words; the driver would only give a number."""
+    built, there = _processor(target), _processor(driver.info.arch)
+    if built != there and not _compiles_for(built, there):
+        raise DriverError(
+            f"the code object is for {built}, and {driver.info.name} is a {there}",
+            hint=f"compile the kernel for {there}",
+        )
+
+
+@cache
+def _compiles_for(built: str, there: str) -> bool:
+    """Whether a driver makes code for ``there`` of what was built for ``built``: PTX serves each later device.
+
+    Not so for names with a letter, such as sm_90a: what they add is in one device alone.
+    """
+    versions = [name.removeprefix("sm_") for name in (built, there)]
+    if not all(version.isdecimal() for version in versions):
+        return False
+    oldest, newest = map(int, versions)
+    return oldest <= newest
+
+
+@cache
+def _processor(target: str) -> str:
+    return parse_target(target).arch

@@ -1,0 +1,81 @@
+"""Memory on a device that kernels read their arguments from.  Owns: ArgumentMemory; FEW_CHANGES, PATIENCE, NEVER.
+
+One launch puts a few KiB there, which travel as arguments of the launch itself: so what is put comes behind all earlier
+work of the stream and before all later work, and the host waits for nothing.  Imports: devices, the driver protocol.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping
+from typing import Final
+
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import FunctionHandle, StreamHandle
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["FEW_CHANGES", "NEVER", "PATIENCE", "ArgumentMemory"]
+
+FEW_CHANGES: Final = 2
+"""Nodes of a graph that are changed in less time than it takes to put their arguments here."""
+PATIENCE: Final = 2
+"""After so many changes of more nodes than that, a graph has its arguments here."""
+NEVER: Final = -(1 << 62)
+"""So many changes as good as never become PATIENCE."""
+
+
+class ArgumentMemory:
+    """``nbytes`` bytes and more, and what was put there last; one thread at a time.
+
+    ``putters`` are kernels by how many bytes they put: each takes an address and so many bytes, in a thread for each
+    eight of them.
+    """
+
+    def __init__(self, device: Device, putters: Mapping[int, FunctionHandle], nbytes: int, on: Stream) -> None:
+        sizes = _sizes(nbytes, sorted(putters))
+        self.buffer = device.allocate_lasting(sum(sizes), on)
+        self.address = self.buffer.pointer
+        self._parts: list[_Part] = []
+        start = 0
+        for size in sizes:
+            self._parts.append(_Part(device, putters[size], size, start, self.address + start))
+            start += size
+
+    def put(self, data: bytes, stream: StreamHandle) -> int:
+        """Let ``data`` stand there for all later work on ``stream``; how many launches that took."""
+        if len(self._parts) == 1:
+            return self._parts[0].put(data, stream)
+        return sum(part.put(data[part.start : part.start + part.size], stream) for part in self._parts)
+
+
+def _sizes(nbytes: int, known: list[int]) -> list[int]:
+    """Parts that are together at least ``nbytes``: the largest ones, and the smallest that holds the rest."""
+    whole, rest = divmod(nbytes, known[-1])
+    found = [known[-1]] * whole
+    if rest or not found:
+        found.append(next(size for size in known if size >= rest))
+    return found
+
+
+class _Part:
+    """What one launch puts."""
+
+    def __init__(self, device: Device, function: FunctionHandle, size: int, start: int, address: int) -> None:
+        self.start, self.size = start, size
+        self._driver, self._function, self._block = device.driver, function, (size // 8, 1, 1)
+        self._record = ctypes.create_string_buffer(8 + size)
+        struct.pack_into("Q", self._record, 0, address)
+        self._data = memoryview(self._record).cast("B")[8:]
+        self._arguments = device.driver.launch_arguments(ctypes.addressof(self._record), 8 + size)
+        self._held: bytes | None = None
+
+    def put(self, data: bytes, stream: StreamHandle) -> bool:
+        """Whether anything was to do."""
+        if data == self._held:
+            return False
+        self._data[: len(data)] = data
+        self._held = None  # until the launch is made
+        self._driver.launch(self._function, (1, 1, 1), self._block, 0, stream, self._arguments)
+        self._held = data
+        return True

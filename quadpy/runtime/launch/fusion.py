@@ -1,0 +1,87 @@
+"""One launch in place of several: what is asked for, what became of it, and what it takes.
+
+Owns: Fuse, Fusion, ``require_fuse``, TOO_LARGE; Origin, OneLaunch, by which those who have launches get one of them.
+Imports: errors; streams and the driver's handles as types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from quadpy.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from quadpy.runtime.drivers.driver import FunctionHandle, StreamHandle
+    from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
+    from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["TOO_LARGE", "Call", "Fuse", "Fusion", "OneLaunch", "Origin", "require_fuse"]
+
+Fuse: TypeAlias = Literal["auto", True, False]
+"""``True`` is wherever it is possible, ``"auto"`` where it is also expected to be quicker."""
+
+TOO_LARGE: Final = frozenset({"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "hipErrorCooperativeLaunchTooLarge"})
+"""Names of drivers' errors that say that the blocks of a launch do not fit on the device all at once."""
+
+
+class Fusion(NamedTuple):
+    """Whether something is one launch, and why it is, or is not."""
+
+    fused: bool
+    reason: str
+
+
+def require_fuse(fuse: object, *, graph: bool = True) -> None:
+    """ArgumentError where ``fuse`` is none of the three, or asked of a kernel that is no graph kernel."""
+    if not isinstance(fuse, (bool, str)) or fuse not in ("auto", True, False):
+        raise ArgumentError(f"fuse is {fuse!r}", hint='it is "auto", True or False')
+    if fuse is True and not graph:
+        raise ArgumentError("fuse=True is for graph kernels", hint="qp.kernel(graph=True, fuse=True)")
+
+
+class Origin(Protocol):
+    """The code of a call, before it was compiled.  Equal ones are the same code."""
+
+    def join(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> OneLaunch | str:
+        """One launch for calls of this and other origins, or why there is none.
+
+        The calls of a level come after those of the levels before it, and not after each other.  With ``"auto"``, one
+        that would be slower is none.
+        """
+
+    @property
+    def why_not_alone(self) -> str:
+        """Why a call cannot be one launch, with all of its tasks and loops; an empty string where it can."""
+
+    def of(self, work: FillWork | CopyWork) -> Call | str:
+        """A call that does ``work``, or why there is none."""
+
+    def teller(self) -> FunctionHandle:
+        """The kernel by which a graph of the driver's goes on with a loop."""
+
+
+Call: TypeAlias = "tuple[Origin, bytes]"
+"""Code, and the argument block of a call without the address of scratch memory."""
+
+
+class OneLaunch(Protocol):
+    """One cooperative launch; one thread at a time."""
+
+    most_blocks: int
+
+    @property
+    def keep(self) -> tuple[object, ...]:
+        """What must stay alive as long as it can run."""
+
+    def bind(self, number: int, arguments: bytes) -> None:
+        """Let later launches do call ``number``, in the order of the levels, with another argument block."""
+
+    def why_not(self) -> str:
+        """Why what is bound now cannot be one launch, or need not; an empty string where it is."""
+
+    def move(self, on: Stream) -> None:
+        """Let later launches come on ``on``: they use scratch memory of that stream's."""
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Put it on the stream of the last ``move``."""

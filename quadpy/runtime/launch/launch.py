@@ -1,0 +1,177 @@
+"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Indirect, Prepared, HostLaunch, Runner,
+Bound, Binder, memory_range.
+
+A plan makes these where it must not submit: for the nodes of a graph.  Imports: the driver protocol, streams, fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.drivers.driver import FunctionHandle
+from quadpy.runtime.launch.fusion import Origin
+from quadpy.runtime.streams.stream import Stream
+from quadpy.source import Span
+
+if TYPE_CHECKING:
+    from quadpy.runtime.memory.allocators.block import Block
+
+__all__ = [
+    "Binder",
+    "Bound",
+    "HostLaunch",
+    "Indirect",
+    "KernelLaunch",
+    "MemoryRange",
+    "Prepared",
+    "Runner",
+    "memory_range",
+]
+
+MemoryRange: TypeAlias = tuple[int, int]
+"""An address, and how many bytes are touched from there on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indirect:
+    """Code that reads its arguments from memory, compiled when it is first asked for.
+
+    function  takes one argument: the address of an argument block
+    putters   put such blocks into memory, see ``ArgumentMemory``
+    """
+
+    function: Callable[[], FunctionHandle]
+    putters: Callable[[], Mapping[int, FunctionHandle]]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunch:
+    """One launch, ready for a driver, an explicit graph node or an update of one.
+
+    name          for people: kernel and task
+    grid, block   blocks of the grid, threads of a block; a launch without iterations is one block that finds none, so
+                  that a node of a graph stays what it is.  Of 0 blocks, which whole blocks would be, nothing is launched
+    shared_bytes  shared memory beyond what the code declares
+    arguments     the argument block, all of it
+    reads, writes the arrays' memory that the task touches; atomics count as both.  Scratch memory is not among it: only
+                  the launches of one ``Prepared`` share it, and ``Prepared.flow`` orders them
+    keep          what must stay alive as long as this can run: module, arrays, scratch memory; what has a ``block``
+                  must be announced to ``DeviceMemory.use`` for each stream that it runs on
+    span          where in the user's file the task begins
+    indirect      the same launch by code that reads its arguments from memory; None where there is none
+    """
+
+    name: str
+    function: FunctionHandle
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    arguments: bytes = field(repr=False)
+    reads: tuple[MemoryRange, ...]
+    writes: tuple[MemoryRange, ...]
+    keep: tuple[object, ...] = field(repr=False)
+    span: Span | None
+    indirect: Indirect | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All launches of one call, and ``flow`` over them: as ``CodeObject.flow``, where ``()`` is all in order.
+
+    conditions  parameter -> the address and the bytes of what decides whether a loop of ``flow`` goes on
+    result      what the kernel returned, read behind the work on a stream; None for a kernel that returns nothing
+    origin      what the launches were compiled from, with ``arguments``; None where nobody knows
+    """
+
+    launches: tuple[KernelLaunch, ...]
+    flow: tuple[Any, ...] = ()
+    conditions: dict[str, MemoryRange] = field(default_factory=dict)
+    result: Callable[[Stream], Any] | None = None
+    origin: Origin | None = field(default=None, repr=False)
+    arguments: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HostLaunch:
+    """A call on the CPU: ``run`` does all of it, as often as wished; the rest as in ``KernelLaunch``.
+
+    arguments  the argument block; two launches of the same code with the same block do the same
+    result  what the last ``run`` returned; None for a kernel that returns nothing
+    """
+
+    name: str
+    run: Callable[[], None]
+    reads: tuple[MemoryRange, ...]
+    writes: tuple[MemoryRange, ...]
+    keep: tuple[object, ...] = field(repr=False)
+    span: Span | None
+    result: Callable[[], Any] | None = None
+    arguments: bytes = field(default=b"", repr=False)
+
+
+class Runner:
+    """Runs a kernel of the CPU as often as wished, with the argument block that it has now.
+
+    ``entry`` begins, and answers -1 at the end; else ``go_on`` takes the answer.
+    """
+
+    __slots__ = ("_entry", "_go_on", "block", "scratch")
+
+    def __init__(self, entry: Callable[..., int], go_on: Callable[..., int], block: bytes, scratch: Any) -> None:
+        self._entry, self._go_on, self.block, self.scratch = entry, go_on, block, scratch
+
+    def run(self) -> None:
+        """All of it."""
+        block, scratch = self.block, self.scratch
+        task = self._entry(block, scratch, 0)
+        while task != -1:
+            task = self._go_on(block, scratch, task)
+
+
+class Bound(NamedTuple):
+    """The arguments of a call as a launch takes them.
+
+    block   the argument block, without the address of scratch memory
+    grids   the blocks of each launch; none on the CPU
+    arrays  what it reads and writes, but for the kernel's own fields
+    """
+
+    block: bytes
+    grids: tuple[int, ...]
+    arrays: tuple[Any, ...]
+
+
+class Binder(Protocol):
+    """Calls of one kernel that run the same code as one that is known.
+
+    bind    the call with arguments, whose memory is announced on a timeline; None where it runs other code, is refused,
+            or is not known well enough
+    runner  runs it on the CPU, with an argument block; None for a GPU
+    """
+
+    bind: Callable[..., Bound | None]
+    runner: Callable[[bytes], Runner] | None
+
+    def prepared(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared | HostLaunch:
+        """What such a call launches; ``before`` is what the one that is known did."""
+
+    def used(self, bound: Bound) -> tuple[list[Block], list[Block]]:
+        """The blocks that it reads, and those that it writes."""
+
+
+def memory_range(array: Any) -> MemoryRange:
+    """What a kernel may touch of ``array``: an NDArray, a view of another library's array, or a field.
+
+    The numbers of a field may lie apart, between those of others.
+    """
+    if not isinstance(array, Field):
+        return array.pointer, array.nbytes
+    if not array.size:
+        return array.pointer, 0
+    *axes, component = array.strides
+    components = array.nbytes // (array.size * array.dtype.nbytes)
+    last = sum((extent - 1) * stride for extent, stride in zip(array.shape, axes, strict=True))
+    return array.pointer, (last + (components - 1) * component + 1) * array.dtype.nbytes

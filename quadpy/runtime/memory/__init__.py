@@ -1,0 +1,1 @@
+"""Memory: the allocators, the storage of arrays, copies of host memory, memory of other libraries."""

@@ -1,0 +1,239 @@
+"""Device memory that streams share in order.  Owns: DeviceMemory, DeviceBuffer, MemoryStats, the choice of allocator.
+
+Imports: errors, the driver protocol, allocators, timelines, the reaper.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+from operator import index
+from typing import Final
+
+from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory
+from quadpy.runtime.device.reaper import Reaper
+from quadpy.runtime.drivers.driver import AllocatorName, Driver
+from quadpy.runtime.memory.allocators.block import Allocator, Block
+from quadpy.runtime.memory.allocators.cache import CachingAllocator
+from quadpy.runtime.memory.allocators.pool import PoolAllocator
+from quadpy.runtime.streams.timeline import Timeline, Timelines, known_by, shown
+
+__all__ = ["DeviceBuffer", "DeviceMemory", "MemoryStats"]
+
+_MANY: Final = 8
+"""Streams that a block may know before it looks which of them are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """What quadpy holds of one device's memory, in bytes.
+
+    used      in arrays and other allocations that are alive, or dead and not yet drained
+    peak      the most that ``used`` was, as the allocations saw it
+    reserved  taken from the driver: ``used`` and what is kept for the next allocations
+    blocks    how many allocations ``used`` is in
+    """
+
+    allocator: AllocatorName
+    used: int
+    peak: int
+    reserved: int
+    blocks: int
+
+
+class DeviceBuffer:
+    """Memory that goes back with the last reference to this, and is free after all work that uses it.
+
+    It may be another's, which frees it.
+    """
+
+    __slots__ = ("__weakref__", "block", "nbytes", "pointer")
+
+    def __init__(self, block: Block | None, nbytes: int) -> None:
+        self.block, self.nbytes = block, nbytes
+        self.pointer = block.pointer if block else 0
+
+
+class DeviceMemory:
+    """The allocations of one device.  Safe from any thread, without a lock.
+
+    Each belongs to a DeviceBuffer before it is taken from the driver; so there is none that nobody gives back.
+    """
+
+    def __init__(
+        self, driver: Driver, timelines: Timelines, reaper: Reaper, allocator: AllocatorName | None = None
+    ) -> None:
+        self._driver, self._timelines, self._reaper = driver, timelines, reaper
+        self.allocator = _choose(driver, allocator)
+        kind = PoolAllocator if self.allocator == "pool" else CachingAllocator
+        self._allocator: Allocator = kind(driver, timelines)
+        self._blocks: set[Block] = set()
+        self._by_address: dict[int, DeviceBuffer] = {}
+        self._used = self._peak = 0  # what stands in ``_blocks`` is right, and ``stats`` counts it
+
+    # by address
+
+    def allocate(self, nbytes: int, home: Timeline) -> int:
+        """The address of ``nbytes`` bytes for ``home``, which live until they are freed by it; 0 for no bytes."""
+        try:
+            wanted = index(nbytes)
+        except TypeError as error:
+            raise ArgumentError(f"{nbytes!r} is no number of bytes", hint="it is an int") from error
+        buffer = self.buffer(wanted, home)
+        if buffer.block is not None:
+            self._by_address[buffer.pointer] = buffer
+        return buffer.pointer
+
+    def free(self, pointer: int, stream: Timeline) -> None:
+        """Give memory back after the work so far on ``stream``; DeviceError where ``pointer`` is no allocation."""
+        if pointer:
+            block = self._at(pointer)
+            if stream is not block.home:
+                block.guests.add(stream)
+            buffer = self._by_address.pop(pointer, None)  # of two threads one gets it
+            if buffer is None and block not in self._blocks:
+                self._at(pointer)
+            self._release(block)
+        self._reaper.drain()
+
+    def _at(self, pointer: object) -> Block:
+        """The block at ``pointer``; DeviceError where there is none."""
+        buffer = known_by(self._by_address, pointer)
+        if buffer is not None and buffer.block is not None:
+            return buffer.block
+        for block in tuple(self._blocks):  # an array's
+            if block.pointer == pointer and block.cell:
+                return block
+        raise DeviceError(
+            f"{shown(pointer)} is no allocation of this device", hint="was it freed before, or is it inside one?"
+        )
+
+    # by object
+
+    def buffer(self, nbytes: int, home: Timeline) -> DeviceBuffer:
+        """``nbytes`` bytes for ``home`` that live as long as the object."""
+        if self._reaper.dead:
+            self._reaper.drain()
+        if nbytes <= 0:
+            if nbytes:
+                raise ArgumentError(f"{nbytes} bytes cannot be allocated", hint="0 bytes can: their address is 0")
+            return DeviceBuffer(None, 0)
+        block = Block(0, self._allocator.size(nbytes), home)
+        buffer = DeviceBuffer(block, nbytes)
+        self._reaper.adopt(buffer, self._release, block)
+        try:
+            self._allocator.fill(block)
+        except OutOfDeviceMemory:
+            self._fill_again(block, nbytes)
+        buffer.pointer = block.pointer = block.cell[0]
+        self._blocks.add(block)
+        used = self._used = self._used + block.nbytes
+        self._peak = max(self._peak, used)
+        return buffer
+
+    def use(self, blocks: Collection[Block], stream: Timeline, *, writes: bool = True) -> None:
+        """Say that work on ``stream``, which comes next, uses ``blocks``, and writes them.
+
+        The first use on a stream other than the home waits there, on the device, for what the home stream was given
+        so far: the allocation, and the fill that came with it.
+        """
+        new = [block for block in blocks if stream is not block.home and stream not in block.guests]
+        if new:
+            for home in {block.home for block in new}:
+                self._timelines.order(home, stream)
+            for block in new:
+                self._forget(block)
+                block.guests.add(stream)  # whoever finds it there may rely on the wait
+        if writes:
+            for block in blocks:
+                block.writers.add(stream)
+
+    def follow_writers(self, block: Block, stream: Timeline) -> None:
+        """Let ``stream``'s later work wait for what wrote ``block``, wherever it was."""
+        for writer in list(block.writers):
+            if writer is not stream:
+                self._timelines.order(writer, stream)
+
+    def follow_users(self, block: Block, stream: Timeline) -> None:
+        """Let ``stream``'s later work, which writes ``block``, wait for all that read or wrote it, wherever it was."""
+        for user in block.users():
+            if user is not stream:
+                self._timelines.order(user, stream)
+
+    def _forget(self, block: Block) -> None:
+        """Forget the streams that are gone, and through: so that memory need not know every stream there ever was."""
+        if len(block.guests) < _MANY:
+            return
+        for guest in tuple(block.guests):
+            if guest.ended and self._timelines.idle(guest):
+                block.guests.discard(guest)
+                block.writers.discard(guest)
+
+    # what is there
+
+    def stats(self) -> MemoryStats:
+        blocks = tuple(self._blocks)
+        used = self._used = sum(block.nbytes for block in blocks)
+        kept = self._allocator.kept()
+        peak = self._peak = max(self._peak, used)
+        return MemoryStats(self.allocator, used, peak, used + (kept or 0), len(blocks))
+
+    def trim(self) -> None:
+        """Return to the driver what nobody uses, handles that are spare too; waits for the device."""
+        self._reaper.trim()
+        self._timelines.synchronize()
+        self._allocator.trim()
+
+    def close(self) -> None:
+        """Free everything, alive or not; the device is idle."""
+        for block in tuple(self._blocks):
+            self._release(block)
+        self._timelines.synchronize()
+        self._allocator.trim()
+
+    # how
+
+    def _fill_again(self, block: Block, nbytes: int) -> None:
+        """Once more, after everything that nobody uses went back: also what only cycles of garbage refer to."""
+        gc.collect()
+        self.trim()
+        try:
+            self._allocator.fill(block)
+        except OutOfDeviceMemory as error:
+            free, total = self._driver.memory_info()
+            held = self.stats()
+            raise OutOfDeviceMemory(
+                f"{self._driver.name} device {self._driver.ordinal} has no {_size(nbytes)}: {_size(free)} of "
+                f"{_size(total)} are free, quadpy uses {_size(held.used)} in {held.blocks} allocations",
+                hint="drop arrays that are not needed, or use a smaller shape or dtype",
+            ) from error
+
+    def _release(self, block: Block) -> None:
+        """Give the memory of ``block`` to the allocator; doing it again does nothing."""
+        if block.cell:
+            self._allocator.release(block)
+        if block in self._blocks:
+            self._used -= block.nbytes
+            self._blocks.discard(block)
+
+
+def _choose(driver: Driver, wish: AllocatorName | None) -> AllocatorName:
+    choice = wish or driver.default_allocator
+    if choice == "pool" and "pool" not in driver.features:
+        warnings.warn(
+            f"{driver.name} device {driver.ordinal} has no memory pool (HIP has one from ROCm 7.0 on, where the device "
+            "supports it): quadpy's cache is used",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return "cache"
+    return choice
+
+
+def _size(nbytes: int) -> str:
+    for unit, scale in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if nbytes >= 1 << scale:
+            return f"{nbytes / (1 << scale):.1f} {unit}"
+    return f"{nbytes} bytes"
