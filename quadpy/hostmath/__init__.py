@@ -1,7 +1,7 @@
 """Vectors and matrices outside kernels, and the types that name them.
 
 Inside a kernel the front end recognises these same objects: ``qp.Vector`` there is a call that it compiles.
-Imports: leaves, ``runtime.current`` and ``runtime.storage``; the array factories import ``runtime`` when called.
+Imports: leaves, ``runtime.device.current`` and ``runtime.memory.numpy_storage``; the array factories import ``runtime`` when called.
 """
 
 from quadpy.hostmath.descriptors import DType, ElementType, MatrixType, NDArrayType, VectorType, element_of, type_of

@@ -1,7 +1,7 @@
 """Kernels compiled without a call and without a device, for any target.
 
 Owns: ``arg_types_of``, ``trace_for``, ``compile_for``, ``compile_with_asm``.
-Imports: leaves, ``hostmath``, ``lang``, ``codegen``, ``runtime.current``; loads LLVM.
+Imports: leaves, ``hostmath``, ``lang``, ``codegen``, ``runtime.device.current``; loads LLVM.
 """
 
 from __future__ import annotations
