@@ -36,7 +36,9 @@ LAYERS = {
     "mathlib": Layer({"ir"}),
     "lang": Layer({"ir", "mathlib"}),
     "codegen": Layer({"ir"}, {"llvmlite"}),
-    "runtime": Layer({"hostmath", "runtime.arrays.dlpack", "runtime.memory.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
+    "runtime": Layer(
+        {"hostmath", "runtime.arrays.dlpack", "runtime.memory.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}
+    ),
     "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
     "runtime.memory.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool
     "runtime.arrays.dlpack": Layer({"runtime", "runtime.cpu", "hostmath"}),  # the end of a capsule is machine code
