@@ -1,4 +1,4 @@
-"""Where in the user's program quadpy was called.  Owns: caller_span.  Imports: source."""
+"""Finds the line of the user's program that called quadpy, for messages and for the nodes of graphs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from quadpy.source import Span
 
 __all__ = ["caller_span"]
 
-_PACKAGE: Final = str(Path(__file__).parent.parent) + "/"
+_PACKAGE: Final = str(Path(__file__).parents[2]) + "/"
 
 
 def caller_span() -> Span | None:
-    """The line that called quadpy; None where quadpy calls itself."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads every file on the way
+    """The line that called quadpy; None if quadpy itself started the call."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack would read every source file on the stack
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_PACKAGE) and file != contextlib.__file__:  # through which quadpy's own managers come
+        if not file.startswith(_PACKAGE) and file != contextlib.__file__:  # which calls quadpy's own context managers
             return Span(file, frame.f_lineno)
         frame = frame.f_back
     return None
