@@ -138,6 +138,7 @@ def test_elapsed_time_without_timing_or_record_is_an_error(driver, timing):
 def test_every_priority_makes_a_stream(driver, priority):
     stream = driver.stream_create(priority)
     driver.stream_synchronize(stream)
+    assert driver.stream_query(stream)
     driver.stream_destroy(stream)
 
 

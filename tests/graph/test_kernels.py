@@ -145,6 +145,8 @@ def test_no_elements(arch):
     with graph.instantiate() as run:
         run.launch()
         run.synchronize()
+        assert run.stats().launches == 1
+    assert x.to_numpy().size == 0
 
 
 def test_no_elements_for_whole_blocks(arch):

@@ -1,4 +1,4 @@
-"""What lessons of other projects ask of the benchmark of graphs, and of what is decided before code; by their numbers."""
+"""Lessons about the benchmark of graphs, by their numbers in ``docs/explanation/lessons.md``."""
 
 from __future__ import annotations
 

@@ -12,11 +12,14 @@ from quadpy.runtime.drivers.graph_driver import AllocWork, FillWork
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.launch.launch import KernelLaunch, Prepared
 
+from .conftest import OPENERS
+
 
 def test_the_device_is_here(backend):
-    _name, reason = backend
+    name, reason = backend
     if reason is not None:
         pytest.skip(reason)
+    assert OPENERS[name]().info.name
 
 
 # H1: one test for each type
@@ -372,6 +375,7 @@ def test_an_empty_graph_runs(on):
     with on.graph().instantiate() as run:
         run.launch()
         run.synchronize()
+        assert run.stats().launches == 1
 
 
 def test_copies_and_fills_of_no_bytes_are_nodes(on):

@@ -587,6 +587,7 @@ def test_arrays_may_die_while_they_are_used(made, array, device):
         for n in range(20):
             call(array(n), array(n), array(), n, stream=stream)  # memory is given back, and taken again
         device.synchronize()
+    assert device.driver.races() == []
 
 
 def test_a_plan_that_dies_gives_its_graphs_back(made, array, device):

@@ -23,7 +23,7 @@ from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import use_stream
 
-from .conftest import GPUS, current, simulated, why_missing
+from .conftest import GPUS, checked, current, simulated, why_missing
 
 LAYOUTS = [{}, {"order": "ji"}, {"layout": Layout.SOA}, {"layout": Layout.SOA, "order": "ji"}, {"offset": (-2, 7)}]
 
@@ -40,6 +40,8 @@ def raw(device, array, nbytes):
 def test_the_device_is_here(name):
     if (missing := why_missing(name)) is not None:
         pytest.skip(missing)
+    with checked(name) as device:
+        assert device.driver.name == name
 
 
 # where they are

@@ -1,8 +1,4 @@
-"""Lessons of earlier runtimes, by the numbers under which they were written down; the others stand beside what they test.
-
-S2, S3, S4, S12, S13, S14 and S16 are in ``tests/drivers``, ``test_allocators`` and ``tests/concurrency``, S8 in
-``tests/jit``.
-"""
+"""Lessons of other runtimes that no other test holds; ``docs/explanation/lessons.md`` lists all by their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other projects learned about capture and replay, by the numbers of their lessons, where no other test has it."""
+"""Lessons about capture and replay that no other test holds, by their numbers in ``docs/explanation/lessons.md``."""
 
 from __future__ import annotations
 
