@@ -1,0 +1,254 @@
+"""Expressions of the IR: pure and scalar, with their operators and types."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
+
+from quadpy.dtypes import Scalar, i32
+from quadpy.source import Span
+
+__all__ = [
+    "Access", "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "Call", "Cast", "CmpOp", "Compare", "Const",
+    "Expr", "Intrinsic", "Node", "ParamRead", "Select", "ShapeOf", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
+    "VarRead",
+]  # fmt: skip
+
+
+class UnOp(enum.Enum):
+    """``NEG`` and ``ABS`` wrap for integers; ``NOT`` inverts bits (logical for u1); the others take floats."""
+
+    NEG = "neg"
+    NOT = "not"
+    ABS = "abs"
+    SQRT = "sqrt"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    TRUNC = "trunc"
+    RINT = "rint"
+
+
+class BinOp(enum.Enum):
+    """Both operands and the result have one type, which is the node's.
+
+    ``DIV`` is true division (floats).  ``FLOORDIV`` and ``MOD`` (integers) follow Python's sign, ``RAWDIV``
+    and ``RAWMOD`` C's; by zero all four are 0, and the least integer by -1 wraps.  ``SHR`` keeps the sign of
+    a signed value, ``USHR`` does not; a count of the width or more, or a negative one, shifts everything out.
+    ``MIN`` and ``MAX`` are IEEE 754-2019 minimumNumber and maximumNumber.
+    """
+
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    DIV = "div"
+    FLOORDIV = "floordiv"
+    MOD = "mod"
+    RAWDIV = "rawdiv"
+    RAWMOD = "rawmod"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    SHL = "shl"
+    SHR = "shr"
+    USHR = "ushr"
+    MIN = "min"
+    MAX = "max"
+
+
+class CmpOp(enum.Enum):
+    """Ordered comparisons, except ``NE``, which is true where an operand is NaN."""
+
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    LE = "le"
+    GT = "gt"
+    GE = "ge"
+
+
+class AtomicOp(enum.Enum):
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    EXCHANGE = "exchange"
+    CAS = "cas"
+
+
+class Access(enum.Flag):
+    """What a task does with an array."""
+
+    READ = enum.auto()
+    WRITE = enum.auto()
+    ATOMIC = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """``CHILDREN`` names the fields that hold nodes or tuples of nodes: all that a traversal needs to know."""
+
+    CHILDREN: ClassVar[tuple[str, ...]] = ()
+    span: Span = field(kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A scalar variable; ``name`` is unique in its kernel or function."""
+
+    name: str
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    value: int | float | bool
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRead(Node):
+    """A scalar parameter of the kernel, or a parameter of a function."""
+
+    name: str
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeOf(Node):
+    """The run-time extent of one axis of an array parameter; its type is the kernel's index type."""
+
+    array: str
+    axis: int
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class VarRead(Node):
+    var: Var
+
+    @property
+    def type(self) -> Scalar:
+        return self.var.type
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    CHILDREN = ("operand",)
+    op: UnOp
+    operand: Expr
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    CHILDREN = ("lhs", "rhs")
+    op: BinOp
+    lhs: Expr
+    rhs: Expr
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Node):
+    """Two operands of one type; the result is ``u1``."""
+
+    CHILDREN = ("lhs", "rhs")
+    op: CmpOp
+    lhs: Expr
+    rhs: Expr
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """``then`` or ``orelse``; both are evaluated."""
+
+    CHILDREN = ("cond", "then", "orelse")
+    cond: Expr
+    then: Expr
+    orelse: Expr
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    """Value conversion.  Float to integer truncates and saturates, NaN gives 0; to ``u1`` asks "not zero"."""
+
+    CHILDREN = ("operand",)
+    operand: Expr
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class BitCast(Node):
+    """The same bits as another type of the same width."""
+
+    CHILDREN = ("operand",)
+    operand: Expr
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic(Node):
+    """A pure operation that every target has: ``fma``, ``copysign``, ``popcnt``, ``clz``, ``ctz``, ``mulhi``."""
+
+    CHILDREN = ("args",)
+    name: str
+    args: tuple[Expr, ...]
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A pure ``Function`` of the kernel with one result."""
+
+    CHILDREN = ("args",)
+    function: str
+    args: tuple[Expr, ...]
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRead(Node):
+    """What a slot holds when the task starts; in the axes of a parallel loop only."""
+
+    number: int
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadIndex(Node):
+    """The number of this iteration in its block: of the iterations in order, modulo ``block_dim``."""
+
+    type: Scalar = i32
+
+
+@dataclass(frozen=True, slots=True)
+class BlockIndex(Node):
+    """The number of this iteration's block: of the iterations in order, ``block_dim`` a block."""
+
+    type: Scalar = i32
+
+
+Expr: TypeAlias = (
+    Const
+    | ParamRead
+    | ShapeOf
+    | VarRead
+    | SlotRead
+    | Unary
+    | Binary
+    | Compare
+    | Select
+    | Cast
+    | BitCast
+    | Intrinsic
+    | Call
+    | ThreadIndex
+    | BlockIndex
+)

@@ -1,0 +1,122 @@
+"""Kernels of the IR: parameters, functions, and the tasks that are one launch each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from quadpy.dtypes import Scalar
+from quadpy.ir.expressions import Access, AtomicOp, Node, Var
+from quadpy.ir.flow import Flow
+from quadpy.ir.statements import Axis, Block, Place, SharedArray
+from quadpy.ir.types import Array
+
+__all__ = [
+    "ArrayParam", "Function", "Kernel", "ParallelTask", "Param", "Reduction", "ScalarParam", "SerialTask", "Task",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction(Node):
+    """``place op= var`` after the loop, for a ``var`` that each iteration accumulates into.
+
+    ``var`` starts as the identity of ``op``.  How the iterations are grouped is fixed by their number alone:
+    see ``codegen.reduction``.
+    """
+
+    CHILDREN = ("place",)
+    op: AtomicOp
+    place: Place
+    var: Var
+
+
+@dataclass(frozen=True, slots=True)
+class SerialTask(Node):
+    """Statements that one thread runs."""
+
+    CHILDREN = ("body",)
+    name: str
+    body: Block
+    effects: tuple[tuple[str, Access], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelTask(Node):
+    """A parallel loop: one launch.
+
+    ``privates`` names small arrays that the loop only accumulates into, each with its operation: the target
+    may give groups of iterations copies of their own and merge them in order.  ``shared`` are the arrays of which
+    each block of ``block_dim`` iterations has its own.
+    """
+
+    CHILDREN = ("axes", "body", "reductions", "shared")
+    name: str
+    axes: tuple[Axis, ...]
+    body: Block
+    effects: tuple[tuple[str, Access], ...] = ()
+    reductions: tuple[Reduction, ...] = ()
+    privates: tuple[tuple[str, AtomicOp], ...] = ()
+    block_dim: int | None = None
+    shared: tuple[SharedArray, ...] = ()
+
+
+Task: TypeAlias = SerialTask | ParallelTask
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParam(Node):
+    name: str
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayParam(Node):
+    """An array that the caller passes, or a field that the kernel names (``is_field``)."""
+
+    name: str
+    type: Array
+    is_field: bool = False
+
+
+Param: TypeAlias = ScalarParam | ArrayParam
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Node):
+    """A pure function over scalars, from the math library; always inlined by the target."""
+
+    CHILDREN = ("body",)
+    name: str
+    params: tuple[Var, ...]
+    results: tuple[Scalar, ...]
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel(Node):
+    """What code generation gets.
+
+    ``index`` is i32, or i64 where an array of the launch needs it: the type of extents and loop variables.
+    ``body`` holds the statements before tasks are split and is empty after.  ``flow`` is the order of the tasks,
+    which ``()`` says is theirs.  ``noalias`` says that no written
+    array overlaps another.  A kernel that draws random numbers has the scalar parameters ``$seed`` (u64) and
+    ``$launch`` (u64).  ``predicated`` says that the loops of the flow are repeated without a look at their conditions,
+    and on a GPU the tasks see for themselves whether it is their turn.  ``fused`` asks for one launch of all tasks,
+    ``indirect`` for kernels of a GPU that read their arguments from memory.
+    """
+
+    CHILDREN = ("params", "functions", "body", "tasks")
+    name: str
+    params: tuple[Param, ...]
+    results: tuple[Scalar, ...]
+    functions: tuple[Function, ...]
+    body: Block
+    tasks: tuple[Task, ...] = ()
+    slots: int = 0
+    index: Scalar = Scalar("i32", "int", 32)
+    noalias: bool = True
+    fast_math: bool = False
+    flow: tuple[Flow, ...] = ()
+    predicated: bool = False
+    fused: bool = False
+    indirect: bool = False

@@ -1,0 +1,238 @@
+"""Statements of the IR, and the places in memory that they read and write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from quadpy.dtypes import Scalar
+from quadpy.ir.expressions import AtomicOp, Expr, Node, Var
+from quadpy.ir.types import Array
+
+__all__ = [
+    "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fence",
+    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Region", "Return", "Sections", "SharedArray",
+    "Slot", "Stmt", "Store", "While",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Node):
+    """One scalar of an array, shared ones too: an index an axis, and the component of the element (row-major)."""
+
+    CHILDREN = ("index",)
+    array: str
+    index: tuple[Expr, ...]
+    component: int
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(Node):
+    """Eight bytes of the kernel's scratch memory; the first slots are the kernel's results."""
+
+    number: int
+    type: Scalar
+
+
+Place: TypeAlias = Element | Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Node):
+    """Binds ``var`` once, for the statements that follow in this block and below it."""
+
+    CHILDREN = ("value",)
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Node):
+    """Sets a mutable variable, which is 0 at the start of its iteration (or serial task, or function)."""
+
+    CHILDREN = ("value",)
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Node):
+    """Binds ``var`` once, to what ``place`` holds now."""
+
+    CHILDREN = ("place",)
+    var: Var
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Node):
+    CHILDREN = ("place", "value")
+    place: Place
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic(Node):
+    """Read-modify-write in one step; binds ``result``, where there is one, to the old value.
+
+    ``expected`` belongs to ``CAS`` alone.  Relaxed, and visible to the whole device.
+    """
+
+    CHILDREN = ("place", "value", "expected")
+    op: AtomicOp
+    place: Place
+    value: Expr
+    result: Var | None = None
+    expected: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallMany(Node):
+    """Binds ``results`` once each, to the results of a pure ``Function``."""
+
+    CHILDREN = ("args",)
+    results: tuple[Var, ...]
+    function: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    CHILDREN = ("cond", "then", "orelse")
+    cond: Expr
+    then: Block
+    orelse: Block
+
+
+@dataclass(frozen=True, slots=True)
+class For(Node):
+    """A sequential loop; ``start``, ``stop`` and ``step`` are evaluated once, a step of 0 runs no iteration.
+
+    ``var`` is bound anew for each iteration and is not assigned in the body.
+    """
+
+    CHILDREN = ("start", "stop", "step", "body")
+    var: Var
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class While(Node):
+    """``head`` and then ``cond`` are evaluated before each iteration; a ``Continue`` goes to ``head``."""
+
+    CHILDREN = ("head", "cond", "body")
+    head: Block
+    cond: Expr
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Break(Node):
+    """Leaves the innermost ``For`` or ``While``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(Node):
+    """Ends this iteration of the innermost ``For`` or ``While``, or of the parallel loop where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region(Node):
+    """A block that ``Leave`` may end early: the body of an inlined function with a ``return`` in it."""
+
+    CHILDREN = ("body",)
+    label: str
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Leave(Node):
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Node):
+    """Ends a ``Function`` with its results, or sets the results of a kernel (in its last serial task)."""
+
+    CHILDREN = ("values",)
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier(Node):
+    """All iterations of a block come here before one goes on; what they wrote before is seen after.
+
+    In control flow that is uniform in a block: see ``ir.uniform``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Fence(Node):
+    """What this iteration wrote before is seen by its block before what it writes after."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray(Node):
+    """An array of which each block of a parallel loop has its own; what nobody wrote is some value of the type."""
+
+    name: str
+    type: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Axis(Node):
+    """One axis of a parallel loop: ``var`` takes ``start``, ``start + step``, … below (or above) ``stop``.
+
+    The three are launch-uniform: built from constants, scalar parameters, extents and slots only.
+    """
+
+    CHILDREN = ("start", "stop", "step")
+    var: Var
+    start: Expr
+    stop: Expr
+    step: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelFor(Node):
+    """A top-level loop before tasks are split: iterations in any order, the last axis fastest."""
+
+    CHILDREN = ("axes", "body", "shared")
+    axes: tuple[Axis, ...]
+    body: Block
+    block_dim: int | None = None
+    name: str | None = None
+    shared: tuple[SharedArray, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sections(Node):
+    """Blocks of a kernel's top level that run at once; there before tasks are split only, as is ``DoWhile``."""
+
+    CHILDREN = ("branches",)
+    branches: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DoWhile(Node):
+    """``body``, and again while element 0 of the array parameter ``condition`` is not 0."""
+
+    CHILDREN = ("body",)
+    condition: str
+    body: Block
+
+
+Stmt: TypeAlias = (
+    Let | Assign | Load | Store | Atomic | CallMany | If | For | While | Break | Continue | Region | Leave | Return
+    | ParallelFor | Barrier | Fence | Sections | DoWhile
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Node):
+    CHILDREN = ("stmts",)
+    stmts: tuple[Stmt, ...]
