@@ -8,39 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from quadpy.ir.nodes import (
-    Barrier,
-    Block,
-    BlockIndex,
-    Break,
-    Continue,
-    Fence,
-    For,
-    If,
-    Leave,
-    Node,
-    ParallelTask,
-    Region,
-    Stmt,
-    ThreadIndex,
-    While,
-)  # fmt: skip
+from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
 __all__ = ["DEFAULT_BLOCK", "done_together", "has_barrier", "uses_block"]
 
 
-def uses_block(task: ParallelTask) -> bool:
+def uses_block(task: ir.ParallelTask) -> bool:
     """True where iterations know their block: its iterations stay together, in the loop's order."""
-    return bool(task.shared) or any(isinstance(n, (Barrier, Fence, ThreadIndex, BlockIndex)) for n in walk(task.body))
+    return bool(task.shared) or any(
+        isinstance(n, (ir.Barrier, ir.Fence, ir.ThreadIndex, ir.BlockIndex)) for n in walk(task.body)
+    )
 
 
-def has_barrier(node: Node) -> bool:
+def has_barrier(node: ir.Node) -> bool:
     """True where the iterations of a block meet in ``node``: then only whole blocks can run."""
-    return any(isinstance(n, Barrier) for n in walk(node))
+    return any(isinstance(n, ir.Barrier) for n in walk(node))
 
 
-def done_together(body: Block) -> frozenset[int]:
+def done_together(body: ir.Block) -> frozenset[int]:
     """The ``id`` of each statement that the iterations of a block do in one step.
 
     Barriers, all around a barrier, and jumps from there: else some iterations would stay behind.
@@ -62,7 +48,7 @@ class _Finder:
     def __init__(self) -> None:
         self.found: set[int] = set()
 
-    def block(self, block: Block, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
+    def block(self, block: ir.Block, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
         """Whether anything in ``block`` is done together; ``follows``: a barrier may come after it."""
         some = False
         for stmt in reversed(block.stmts):
@@ -72,31 +58,31 @@ class _Finder:
             follows = follows or has_barrier(stmt)
         return some
 
-    def stmt(self, stmt: Stmt, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
+    def stmt(self, stmt: ir.Stmt, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
         match stmt:
-            case Barrier():
+            case ir.Barrier():
                 return True
-            case Break():
+            case ir.Break():
                 return loops[-1]
-            case Continue():
+            case ir.Continue():
                 return loops[-1] if loops else follows
-            case Leave(label=label):
+            case ir.Leave(label=label):
                 return regions[label]
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 sides = [self.block(side, loops, regions, follows=follows) for side in (then, orelse)]
                 return any(sides)
-            case For() | While():
+            case ir.For() | ir.While():
                 return self.around(stmt, lambda it: ((*loops, it), regions), follows=follows)
-            case Region(label=label):
+            case ir.Region(label=label):
                 return self.around(stmt, lambda it: (loops, {**regions, label: it}), follows=follows)
             case _:
                 return False
 
-    def around(self, stmt: For | While | Region, inside: _Inside, *, follows: bool) -> bool:
+    def around(self, stmt: ir.For | ir.While | ir.Region, inside: _Inside, *, follows: bool) -> bool:
         """A construct that jumps lead to: once one of its statements is done together, all its jumps are."""
         together = has_barrier(stmt)
-        follows = follows or (together and not isinstance(stmt, Region))
-        blocks = (stmt.head, stmt.body) if isinstance(stmt, While) else (stmt.body,)
+        follows = follows or (together and not isinstance(stmt, ir.Region))
+        blocks = (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,)
         for _ in range(2):
             loops, regions = inside(together)
             together = sum(self.block(block, loops, regions, follows=follows) for block in blocks) > 0 or together

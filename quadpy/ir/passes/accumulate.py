@@ -12,48 +12,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from quadpy.ir.nodes import (
-    Assign,
-    Atomic,
-    AtomicOp,
-    Binary,
-    BinOp,
-    Const,
-    Element,
-    Expr,
-    Kernel,
-    Let,
-    Load,
-    Node,
-    ParallelTask,
-    ParamRead,
-    Place,
-    Reduction,
-    ShapeOf,
-    Slot,
-    Store,
-    Var,
-    VarRead,
-)  # fmt: skip
+from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["accumulate"]
 
 _STEP: Final = {
-    AtomicOp.ADD: BinOp.ADD, AtomicOp.SUB: BinOp.SUB, AtomicOp.MUL: BinOp.MUL, AtomicOp.MIN: BinOp.MIN,
-    AtomicOp.MAX: BinOp.MAX, AtomicOp.AND: BinOp.AND, AtomicOp.OR: BinOp.OR, AtomicOp.XOR: BinOp.XOR,
+    ir.AtomicOp.ADD: ir.BinOp.ADD, ir.AtomicOp.SUB: ir.BinOp.SUB, ir.AtomicOp.MUL: ir.BinOp.MUL, ir.AtomicOp.MIN: ir.BinOp.MIN,
+    ir.AtomicOp.MAX: ir.BinOp.MAX, ir.AtomicOp.AND: ir.BinOp.AND, ir.AtomicOp.OR: ir.BinOp.OR, ir.AtomicOp.XOR: ir.BinOp.XOR,
 }  # fmt: skip
 
 
-def accumulate(task: ParallelTask, kernel: Kernel, kept: frozenset[str] = frozenset()) -> ParallelTask:
+def accumulate(task: ir.ParallelTask, kernel: ir.Kernel, kept: frozenset[str] = frozenset()) -> ir.ParallelTask:
     """``task`` with its reductions and private arrays found, none of them of the arrays ``kept``."""
     uniform = {
         stmt.var: stmt.value
         for stmt in task.body.stmts
-        if isinstance(stmt, Let) and all(_is_uniform_leaf(leaf) for leaf in walk(stmt.value) if not leaf.CHILDREN)
+        if isinstance(stmt, ir.Let) and all(_is_uniform_leaf(leaf) for leaf in walk(stmt.value) if not leaf.CHILDREN)
     }
-    groups: dict[Place, tuple[AtomicOp, Var]] = {}
-    privates: list[tuple[str, AtomicOp]] = []
+    groups: dict[ir.Place, tuple[ir.AtomicOp, ir.Var]] = {}
+    privates: list[tuple[str, ir.AtomicOp]] = []
     for key, accesses in _accesses(task).items():
         if isinstance(key, str) and (key in kept or not kernel.noalias):
             continue
@@ -63,42 +41,42 @@ def accumulate(task: ParallelTask, kernel: Kernel, kept: frozenset[str] = frozen
             privates.append((key, op))
             continue
         for place, op in _accumulated(accesses, places):
-            groups[place] = (op, Var(f"acc${len(groups)}", place.type))
+            groups[place] = (op, ir.Var(f"acc${len(groups)}", place.type))
     if not groups and not privates:
         return task
 
-    def visit(node: Node) -> Node:
-        if isinstance(node, Atomic) and (place := _fixed(node.place, uniform)) in groups and place is not None:
+    def visit(node: ir.Node) -> ir.Node:
+        if isinstance(node, ir.Atomic) and (place := _fixed(node.place, uniform)) in groups and place is not None:
             var = groups[place][1]
-            step = Binary(_STEP[node.op], VarRead(var, span=node.span), node.value, var.type, span=node.span)
-            return Assign(var, step, span=node.span)
+            step = ir.Binary(_STEP[node.op], ir.VarRead(var, span=node.span), node.value, var.type, span=node.span)
+            return ir.Assign(var, step, span=node.span)
         return map_children(node, visit)
 
-    reductions = tuple(Reduction(op, place, var, span=place.span) for place, (op, var) in groups.items())
+    reductions = tuple(ir.Reduction(op, place, var, span=place.span) for place, (op, var) in groups.items())
     body = map_children(task.body, visit)
     return replace(task, body=body, reductions=reductions, privates=tuple(privates))
 
 
-Access: TypeAlias = "Load | Store | Atomic"
+Access: TypeAlias = ir.Load | ir.Store | ir.Atomic
 
 
-def _accesses(task: ParallelTask) -> dict[str | int, list[Access]]:
+def _accesses(task: ir.ParallelTask) -> dict[str | int, list[Access]]:
     """All accesses to each array (by name) and slot (by number)."""
     found: dict[str | int, list[Access]] = {}
     for node in walk(task.body):
-        if isinstance(node, (Load, Store, Atomic)):
-            key = node.place.array if isinstance(node.place, Element) else node.place.number
+        if isinstance(node, (ir.Load, ir.Store, ir.Atomic)):
+            key = node.place.array if isinstance(node.place, ir.Element) else node.place.number
             found.setdefault(key, []).append(node)
     return found
 
 
-def _accumulated(accesses: list[Access], places: list[Place | None]) -> Iterator[tuple[Place, AtomicOp]]:
+def _accumulated(accesses: list[Access], places: list[ir.Place | None]) -> Iterator[tuple[ir.Place, ir.AtomicOp]]:
     """The fixed places of one array or slot that iterations only accumulate into, with the operation of each.
 
     ``places`` are those of ``accesses`` where they are fixed.  What is accessed at places that are certainly others
     does not matter: ``s[0] += x; atomic_max(s[1], x)`` are two reductions.
     """
-    by_component: dict[int, list[tuple[Access, Place | None]]] = {}
+    by_component: dict[int, list[tuple[Access, ir.Place | None]]] = {}
     for access, fixed in zip(accesses, places, strict=True):
         by_component.setdefault(_component(access.place), []).append((access, fixed))
     for near in by_component.values():
@@ -108,13 +86,13 @@ def _accumulated(accesses: list[Access], places: list[Place | None]) -> Iterator
                 yield place, op
 
 
-def _component(place: Place) -> int:
-    return place.component if isinstance(place, Element) else 0
+def _component(place: ir.Place) -> int:
+    return place.component if isinstance(place, ir.Element) else 0
 
 
-def _may_meet(some: Place, other: Place) -> bool:
+def _may_meet(some: ir.Place, other: ir.Place) -> bool:
     """Whether two places with the same component in one array, or in one slot, may be the same."""
-    if isinstance(some, Slot) or isinstance(other, Slot):
+    if isinstance(some, ir.Slot) or isinstance(other, ir.Slot):
         return True
     for a, b in zip(map(_based, some.index), map(_based, other.index), strict=True):
         if a[0] == b[0] and a[1] != b[1]:
@@ -122,42 +100,42 @@ def _may_meet(some: Place, other: Place) -> bool:
     return True
 
 
-def _based(e: Expr) -> tuple[Expr | None, int]:
+def _based(e: ir.Expr) -> tuple[ir.Expr | None, int]:
     """``e`` as an expression and a constant that is added to it, modulo the range of its type."""
     size = 1 << e.type.bits
     match e:
-        case Const(value=value):
+        case ir.Const(value=value):
             return None, int(value) % size
         case (
-            Binary(op=BinOp.ADD, lhs=base, rhs=Const(value=value))
-            | Binary(op=BinOp.ADD, lhs=Const(value=value), rhs=base)
+            ir.Binary(op=ir.BinOp.ADD, lhs=base, rhs=ir.Const(value=value))
+            | ir.Binary(op=ir.BinOp.ADD, lhs=ir.Const(value=value), rhs=base)
         ):
             inner, offset = _based(base)
             return inner, (offset + int(value)) % size
-        case Binary(op=BinOp.SUB, lhs=base, rhs=Const(value=value)):
+        case ir.Binary(op=ir.BinOp.SUB, lhs=base, rhs=ir.Const(value=value)):
             inner, offset = _based(base)
             return inner, (offset - int(value)) % size
         case _:
             return e, 0
 
 
-def _only_accumulates(accesses: Sequence[Access]) -> AtomicOp | None:
+def _only_accumulates(accesses: Sequence[Access]) -> ir.AtomicOp | None:
     """The one operation that all of ``accesses`` are, subtraction being an addition; None where they differ."""
     ops = set()
     for access in accesses:
-        if not isinstance(access, Atomic) or access.result is not None or access.op not in _STEP:
+        if not isinstance(access, ir.Atomic) or access.result is not None or access.op not in _STEP:
             return None
-        ops.add(AtomicOp.ADD if access.op is AtomicOp.SUB else access.op)
+        ops.add(ir.AtomicOp.ADD if access.op is ir.AtomicOp.SUB else access.op)
     return ops.pop() if len(ops) == 1 else None
 
 
-def _fixed(place: Place, uniform: dict[Var, Expr]) -> Place | None:
+def _fixed(place: ir.Place, uniform: dict[ir.Var, ir.Expr]) -> ir.Place | None:
     """``place`` over constants and parameters alone, or None where it differs between iterations."""
-    if isinstance(place, Slot):
+    if isinstance(place, ir.Slot):
         return place
 
-    def visit(node: Node) -> Node:
-        if isinstance(node, VarRead) and node.var in uniform:
+    def visit(node: ir.Node) -> ir.Node:
+        if isinstance(node, ir.VarRead) and node.var in uniform:
             return uniform[node.var]
         return map_children(node, visit)
 
@@ -165,10 +143,10 @@ def _fixed(place: Place, uniform: dict[Var, Expr]) -> Place | None:
     return fixed if all(_is_uniform_leaf(leaf) for leaf in _leaves(fixed.index)) else None
 
 
-def _leaves(index: tuple[Node, ...]) -> Iterator[Node]:
+def _leaves(index: tuple[ir.Node, ...]) -> Iterator[ir.Node]:
     for part in index:
         yield from (node for node in walk(part) if not node.CHILDREN)
 
 
-def _is_uniform_leaf(node: Node) -> bool:
-    return isinstance(node, (Const, ParamRead, ShapeOf))
+def _is_uniform_leaf(node: ir.Node) -> bool:
+    return isinstance(node, (ir.Const, ir.ParamRead, ir.ShapeOf))

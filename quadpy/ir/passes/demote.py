@@ -10,42 +10,21 @@ from collections.abc import Iterator
 from typing import Final
 
 from quadpy.dtypes import BY_NAME, u1
-from quadpy.ir.nodes import (
-    Atomic,
-    AtomicOp,
-    Binary,
-    BinOp,
-    BitCast,
-    Block,
-    CmpOp,
-    Compare,
-    Element,
-    Expr,
-    Load,
-    Node,
-    ParallelTask,
-    Select,
-    SerialTask,
-    Stmt,
-    Store,
-    Task,
-    Var,
-    VarRead,
-)  # fmt: skip
+from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["demote_atomics"]
 
 
 _BINARY: Final = {
-    AtomicOp.ADD: BinOp.ADD, AtomicOp.SUB: BinOp.SUB, AtomicOp.MUL: BinOp.MUL, AtomicOp.MIN: BinOp.MIN,
-    AtomicOp.MAX: BinOp.MAX, AtomicOp.AND: BinOp.AND, AtomicOp.OR: BinOp.OR, AtomicOp.XOR: BinOp.XOR,
+    ir.AtomicOp.ADD: ir.BinOp.ADD, ir.AtomicOp.SUB: ir.BinOp.SUB, ir.AtomicOp.MUL: ir.BinOp.MUL, ir.AtomicOp.MIN: ir.BinOp.MIN,
+    ir.AtomicOp.MAX: ir.BinOp.MAX, ir.AtomicOp.AND: ir.BinOp.AND, ir.AtomicOp.OR: ir.BinOp.OR, ir.AtomicOp.XOR: ir.BinOp.XOR,
 }  # fmt: skip
 
 
-def demote_atomics(task: Task, *, noalias: bool, kept: frozenset[str] = frozenset()) -> Task:
+def demote_atomics(task: ir.Task, *, noalias: bool, kept: frozenset[str] = frozenset()) -> ir.Task:
     """``task`` with plain operations where each element belongs to one iteration; those on ``kept`` stay."""
-    if isinstance(task, SerialTask):
+    if isinstance(task, ir.SerialTask):
         arrays = {place.array for place in _places(task)} | {""}
     elif noalias:
         arrays = {name for name in {p.array for p in _places(task)} if _is_private(task, name)}
@@ -56,9 +35,9 @@ def demote_atomics(task: Task, *, noalias: bool, kept: frozenset[str] = frozense
         return task
     names = _Names()
 
-    def visit(node: Node) -> Node:
-        if isinstance(node, Block):
-            return map_children(Block(tuple(_expand(node.stmts, arrays, names)), span=node.span), visit)
+    def visit(node: ir.Node) -> ir.Node:
+        if isinstance(node, ir.Block):
+            return map_children(ir.Block(tuple(_expand(node.stmts, arrays, names)), span=node.span), visit)
         return map_children(node, visit)
 
     return map_children(task, visit)
@@ -70,56 +49,56 @@ class _Names:
     def __init__(self) -> None:
         self.count = 0
 
-    def old(self, atomic: Atomic) -> Var:
+    def old(self, atomic: ir.Atomic) -> ir.Var:
         if atomic.result is not None:
             return atomic.result
         self.count += 1
-        return Var(f"old${self.count}", atomic.place.type)
+        return ir.Var(f"old${self.count}", atomic.place.type)
 
 
-def _expand(stmts: tuple[Stmt, ...], arrays: set[str], names: _Names) -> Iterator[Stmt]:
+def _expand(stmts: tuple[ir.Stmt, ...], arrays: set[str], names: _Names) -> Iterator[ir.Stmt]:
     for stmt in stmts:
-        place = stmt.place if isinstance(stmt, Atomic) else None
-        if isinstance(stmt, Atomic) and (place.array if isinstance(place, Element) else "") in arrays:
+        place = stmt.place if isinstance(stmt, ir.Atomic) else None
+        if isinstance(stmt, ir.Atomic) and (place.array if isinstance(place, ir.Element) else "") in arrays:
             yield from _plain(stmt, names.old(stmt))
         else:
             yield stmt
 
 
-def _plain(atomic: Atomic, old: Var) -> Iterator[Stmt]:
+def _plain(atomic: ir.Atomic, old: ir.Var) -> Iterator[ir.Stmt]:
     """Load, compute, store."""
     span, place = atomic.span, atomic.place
-    yield Load(old, place, span=span)
-    before: Expr = VarRead(old, span=span)
+    yield ir.Load(old, place, span=span)
+    before: ir.Expr = ir.VarRead(old, span=span)
     if atomic.op in _BINARY:
-        value: Expr = Binary(_BINARY[atomic.op], before, atomic.value, place.type, span=span)
-    elif atomic.op is AtomicOp.CAS:
+        value: ir.Expr = ir.Binary(_BINARY[atomic.op], before, atomic.value, place.type, span=span)
+    elif atomic.op is ir.AtomicOp.CAS:
         assert atomic.expected is not None
-        hit = Compare(CmpOp.EQ, _bits(before), _bits(atomic.expected), u1, span=span)
-        value = Select(hit, atomic.value, before, place.type, span=span)
+        hit = ir.Compare(ir.CmpOp.EQ, _bits(before), _bits(atomic.expected), u1, span=span)
+        value = ir.Select(hit, atomic.value, before, place.type, span=span)
     else:
         value = atomic.value
-    yield Store(place, value, span=span)
+    yield ir.Store(place, value, span=span)
 
 
-def _bits(value: Expr) -> Expr:
+def _bits(value: ir.Expr) -> ir.Expr:
     """What a compare-and-swap compares: of floats the bits."""
     if not value.type.is_float:
         return value
-    return BitCast(value, BY_NAME[f"u{value.type.bits}"], span=value.span)
+    return ir.BitCast(value, BY_NAME[f"u{value.type.bits}"], span=value.span)
 
 
-def _places(task: Task) -> Iterator[Element]:
+def _places(task: ir.Task) -> Iterator[ir.Element]:
     for node in walk(task):
-        if isinstance(node, Element):
+        if isinstance(node, ir.Element):
             yield node
 
 
-def _is_private(task: ParallelTask, array: str) -> bool:
+def _is_private(task: ir.ParallelTask, array: str) -> bool:
     """True where every access to ``array`` uses the same index, which differs from iteration to iteration."""
     indices = {place.index for place in _places(task) if place.array == array}
     if len(indices) != 1:
         return False
     (index,) = indices
-    variables = {part.var for part in index if isinstance(part, VarRead)}
+    variables = {part.var for part in index if isinstance(part, ir.VarRead)}
     return all(axis.var in variables for axis in task.axes)

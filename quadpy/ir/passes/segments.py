@@ -9,26 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from quadpy.ir.nodes import (
-    Assign,
-    Atomic,
-    CallMany,
-    DoWhile,
-    Let,
-    Load,
-    Node,
-    ParallelFor,
-    Slot,
-    Stmt,
-    Store,
-    Var,
-    VarRead,
-)  # fmt: skip
+from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
 __all__ = ["Forked", "Item", "Repeated", "Segment", "carried", "defined_in", "leaves", "read_in"]
 
-Segment: TypeAlias = "ParallelFor | list[Stmt]"
+Segment: TypeAlias = ir.ParallelFor | list[ir.Stmt]
 """What becomes one task: a parallel loop, or a run of other statements."""
 
 
@@ -43,7 +29,7 @@ class Forked:
 class Repeated:
     """What a do-while loop repeats."""
 
-    node: DoWhile
+    node: ir.DoWhile
     body: tuple[Item, ...]
 
 
@@ -62,56 +48,58 @@ def leaves(items: Iterable[Item]) -> Iterator[Segment]:
             yield item
 
 
-def read_in(nodes: Iterable[Node]) -> set[Var]:
+def read_in(nodes: Iterable[ir.Node]) -> set[ir.Var]:
     """The variables that ``nodes`` read."""
-    return {sub.var for node in nodes for sub in walk(node) if isinstance(sub, VarRead)}
+    return {sub.var for node in nodes for sub in walk(node) if isinstance(sub, ir.VarRead)}
 
 
-def defined_in(node: Node) -> Iterator[Var]:
+def defined_in(node: ir.Node) -> Iterator[ir.Var]:
     """The variables that ``node`` sets at any depth; a parallel loop keeps its own."""
-    if isinstance(node, ParallelFor):
+    if isinstance(node, ir.ParallelFor):
         return
     for sub in walk(node):
-        if isinstance(sub, (Let, Load, Assign)):
+        if isinstance(sub, (ir.Let, ir.Load, ir.Assign)):
             yield sub.var
-        elif isinstance(sub, Atomic) and sub.result is not None:
+        elif isinstance(sub, ir.Atomic) and sub.result is not None:
             yield sub.result
-        elif isinstance(sub, CallMany):
+        elif isinstance(sub, ir.CallMany):
             yield from sub.results
 
 
-def carried(loop: Repeated, behind: Mapping[int, Var]) -> list[Var]:
+def carried(loop: Repeated, behind: Mapping[int, ir.Var]) -> list[ir.Var]:
     """The variables whose values pass from one iteration of ``loop`` to the next, by name.
 
     They change in the loop, and on some path nothing sets them before they are asked for, or changed in part;
     ``behind`` are the variables of the slots that the trace numbered.
     """
     stmts = [
-        stmt for segment in leaves(loop.body) for stmt in ([segment] if isinstance(segment, ParallelFor) else segment)
+        stmt
+        for segment in leaves(loop.body)
+        for stmt in ([segment] if isinstance(segment, ir.ParallelFor) else segment)
     ]
     changed = {var for stmt in stmts for var in _changed(stmt, behind)}
-    asked: set[Var] = set()
-    settled: set[Var] = set()
+    asked: set[ir.Var] = set()
+    settled: set[ir.Var] = set()
     for stmt in stmts:
         asked |= _asked(stmt, behind) - settled
-        if isinstance(stmt, Assign):
+        if isinstance(stmt, ir.Assign):
             settled.add(stmt.var)
     return sorted(asked & changed, key=lambda var: var.name)
 
 
-def _changed(stmt: Stmt, behind: Mapping[int, Var]) -> Iterator[Var]:
+def _changed(stmt: ir.Stmt, behind: Mapping[int, ir.Var]) -> Iterator[ir.Var]:
     for node in walk(stmt):
-        if isinstance(node, Assign) and not isinstance(stmt, ParallelFor):
+        if isinstance(node, ir.Assign) and not isinstance(stmt, ir.ParallelFor):
             yield node.var
-        elif isinstance(node, (Store, Atomic)) and isinstance(node.place, Slot):
+        elif isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Slot):
             yield behind[node.place.number]
 
 
-def _asked(stmt: Stmt, behind: Mapping[int, Var]) -> set[Var]:
+def _asked(stmt: ir.Stmt, behind: Mapping[int, ir.Var]) -> set[ir.Var]:
     """The variables of which ``stmt`` needs what they were before it."""
-    if isinstance(stmt, Assign):
+    if isinstance(stmt, ir.Assign):
         return read_in([stmt.value])
-    slots = {behind[node.number] for node in walk(stmt) if isinstance(node, Slot)}
-    if isinstance(stmt, ParallelFor):
+    slots = {behind[node.number] for node in walk(stmt) if isinstance(node, ir.Slot)}
+    if isinstance(stmt, ir.ParallelFor):
         return read_in([stmt]) | slots
-    return read_in([stmt]) | slots | {node.var for node in walk(stmt) if isinstance(node, Assign)}
+    return read_in([stmt]) | slots | {node.var for node in walk(stmt) if isinstance(node, ir.Assign)}

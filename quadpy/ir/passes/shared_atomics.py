@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
+from quadpy.ir import nodes as ir
 from quadpy.ir.flow import Flow, Fork, Loop, tasks_of
-from quadpy.ir.nodes import Atomic, Const, Element, Kernel
 from quadpy.ir.walk import walk
 
 __all__ = ["kept_atomics"]
 
 
-def kept_atomics(kernel: Kernel) -> dict[int, frozenset[str]]:
+def kept_atomics(kernel: ir.Kernel) -> dict[int, frozenset[str]]:
     """The arrays of each task of which another branch updates the same elements, by the task's number."""
     kept: dict[int, frozenset[str]] = {}
     _visit(kernel, kernel.flow, kept)
     return kept
 
 
-def _visit(kernel: Kernel, flow: tuple[Flow, ...], kept: dict[int, frozenset[str]]) -> None:
+def _visit(kernel: ir.Kernel, flow: tuple[Flow, ...], kept: dict[int, frozenset[str]]) -> None:
     for part in flow:
         if isinstance(part, Loop):
             _visit(kernel, part.body, kept)
@@ -35,7 +35,7 @@ def _visit(kernel: Kernel, flow: tuple[Flow, ...], kept: dict[int, frozenset[str
                 _visit(kernel, branch, kept)
 
 
-def _common(kernel: Kernel, a: int, b: int) -> frozenset[str]:
+def _common(kernel: ir.Kernel, a: int, b: int) -> frozenset[str]:
     """The arrays of which both tasks may update one element; where arrays may overlap, all that both update."""
     mine, others = _updated(kernel, a), _updated(kernel, b)
     if not kernel.noalias:
@@ -43,15 +43,15 @@ def _common(kernel: Kernel, a: int, b: int) -> frozenset[str]:
     return frozenset(name for name in mine.keys() & others.keys() if _may_meet(mine[name], others[name]))
 
 
-def _updated(kernel: Kernel, number: int) -> dict[str, set[Element]]:
+def _updated(kernel: ir.Kernel, number: int) -> dict[str, set[ir.Element]]:
     """The arrays that a task updates atomically, and where."""
-    found: dict[str, set[Element]] = {}
+    found: dict[str, set[ir.Element]] = {}
     for node in walk(kernel.tasks[number]):
-        if isinstance(node, Atomic) and isinstance(node.place, Element):
+        if isinstance(node, ir.Atomic) and isinstance(node.place, ir.Element):
             found.setdefault(node.place.array, set()).add(node.place)
     return found
 
 
-def _may_meet(some: set[Element], others: set[Element]) -> bool:
-    known = all(isinstance(part, Const) for place in (*some, *others) for part in place.index)
+def _may_meet(some: set[ir.Element], others: set[ir.Element]) -> bool:
+    known = all(isinstance(part, ir.Const) for place in (*some, *others) for part in place.index)
     return not known or bool(some & others)

@@ -11,35 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from quadpy.ir.nodes import (
-    Assign,
-    Axis,
-    Block,
-    Const,
-    DoWhile,
-    Expr,
-    Flow,
-    Fork,
-    Kernel,
-    Let,
-    Load,
-    Loop,
-    Node,
-    ParallelFor,
-    ParallelTask,
-    ParamRead,
-    Return,
-    Sections,
-    SerialTask,
-    ShapeOf,
-    Slot,
-    SlotRead,
-    Stmt,
-    Store,
-    Task,
-    Var,
-    VarRead,
-)  # fmt: skip
+from quadpy.ir import nodes as ir
 from quadpy.ir.passes.segments import Forked, Item, Repeated, Segment, carried, defined_in, leaves, read_in
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
@@ -47,39 +19,39 @@ from quadpy.source import Span
 __all__ = ["split_tasks"]
 
 
-def split_tasks(kernel: Kernel, slots: Mapping[Var, int]) -> Kernel:
+def split_tasks(kernel: ir.Kernel, slots: Mapping[ir.Var, int]) -> ir.Kernel:
     """``kernel`` with tasks instead of a body; ``slots`` are those that parallel loops asked for already."""
     return _Splitter(kernel, slots).run()
 
 
 class _Splitter:
-    def __init__(self, kernel: Kernel, slots: Mapping[Var, int]) -> None:
+    def __init__(self, kernel: ir.Kernel, slots: Mapping[ir.Var, int]) -> None:
         self.kernel = kernel
-        self.uniform: dict[Var, Let] = {}
+        self.uniform: dict[ir.Var, ir.Let] = {}
         first = len(kernel.results)
         self.slots = {var: first + number for var, number in slots.items()}
         self.behind = {number: var for var, number in slots.items()}
         self.shift = first
-        self.stored: set[Var] = set()
-        self.tasks: list[Task] = []
+        self.stored: set[ir.Var] = set()
+        self.tasks: list[ir.Task] = []
 
-    def run(self) -> Kernel:
+    def run(self) -> ir.Kernel:
         items = self.cut(self.kernel.body.stmts)
         self.find_crossing(list(leaves(items)))
         self.find_carried(items)
         flow = self.build(items)
-        body = Block((), span=self.kernel.span)
+        body = ir.Block((), span=self.kernel.span)
         return replace(self.kernel, body=body, tasks=tuple(self.tasks), slots=self.shift + len(self.slots),
                        flow=() if all(isinstance(part, int) for part in flow) else flow)  # fmt: skip
 
-    def cut(self, stmts: Iterable[Stmt]) -> tuple[Item, ...]:
+    def cut(self, stmts: Iterable[ir.Stmt]) -> tuple[Item, ...]:
         """Loops, runs of other statements, and what holds them; uniform values are set aside."""
         items: list[Item] = []
-        run: list[Stmt] = []
+        run: list[ir.Stmt] = []
         for stmt in stmts:
-            if isinstance(stmt, Let) and self.is_uniform(stmt.value):
+            if isinstance(stmt, ir.Let) and self.is_uniform(stmt.value):
                 self.uniform[stmt.var] = stmt
-            elif isinstance(stmt, (ParallelFor, Sections, DoWhile)):
+            elif isinstance(stmt, (ir.ParallelFor, ir.Sections, ir.DoWhile)):
                 items += [run] if run else []
                 items.append(self.part(stmt))
                 run = []
@@ -87,52 +59,53 @@ class _Splitter:
                 run.append(stmt)
         return (*items, run) if run else tuple(items)
 
-    def part(self, stmt: ParallelFor | Sections | DoWhile) -> Item:
+    def part(self, stmt: ir.ParallelFor | ir.Sections | ir.DoWhile) -> Item:
         match stmt:
-            case Sections(branches=branches):
+            case ir.Sections(branches=branches):
                 return Forked(tuple(self.cut(branch.stmts) for branch in branches))
-            case DoWhile(body=body):
+            case ir.DoWhile(body=body):
                 return Repeated(stmt, self.cut(body.stmts))
-            case ParallelFor():
+            case ir.ParallelFor():
                 return stmt
 
-    def build(self, items: Iterable[Item]) -> tuple[Flow, ...]:
+    def build(self, items: Iterable[Item]) -> tuple[ir.Flow, ...]:
         """Makes the tasks of ``items``; the order of these."""
-        flow: list[Flow] = []
+        flow: list[ir.Flow] = []
         for item in items:
             match item:
                 case Forked(branches=branches):
                     built = [branch for branch in map(self.build, branches) if branch]
-                    flow += [Fork(tuple(built))] if len(built) > 1 else (part for branch in built for part in branch)
+                    flow += [ir.Fork(tuple(built))] if len(built) > 1 else (part for branch in built for part in branch)
                 case Repeated(node=node, body=body):
                     flow += self.add(self.begin(item))
-                    flow.append(Loop(node.condition, self.build(body)))
-                case ParallelFor():
+                    flow.append(ir.Loop(node.condition, self.build(body)))
+                case ir.ParallelFor():
                     flow += self.add(self.parallel(item))
                 case _:
                     flow += self.add(self.serial(item))
         return tuple(flow)
 
-    def add(self, task: Task | None) -> tuple[int, ...]:
+    def add(self, task: ir.Task | None) -> tuple[int, ...]:
         """Gives ``task``, where there is one, its number."""
         if task is None:
             return ()
         self.tasks.append(replace(task, name=f"{self.kernel.name}_t{len(self.tasks)}"))
         return (len(self.tasks) - 1,)
 
-    def is_uniform(self, value: Expr) -> bool:
+    def is_uniform(self, value: ir.Expr) -> bool:
         leaves = (node for node in walk(value) if not node.CHILDREN)
         return all(
-            isinstance(leaf, (Const, ParamRead, ShapeOf)) or (isinstance(leaf, VarRead) and leaf.var in self.uniform)
+            isinstance(leaf, (ir.Const, ir.ParamRead, ir.ShapeOf))
+            or (isinstance(leaf, ir.VarRead) and leaf.var in self.uniform)
             for leaf in leaves
         )
 
     def find_crossing(self, segments: list[Segment]) -> None:
         """Gives a slot to each variable that one task sets and another reads."""
-        sets: list[set[Var]] = []
-        reads: list[set[Var]] = []
+        sets: list[set[ir.Var]] = []
+        reads: list[set[ir.Var]] = []
         for segment in segments:
-            nodes = [segment] if isinstance(segment, ParallelFor) else segment
+            nodes = [segment] if isinstance(segment, ir.ParallelFor) else segment
             sets.append({var for node in nodes for var in defined_in(node)})
             reads.append(read_in(nodes))
         for i, names in enumerate(sets):
@@ -152,47 +125,49 @@ class _Splitter:
                     self.slots.setdefault(var, self.shift + len(self.slots))
                 self.find_carried(item.body)
 
-    def begin(self, loop: Repeated) -> SerialTask | None:
+    def begin(self, loop: Repeated) -> ir.SerialTask | None:
         """Variables that nothing has set before the loop are 0 in its first iteration."""
         unset = [var for var in carried(loop, self.behind) if var not in self.stored]
         if not unset:
             return None
         self.stored.update(unset)
         span = loop.node.span
-        zeros = (Store(Slot(self.slots[v], v.type, span=span), _zero(v, span), span=span) for v in unset)
-        return SerialTask("", Block(tuple(zeros), span=span), span=span)
+        zeros = (ir.Store(ir.Slot(self.slots[v], v.type, span=span), _zero(v, span), span=span) for v in unset)
+        return ir.SerialTask("", ir.Block(tuple(zeros), span=span), span=span)
 
-    def serial(self, run: list[Stmt]) -> SerialTask | None:
-        stmts = self.renumber(Block(tuple(run), span=run[0].span)).stmts
+    def serial(self, run: list[ir.Stmt]) -> ir.SerialTask | None:
+        stmts = self.renumber(ir.Block(tuple(run), span=run[0].span)).stmts
         defined = {var for stmt in run for var in defined_in(stmt)}
-        assigned = {node.var for stmt in run for node in walk(stmt) if isinstance(node, Assign)}
+        assigned = {node.var for stmt in run for node in walk(stmt) if isinstance(node, ir.Assign)}
         used = read_in(run) | assigned
         span = run[0].span
-        head: list[Stmt] = []
+        head: list[ir.Stmt] = []
         for var, number in self.slots.items():
             if var in used and var in self.stored:
                 head += _enter(var, number, mutable=var in assigned or var not in defined, run=run)
-        tail = [Store(Slot(n, v.type, span=span), VarRead(v, span=span), span=span)
+        tail = [ir.Store(ir.Slot(n, v.type, span=span), ir.VarRead(v, span=span), span=span)
                 for v, n in self.slots.items() if v in defined]  # fmt: skip
         self.stored |= {v for v in self.slots if v in defined}
         body = [*self.recomputed([*run, *tail]), *head, *stmts]
-        returns = [s for s in body if isinstance(s, Return)]
-        body = _live([*(s for s in body if not isinstance(s, Return)), *tail, *returns])
-        return SerialTask("", Block(tuple(body), span=span), span=span) if body else None
+        returns = [s for s in body if isinstance(s, ir.Return)]
+        body = _live([*(s for s in body if not isinstance(s, ir.Return)), *tail, *returns])
+        return ir.SerialTask("", ir.Block(tuple(body), span=span), span=span) if body else None
 
-    def parallel(self, loop: ParallelFor) -> ParallelTask:
+    def parallel(self, loop: ir.ParallelFor) -> ir.ParallelTask:
         used = read_in([loop.body])
-        head: list[Stmt] = [
-            Load(var, Slot(n, var.type, span=loop.span), span=loop.span) for var, n in self.slots.items() if var in used
+        head: list[ir.Stmt] = [
+            ir.Load(var, ir.Slot(n, var.type, span=loop.span), span=loop.span)
+            for var, n in self.slots.items()
+            if var in used
         ]
         body = self.renumber(loop.body)
         stmts = (*self.recomputed([loop.body]), *head, *body.stmts)
         axes = tuple(self.substitute(axis) for axis in loop.axes)
-        return ParallelTask(
-            "", axes, Block(stmts, span=loop.body.span), block_dim=loop.block_dim, shared=loop.shared, span=loop.span
+        return ir.ParallelTask(
+            "", axes, ir.Block(stmts, span=loop.body.span), block_dim=loop.block_dim, shared=loop.shared, span=loop.span
         )
 
-    def recomputed(self, nodes: Iterable[Node]) -> list[Stmt]:
+    def recomputed(self, nodes: Iterable[ir.Node]) -> list[ir.Stmt]:
         """The uniform values that ``nodes`` need, in the order in which they were written."""
         needed, pending = set(), read_in(nodes) & self.uniform.keys()
         while pending:
@@ -200,51 +175,53 @@ class _Splitter:
             pending = (read_in(self.uniform[var] for var in pending) & self.uniform.keys()) - needed
         return [let for var, let in self.uniform.items() if var in needed]
 
-    def substitute(self, axis: Axis) -> Axis:
+    def substitute(self, axis: ir.Axis) -> ir.Axis:
         """An axis over constants, parameters, extents and slots alone."""
 
-        def visit(node: Node) -> Node:
-            if isinstance(node, VarRead):
+        def visit(node: ir.Node) -> ir.Node:
+            if isinstance(node, ir.VarRead):
                 if node.var in self.uniform:
                     return visit(self.uniform[node.var].value)
-                return SlotRead(self.slots[node.var], node.type, span=node.span)
+                return ir.SlotRead(self.slots[node.var], node.type, span=node.span)
             return map_children(node, visit)
 
         return map_children(axis, visit)
 
-    def renumber(self, block: Block) -> Block:
+    def renumber(self, block: ir.Block) -> ir.Block:
         """Slots that the trace numbered come after those of the results."""
 
-        def visit(node: Node) -> Node:
+        def visit(node: ir.Node) -> ir.Node:
             return (
-                replace(node, number=node.number + self.shift) if isinstance(node, Slot) else map_children(node, visit)
+                replace(node, number=node.number + self.shift)
+                if isinstance(node, ir.Slot)
+                else map_children(node, visit)
             )
 
         return map_children(block, visit) if self.shift else block
 
 
-def _enter(var: Var, number: int, *, mutable: bool, run: list[Stmt]) -> list[Stmt]:
+def _enter(var: ir.Var, number: int, *, mutable: bool, run: list[ir.Stmt]) -> list[ir.Stmt]:
     """Brings what an earlier task stored into a serial task."""
     span = run[0].span
-    place = Slot(number, var.type, span=span)
+    place = ir.Slot(number, var.type, span=span)
     if not mutable:
         return []
-    if not any(isinstance(node, Assign) and node.var == var for stmt in run for node in walk(stmt)):
-        return [Load(var, place, span=span)]
-    incoming = Var(f"{var.name}.in", var.type)
-    return [Load(incoming, place, span=span), Assign(var, VarRead(incoming, span=span), span=span)]
+    if not any(isinstance(node, ir.Assign) and node.var == var for stmt in run for node in walk(stmt)):
+        return [ir.Load(var, place, span=span)]
+    incoming = ir.Var(f"{var.name}.in", var.type)
+    return [ir.Load(incoming, place, span=span), ir.Assign(var, ir.VarRead(incoming, span=span), span=span)]
 
 
-def _zero(var: Var, span: Span) -> Const:
-    return Const(0.0 if var.type.is_float else False if var.type.bits == 1 else 0, var.type, span=span)
+def _zero(var: ir.Var, span: Span) -> ir.Const:
+    return ir.Const(0.0 if var.type.is_float else False if var.type.bits == 1 else 0, var.type, span=span)
 
 
-def _live(stmts: list[Stmt]) -> list[Stmt]:
+def _live(stmts: list[ir.Stmt]) -> list[ir.Stmt]:
     """Without the bindings that nothing reads."""
-    used: set[Var] = set()
-    kept: list[Stmt] = []
+    used: set[ir.Var] = set()
+    kept: list[ir.Stmt] = []
     for stmt in reversed(stmts):
-        if isinstance(stmt, (Let, Load)) and stmt.var not in used:
+        if isinstance(stmt, (ir.Let, ir.Load)) and stmt.var not in used:
             continue
         used |= read_in([stmt])
         kept.append(stmt)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from quadpy.ir.nodes import Element, Let, Load, Place, Stmt, Store
+from quadpy.ir import nodes as ir
 
 __all__ = ["stores_last"]
 
 
-def stores_last(stmts: tuple[Stmt, ...], *, disjoint: bool) -> tuple[Stmt, ...]:
+def stores_last(stmts: tuple[ir.Stmt, ...], *, disjoint: bool) -> tuple[ir.Stmt, ...]:
     """The same effect, with each store as late as the loads after it allow.
 
     A load of what was just stored takes the stored value.  ``disjoint`` says that no written array overlaps another.
     """
-    done: list[Stmt] = []
-    late: list[Store] = []
+    done: list[ir.Stmt] = []
+    late: list[ir.Store] = []
     for stmt in stmts:
         match stmt:
-            case Store(place=Element()):
+            case ir.Store(place=ir.Element()):
                 late.append(stmt)
                 continue
-            case Let():
+            case ir.Let():
                 pass
-            case Load(var=var, place=place):
+            case ir.Load(var=var, place=place):
                 met = _met(late, place, disjoint=disjoint)
                 if met is not None and met.place == place:
-                    done.append(Let(var, met.value, span=stmt.span))
+                    done.append(ir.Let(var, met.value, span=stmt.span))
                     continue
                 if met is not None:
                     done += late
@@ -36,14 +36,14 @@ def stores_last(stmts: tuple[Stmt, ...], *, disjoint: bool) -> tuple[Stmt, ...]:
     return (*done, *late)
 
 
-def _met(late: list[Store], place: Place, *, disjoint: bool) -> Store | None:
+def _met(late: list[ir.Store], place: ir.Place, *, disjoint: bool) -> ir.Store | None:
     """The last of the stores that may be to ``place``."""
     return next((store for store in reversed(late) if not _apart(store.place, place, disjoint=disjoint)), None)
 
 
-def _apart(a: Place, b: Place, *, disjoint: bool) -> bool:
+def _apart(a: ir.Place, b: ir.Place, *, disjoint: bool) -> bool:
     """Whether ``a`` and ``b`` are never the same memory."""
-    if not (isinstance(a, Element) and isinstance(b, Element)):
+    if not (isinstance(a, ir.Element) and isinstance(b, ir.Element)):
         return False
     if a.array != b.array:
         return disjoint

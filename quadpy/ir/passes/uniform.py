@@ -9,49 +9,22 @@ Imports: ``ir`` and leaves only.
 from __future__ import annotations
 
 from quadpy.errors import KernelSyntaxError
+from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together, has_barrier
 from quadpy.ir.effects import effects_of
-from quadpy.ir.nodes import (
-    Access,
-    Assign,
-    Atomic,
-    Barrier,
-    Block,
-    Break,
-    CallMany,
-    Continue,
-    Element,
-    For,
-    If,
-    Kernel,
-    Leave,
-    Let,
-    Load,
-    Node,
-    ParallelTask,
-    Place,
-    Region,
-    Slot,
-    Stmt,
-    Store,
-    ThreadIndex,
-    Var,
-    VarRead,
-    While,
-)  # fmt: skip
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
 __all__ = ["check_barriers", "varying"]
 
 
-def check_barriers(task: ParallelTask, kernel: Kernel) -> None:
+def check_barriers(task: ir.ParallelTask, kernel: ir.Kernel) -> None:
     """KernelSyntaxError where a condition that is not uniform decides who comes to a barrier."""
     if has_barrier(task.body):
         _Divergence(task, {axis.var for axis in task.axes}, noalias=kernel.noalias).check()
 
 
-def varying(task: ParallelTask, lanes: Var, *, noalias: bool) -> set[Var]:
+def varying(task: ir.ParallelTask, lanes: ir.Var, *, noalias: bool) -> set[ir.Var]:
     """The variables that may differ between iterations of ``task`` that only the axis of ``lanes`` tells apart."""
     divergence = _Divergence(task, {lanes}, noalias=noalias)
     divergence.run()
@@ -65,19 +38,21 @@ class _Divergence:
     A *cause* is the place of what keeps iterations apart; None where they are together.
     """
 
-    def __init__(self, task: ParallelTask, varying: set[Var], *, noalias: bool) -> None:
+    def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
         self.task, self.together = task, done_together(task.body)
         self.varying = varying
         self.split: dict[int, Span] = {}
-        self.around: list[For | While | Region] = []
+        self.around: list[ir.For | ir.While | ir.Region] = []
         self.left: Span | None = None
         self.checks = False
-        written = {name for name, access in effects_of(task) if access is not Access.READ}
+        written = {name for name, access in effects_of(task) if access is not ir.Access.READ}
         shared = {array.name for array in task.shared}
-        arrays = {node.array for node in walk(task.body) if isinstance(node, Element)} - shared
+        arrays = {node.array for node in walk(task.body) if isinstance(node, ir.Element)} - shared
         self.constant = arrays - written if noalias or not written else set()
         self.own_slots = {
-            n.place.number for n in walk(task.body) if isinstance(n, (Store, Atomic)) and isinstance(n.place, Slot)
+            n.place.number
+            for n in walk(task.body)
+            if isinstance(n, (ir.Store, ir.Atomic)) and isinstance(n.place, ir.Slot)
         }
 
     def run(self) -> None:
@@ -91,79 +66,83 @@ class _Divergence:
         self.left, self.checks = None, True
         self.block(self.task.body, None)
 
-    def block(self, block: Block, cause: Span | None) -> None:
+    def block(self, block: ir.Block, cause: Span | None) -> None:
         for stmt in block.stmts:
             apart = cause or self.left
             if self.checks and apart and id(stmt) in self.together and isinstance(stmt, _STEPS):
                 self.refuse(stmt, apart)
             self.stmt(stmt, apart)
 
-    def refuse(self, stmt: Stmt, cause: Span) -> None:
-        what = "this block.sync() is" if isinstance(stmt, Barrier) else "a block.sync() comes after this, and is then"
+    def refuse(self, stmt: ir.Stmt, cause: Span) -> None:
+        what = (
+            "this block.sync() is" if isinstance(stmt, ir.Barrier) else "a block.sync() comes after this, and is then"
+        )
         raise KernelSyntaxError(
             f"{what} not reached by all threads of a block: what line {cause.line} decides may differ between them",
             stmt.span, hint="let parameters, shapes, block_idx() or loop counters decide, or move the barrier out",
         )  # fmt: skip
 
-    def stmt(self, stmt: Stmt, cause: Span | None) -> None:
+    def stmt(self, stmt: ir.Stmt, cause: Span | None) -> None:
         match stmt:
-            case Let(var=var, value=value):
+            case ir.Let(var=var, value=value):
                 self.bind(var, varies=self.varies(value))
-            case Assign(var=var, value=value):
+            case ir.Assign(var=var, value=value):
                 self.bind(var, varies=cause is not None or self.varies(value))
-            case Load(var=var, place=place):
+            case ir.Load(var=var, place=place):
                 self.bind(var, varies=not self.is_constant(place))
-            case Atomic(result=result) if result is not None:
+            case ir.Atomic(result=result) if result is not None:
                 self.bind(result, varies=True)
-            case CallMany(results=results, args=args):
+            case ir.CallMany(results=results, args=args):
                 for var in results:
                     self.bind(var, varies=any(map(self.varies, args)))
-            case If(cond=cond, then=then, orelse=orelse):
+            case ir.If(cond=cond, then=then, orelse=orelse):
                 cause = cause or (stmt.span if self.varies(cond) else None)
                 self.block(then, cause)
                 self.block(orelse, cause)
-            case For() | While() | Region():
+            case ir.For() | ir.While() | ir.Region():
                 self.construct(stmt, cause)
-            case Break() | Continue() | Leave() if cause:
+            case ir.Break() | ir.Continue() | ir.Leave() if cause:
                 self.jump(stmt, cause)
             case _:
                 pass
 
-    def construct(self, stmt: For | While | Region, cause: Span | None) -> None:
+    def construct(self, stmt: ir.For | ir.While | ir.Region, cause: Span | None) -> None:
         cause = cause or self.split.get(id(stmt))
-        if isinstance(stmt, For):
+        if isinstance(stmt, ir.For):
             self.bind(stmt.var, varies=self.varies(stmt.start) or self.varies(stmt.step))
             if any(map(self.varies, (stmt.start, stmt.stop, stmt.step))):
                 cause = cause or stmt.span
-        elif isinstance(stmt, While) and self.varies(stmt.cond):
+        elif isinstance(stmt, ir.While) and self.varies(stmt.cond):
             cause = cause or stmt.span
             self.split.setdefault(id(stmt), stmt.span)
         self.around.append(stmt)
-        for block in (stmt.head, stmt.body) if isinstance(stmt, While) else (stmt.body,):
+        for block in (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,):
             self.block(block, cause)
         self.around.pop()
 
-    def jump(self, stmt: Break | Continue | Leave, cause: Span) -> None:
+    def jump(self, stmt: ir.Break | ir.Continue | ir.Leave, cause: Span) -> None:
         """Some iterations jump and others do not: all that the jump leads over is done apart."""
         for outer in reversed(self.around):
             self.split.setdefault(id(outer), cause)
-            if isinstance(stmt, Leave) and isinstance(outer, Region) and outer.label == stmt.label:
+            if isinstance(stmt, ir.Leave) and isinstance(outer, ir.Region) and outer.label == stmt.label:
                 return
-            if not isinstance(stmt, Leave) and not isinstance(outer, Region):
+            if not isinstance(stmt, ir.Leave) and not isinstance(outer, ir.Region):
                 return
         self.left = cause
 
-    def bind(self, var: Var, *, varies: bool) -> None:
+    def bind(self, var: ir.Var, *, varies: bool) -> None:
         if varies:
             self.varying.add(var)
 
-    def is_constant(self, place: Place) -> bool:
-        if isinstance(place, Slot):
+    def is_constant(self, place: ir.Place) -> bool:
+        if isinstance(place, ir.Slot):
             return place.number not in self.own_slots
         return place.array in self.constant and not any(map(self.varies, place.index))
 
-    def varies(self, node: Node) -> bool:
-        return any(isinstance(n, ThreadIndex) or (isinstance(n, VarRead) and n.var in self.varying) for n in walk(node))
+    def varies(self, node: ir.Node) -> bool:
+        return any(
+            isinstance(n, ir.ThreadIndex) or (isinstance(n, ir.VarRead) and n.var in self.varying) for n in walk(node)
+        )
 
 
-_STEPS = (Barrier, Break, Continue, Leave)
+_STEPS = (ir.Barrier, ir.Break, ir.Continue, ir.Leave)
