@@ -8,13 +8,13 @@ Imports: llvmlite, ``errors``, ``target``, ``link``.
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import replace
 from typing import Final
 
 import llvmlite.binding as llvm
 
 from quadpy.codegen.objects.link import link_amdgpu
+from quadpy.codegen.ptx_repairs import repaired
 from quadpy.errors import CodegenError
 from quadpy.target import NVIDIA_ARCHS, TargetSpec, amd_arch
 
@@ -31,12 +31,6 @@ NVPTX_LAYOUT: Final = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:
 
 _BEFORE_PTX_81: Final = ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a")
 """Processors for which LLVM writes an older version by itself."""
-
-_WRAPPING: Final = (
-    (re.compile(r"neg\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;"),
-    (re.compile(r"abs\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;\n\tmax.s16 \t\1, \1, \2;"),
-)
-"""The least i16 is its own negative; NVIDIA's compiler takes it for 32768 where the result is widened."""
 
 _NAMES: Final = {"amdgpu": (AMDGPU_TRIPLE, AMDGPU_LAYOUT), "nvptx": (NVPTX_TRIPLE, NVPTX_LAYOUT)}
 
@@ -87,10 +81,7 @@ def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3, parameter_byt
         raise CodegenError(f"{spec} is no NVIDIA target")
     newer = parameter_bytes > PLAIN_PARAMETERS and spec.arch in _BEFORE_PTX_81
     machine = _machine(replace(spec, features=_MANY_PARAMETERS) if newer else spec, opt)
-    ptx = str(machine.emit_assembly(_optimized(ir_text, spec, machine, opt)))
-    for pattern, wrapping in _WRAPPING:
-        ptx = pattern.sub(wrapping, ptx)
-    return ptx
+    return repaired(str(machine.emit_assembly(_optimized(ir_text, spec, machine, opt))))
 
 
 @functools.cache

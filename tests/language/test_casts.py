@@ -157,3 +157,40 @@ def test_an_integer_too_large_for_a_half_is_infinite_whatever_is_known_of_its_di
     assert y[9].tolist() == y[0].tolist()
     assert y[10:12].tolist() == [[2**31 - 1] * 3 + [0], [1, 1, 1, 0]]
     assert y[12].tolist() == (x * 2.0**24).tolist()
+
+
+@qp.kernel
+def low_bits_of_floats(
+    x: F64, y: qp.types.ndarray(dtype=qp.u32, ndim=2), y16: A(dtype=qp.u16, ndim=2), y8: A(dtype=qp.u8, ndim=2)
+):
+    for i in x:
+        y[0, i] = qp.bit_cast(x[i] + 1.0, qp.u64)
+        y[1, i] = qp.bit_cast(max(x[i], qp.f64(-3.0)), qp.u64)
+        y[2, i] = qp.bit_cast(-x[i], qp.i64)
+        y[3, i] = qp.bit_cast(qp.f64(qp.i32(x[i])), qp.u64) | 1
+        y16[0, i] = qp.bit_cast(x[i] * 3.0, qp.u64)
+        y16[1, i] = qp.bit_cast(qp.f32(x[i]) * qp.f32(3.0), qp.u32)
+        y16[2, i] = qp.bit_cast(x[i] / 3.0 if x[i] > 0.0 else x[i] * 5.0, qp.u64)
+        y16[3, i] = qp.bit_cast(qp.sqrt(qp.f32(x[i])), qp.i32)
+        y8[0, i] = qp.bit_cast(x[i] / 7.0, qp.u64)
+        y8[1, i] = qp.bit_cast(qp.f32(x[i]) / qp.f32(7.0), qp.u32)
+        y8[2, i] = qp.bit_cast(qp.f16(x[i]) * qp.f16(1.1), qp.u16)
+        y8[3, i] = qp.bit_cast(qp.f16(x[i]) + qp.f16(0.3), qp.i16)
+
+
+def test_the_low_bits_of_a_float_are_stored_as_they_are():
+    x = np.array([0.1, 1 / 3, 1e4, 700.7, 2.5])
+    f, h = x.astype(np.float32), x.astype(np.float16)
+    y, y16, y8 = (np.zeros((4, 5), t) for t in (np.uint32, np.uint16, np.uint8))
+    low_bits_of_floats(x, y, y16, y8)
+    halves = (h * np.float16(1.1), h + np.float16(0.3))
+    whole = x.astype(np.int32).astype(np.float64)
+    expected = [
+        (y, [x + 1.0, np.maximum(x, -3.0), -x, whole]),
+        (y16, [x * 3.0, f * np.float32(3), x / 3.0, np.sqrt(f)]),
+        (y8, [x / 7.0, f / np.float32(7), *halves]),
+    ]
+    for found, floats in expected:
+        for row, values in zip(found, floats, strict=True):
+            bits = values.view(f"u{values.itemsize}").astype(found.dtype)
+            assert row.tolist() == (bits | (found is y and values is whole)).tolist()

@@ -1,0 +1,48 @@
+"""Changes to LLVM's PTX that keep NVIDIA's compiler from misreading it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["repaired"]
+
+_WRAPPING: Final = (
+    (re.compile(r"neg\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;"),
+    (re.compile(r"abs\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;\n\tmax.s16 \t\1, \1, \2;"),
+)
+"""The least i16 is its own negative; ptxas takes it for 32768 where the result is widened."""
+
+_NARROW_STORE: Final = re.compile(r"\tst\S*\.b(8|16|32) \t\[[^\]]*\], (?:\{[^}]*\}|%\w+);")
+_REGISTER: Final = re.compile(r"%(?:rs|rd|r)\d+\b")
+_OF_FLOATS: Final = re.compile(r"\t\S*\.b?f(?:16|32|64)\S* +\t?(%(?:rs|rd|r)\d+),")
+"""An instruction on floats, and the register that it writes."""
+_BITS: Final = {"%rs": 16, "%r": 32, "%rd": 64}
+
+
+def repaired(ptx: str) -> str:
+    """``ptx``, which LLVM wrote, in instructions that ptxas translates as the PTX specification says."""
+    for pattern, wrapping in _WRAPPING:
+        ptx = pattern.sub(wrapping, ptx)
+    return _with_plain_stores(ptx)
+
+
+def _with_plain_stores(ptx: str) -> str:
+    """``ptx`` without stores of the low bits of a register that an instruction on floats wrote.
+
+    ptxas up to 12.9 converts such a float to an integer instead; it does not after a ``mov``.
+    """
+    floats = set(_OF_FLOATS.findall(ptx))
+
+    def plain(found: re.Match[str]) -> str:
+        store, bits = found.group(), int(found.group(1))
+        address, values = store.rsplit("],", 1)
+        moves: list[str] = []
+        for k, register in enumerate(dict.fromkeys(_REGISTER.findall(values))):
+            width = _BITS[register.rstrip("0123456789")]
+            if width > bits and register in floats:
+                moves.append(f"\t.reg .b{width} %low{k};\n\tmov.b{width} \t%low{k}, {register};\n")
+                values = re.sub(rf"{register}\b", f"%low{k}", values)
+        return f"\t{{\n{''.join(moves)}{address}],{values}\n\t}}" if moves else store
+
+    return _NARROW_STORE.sub(plain, ptx) if floats else ptx
