@@ -17,7 +17,7 @@ import numpy as np
 
 from quadpy.codegen.host import compile_host, host_header
 from quadpy.runtime.cpu import pool
-from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.cpu.loader import load_object
 
 CODE = """
 declare void @qp_pool_run(ptr, ptr, ptr, i64, i64, i64)

@@ -80,7 +80,7 @@ def init(
         random_seed=random_seed,
         num_threads=threads,
     )
-    importlib.import_module("quadpy.jit.variants").prepare(threads)
+    importlib.import_module("quadpy.jit.specialisation").prepare(threads)
     set_config(config)
 
 

@@ -54,7 +54,7 @@ class TaskInfo:
     it depends on memory; ``effects`` maps an array to
     letters out of ``r``, ``w`` and ``a`` (atomic).  On a GPU, ``grid_stride`` says that any number of blocks runs
     all iterations; without it a launch has a thread for each, or some fewer: ``tiled``, where it is not None.
-    ``whole_blocks`` says that iterations wait for each other: their number is a multiple of ``block_dim``.  ``scratch`` is
+    ``has_barrier`` says that iterations wait for each other: their number is a multiple of ``block_dim``.  ``scratch`` is
     what it does with scratch memory: nothing, ``r`` or ``rw``.  A ``latch`` decides which part of a loop comes next.
     A ``cooperative`` launch has blocks that wait for each other, and so no more than the device can hold at once.
     """
@@ -66,7 +66,7 @@ class TaskInfo:
     effects: tuple[tuple[str, str], ...] = ()
     grid_stride: bool = False
     extent: Formula | None = None
-    whole_blocks: bool = False
+    has_barrier: bool = False
     tiled: Formula | None = None
     scratch: str = ""
     latch: bool = False

@@ -93,7 +93,7 @@ def _task_infos(kernel: ir.Kernel, number: int, spec: TargetSpec) -> Iterator[Ta
     whole = has_barrier(task.body)
     if spec.family == "cpu":
         dim, extent = (loop.block_dim or 0, extent_of(loop, layout_of(kernel))) if loop and whole else (0, None)
-        yield TaskInfo(task_name(kernel, number), bool(axes), dim, count, effects, extent=extent, whole_blocks=whole)
+        yield TaskInfo(task_name(kernel, number), bool(axes), dim, count, effects, extent=extent, has_barrier=whole)
         return
     for launch in launches_of(kernel, number):
         counted = count if launch.parallel else ""

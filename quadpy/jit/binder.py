@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from quadpy.errors import QuadpyError
+from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, TemplateParameter, VectorParameter
-from quadpy.jit.plan import CpuPlan
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Prepared, Runner

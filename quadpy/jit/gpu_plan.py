@@ -15,10 +15,10 @@ from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.argument_upload import putters_on
+from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.gpu_launch import Submission, task_launches
 from quadpy.jit.grids import Grids
 from quadpy.jit.host_arrays import HostArrays, noted_host_arrays
-from quadpy.jit.places import Places
 from quadpy.jit.results import result_of
 from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.device.device import Device
@@ -60,7 +60,7 @@ class GpuPlan:
         self.launches = tuple(task_launches(code, device.driver, self._module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
         self.grids = Grids(code, self.launches)
-        self.places = Places(code)
+        self.places = ArrayArguments(code)
         self._results = tuple(BY_NAME[name] for name in code.results)
         self.spare: list[_Block] = []
         self.origin: Origin | None = None  # what the code was compiled from
@@ -141,7 +141,7 @@ class GpuPlan:
 
     def _idle_blocks(self, number: int) -> int:
         """How many blocks stand for a launch without iterations: whole ones would not look whether there is any."""
-        return 0 if self.code.tasks[number].whole_blocks else 1
+        return 0 if self.code.tasks[number].has_barrier else 1
 
     def _complete(self, values: list[Any]) -> Sequence[int] | None:
         """Adds what the caller does not pass, and counts the blocks; None where a grid cannot be that large.

@@ -58,7 +58,7 @@ class Launches:
     def work(self, task: int, binding: Binding) -> Work:
         """A launch without blocks finds in one that there is nothing to do; whole blocks would not look."""
         launch, blocks = self.launches[task], binding.grids[task]
-        if not blocks and self._infos[task].whole_blocks:
+        if not blocks and self._infos[task].has_barrier:
             return EmptyWork()
         return KernelWork(launch.function, (max(blocks, 1), 1, 1), launch.block, 0, binding.arguments)
 

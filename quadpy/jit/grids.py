@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import Any
 
 from quadpy.artifact import CodeObject, Formula
+from quadpy.jit.barrier_loops import BarrierLoop, barrier_loops
 from quadpy.jit.gpu_launch import TaskLaunch
-from quadpy.jit.whole_blocks import Blocks, whole_blocks
 
 __all__ = ["Grids", "places_in", "what_decides"]
 
@@ -23,16 +23,16 @@ class Grids:
     """
 
     def __init__(
-        self, code: CodeObject, launches: Sequence[TaskLaunch], whole: Iterable[Blocks] | None = None
+        self, code: CodeObject, launches: Sequence[TaskLaunch], whole: Iterable[BarrierLoop] | None = None
     ) -> None:  # fmt: skip
         self._launches = launches
-        self._whole = tuple(whole_blocks(code, [launch.span for launch in launches]) if whole is None else whole)
+        self._whole = tuple(barrier_loops(code, [launch.span for launch in launches]) if whole is None else whole)
         found = [formula for task in code.tasks for formula in (task.extent, task.tiled) if formula is not None]
         self._key = what_decides(found)
         self._last: tuple[Any, tuple[int, ...] | None] | None = None
 
     def of(self, values: list[Any]) -> tuple[int, ...] | None:
-        """Blocks of each launch, for the ``values`` of an argument block; None where a grid cannot be that large.
+        """BarrierLoop of each launch, for the ``values`` of an argument block; None where a grid cannot be that large.
 
         Raises:
             ArgumentError: a loop whose iterations wait for each other has not as many as whole blocks have.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from quadpy.jit.places import Places
+from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.allocators.block import Block
@@ -64,7 +64,7 @@ class _Copy:
 
 @contextlib.contextmanager
 def noted_host_arrays(
-    session: Session, on: Stream, values: list[Any], views: Sequence[Any], places: Places
+    session: Session, on: Stream, values: list[Any], views: Sequence[Any], places: ArrayArguments
 ) -> Iterator[list[Any]]:
     """What stands for ``views`` inside the block: host arrays are copied each time that the graph runs, in and out.
 

@@ -14,7 +14,7 @@ from typing import Any, overload
 from quadpy.artifact import CodeObject
 from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
-from quadpy.jit.configured import Configured, compiler
+from quadpy.jit.dispatcher import Dispatcher, compiler
 from quadpy.jit.graph_stats import Counts, GraphKernelStats
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import State, current_config
@@ -47,8 +47,8 @@ class Kernel(ByName):
                 f"{fn.__name__}: a parameter cannot be called stream, the keyword that says where a kernel runs",
                 self.source.span, hint="give the parameter another name",
             )  # fmt: skip
-        self._here: Configured | None = None
-        self._express: Callable[..., bool] | None = None
+        self._here: Dispatcher | None = None
+        self._fast_call: Callable[..., bool] | None = None
 
     def __call__(self, /, *args: Any, stream: Any = None, **kwargs: Any) -> Any:
         """Runs the kernel and gives its result.
@@ -58,14 +58,14 @@ class Kernel(ByName):
             StreamError: ``stream`` is none, was destroyed, or belongs to another device.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
-        if (express := self._express) is not None and not kwargs and express(stream, *args):
+        if (express := self._fast_call) is not None and not kwargs and express(stream, *args):
             return None
         here = self._here
         if here is None or here.config is not State.config:
             here = self._configure()
         if kwargs or len(args) != len(here.parameters):
             args = self._bind(here, args, kwargs)
-            if self._express is not None and self._express(stream, *args):
+            if self._fast_call is not None and self._fast_call(stream, *args):
                 return None
         if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(self, args, stream):
             return None
@@ -73,7 +73,7 @@ class Kernel(ByName):
             variants, values, views = here.resolve(args)
             plan = variants.pick(views)
             if variants.on_gpu and not self.graph:
-                self._express = variants.find_express(here.parameters, here.with_views(args, views))
+                self._fast_call = variants.find_fast_call(here.parameters, here.with_views(args, views))
             if CAPTURES.count:
                 note_callee(self, args)
             try:
@@ -103,7 +103,7 @@ class Kernel(ByName):
             raise self._named(error) from error
         return prepared
 
-    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Configured, tuple[Any, ...]]:
+    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Dispatcher, tuple[Any, ...]]:
         """The configuration of now, and each parameter's argument; as a call does, whose own lines are the shorter way."""
         here = self._here
         if here is None or here.config is not State.config:
@@ -155,12 +155,12 @@ class Kernel(ByName):
         """What the calls of a graph kernel came to on GPUs since ``qp.init``; all 0 for any other kernel."""
         return Counts.sum(variants.counts for variants in list(self._here.plans.values() if self._here else ()))
 
-    def _configure(self) -> Configured:
+    def _configure(self) -> Dispatcher:
         """Starts anew where ``qp.init`` changed what kernels depend on."""
-        self._here, self._express = Configured(self.source, current_config(), graph=self.graph, fuse=self.fuse), None
+        self._here, self._fast_call = Dispatcher(self.source, current_config(), graph=self.graph, fuse=self.fuse), None
         return self._here
 
-    def _bind(self, here: Configured, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _bind(self, here: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Positional arguments out of keywords and defaults."""
         names = [parameter.name for parameter in here.parameters]
         try:

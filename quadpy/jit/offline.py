@@ -15,9 +15,9 @@ from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, element_of
+from quadpy.jit.compilation import Request, compile_request
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, parameters_of
-from quadpy.jit.specialise import Request, compile_request
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.device.current import current_config

@@ -7,7 +7,7 @@ import struct
 
 from quadpy.cli import main
 from quadpy.codegen.objects.metadata import read_metadata
-from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.cpu.loader import load_object
 
 
 def compiled(out, *arguments):

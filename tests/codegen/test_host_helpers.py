@@ -25,7 +25,7 @@ from quadpy.codegen.host import (
 from quadpy.errors import CodegenError, UnknownTargetError
 from quadpy.runtime.cpu.elf_symbols import read_symbols
 from quadpy.runtime.cpu.helpers import HELPERS
-from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.cpu.loader import load_object
 
 pytestmark = pytest.mark.skipif(not host_spec_string().count("x86_64"), reason="helpers of x86-64")
 

@@ -16,9 +16,9 @@ from quadpy.codegen.support.loop_condition import TELLER
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
 from quadpy.ir.passes.join import NAME, join
 from quadpy.ir.printer import print_ir
+from quadpy.jit.compilation import compiled_code
 from quadpy.jit.fusion import joined
 from quadpy.jit.offline import trace_for
-from quadpy.jit.specialise import compiled_code
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device

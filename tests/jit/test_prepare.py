@@ -9,7 +9,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError
-from quadpy.jit.plan import CpuPlan
+from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config, current_config, set_config

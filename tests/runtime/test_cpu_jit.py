@@ -17,8 +17,8 @@ import pytest
 from quadpy.codegen.host import compile_host, host_header
 from quadpy.errors import CodegenError
 from quadpy.runtime.cpu.elf_symbols import read_symbols
-from quadpy.runtime.cpu.jit import load_object
 from quadpy.runtime.cpu.libc import KERNEL_FUNCTIONS, c_address
+from quadpy.runtime.cpu.loader import load_object
 
 ADD = "define i32 @add(i32 %a, i32 %b) {\n  %s = add i32 %a, %b\n  ret i32 %s\n}\n"
 
@@ -125,7 +125,7 @@ def test_first_use_from_many_threads_at_once() -> None:
     import ctypes, gc, sys, threading
     from quadpy.codegen.host import compile_host, host_header
     from quadpy.runtime.cpu.helpers import helper_address
-    from quadpy.runtime.cpu.jit import load_object
+    from quadpy.runtime.cpu.loader import load_object
     sys.setswitchinterval(1e-6)
     image = compile_host(host_header() + "define i32 @f() { ret i32 7 }")
     start, codes, helpers = threading.Barrier(8), [], []
@@ -148,7 +148,7 @@ def test_a_child_forked_while_another_thread_compiles_can_compile() -> None:
     script = """
     import os, threading, sys
     from quadpy.codegen.host import compile_host, host_header
-    from quadpy.runtime.cpu.jit import load_object
+    from quadpy.runtime.cpu.loader import load_object
     text = host_header() + "define i32 @f() { ret i32 7 }"
     stop = threading.Event()
     def compile_all_the_time():
@@ -173,7 +173,7 @@ def test_code_is_still_there_at_exit_for_a_thread_inside_it() -> None:
     script = """
     import ctypes, threading, time
     from quadpy.codegen.host import compile_host, host_header
-    from quadpy.runtime.cpu.jit import load_object
+    from quadpy.runtime.cpu.loader import load_object
     code = load_object(compile_host(host_header() + '''
     define void @forever(ptr %p) {
       br label %l

@@ -21,8 +21,8 @@ import pytest
 
 from quadpy.codegen.host import compile_host, host_header
 from quadpy.runtime.cpu import pool
-from quadpy.runtime.cpu.jit import LoadedObject, load_object
 from quadpy.runtime.cpu.libc import c_address
+from quadpy.runtime.cpu.loader import LoadedObject, load_object
 from quadpy.runtime.cpu.orc import assemble, link
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
 
@@ -303,7 +303,7 @@ PREAMBLE = """
 import ctypes, os, signal, threading, time
 from quadpy.codegen.host import compile_host, host_header
 from quadpy.runtime.cpu import pool
-from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.cpu.loader import load_object
 code = load_object(compile_host(host_header() + '''
 define void @turn(ptr %counter, ptr %scratch, i64 %begin, i64 %end) {
   br label %next

@@ -2,7 +2,7 @@
 
 A launch on a GPU takes Python longer than the driver, and most of that is looping over arguments.  So for each signature
 a function is written that has no loop: it checks, announces, packs and launches, argument by argument, all tasks at once.
-It does what ``Kernel.__call__``, ``Variants.pick`` and ``GpuPlan.run`` do, for the plainest calls alone; it launches
+It does what ``Kernel.__call__``, ``Specialisation.pick`` and ``GpuPlan.run`` do, for the plainest calls alone; it launches
 nothing and says False where a call is any other, and the long way then does it, or says what is wrong with it.
 """
 
@@ -183,7 +183,7 @@ class _Writer:
     def _grids(self) -> Iterator[str]:
         sources = self.block.sources()
         for info in self.plan.code.tasks:
-            if info.whole_blocks and info.extent is not None:
+            if info.has_barrier and info.extent is not None:
                 yield f"        if {formula_source(info.extent, sources)} % {info.block_dim}: return False"
         for n, task in enumerate(self.plan.launches):
             if not task.parallel or task.formula is None:

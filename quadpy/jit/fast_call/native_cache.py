@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from quadpy.jit.specialise import kernel_cache
+from quadpy.jit.compilation import kernel_cache
 
 __all__ = ["cached_code"]
 

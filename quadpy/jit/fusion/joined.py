@@ -17,10 +17,10 @@ from quadpy.codegen.abi import layout_of
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.join import NAME, join
+from quadpy.jit.compilation import compiled_code
 from quadpy.jit.fusion.plan import BLOCKS_OF_UNIT, why_separate
 from quadpy.jit.fusion.scratch import FusedScratch
 from quadpy.jit.gpu_launch import task_launches
-from quadpy.jit.specialise import compiled_code
 from quadpy.runtime.device.locks import new_lock
 from quadpy.target import TargetSpec
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from quadpy.artifact import CodeObject
 from quadpy.errors import ArgumentError, DriverError
+from quadpy.jit.barrier_loops import barrier_loops
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.fusion.scratch import FusedScratch
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.grids import Grids, what_decides
-from quadpy.jit.whole_blocks import whole_blocks
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import Driver
@@ -52,7 +52,7 @@ class FusedPlan(GpuPlan):
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
         self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
         self.launches = (replace(launch, most=self.most_blocks),)
-        self.grids = Grids(code, self.launches, whole_blocks(separate.code, [each.span for each in separate.launches]))
+        self.grids = Grids(code, self.launches, barrier_loops(separate.code, [each.span for each in separate.launches]))
         self._asked = separate.places.conditions
         self._counters = FusedScratch(device, 8 * code.slots)
 

@@ -18,7 +18,7 @@ from quadpy.dtypes import Scalar, i32, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.types import Array
-from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.cpu.loader import load_object
 from quadpy.source import NOWHERE
 from quadpy.target import parse_target
 

@@ -91,7 +91,7 @@ def test_nvidia_uses_shared_memory():
     assert ".local" not in text
     _, text = code(count, "sm_90")
     assert re.search(r"\batom\.\S*shared\S*\.add\.u32|\bred\.\S*shared\S*\.add\.u32", text)
-    assert made.tasks[0].whole_blocks
+    assert made.tasks[0].has_barrier
     assert made.tasks[0].block_dim == 256
 
 

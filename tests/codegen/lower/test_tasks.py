@@ -13,7 +13,7 @@ import pytest
 from quadpy import dtypes
 from quadpy.dtypes import f32, f64, i8, i32, i64, u1, u8, u32
 from quadpy.ir.nodes import AtomicOp, Break, CallMany, Continue, Leave, Region, SlotRead, Var
-from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.cpu.orc import assemble
 from quadpy.source import NOWHERE
 

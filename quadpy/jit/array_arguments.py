@@ -1,4 +1,4 @@
-"""Where a kernel's arrays are among the values of its argument block.  Owns: Places.  Imports: ``artifact``, ``runtime``."""
+"""Where a kernel's arrays are among the values of its argument block.  Owns: ArrayArguments.  Imports: ``artifact``, ``runtime``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from quadpy.artifact import CodeObject
 from quadpy.runtime.launch.launch import MemoryRange, memory_range
 
-__all__ = ["Places"]
+__all__ = ["ArrayArguments"]
 
 
-class Places:
+class ArrayArguments:
     """The arrays of a kernel, in the order of its parameters, those of fields last.
 
     pointers    the place of each array's address among the values

@@ -1,4 +1,4 @@
-"""Loops whose iterations wait for each other run in whole blocks.  Owns: Blocks, ``whole_blocks``.
+"""Loops whose iterations wait for each other run in whole blocks.  Owns: BarrierLoop, ``barrier_loops``.
 
 Imports: leaves and ``artifact``.
 """
@@ -14,11 +14,11 @@ from quadpy.errors import ArgumentError
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.source import Span
 
-__all__ = ["Blocks", "whole_blocks"]
+__all__ = ["BarrierLoop", "barrier_loops"]
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class BarrierLoop:
     """One such loop: how many iterations it has, and how many of them a block."""
 
     extent: Evaluator
@@ -38,8 +38,8 @@ class Blocks:
             )  # fmt: skip
 
 
-def whole_blocks(code: CodeObject, spans: Sequence[Span | None]) -> Iterator[Blocks]:
+def barrier_loops(code: CodeObject, spans: Sequence[Span | None]) -> Iterator[BarrierLoop]:
     """The loops of ``code`` that run in whole blocks; ``spans`` are the places of its tasks, none for none known."""
     for task, span in zip(code.tasks, spans or [None] * len(code.tasks), strict=True):
-        if task.whole_blocks and task.extent is not None:
-            yield Blocks(compile_formula(task.extent), task.block_dim, span)
+        if task.has_barrier and task.extent is not None:
+            yield BarrierLoop(compile_formula(task.extent), task.block_dim, span)

@@ -1,4 +1,4 @@
-"""A kernel under one configuration: its parameters, and the plans of each signature.  Owns: Configured.
+"""A kernel under one configuration: its parameters, and the plans of each signature.  Owns: Dispatcher.
 
 Imports: leaves, ``lang``, ``runtime``; the compiler when a kernel is first compiled, since it loads LLVM.
 """
@@ -28,10 +28,10 @@ from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.fusion import Fuse
 
-__all__ = ["Configured", "compiler"]
+__all__ = ["Dispatcher", "compiler"]
 
 
-class Configured:
+class Dispatcher:
     """What ``qp.init`` and a kernel's annotations decide together; after the next ``qp.init`` the kernel has another.
 
     A call goes through with the one that it began with: what a thread compiles meanwhile never becomes code of the
@@ -98,7 +98,7 @@ class Configured:
             if found is None:
                 types = self._types(args, views)
                 index = i64 if any(view.wide for view in views) else i32
-                found = compiler().Variants(self.source, types, self._options(index), self.config, self.fuse)
+                found = compiler().Specialisation(self.source, types, self._options(index), self.config, self.fuse)
                 self.plans[key] = found
             return found
 
@@ -125,4 +125,4 @@ class Configured:
 @functools.cache
 def compiler() -> Any:
     """The module that loads LLVM."""
-    return importlib.import_module("quadpy.jit.variants")
+    return importlib.import_module("quadpy.jit.specialisation")

@@ -30,10 +30,10 @@ def device():
 
 def both_ways(device, kernel, *args, **options) -> None:
     """The same call the long way and the quick one."""
-    kernel._express = None
+    kernel._fast_call = None
     kernel(*args, **options)
-    assert kernel._express is not None
-    assert kernel._express(options.get("stream"), *args)
+    assert kernel._fast_call is not None
+    assert kernel._fast_call(options.get("stream"), *args)
     half = launched(device)
     assert len(half) % 2 == 0
     assert half[: len(half) // 2] == half[len(half) // 2 :]
@@ -43,7 +43,7 @@ def both_ways_alike(device, kernel, *args) -> None:
     """As ``both_ways``, where the block has an address that differs."""
     before = len(launched(device))
     kernel(*args)
-    assert kernel._express(None, *args)
+    assert kernel._fast_call(None, *args)
     grids = [grid for _, _, grid, _ in launched(device)[before:]]
     assert grids[: len(grids) // 2] == grids[len(grids) // 2 :]
 
@@ -161,7 +161,7 @@ def test_arrays_that_overlap_have_code_of_their_own(device):
     kernel = fresh(copy)
     x, y = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
     kernel(x, y)
-    assert not kernel._express(None, x, x)
+    assert not kernel._fast_call(None, x, x)
     kernel(x, x)
     kernel(x, y)
     functions = [call.arguments[0] for call in device.driver.calls if call.verb == "launch"]
@@ -177,9 +177,9 @@ def test_another_signature_is_another_way(device):
             x[i] = 2 * x[i]
 
     double(x)
-    assert not double._express(None, wide)
+    assert not double._fast_call(None, wide)
     double(wide)
-    assert double._express(None, wide)
+    assert double._fast_call(None, wide)
     kernel = fresh(pick)
     for n in (1, 2, 1):
         kernel(n, y)
@@ -194,14 +194,14 @@ def test_arrays_of_the_host_go_the_long_way(device):
     host = np.zeros(8, np.float32)
     kernel(host, y)
     kernel(x, y)
-    assert kernel._express(None, x, y)
+    assert kernel._fast_call(None, x, y)
 
 
 def test_no_iterations_are_no_launch(device):
     kernel = fresh(copy)
     empty = qp.ndarray(qp.f32, 0)
     kernel(empty, empty)
-    assert kernel._express(None, empty, empty)
+    assert kernel._fast_call(None, empty, empty)
     assert launched(device) == []
 
 
@@ -214,7 +214,7 @@ def test_values_that_pass_from_task_to_task_have_memory_of_each_call(device):
 
     x = qp.ndarray(qp.f32, 100)
     shift(x)
-    assert shift._express(None, x)
+    assert shift._fast_call(None, x)
     half = launched(device)
     half, again = half[: len(half) // 2], half[len(half) // 2 :]
     assert [(name, grid, on, block[:-8]) for name, block, grid, on in half] == [
@@ -233,8 +233,8 @@ def test_random_numbers_go_on(device):
 
     x = qp.ndarray(qp.f32, 100)
     draw(x)
-    assert draw._express(None, x)
-    draw._express = None
+    assert draw._fast_call(None, x)
+    draw._fast_call = None
     draw(x)
     blocks = [block for _, block, _, _ in launched(device)]
     assert len(set(blocks)) == 3
@@ -276,18 +276,18 @@ def test_memory_of_other_libraries_is_compared_by_its_addresses(device):
     far = qp.from_dlpack(Shown(owner, 32, 16))
     kernel = fresh(copy)
     kernel(x, far)
-    assert kernel._express(None, x, far)
-    assert kernel._express(None, far, x)
-    assert not kernel._express(None, x, near)
-    assert not kernel._express(None, x, other)  # whose memory is quadpy's: code of its own
+    assert kernel._fast_call(None, x, far)
+    assert kernel._fast_call(None, far, x)
+    assert not kernel._fast_call(None, x, near)
+    assert not kernel._fast_call(None, x, other)  # whose memory is quadpy's: code of its own
     kernel(x, near)
     functions = [call.arguments[0] for call in device.driver.calls if call.verb == "launch"]
     assert functions[-1] != functions[0]
     kernel(x, other)
-    assert kernel._express(None, x, other)
-    assert not kernel._express(None, x, far)
+    assert kernel._fast_call(None, x, other)
+    assert not kernel._fast_call(None, x, far)
     kernel(x, far)
-    assert kernel._express(None, x, far)
+    assert kernel._fast_call(None, x, far)
 
 
 def test_a_loop_in_whole_blocks_is_refused_otherwise_on_the_quick_way_too(device):
@@ -302,8 +302,8 @@ def test_a_loop_in_whole_blocks_is_refused_otherwise_on_the_quick_way_too(device
 
     x = qp.ndarray(qp.f32, 256)
     reverse(128, x)
-    assert reverse._express(None, 192, x)
-    assert not reverse._express(None, 100, x)
+    assert reverse._fast_call(None, 192, x)
+    assert not reverse._fast_call(None, 100, x)
     with pytest.raises(ArgumentError, match="whole blocks of 64"):
         reverse(100, x)
     assert len(launched(device)) == 2
@@ -312,11 +312,11 @@ def test_a_loop_in_whole_blocks_is_refused_otherwise_on_the_quick_way_too(device
 def test_another_configuration_is_another_way(device):
     kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
     kernel(x, y)
-    quick = kernel._express
+    quick = kernel._fast_call
     set_config(Config(arch="recording", fast_math=True))
     assert not quick(None, x, y)
     kernel(x, y)
-    assert kernel._express is not quick
+    assert kernel._fast_call is not quick
 
 
 def test_loops_that_take_any_number_of_blocks_take_those_that_run_at_once(device):
@@ -403,11 +403,11 @@ def test_a_threads_stream_that_was_destroyed_by_its_handle_gives_way_to_the_defa
     device.streams.set_current_stream(handle)
     kernel(x, y)
     device.streams.destroy_stream(handle)
-    assert not kernel._express(None, x, y)
+    assert not kernel._fast_call(None, x, y)
     with pytest.warns(RuntimeWarning, match="destroyed"):
         kernel(x, y)
     kernel(x, y)
-    assert kernel._express(None, x, y)
+    assert kernel._fast_call(None, x, y)
     assert [launch[3] for launch in launched(device)] == [0, handle, 0, 0, 0]
 
 
@@ -433,7 +433,7 @@ def test_a_launch_that_the_driver_refuses_names_the_kernel_and_its_line(device):
     for _ in range(2):  # the long way, then the quick one
         device.driver.failures["launch"] = DriverError("too many threads", hint="use fewer", call="launch", code=7)
         with pytest.raises(
-            DriverError, match=rf"kernel `copy.*` \(.*test_express.py:{line}\): too many threads"
+            DriverError, match=rf"kernel `copy.*` \(.*test_fast_call.py:{line}\): too many threads"
         ) as found:
             kernel(x, y)
         assert (found.value.hint, found.value.call, found.value.code) == ("use fewer", "launch", 7)
@@ -459,8 +459,8 @@ def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitte
     device.driver.launch = destroyed_meanwhile
     plan = next(iter(kernel._here.plans.values()))
     for way in (None, plan.pick([x, y])):
-        plan.find_express(kernel._here.parameters, [x, y])
-        kernel._express = way and plan.express
+        plan.find_fast_call(kernel._here.parameters, [x, y])
+        kernel._fast_call = way and plan.express
         stream, before = qp.create_stream(), destroyed()
         kernel(x, y, stream=stream)
         device.reaper.trim()

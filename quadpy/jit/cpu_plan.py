@@ -14,10 +14,10 @@ from quadpy.artifact import CodeObject
 from quadpy.codegen.abi import OUT_OF_MEMORY
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, OutOfDeviceMemory
-from quadpy.jit.places import Places
+from quadpy.jit.array_arguments import ArrayArguments
+from quadpy.jit.barrier_loops import barrier_loops
 from quadpy.jit.results import result_of
-from quadpy.jit.whole_blocks import whole_blocks
-from quadpy.runtime.cpu.jit import load_object
+from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
@@ -60,9 +60,9 @@ class CpuPlan:
         self._slots, self._tail, self._seed, self._keep = code.slots, tail, seed, keep
         self._results = tuple(BY_NAME[name] for name in code.results)
         self._outline, self._name, self._spans = outline, name, spans
-        self._blocks = tuple(whole_blocks(code, spans))
+        self._blocks = tuple(barrier_loops(code, spans))
         self._conditions = tuple(_condition_extents(code))
-        self._places = Places(code)
+        self._places = ArrayArguments(code)
 
     def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
         """Runs the kernel, or notes it where the stream is captured; returns when it is done, with its result.
@@ -148,7 +148,7 @@ class CpuPlan:
 
 def _condition_extents(code: CodeObject) -> Iterator[tuple[str, int]]:
     """The conditions of loops that could be empty, and where their extents are among the values."""
-    conditions = Places(code).conditions
+    conditions = ArrayArguments(code).conditions
     for place, slot in enumerate(code.layout.slots):
         if slot.part == "extent" and slot.param in conditions:
             yield slot.param, place

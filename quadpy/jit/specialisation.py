@@ -1,6 +1,6 @@
 """The plans of one signature: with the promise that no written array overlaps another, and without.
 
-Owns: Variants, fusion_of, prepare.  Imports: leaves, ``ir``, ``lang``, ``runtime`` and the compiler (and so LLVM).
+Owns: Specialisation, fusion_of, prepare.  Imports: leaves, ``ir``, ``lang``, ``runtime`` and the compiler (and so LLVM).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from quadpy.dtypes import i64
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir.nodes import Kernel
 from quadpy.jit.binder import CpuBinder, GpuBinder, host_packer
+from quadpy.jit.compilation import Request, compile_request, digest_of, traced_for
+from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.fast_call.generate import express, packer
 from quadpy.jit.fast_call.native_cache import cached_code
 from quadpy.jit.fusion.origin import code_of
@@ -22,8 +24,6 @@ from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.graph_stats import Counts
 from quadpy.jit.parameters import Parameter
-from quadpy.jit.plan import CpuPlan
-from quadpy.jit.specialise import Request, compile_request, digest_of, traced_for
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
@@ -35,10 +35,10 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.fusion import Fuse, Fusion
 from quadpy.target import parse_target
 
-__all__ = ["Variants", "fusion_of", "prepare"]
+__all__ = ["Specialisation", "fusion_of", "prepare"]
 
 
-class Variants:
+class Specialisation:
     """Compiled at once for arrays that do not overlap; for overlapping ones when they first come.
 
     All code of a signature is made under one configuration, ``config``, and of what its first code read: one signature
@@ -46,7 +46,7 @@ class Variants:
     """
 
     __slots__ = (
-        "_args", "_config", "_digest", "_express", "_fields", "_fuse", "_lock", "_options", "_overlapping", "_packers",
+        "_args", "_config", "_digest", "_fast_call", "_fields", "_fuse", "_lock", "_options", "_overlapping", "_packers",
         "_pairs", "_plain", "_reads", "_source", "counts", "express", "on_gpu",
     )  # fmt: skip
 
@@ -64,18 +64,18 @@ class Variants:
         self._pairs = self._pairs_to_check()
         self.on_gpu = isinstance(self._plain, GpuPlan)
         self.express: Callable[..., bool] | None = None
-        self._express: dict[tuple[object, ...], Callable[..., bool] | None] = {}
+        self._fast_call: dict[tuple[object, ...], Callable[..., bool] | None] = {}
         self._packers: dict[tuple[object, ...], Callable[..., Any] | None] = {}
 
-    def find_express(self, parameters: Sequence[Parameter], args: Sequence[Any]) -> Callable[..., bool] | None:
+    def find_fast_call(self, parameters: Sequence[Parameter], args: Sequence[Any]) -> Callable[..., bool] | None:
         """The quick way of later calls like this one, where there is one; ``express`` is the one found last.
 
         It is written for each mixture of quadpy's memory and other libraries'.
         """
         forms = tuple(getattr(given, "form", None) for given in args)
-        if forms not in self._express:
-            self._express[forms] = express(parameters, args, self._plain, self._pairs)
-        self.express = self._express[forms]
+        if forms not in self._fast_call:
+            self._fast_call[forms] = express(parameters, args, self._plain, self._pairs)
+        self.express = self._fast_call[forms]
         return self.express
 
     def binder(
