@@ -165,7 +165,7 @@ class GraphExec(OneProcess):
             session.refuse(
                 "a launch of a graph that allocates or frees memory", "launch it behind the capture; or allocate before"
             )
-        session.note_graph(on, [_switched_off(node) if node.name in self._off else node for node in self.nodes])
+        session.record_graph(on, [_switched_off(node) if node.name in self._off else node for node in self.nodes])
 
     def order_before(self, stream: Stream) -> None:
         """Let ``stream``'s later work come after all launches so far."""
@@ -417,7 +417,7 @@ class GraphExec(OneProcess):
         self._changes = NEVER  # they keep their arguments
         on = [_switched_off(node) if name in self._off and has_loops(node) else node for name, node in nodes.items()]
         flat = flattened(on, has_loops)
-        if "loops" in graphs_of(self.device).powers:
+        if "loops" in graphs_of(self.device).features:
             try:
                 return self._driver_engine(flat, runs)
             except DriverError:  # an older one than it seems

@@ -19,7 +19,7 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Prepared, Runner
 from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.host_storage import is_shown
+from quadpy.runtime.memory.host_storage import is_exported
 
 __all__ = ["CpuBinder", "GpuBinder", "host_packer"]
 
@@ -42,7 +42,7 @@ class CpuBinder:
         def bind(_timeline: object, *args: Any) -> Bound | None:
             try:
                 found, values, views = resolve(args)
-                if found is not variants or variants.pick(views) is not plan or any(map(is_shown, views)):
+                if found is not variants or variants.pick(views) is not plan or any(map(is_exported, views)):
                     return None
                 return Bound(plan.block_of(values), (), tuple(views))
             except _REFUSED:
@@ -124,7 +124,7 @@ def _guards(parameters: Sequence[Parameter], args: Sequence[Any], names: dict[st
         if isinstance(parameter, ArrayParameter):
             names[f"key{k}"] = given.type_key
             yield f"type(a{k}) is not NDArray or a{k}.type_key is not key{k} or a{k}.wide is not {bool(given.wide)}"
-            yield f"a{k}._storage.shown"  # others have it: then a replay runs nothing late
+            yield f"a{k}._storage.exported"  # others have it: then a replay runs nothing late
         elif isinstance(parameter, TemplateParameter):
             names |= {f"key{k}": parameter.key(given), f"key_of{k}": parameter.key}
             yield f"key_of{k}(a{k}) != key{k}"

@@ -78,7 +78,7 @@ class CpuPlan:
         if stream is not None or CAPTURES.count:
             on = stream_of(current_device(), stream)  # one that cannot be used is the same error on every backend
             if (session := session_of(on)) is not None:
-                session.note_launch(on, self.prepare(values, views), draws=self._seed is not None)
+                session.record_launch(on, self.prepare(values, views), draws=self._seed is not None)
                 return None
         block = self.block_of(values)
         if not self._slots:

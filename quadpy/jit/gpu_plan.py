@@ -87,7 +87,7 @@ class GpuPlan:
         on = stream_of(self.device, stream)
         if not self.device.life.direct and (session := session_of(on)) is not None:
             with noted_host_arrays(session, on, values, views, self.places) as there:
-                session.note_launch(on, self.prepare(values, there, on), draws=self.seed is not None)
+                session.record_launch(on, self.prepare(values, there, on), draws=self.seed is not None)
             return None
         given = len(values)
         grids = self._complete(values)

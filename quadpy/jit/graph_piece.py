@@ -15,8 +15,8 @@ from quadpy.artifact import CodeObject
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.graph_shape import GraphNode
 from quadpy.jit.graph_stats import Counts
-from quadpy.runtime.device.belongings import Belongings
 from quadpy.runtime.device.reaper import Reaper
+from quadpy.runtime.device.resource_stack import ResourceStack
 from quadpy.runtime.drivers.driver import FunctionHandle, StreamHandle
 from quadpy.runtime.drivers.graph_driver import (
     ConditionHandle,
@@ -100,7 +100,7 @@ class Piece:
         binding: Binding,
         counts: Counts,
         reaper: Reaper,
-        retire: Callable[[Belongings], None],
+        retire: Callable[[ResourceStack], None],
         *,
         tail: CopyWork | None = None,
         teller: FunctionHandle | None = None,
@@ -157,7 +157,7 @@ class Piece:
     def _build(self) -> None:
         """The driver's graph for what is bound."""
         placed: list[_Placed] = []
-        owned = Belongings(self._reaper)
+        owned = ResourceStack(self._reaper)
         try:
             graph = owned.make(self._graphs.graph_destroy, self._graphs.graph_create)
             leaves = self._add(graph, self._nodes, ConditionHandle(0), placed)

@@ -190,7 +190,7 @@ class GraphPlan:
     @property
     def _uses_device_loops(self) -> bool:
         graphs: GraphDriver = self.device.driver.graphs  # type: ignore[attr-defined]
-        return self._has_loops and self._device_loops and "loops" in graphs.powers
+        return self._has_loops and self._device_loops and "loops" in graphs.features
 
     def _new_program(self) -> Program:
         """What is launched, decided once: loops as nodes of a graph, or repeated by the host."""

@@ -19,8 +19,8 @@ from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.graph_piece import Binding, Launches, Piece
 from quadpy.jit.graph_shape import GraphNode, Part, Repeat, parts_of, passes, place, size_of
 from quadpy.jit.graph_stats import Counts
-from quadpy.runtime.device.belongings import Belongings
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.resource_stack import ResourceStack
 from quadpy.runtime.drivers.driver import FunctionHandle, PinnedPointer
 from quadpy.runtime.drivers.graph_driver import CopyWork, GraphDriver
 from quadpy.runtime.launch.argument_memory import ArgumentMemory
@@ -104,7 +104,7 @@ class Unit:
         self.packed = self._block = b""  # the values of the last call,
         self.grids: tuple[int, ...] | None = None
         self.binding: Binding | None = None  # and what they came to
-        self._owned = Belongings(device.reaper)
+        self._owned = ResourceStack(device.reaper)
         self._told = PinnedPointer(0)
         if program.chunks:
             self._told = self._owned.make(device.driver.free_pinned, device.driver.alloc_pinned, _CELL)
@@ -156,7 +156,7 @@ class Unit:
 
     def retire(self) -> None:
         """Give everything back when the launches that are pending are complete."""
-        self._device.retired.add((self.timeline,), self._give_back)
+        self._device.deferred.add((self.timeline,), self._give_back)
 
     def _give_back(self) -> None:
         for piece in list(self._pieces.values()):
@@ -164,8 +164,8 @@ class Unit:
         self._owned.give_back()
         self._pieces = {}  # which refer to this
 
-    def _retire(self, owned: Belongings) -> None:
-        self._device.retired.add((self.timeline,), owned.give_back)
+    def _retire(self, owned: ResourceStack) -> None:
+        self._device.deferred.add((self.timeline,), owned.give_back)
 
     def _piece(self, number: int, count: int, binding: Binding) -> Piece:
         found = self._pieces.get((number, count))
@@ -265,7 +265,7 @@ class Units:
         self._device, self._counts = device, counts
         self._free: list[Unit] = []
         self._all: set[Unit] = set()
-        device.retired.enter(self)
+        device.deferred.register(self)
 
     def take(self, program: Program, on: Stream) -> Unit:
         """A unit for a call on ``on``: that of its last call, a new one, or one of another stream, behind its work."""
@@ -319,7 +319,7 @@ class Units:
             for unit in self._all.copy():
                 unit.retire()
         self._all, self._free = set(), []
-        self._device.retired.leave(self)
+        self._device.deferred.unregister(self)
 
     def _claim(self, unit: Unit) -> bool:
         """Whether no other thread was quicker."""

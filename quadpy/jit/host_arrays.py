@@ -74,7 +74,7 @@ def noted_host_arrays(
     for part in _ranges(views, places.written):
         nbytes, keep = part.end - part.start, tuple(views[member] for member in part.members)
         buffer = session.device_memory(on, nbytes)
-        session.note_transfer(on, buffer.pointer, part.start, nbytes, (buffer, *keep), out=False)
+        session.record_transfer(on, buffer.pointer, part.start, nbytes, (buffer, *keep), out=False)
         copies.append((part, buffer, keep))
         for member in part.members:
             view = views[member]
@@ -84,7 +84,7 @@ def noted_host_arrays(
     yield there
     for part, buffer, keep in copies:
         if part.written:
-            session.note_transfer(on, part.start, buffer.pointer, buffer.nbytes, (buffer, *keep), out=True)
+            session.record_transfer(on, part.start, buffer.pointer, buffer.nbytes, (buffer, *keep), out=True)
 
 
 def _ranges(views: Sequence[Any], written: Sequence[bool]) -> list[_Range]:

@@ -18,7 +18,7 @@ from quadpy.jit.dispatcher import Dispatcher, compiler
 from quadpy.jit.graph_stats import Counts, GraphKernelStats
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import State, current_config
-from quadpy.runtime.launch.capturing import CAPTURES, note_callee, replaying_here
+from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
 from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
 from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 from quadpy.target import parse_target
@@ -75,7 +75,7 @@ class Kernel(ByName):
             if variants.on_gpu and not self.graph:
                 self._fast_call = variants.find_fast_call(here.parameters, here.with_views(args, views))
             if CAPTURES.count:
-                note_callee(self, args)
+                set_launching_kernel(self, args)
             try:
                 return plan.run(values, views, stream)
             except (struct.error, OverflowError, TypeError):

@@ -288,9 +288,9 @@ def test_lent_tensors_go_back_though_an_earlier_one_is_still_used():
             device.reaper.drain()
             fast.synchronize()  # for the marks that this has made
             device.default_stream.synchronize()
-            device.retired.sweep()
+            device.deferred.sweep()
             assert sum(one() is not None for one in alive) == 0
-            assert len(device.retired) == 1
+            assert len(device.deferred) == 1
             del base, out
 
 

@@ -15,7 +15,7 @@ import pytest
 from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers import cuda_api as table
-from quadpy.runtime.drivers.cuda_causes import CAUSES, FATAL
+from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL
 from quadpy.runtime.drivers.gpu import GpuDriver
 
 Status = enum.IntEnum(

@@ -660,6 +660,6 @@ def test_many_graphs_leave_nothing(on):
         with graph.instantiate() as run:
             run.launch()
     assert on.numbers(x) == [count]
-    assert len(on.device.retired) == 0
+    assert len(on.device.deferred) == 0
     if on.is_simulated:
         assert on.driver.graphs.left_open() == {}

@@ -128,7 +128,7 @@ class Here:
     def __init__(self, driver):
         self.driver, self.device = driver, Device(driver)
         driver.name = "amdgpu"  # of which it is known where one launch is quicker
-        self.target = "sm_90" if "loops" in driver.graphs.powers else "gfx942"
+        self.target = "sm_90" if "loops" in driver.graphs.features else "gfx942"
         for kernel in (add, stepped, repeated, nested):
             code = kernel.compile(self.target)
             for task in code.tasks:

@@ -25,7 +25,7 @@ def backends_and_chunks():
     found = []
     for name in backends():
         found.append(name)
-        if name != "cpu" and "loops" in open_device(name).driver.graphs.powers:
+        if name != "cpu" and "loops" in open_device(name).driver.graphs.features:
             found.append(f"{name} in chunks")
     return found
 
@@ -37,7 +37,7 @@ def arch(request):
     with pytest.MonkeyPatch.context() as patch:
         if chunks:
             graphs = current_device().driver.graphs
-            patch.setattr(graphs, "powers", graphs.powers - {"loops"})
+            patch.setattr(graphs, "features", graphs.features - {"loops"})
         yield name
 
 
@@ -216,7 +216,7 @@ def test_a_loop_ends_when_its_condition_is_zero(arch, rounds):
 
 
 def test_a_loop_on_the_device_is_one_launch(arch):
-    if arch == "cpu" or "loops" not in current_device().driver.graphs.powers:
+    if arch == "cpu" or "loops" not in current_device().driver.graphs.features:
         pytest.skip("graphs of this driver have no loop nodes: the host repeats chunks instead")
     before = count_down.graph_stats()
     x, total = np.zeros(10, np.int32), np.zeros(1, np.int64)
@@ -227,7 +227,7 @@ def test_a_loop_on_the_device_is_one_launch(arch):
 
 
 def test_the_host_waits_for_chunks(arch):
-    if arch == "cpu" or "loops" in current_device().driver.graphs.powers:
+    if arch == "cpu" or "loops" in current_device().driver.graphs.features:
         pytest.skip("the loop is a node of the graph, or the CPU runs it: the host does not wait for chunks")
     x, total = np.zeros(10, np.int32), np.zeros(1, np.int64)
     before = count_down.graph_stats()

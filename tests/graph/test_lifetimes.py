@@ -407,5 +407,5 @@ def test_random_programs_free_nothing_too_early_and_all_in_the_end(simulated, wa
         program.step()
     program.close()
     assert watched.left() == 0
-    assert len(simulated.device.retired) == 0
+    assert len(simulated.device.deferred) == 0
     assert simulated.driver.graphs.left_open() == {}

@@ -233,7 +233,7 @@ def device(request):
 
 @pytest.fixture
 def has_loops(device):
-    return "loops" in device.driver.graphs.powers
+    return "loops" in device.driver.graphs.features
 
 
 @pytest.fixture

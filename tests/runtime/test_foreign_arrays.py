@@ -100,12 +100,12 @@ def test_the_owner_lives_until_all_work_is_done():
             del theirs, a
             gc.collect()
             device.reaper.drain()
-            device.retired.sweep()
-            assert len(device.retired) == 1
+            device.deferred.sweep()
+            assert len(device.deferred) == 1
             assert driver.memory.holds(pointer, 64)
             assert mine[5] == 3
         device.synchronize()
-        assert len(device.retired) == 0
+        assert len(device.deferred) == 0
         device.memory.trim()
         assert not driver.memory.holds(pointer, 64)
     assert driver.races() == []
@@ -116,7 +116,7 @@ def test_many_imports_hold_nothing(gpu):
     for _ in range(200):
         assert from_dlpack(theirs)[1] == 3
     gpu.synchronize()
-    assert len(gpu.retired) == 0
+    assert len(gpu.deferred) == 0
 
 
 def test_nothing_is_let_go_while_the_reaper_is_held(gpu):
@@ -124,7 +124,7 @@ def test_nothing_is_let_go_while_the_reaper_is_held(gpu):
         from_dlpack(Producer(gpu, u8, (64,)))
         gpu.reaper.drain()
     gpu.synchronize()
-    assert len(gpu.retired) == 0
+    assert len(gpu.deferred) == 0
 
 
 def test_quadpy_s_arrays_come_back(gpu):

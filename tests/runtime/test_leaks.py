@@ -71,7 +71,7 @@ def handles(device):
         stats.blocks,
         stats.reserved,
         left,
-        len(device.retired),
+        len(device.deferred),
         len(device.reaper),
     )
 

@@ -163,7 +163,7 @@ def test_memory_goes_back_to_torch_after_the_kernel(gpu):
             del tensor
             torch.full((1 << 20,), 7.0, device="cuda")
         gpu.synchronize()
-    assert len(gpu.retired) == 0
+    assert len(gpu.deferred) == 0
 
 
 def test_arrays_go_to_torch_and_back(gpu):

@@ -14,7 +14,7 @@ from quadpy.graph.model.graph import Graph
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device, device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
-from quadpy.runtime.launch.caller import caller_span
+from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.streams.stream import Stream
 
@@ -48,7 +48,7 @@ class capture(OneProcess):  # noqa: N801 - it reads as a statement
     def __enter__(self) -> Graph:
         if self._session is not None:
             hint = "call qp.graph.capture again"
-            raise CaptureError("one capture object captures once", caller_span(), hint=hint)
+            raise CaptureError("one capture object captures once", call_site(), hint=hint)
         refuse_in_host_function()
         stream = self._stream
         device = stream.device if isinstance(stream, Stream) else device_or_current(self._device)
@@ -94,7 +94,7 @@ def host_function(function: Callable[..., object], *args: Any, stream: object = 
     device = stream.device if isinstance(stream, Stream) else current_device()
     on = device.stream_for(stream)
     if (session := session_of(on)) is not None:
-        session.note_host(on, function, args)
+        session.record_host(on, function, args)
         return
     graph = Graph(device)
     graph.add_host(function, *args)

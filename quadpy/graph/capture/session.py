@@ -21,8 +21,8 @@ from quadpy.graph.model.makers import host_node
 from quadpy.graph.model.nodes import ChildNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.launch.caller import caller_span
-from quadpy.runtime.launch.capturing import CAPTURES, Captured, table, take_callee
+from quadpy.runtime.launch.call_site import call_site
+from quadpy.runtime.launch.capturing import CAPTURES, Captured, table, take_launching_kernel
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import HOST, Buffer
@@ -63,9 +63,7 @@ class CaptureSession:
         """Note what comes, from here on."""
         taken = self._table.streams.get(self.origin.timeline)
         if taken is not None or self.origin.timeline.captured is not None:
-            raise CaptureError(
-                f"{self.origin!r} is being captured already", caller_span(), hint="end that capture first"
-            )
+            raise CaptureError(f"{self.origin!r} is being captured already", call_site(), hint="end that capture first")
         self.graph.withhold("a graph that is being captured is not complete")
         CAPTURES.begin(self)
         self.active = True
@@ -131,12 +129,12 @@ class CaptureSession:
 
     # streams and events
 
-    def record(self, stream: Stream, event: Event) -> None:
+    def record_event(self, stream: Stream, event: Event) -> None:
         """``event`` stands behind what was noted on ``stream``."""
         self._events.append((event, event.captured))
         event.captured = Captured(weakref.ref(self), self._fronts[stream.timeline])
 
-    def join(self, stream: Stream, event: Event) -> None:
+    def wait_event(self, stream: Stream, event: Event) -> None:
         """What comes on ``stream`` comes behind ``event``."""
         assert event.captured is not None
         try:
@@ -153,25 +151,25 @@ class CaptureSession:
     def _add(self, stream: Stream) -> None:
         timeline = stream.timeline
         self._fronts[timeline] = ()
-        self._streams[timeline] = stream, None if stream is self.origin else caller_span()
+        self._streams[timeline] = stream, None if stream is self.origin else call_site()
         self._table.streams[timeline] = self
         if not self.strict and timeline is not self.device.timelines.default:
             timeline.captured = self
 
     # what is noted
 
-    def note_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
+    def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
         """The launches of one call; ``draws`` says that random numbers depend on its number."""
         if prepared.result is not None:
             self.refuse("a kernel that returns a number", "let it write an array instead")
         self.draws += draws
         try:
-            node = replace(kernel_node(self.device, prepared), kernel=take_callee())
+            node = replace(kernel_node(self.device, prepared), kernel=take_launching_kernel())
         except GraphError as error:
             self._fail(error.message, error.hint)
         self._note(stream, node, _title(node), also=self._after_homes(stream, node.keep))
 
-    def note_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
+    def record_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
         """``pattern``, of 1, 2 or 4 bytes, over ``nbytes`` bytes."""
         size = len(pattern)
         node = MemsetNode(
@@ -180,18 +178,18 @@ class CaptureSession:
         )  # fmt: skip
         self._note_ordered(stream, node, "memset")
 
-    def note_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
+    def record_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
         """A copy within the device's memory."""
         self._note_ordered(stream, _copy(target, source, nbytes, keep, "within"), "memcpy")
 
-    def note_transfer(
+    def record_transfer(
         self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object], *, out: bool
     ) -> None:
         """A copy from or to memory of the host, done each time that the graph runs."""
         self.reads_host = True
         self._note_ordered(stream, _copy(target, source, nbytes, keep, "out" if out else "in"), "memcpy")
 
-    def note_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
+    def record_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
         """Bytes as they are now, put at ``target`` each time that the graph runs."""
         held = data.tobytes()
 
@@ -208,14 +206,14 @@ class CaptureSession:
             return buffer
 
         kept = self.arena.constant(held, make)
-        self.note_copy(stream, target, kept.pointer, len(held), (*keep, kept))
+        self.record_copy(stream, target, kept.pointer, len(held), (*keep, kept))
 
-    def note_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    def record_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         """A call on the host."""
         node = replace(host_node(self.device, function, *arguments), barrier=False)
         self._note(stream, node, getattr(function, "__name__", "host"))
 
-    def note_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
+    def record_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
         """All nodes of a graph that is launched."""
         node = ChildNode(
             nodes=tuple(nodes),
@@ -238,7 +236,7 @@ class CaptureSession:
         self._fail(f"a capture cannot note {what}", hint)
 
     def _fail(self, message: str, hint: str) -> NoReturn:
-        error = CaptureError(message, caller_span(), hint=hint)
+        error = CaptureError(message, call_site(), hint=hint)
         self.failed = self.failed or error
         raise error
 
@@ -265,7 +263,7 @@ class CaptureSession:
     def _break_off(self) -> None:
         """A call was noted in part, as by Ctrl-C: whoever catches that, the capture comes to nothing."""
         hint = "let the exception end the block of the capture"
-        self.failed = self.failed or CaptureError("a call was interrupted while it was noted", caller_span(), hint=hint)
+        self.failed = self.failed or CaptureError("a call was interrupted while it was noted", call_site(), hint=hint)
 
     def _after_homes(self, stream: Stream, keep: Iterable[object]) -> list[str]:
         """What a kernel comes after because its memory was allocated on another captured stream: the work there so far."""

@@ -36,9 +36,9 @@ class GraphHoldings:
         """Give the graph back when launches of it that are pending are complete."""
         built = self._built
         if built is not None and self._device.life.ended is None:
-            self._device.retired.add(built.flight, built.give_back)
+            self._device.deferred.add(built.flight, built.give_back)
         self._built = None
-        self._device.retired.leave(self)
+        self._device.deferred.unregister(self)
 
 
 class ExecHoldings:
@@ -49,13 +49,13 @@ class ExecHoldings:
         self.engine: Engine | None = engine
         self.flight: set[Timeline] = set()
         self.left: list[Allocation] = []  # what launches allocated and no node freed yet
-        device.retired.enter(self)
+        device.deferred.register(self)
 
     def exchange(self, engine: Engine) -> None:
         """Launch ``engine`` from now on; the one before, and what its nodes use, stays for what is pending of it."""
         before, self.engine = self.engine, engine
         assert before is not None
-        self.device.retired.add(self.flight, before.give_back, keep=_unordered(self.nodes.values()))
+        self.device.deferred.add(self.flight, before.give_back, keep=_unordered(self.nodes.values()))
 
     def supersede(self, nodes: Mapping[str, Node]) -> None:
         """Let ``nodes`` stand for those of their names, whose host memory stays for what is pending."""
@@ -63,16 +63,16 @@ class ExecHoldings:
         outdated = [thing for thing in _unordered(self.nodes[name] for name in nodes) if id(thing) not in kept]
         self.nodes = {**self.nodes, **nodes}
         if outdated and self.flight:
-            self.device.retired.add(self.flight, _nothing, keep=outdated)
+            self.device.deferred.add(self.flight, _nothing, keep=outdated)
 
     def release(self) -> None:
         """Give everything back when launches that are pending are complete."""
         engine = self.engine
         if engine is not None and self.device.life.ended is None:
             self._free_left()
-            self.device.retired.add(self.flight, engine.give_back, keep=_unordered(self.nodes.values()))
+            self.device.deferred.add(self.flight, engine.give_back, keep=_unordered(self.nodes.values()))
         self.engine, self.nodes = None, {}
-        self.device.retired.leave(self)
+        self.device.deferred.unregister(self)
 
     def _free_left(self) -> None:
         """Memory of alloc nodes that the last launch left: no driver frees it by itself."""

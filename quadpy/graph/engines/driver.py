@@ -14,9 +14,9 @@ from quadpy.graph.engines.lowering import Part, Supplies, parts_of
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import ChildNode, Node
 from quadpy.graph.support import graphs_of
-from quadpy.runtime.device.belongings import Belongings
 from quadpy.runtime.device.callbacks import Failures, Runs
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.resource_stack import ResourceStack
 from quadpy.runtime.drivers.driver import Address, StreamHandle
 from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
@@ -48,7 +48,7 @@ class Built:
     ) -> None:
         self.graphs = graphs_of(device)
         self.device = device
-        self._owned = Belongings(device.reaper)
+        self._owned = ResourceStack(device.reaper)
         self.supplies = Supplies(device, failures, runs, self._owned)
         self.flight: set[Timeline] = set()
         self._origin = device, failures, runs
@@ -104,7 +104,7 @@ class Built:
         self._owned.give_back()
 
     def _parts_of(self, node: Node) -> list[Part]:
-        if has_loops(node) and ("loops" not in self.graphs.powers or isinstance(node, ChildNode)):
+        if has_loops(node) and ("loops" not in self.graphs.features or isinstance(node, ChildNode)):
             raise GraphError(
                 f"{node.name!r} has a loop, and a graph that allocates memory is made in one piece, which cannot have it",
                 hint="allocate before the graph is made",
@@ -127,7 +127,7 @@ class DriverEngine:
     def __init__(self, built: Built, *, owned: bool, auto_free: bool, priorities: bool) -> None:
         self.built = built
         self._graphs = built.graphs
-        self._owned = Belongings(built.device.reaper)
+        self._owned = ResourceStack(built.device.reaper)
         if owned:
             self._owned.add(Built.give_back, built)
         instantiate = partial(self._graphs.instantiate, auto_free=auto_free, priorities=priorities)

@@ -24,9 +24,9 @@ from quadpy.graph.model.nodes import (
     SemaphoreSignalNode,
     SemaphoreWaitNode,
 )
-from quadpy.runtime.device.belongings import Belongings
 from quadpy.runtime.device.callbacks import Failures, HostCall, Runs, forget, register
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.resource_stack import ResourceStack
 from quadpy.runtime.drivers.driver import PinnedPointer
 from quadpy.runtime.drivers.graph_driver import (
     CopyWork,
@@ -67,7 +67,7 @@ class Supplies:
     All of it is left to ``owned``, until no launch that uses it is pending.
     """
 
-    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: Belongings) -> None:
+    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: ResourceStack) -> None:
         self._device, self._failures, self._runs, self._owned = device, failures, runs, owned
         self._pinned: dict[str, tuple[PinnedPointer, int]] = {}
 

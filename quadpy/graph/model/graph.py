@@ -23,7 +23,7 @@ from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.graph_driver import AllocWork
-from quadpy.runtime.launch.caller import caller_span
+from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 from quadpy.runtime.memory.host_memory import HOST
 
@@ -192,7 +192,7 @@ class Graph(OneProcess):
             whole = (pointer, nbytes)
             self._gone = [(old, by) for old, by in self._gone if not _overlap(old, whole)]
             node = AllocNode(
-                name=label, after=after, derived=derived, writes=(whole,), span=caller_span(), keep=keep,
+                name=label, after=after, derived=derived, writes=(whole,), span=call_site(), keep=keep,
                 allocation=Allocation(pointer, nbytes, weakref.ref(self)),
             )  # fmt: skip
             with self._driver_has_it():
@@ -311,7 +311,7 @@ class Graph(OneProcess):
 
     def _require_whole(self) -> None:
         if self._withheld:
-            raise CaptureError(self._withheld, caller_span(), hint="make it of the graph of a block that has ended")
+            raise CaptureError(self._withheld, call_site(), hint="make it of the graph of a block that has ended")
         if self._torn:
             raise GraphError("an interrupt left the graph without a part of a node", hint="build the graph anew")
 
@@ -362,7 +362,7 @@ class Graph(OneProcess):
                     if _overlap(part, gone):
                         raise GraphError(f"{label!r} touches memory that {by!r} has freed", hint="add it before")
             after, derived = self._after(deps, node.reads, node.writes, barrier=node.barrier)
-            placed = replace(node, name=label, after=after, derived=derived, span=caller_span())
+            placed = replace(node, name=label, after=after, derived=derived, span=call_site())
             if self._built is None:
                 return self._register(placed)
             with self._driver_has_it():
@@ -460,7 +460,7 @@ class Graph(OneProcess):
             runs = Runs()
             self._built = Built(self.device, self._nodes.values(), self.device.failures, runs, grows=True)
             holdings = GraphHoldings(self.device, self._built, runs)
-            self.device.retired.enter(holdings)
+            self.device.deferred.register(holdings)
             self.device.reaper.adopt(self, GraphHoldings.release, holdings)
         return self._built
 

@@ -75,7 +75,7 @@ def _no_loop(device: Device, prepared: Prepared) -> str:
         return ""
     if prepared.origin is None:
         return "nobody knows what its code was made from"
-    return "" if "loops" in graphs_of(device).powers else prepared.origin.why_not_alone
+    return "" if "loops" in graphs_of(device).features else prepared.origin.why_not_alone
 
 
 def _ranges(groups: Iterator[tuple[tuple[int, int], ...]] | Any) -> tuple[tuple[int, int], ...]:

@@ -9,7 +9,7 @@ from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.drivers.graph_driver import SemaphoreHandle
-from quadpy.runtime.streams.owned import Owned, Seat
+from quadpy.runtime.streams.owned import Owned, OwnerRef
 
 __all__ = ["Semaphore"]
 
@@ -28,7 +28,7 @@ class Semaphore(Owned[SemaphoreHandle]):
     def __init__(self, device: Device, descriptor: int, kind: int) -> None:
         graphs = graphs_of(device)
         owner = device.reaper.own(graphs.semaphore_destroy, graphs.semaphore_import, descriptor, kind)
-        super().__init__(device, Seat(owner))
+        super().__init__(device, OwnerRef(owner))
 
     @staticmethod
     def from_fd(descriptor: int, kind: int = 1, *, device: Device | None = None) -> Semaphore:

@@ -23,11 +23,11 @@ from quadpy.graph.replay.tape import LaunchStep, Mark, Step, Tape
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.device.current import State, launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.launch.capturing import Captured, said_callee, set_replaying
+from quadpy.runtime.launch.capturing import Captured, launching_kernel, set_replaying
 from quadpy.runtime.launch.launch import Bound
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
-from quadpy.runtime.memory.host_storage import is_shown
+from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream
 
@@ -133,43 +133,43 @@ class ReplaySession(CaptureSession):
         return True
 
     @_whole
-    def note_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
+    def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
         """The launches of one call; ``draws`` says that random numbers depend on its number."""
         self.part()
-        kernel, args = said_callee()
+        kernel, args = launching_kernel()
         for launch in getattr(prepared, "launches", (prepared,)):
-            if any(isinstance(thing, HostView) or (self.host and is_shown(thing)) for thing in launch.keep):
+            if any(isinstance(thing, HostView) or (self.host and is_exported(thing)) for thing in launch.keep):
                 self.refuse(*_ON_HOST)
-        super().note_launch(stream, prepared, draws=draws)
+        super().record_launch(stream, prepared, draws=draws)
         self._steps.append(LaunchStep(**self._facts(stream, 1), kernel=kernel, args=args, draws=draws))
 
     # other calls
 
-    def note_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
+    def record_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
         """As of any capture."""
-        self._call(CaptureSession.note_fill, stream, (target, pattern, nbytes), tuple(keep))
+        self._call(CaptureSession.record_fill, stream, (target, pattern, nbytes), tuple(keep))
 
-    def note_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
+    def record_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
         """As of any capture."""
-        self._call(CaptureSession.note_copy, stream, (target, source, nbytes), tuple(keep))
+        self._call(CaptureSession.record_copy, stream, (target, source, nbytes), tuple(keep))
 
-    def note_transfer(
+    def record_transfer(
         self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object], *, out: bool
     ) -> None:
         """CaptureError: Python may read or write the memory before the graph is launched."""
         self.refuse(*_ON_HOST)
 
-    def note_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
+    def record_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
         """As of any capture."""
-        self._call(_note_bytes, stream, (target, data.tobytes()), tuple(keep))
+        self._call(_record_bytes, stream, (target, data.tobytes()), tuple(keep))
 
-    def note_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    def record_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         """As of any capture."""
-        self._call(_note_host, stream, (), (function, *arguments))
+        self._call(_record_host, stream, (), (function, *arguments))
 
-    def note_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
+    def record_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
         """As of any capture."""
-        self._call(_note_graph, stream, (), tuple(nodes))
+        self._call(_record_graph, stream, (), tuple(nodes))
 
     def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
         """Memory that belongs to the graph."""
@@ -182,27 +182,27 @@ class ReplaySession(CaptureSession):
         return found
 
     @_whole
-    def record(self, stream: Stream, event: Event) -> None:
+    def record_event(self, stream: Stream, event: Event) -> None:
         """``event`` stands behind what was noted on ``stream``."""
-        step = self._next(CaptureSession.record, stream, (), ())
+        step = self._next(CaptureSession.record_event, stream, (), ())
         if step is None:
             self.part()
-            super().record(stream, event)
-            self._steps.append(Step(method=CaptureSession.record, **self._facts(stream, 0)))
+            super().record_event(stream, event)
+            self._steps.append(Step(method=CaptureSession.record_event, **self._facts(stream, 0)))
         else:
             self._events.append((event, event.captured))
             event.captured = Captured(weakref.ref(self), step.front)
             self._pass(self._at, step)
 
     @_whole
-    def join(self, stream: Stream, event: Event) -> None:
+    def wait_event(self, stream: Stream, event: Event) -> None:
         """What comes on ``stream`` comes behind ``event``."""
         after = event.captured.after if event.captured is not None else ()
-        step = self._next(CaptureSession.join, stream, after, ())
+        step = self._next(CaptureSession.wait_event, stream, after, ())
         if step is None:
             self.part()
-            super().join(stream, event)
-            self._steps.append(Step(method=CaptureSession.join, values=after, **self._facts(stream, 0)))
+            super().wait_event(stream, event)
+            self._steps.append(Step(method=CaptureSession.wait_event, values=after, **self._facts(stream, 0)))
         else:
             if stream.timeline not in self._streams:
                 if stream.timeline.captured is not None:
@@ -335,16 +335,16 @@ class ReplaySession(CaptureSession):
         self.arena.rewind(taken)
 
 
-def _note_bytes(session: CaptureSession, stream: Stream, target: int, data: bytes, keep: tuple[object, ...]) -> None:
-    CaptureSession.note_constant(session, stream, target, np.frombuffer(data, np.uint8), keep)
+def _record_bytes(session: CaptureSession, stream: Stream, target: int, data: bytes, keep: tuple[object, ...]) -> None:
+    CaptureSession.record_constant(session, stream, target, np.frombuffer(data, np.uint8), keep)
 
 
-def _note_host(session: CaptureSession, stream: Stream, call: tuple[Any, ...]) -> None:
-    CaptureSession.note_host(session, stream, call[0], call[1:])
+def _record_host(session: CaptureSession, stream: Stream, call: tuple[Any, ...]) -> None:
+    CaptureSession.record_host(session, stream, call[0], call[1:])
 
 
-def _note_graph(session: CaptureSession, stream: Stream, nodes: tuple[Any, ...]) -> None:
-    CaptureSession.note_graph(session, stream, nodes)
+def _record_graph(session: CaptureSession, stream: Stream, nodes: tuple[Any, ...]) -> None:
+    CaptureSession.record_graph(session, stream, nodes)
 
 
 def _device_memory(session: CaptureSession, stream: Stream, nbytes: int, _keep: tuple[object, ...]) -> DeviceBuffer:
@@ -355,5 +355,5 @@ def _host_memory(session: CaptureSession, _stream: Stream, nbytes: int, _keep: t
     return CaptureSession.host_memory(session, nbytes)
 
 
-_CHANGEABLE = frozenset({CaptureSession.note_fill, CaptureSession.note_copy, _note_bytes, _note_host})
+_CHANGEABLE = frozenset({CaptureSession.record_fill, CaptureSession.record_copy, _record_bytes, _record_host})
 """What notes one node, which can be changed to one with other arguments."""

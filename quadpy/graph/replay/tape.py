@@ -20,7 +20,7 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.launch import Binder, Bound, KernelLaunch
 from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.host_storage import Shown, is_shown
+from quadpy.runtime.memory.host_storage import Exports, is_exported
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["LaunchStep", "Mark", "Step", "Tape"]
@@ -157,10 +157,10 @@ class Tape:
 
     def is_own(self) -> bool:
         """Whether nobody else has a view of the memory that launches use, on the CPU."""
-        if self._shown != Shown.count:
-            count = Shown.count
+        if self._shown != Exports.count:
+            count = Exports.count
             launches = [step for step in self.steps if isinstance(step, LaunchStep)]
-            if any(is_shown(thing) for step in launches for thing in step.used()):
+            if any(is_exported(thing) for step in launches for thing in step.used()):
                 return False
             self._shown = count
         return True

@@ -106,7 +106,7 @@ class _Writer:
         yield from self._overlaps()
         yield from self.block.components("        ")
         yield from self._grids()
-        yield "        owner = on._seat.owner"  # the handle lives as long as this
+        yield "        owner = on._ref.owner"  # the handle lives as long as this
         yield "        if owner is None: return False"
         yield "        record = take() if spare else make()"  # IndexError: another thread took the last one meanwhile
         yield "        block, submit, _ = record"

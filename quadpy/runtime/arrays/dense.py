@@ -143,7 +143,7 @@ class DenseArray:
         if not copy and not shared:
             raise ValueError(f"{self!r} cannot be shown as {values.dtype} of the host without a copy")
         if not copy:
-            _show(memory)
+            _mark_exported(memory)
         return values.copy() if copy and shared else values
 
     def to_torch(self, device: Any = None, *, stream: object = None) -> Any:
@@ -169,7 +169,7 @@ class DenseArray:
 
     def __dlpack__(self, **options: Any) -> Any:
         memory = self._memory()
-        _show(memory)
+        _mark_exported(memory)
         on_host = not isinstance(memory, DeviceStorage)
         if on_host and self.dtype != bf16:
             return memory.read(...).__dlpack__(**options)
@@ -222,7 +222,7 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
     return found
 
 
-def _show(memory: Storage) -> None:
+def _mark_exported(memory: Storage) -> None:
     """Remember that others may have ``memory`` from now on, where it is the host's."""
     if isinstance(memory, HostStorage):
-        memory.show()
+        memory.mark_exported()

@@ -20,7 +20,7 @@ from quadpy.runtime.memory.device_storage import Region
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 from quadpy.runtime.memory.numpy_storage import STORAGE, Numbers
 from quadpy.runtime.memory.placement import allocate, storage_at
-from quadpy.runtime.memory.window import Window
+from quadpy.runtime.memory.strided_layout import StridedLayout
 
 __all__ = ["NDArray", "from_dlpack", "ndarray"]
 
@@ -79,7 +79,7 @@ class NDArray(DenseArray):
             raise AttributeError("the array is on a GPU: numpy.asarray(a) and a.to_numpy() copy it")
         interface: dict[str, Any] = self._storage.read(...).__array_interface__
         assert isinstance(self._storage, HostStorage)
-        self._storage.show()
+        self._storage.mark_exported()
         return interface
 
     @property
@@ -142,7 +142,7 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
         region = Region(view.device, view.block, view.owner)
         return NDArray(dtype, shape, element, storage_at(region, _layout(scalar, shape, element).window))
     storage = HostStorage(view.owner.reshape(shape + element), view.pointer)
-    storage.show()
+    storage.mark_exported()
     return NDArray(dtype, shape, element, storage)
 
 
@@ -158,7 +158,7 @@ class _Layout(NamedTuple):
     row: int
     wide: bool
     packing: struct.Struct
-    window: Window
+    window: StridedLayout
     on_host: TypeKey
     aligned: TypeKey
     unaligned: TypeKey
@@ -169,7 +169,7 @@ def _layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _L
     dtype, full = BY_NAME[scalar], shape + element
     strides = tuple(product(full[axis + 1 :]) * dtype.nbytes for axis in range(len(full)))
     nbytes = product(full) * dtype.nbytes
-    window = Window(0, STORAGE[dtype], full, strides)
+    window = StridedLayout(0, STORAGE[dtype], full, strides)
     row, packing = row_bytes(shape, product(element) * dtype.nbytes), struct.Struct(f"=Q{len(shape)}i")
     keys = (type_key(kind, scalar, len(shape), element) for kind in ("nd", device_kind(0, row), device_kind(1, row)))
     return _Layout(product(shape), nbytes, row, is_wide(shape, nbytes), packing, window, *keys)

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, DeviceError, DriverError, StreamError
 from quadpy.runtime.device.callbacks import Failures
+from quadpy.runtime.device.deferred_release import DeferredRelease
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.modules import Modules
 from quadpy.runtime.device.reaper import Reaper
-from quadpy.runtime.device.retired import Retired
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, AllocatorName, Driver, StreamHandle
-from quadpy.runtime.launch.caller import caller_span
+from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import refuse_in_capture, session_of
 from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.memory.lending import Lending
 from quadpy.runtime.memory.staging import Staging
+from quadpy.runtime.streams.borrowed import BorrowedStreams
 from quadpy.runtime.streams.branches import Branches
 from quadpy.runtime.streams.event import Event
-from quadpy.runtime.streams.loans import Loans
 from quadpy.runtime.streams.manager import StreamManager, warn_of_reset
-from quadpy.runtime.streams.owned import Seat
+from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timelines
 
@@ -54,11 +54,11 @@ class Device(OneProcess):
         self.life.reapers.append(self.reaper)
         self.timelines = Timelines(driver, self.reaper, self.life)
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
-        self.loans = Loans(self.timelines, self.reaper, self.life)
+        self.borrowed = BorrowedStreams(self.timelines, self.reaper, self.life)
         self.streams = StreamManager(driver, self.timelines, self.memory, self.life, self.reaper)
         self.staging, self.modules = Staging(driver, self.reaper), Modules(driver, self.life)
-        self.failures, self.retired = Failures(), Retired(self.timelines)
-        self.lending = Lending(self.retired, self.reaper)
+        self.failures, self.deferred = Failures(), DeferredRelease(self.timelines)
+        self.lending = Lending(self.deferred, self.reaper)
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
         self._forms: dict[tuple[Any, ...], object] = {}
@@ -88,11 +88,11 @@ class Device(OneProcess):
         if known == DEFAULT_STREAM or self.timelines.owns(known):
             return Stream(self, self.timelines.find(known))
         self._require_here(known)
-        loan = self.loans.borrow(known)
-        seat: Seat[StreamHandle] = Seat(loan)
+        loan = self.borrowed.borrow(known)
+        seat: OwnerRef[StreamHandle] = OwnerRef(loan)
         loan.seats.append(seat)
-        dropped = self.loans.give_up if lender is None else functools.partial(_give_back, self.loans, lender)
-        return Stream(self, loan.timeline, seat, self.loans.give_back, dropped)
+        dropped = self.borrowed.give_up if lender is None else functools.partial(_give_back, self.borrowed, lender)
+        return Stream(self, loan.timeline, seat, self.borrowed.give_back, dropped)
 
     def _handle_of(self, handle: object) -> StreamHandle:
         try:
@@ -106,7 +106,7 @@ class Device(OneProcess):
         if foreign != DEFAULT_STREAM and not self.timelines.owns(foreign):
             self._require_here(foreign)
         if foreign != stream.handle:
-            self.loans.follow(foreign, stream.timeline)
+            self.borrowed.follow(foreign, stream.timeline)
 
     def create_event(self, *, timing: bool = False) -> Event:
         """A new event; ``elapsed_time`` needs two with ``timing``, which costs the device something."""
@@ -217,10 +217,10 @@ class Device(OneProcess):
         self.life.check()
         self.timelines.synchronize()
         self.reaper.drain()
-        if len(self.retired):
-            self.retired.sweep()
+        if len(self.deferred):
+            self.deferred.sweep()
             self.timelines.synchronize()  # for the marks that this has just made
-            self.retired.sweep()
+            self.deferred.sweep()
             self.reaper.drain()  # of what nobody refers to since then
 
     def close(self) -> None:
@@ -233,10 +233,10 @@ class Device(OneProcess):
             return
         if self.life.captures:
             what = f"{self} cannot be closed while something is captured on it"
-            raise CaptureError(what, caller_span(), hint="end the capture first")
+            raise CaptureError(what, call_site(), hint="end the capture first")
         with suppress(DriverError):  # a device that is lost frees nothing
             self._settle()
-            self.retired.close()
+            self.deferred.close()
             self.memory.close()
             self.modules.close()
             self.reaper.close()
@@ -263,6 +263,6 @@ class Device(OneProcess):
             )
 
 
-def _give_back(loans: Loans, lender: object, seat: Seat[StreamHandle]) -> None:
+def _give_back(loans: BorrowedStreams, lender: object, seat: OwnerRef[StreamHandle]) -> None:
     """The borrowed stream was dropped; ``lender`` has kept it alive."""
     loans.give_back(seat)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from quadpy.runtime.drivers.cuda_causes import unusable
+from quadpy.runtime.drivers.cuda_errors import unusable
 
 __all__ = ["Probe", "library_trouble", "probe_cuda", "probe_hip"]
 

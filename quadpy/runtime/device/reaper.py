@@ -15,14 +15,14 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from quadpy.runtime.device.spares import Spares
+    from quadpy.runtime.device.handle_pool import HandlePool
 
-__all__ = ["MOST_SPARE", "Death", "Owner", "Reaper", "give_back", "give_back_one"]
+__all__ = ["MAX_POOLED", "Death", "Owner", "Reaper", "give_back", "give_back_one"]
 
 H = TypeVar("H")
 T = TypeVar("T")
 
-MOST_SPARE: Final = 32
+MAX_POOLED: Final = 32
 """Handles of one kind that are kept to be used again; of more, the oldest go back."""
 
 _Held: TypeAlias = "tuple[Callable[[Any], object], list[Any]]"
@@ -74,7 +74,7 @@ class Reaper:
         self._owned: dict[int, _Held] = {}
         self._holds: list[None] = []
         self._closed = False
-        self.spares: list[Spares[Any]] = []
+        self.pools: list[HandlePool[Any]] = []
         """What keeps handles that are used again; entered as the device opens."""
 
     def __len__(self) -> int:
@@ -122,15 +122,15 @@ class Reaper:
         """Free what is queued; an error leaves the rest to the next drain, and an interrupt all that is not done."""
         if self.dead:
             self._free_queued()
-        for spares in self.spares:
-            if len(spares.dead) > MOST_SPARE:
-                spares.shrink()
+        for pool in self.pools:
+            if len(pool.dead) > MAX_POOLED:
+                pool.shrink()
 
     def trim(self) -> None:
         """As ``drain``; and give back to the driver each handle that is spare."""
         self.drain()
-        for spares in self.spares:
-            spares.shrink(0)
+        for pool in self.pools:
+            pool.shrink(0)
 
     def _free_queued(self) -> None:
         dead, holds, pending = self.dead, self._holds, self._pending
@@ -158,8 +158,8 @@ class Reaper:
         self._closed = True
         for held in list(self._owned.values()):
             give_back(*held)
-        for spares in self.spares:
-            spares.close()
+        for pool in self.pools:
+            pool.close()
         self.abandon()
 
     def abandon(self) -> None:
@@ -168,8 +168,8 @@ class Reaper:
         self.dead.clear()
         self._owned.clear()
         self._pending.clear()
-        for spares in self.spares:
-            spares.abandon()
+        for pool in self.pools:
+            pool.abandon()
 
 
 def give_back_one(destroy: Callable[..., object], cell: list[T], argument: object) -> None:

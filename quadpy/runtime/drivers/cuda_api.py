@@ -11,8 +11,8 @@ import functools
 from typing import Any, Final
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.drivers.cuda_causes import CAUSES, FATAL, unusable
 from quadpy.runtime.drivers.cuda_contexts import Contexts
+from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL, unusable
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver

@@ -21,7 +21,7 @@ from quadpy.runtime.drivers.graph_driver import (
     EventWaitWork,
     FillWork,
     FreeWork,
-    GraphPower,
+    GraphFeature,
     HostWork,
     KernelWork,
     NodeHandle,
@@ -35,8 +35,8 @@ __all__ = ["cuda_graph_api"]
 _MARKERS: Final = (1, 2, 0)
 _AUTO_FREE: Final = 1
 _PRIORITIES: Final = 8
-_POWERS: Final[frozenset[GraphPower]] = frozenset(("memory", "semaphores", "priorities"))
-_LOOPS: Final[frozenset[GraphPower]] = frozenset(("loops",))
+_FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities"))
+_LOOPS: Final[frozenset[GraphFeature]] = frozenset(("loops",))
 _LOOPS_SINCE: Final = 12040
 _EDGE_DATA_SINCE: Final = 13000
 
@@ -48,7 +48,7 @@ def cuda_graph_api(cuda: Any, library: Callable[[], ctypes.CDLL]) -> GraphApi:
     calls, error = _Calls(cuda, library), cuda.CUresult
     loops = calls.has_loops()
     return GraphApi(
-        powers=_POWERS | _LOOPS if loops else _POWERS,
+        features=_FEATURES | _LOOPS if loops else _FEATURES,
         refused=frozenset({error.CUDA_ERROR_INVALID_VALUE, error.CUDA_ERROR_NOT_SUPPORTED,
                            error.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE}),
         create=cuda.cuGraphCreate,

@@ -29,7 +29,7 @@ class GpuGraphs:
 
     def __init__(self, driver: GpuDriver, api: GraphApi) -> None:
         self._call, self._attempt, self._ordinal = driver.call, driver.attempt, driver.ordinal
-        self._api, self.powers = api, api.powers
+        self._api, self.features = api, api.features
 
     def graph_create(self) -> GraphHandle:
         return GraphHandle(int(self._call(self._api.create, 0)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quadpy.runtime.drivers.gpu_api import Call
-from quadpy.runtime.drivers.graph_driver import GraphPower, Work
+from quadpy.runtime.drivers.graph_driver import GraphFeature, Work
 
 __all__ = ["ArgumentWords", "GraphApi", "named"]
 
@@ -30,7 +30,7 @@ class GraphApi:
     memory       ordinal -> used, its peak, reserved, its peak
     """
 
-    powers: frozenset[GraphPower]
+    features: frozenset[GraphFeature]
     refused: frozenset[object]
     create: Call
     destroy: Call

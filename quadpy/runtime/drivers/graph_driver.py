@@ -27,7 +27,7 @@ __all__ = [
     "GraphDriver",
     "GraphHandle",
     "GraphMemory",
-    "GraphPower",
+    "GraphFeature",
     "HostWork",
     "KernelWork",
     "NodeHandle",
@@ -47,7 +47,7 @@ ConditionHandle = NewType("ConditionHandle", int)
 CopyKind: TypeAlias = Literal["in", "out", "within"]
 """Pinned host memory to the device, the device to pinned host memory, the device to itself."""
 
-GraphPower: TypeAlias = Literal["memory", "semaphores", "priorities", "loops"]
+GraphFeature: TypeAlias = Literal["memory", "semaphores", "priorities", "loops"]
 """``memory``      alloc and free nodes
 ``semaphores``  semaphores of other libraries can be imported
 ``priorities``  kernel nodes have a priority
@@ -185,7 +185,7 @@ class GraphDriver(Protocol):
     their graph.  What a node points to is the caller's to keep alive, until no launch that runs it is pending.
     """
 
-    powers: frozenset[GraphPower]
+    features: frozenset[GraphFeature]
 
     def graph_create(self) -> GraphHandle: ...
 

@@ -45,7 +45,7 @@ def hip_graph_api(hip: Any) -> GraphApi:
     """The calls of ``hip``, the binding's module."""
     calls, error = _Calls(hip), hip.hipError_t
     return GraphApi(
-        powers=frozenset({"memory", "semaphores", "priorities"}),
+        features=frozenset({"memory", "semaphores", "priorities"}),
         refused=frozenset({error.hipErrorInvalidValue, error.hipErrorNotSupported, error.hipErrorGraphExecUpdateFailure,
                            error.hipErrorUnknown}),
         create=hip.hipGraphCreate,

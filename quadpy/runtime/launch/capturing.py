@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from quadpy.errors import CaptureError
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.caller import caller_span
+from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.streams.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ __all__ = [
     "Replaying",
     "Session",
     "Table",
-    "note_callee",
+    "set_launching_kernel",
     "refuse_in_capture",
     "replaying_here",
-    "said_callee",
+    "launching_kernel",
     "session_of",
     "set_replaying",
     "table",
-    "take_callee",
+    "take_launching_kernel",
 ]
 
 
@@ -53,32 +53,32 @@ class Session(Protocol):
     strict: bool
     active: bool
 
-    def note_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
+    def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
         """The launches of one call; ``draws`` says that random numbers depend on its number."""
 
-    def note_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
+    def record_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
         """``pattern``, of 1, 2 or 4 bytes, over ``nbytes`` bytes."""
 
-    def note_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
+    def record_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
         """A copy within the device's memory."""
 
-    def note_transfer(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object],
+    def record_transfer(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object],
                       *, out: bool) -> None:  # fmt: skip
         """A copy from or to memory of the host, done each time that the graph runs."""
 
-    def note_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
+    def record_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
         """Bytes as they are now, put at ``target`` each time that the graph runs."""
 
-    def note_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    def record_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         """A call on the host."""
 
-    def note_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
+    def record_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
         """All nodes of a graph that is launched."""
 
-    def record(self, stream: Stream, event: Event) -> None:
+    def record_event(self, stream: Stream, event: Event) -> None:
         """``event`` stands behind what was noted on ``stream``."""
 
-    def join(self, stream: Stream, event: Event) -> None:
+    def wait_event(self, stream: Stream, event: Event) -> None:
         """What comes on ``stream`` comes behind ``event``: the stream is captured from here on."""
 
     def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
@@ -124,7 +124,7 @@ class Table(NamedTuple):
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.table = Table([], {})
-        self.callee: object = None
+        self.kernel: object = None
         self.arguments: tuple[Any, ...] = ()
         self.replaying: Replaying | None = None
 
@@ -168,20 +168,20 @@ def table() -> Table:
     return _thread.table
 
 
-def note_callee(kernel: object, args: tuple[Any, ...]) -> None:
+def set_launching_kernel(kernel: object, args: tuple[Any, ...]) -> None:
     """Say which kernel the calling thread's next launches are of, so that a node can be changed by its arguments."""
-    _thread.callee, _thread.arguments = kernel, args
+    _thread.kernel, _thread.arguments = kernel, args
 
 
-def take_callee() -> object:
+def take_launching_kernel() -> object:
     """The kernel that was said last; None where none was since."""
-    kernel, _thread.callee, _thread.arguments = _thread.callee, None, ()
+    kernel, _thread.kernel, _thread.arguments = _thread.kernel, None, ()
     return kernel
 
 
-def said_callee() -> tuple[Any, tuple[Any, ...]]:
-    """What ``take_callee`` would take, and with which arguments it is called."""
-    return _thread.callee, _thread.arguments
+def launching_kernel() -> tuple[Any, tuple[Any, ...]]:
+    """What ``take_launching_kernel`` would take, and with which arguments it is called."""
+    return _thread.kernel, _thread.arguments
 
 
 def replaying_here() -> Replaying | None:
@@ -209,7 +209,7 @@ def session_of(stream: Stream) -> Session | None:
     if timeline.captured is not None:
         raise CaptureError(
             f"{stream!r} is captured by another thread",
-            caller_span(),
+            call_site(),
             hint="put the work on another stream, or end that capture first",
         )
     for session in _thread.table.sessions:

@@ -16,12 +16,12 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import session_of
-from quadpy.runtime.launch.noting import Lie, note_copies, note_numbers
+from quadpy.runtime.launch.recorded_copies import Lie, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_storage import READING, Storage, Where
 from quadpy.runtime.memory.numpy_storage import Numbers
-from quadpy.runtime.memory.window import Window
+from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
         return _zeroed(device, device.memory.buffer(nbytes, timeline), home)  # ``home`` is there: stream_of looked
     buffer = session.device_memory(home, nbytes)
     if nbytes:
-        session.note_fill(home, buffer.pointer, b"\0", nbytes, (buffer,))
+        session.record_fill(home, buffer.pointer, b"\0", nbytes, (buffer,))
     return Region(device, buffer.block, buffer)
 
 
@@ -96,7 +96,7 @@ class DeviceStorage:
 
     __slots__ = ("block", "called", "device", "pointer", "region", "window")
 
-    def __init__(self, region: Region, window: Window) -> None:
+    def __init__(self, region: Region, window: StridedLayout) -> None:
         self.region, self.window = region, window
         self.device, self.block, self.pointer = region.device, region.block, region.pointer + window.start
         self.called = "an array"
@@ -120,7 +120,7 @@ class DeviceStorage:
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         on, window = stream_of(self.device, stream), self._window(where)
         if (session := session_of(on)) is not None:
-            note_numbers(session, on, self._lie(window), values, (self.region,))
+            record_values(session, on, self._lie(window), values, (self.region,))
             return
         with self.region.lock:
             if where is ... or window.dense:
@@ -135,7 +135,7 @@ class DeviceStorage:
             on = stream_of(self.device, stream)
             if (session := session_of(on)) is not None:
                 ends = self._lie(self.window), source._lie(source.window)  # noqa: SLF001 - one of these, too
-                note_copies(session, on, *ends, (self.region, source.region))
+                record_copies(session, on, *ends, (self.region, source.region))
                 return
             if self._is_like(source):
                 self._copy_within(source, on)
@@ -152,10 +152,10 @@ class DeviceStorage:
         ends, nbytes = (self.pointer, source.pointer), self.window.reach
         on._call(self.device.driver.copy_within, *ends, nbytes)  # noqa: SLF001
 
-    def _lie(self, window: Window) -> Lie:
+    def _lie(self, window: StridedLayout) -> Lie:
         return Lie(self._at(window), *window[1:], self.called)
 
-    def _window(self, where: Where) -> Window:
+    def _window(self, where: Where) -> StridedLayout:
         return self.window if where is ... else self.window.at(where)
 
     def _is_like(self, other: DeviceStorage) -> bool:
@@ -172,7 +172,7 @@ class DeviceStorage:
             follow(self.block, stream.timeline)
             self.device.memory.use([self.block], stream.timeline, writes=writes)
 
-    def _download(self, window: Window, stream: Stream) -> Numbers:
+    def _download(self, window: StridedLayout, stream: Stream) -> Numbers:
         """The bytes that ``window`` reaches over."""
         data = np.empty(window.reach, np.uint8)
         if data.size:
@@ -181,7 +181,7 @@ class DeviceStorage:
             stream._call(self.device.staging.download, *ends, data.size)  # noqa: SLF001
         return data
 
-    def _put(self, window: Window, values: Numbers, stream: Stream) -> None:
+    def _put(self, window: StridedLayout, values: Numbers, stream: Stream) -> None:
         """``values`` into ``window``, and what lies between its numbers as it was."""
         if not window.size:
             return
@@ -196,7 +196,7 @@ class DeviceStorage:
         ends = self._at(window), _address(data)
         stream._call(self.device.staging.upload, *ends, data.size)  # noqa: SLF001
 
-    def _at(self, window: Window) -> int:
+    def _at(self, window: StridedLayout) -> int:
         return self.region.pointer + window.start
 
 
@@ -209,7 +209,7 @@ def stream_of(device: Device, stream: object) -> Stream:
     """
     on = device.streams.thread.uses[-1].stream if stream is None else stream
     direct = device.life.direct and not THREAD.in_host_function
-    if direct and type(on) is Stream and on.device is device and on._seat.owner is not None:  # noqa: SLF001
+    if direct and type(on) is Stream and on.device is device and on._ref.owner is not None:  # noqa: SLF001
         return on
     device.life.check()
     found = device.stream_for(stream)

@@ -11,13 +11,13 @@ from typing import Any, Final, Protocol, TypeAlias
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
-from quadpy.runtime.launch.noting import Lie, note_copies, note_numbers
+from quadpy.runtime.launch.recorded_copies import Lie, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.filling import fill
 from quadpy.runtime.memory.numpy_storage import Numbers
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["READING", "HostStorage", "Shown", "Storage", "Where", "check_stream", "is_shown"]
+__all__ = ["READING", "HostStorage", "Exports", "Storage", "Where", "check_stream", "is_exported"]
 
 Where: TypeAlias = "tuple[int, ...] | EllipsisType"
 """One element, by a position for each axis of the array; or ``...``, all of them."""
@@ -57,7 +57,7 @@ class Storage(Protocol):
         """All numbers of ``source``, which has the same shape and dtype."""
 
 
-class Shown:
+class Exports:
     """How much memory is shown to others: what is known of a storage holds as long as this stays."""
 
     count: int = 0
@@ -66,20 +66,20 @@ class Shown:
 class HostStorage:
     """A NumPy view of memory of the process; ``shown`` says that others may read and write it at any time."""
 
-    __slots__ = ("called", "pointer", "shown", "view")
+    __slots__ = ("called", "exported", "pointer", "view")
 
     device: Final = None
     block: Final = None
 
     def __init__(self, view: Numbers, pointer: int) -> None:
         self.view, self.pointer, self.called = view, pointer, "an array"
-        self.shown = False
+        self.exported = False
 
-    def show(self) -> None:
+    def mark_exported(self) -> None:
         """Others have the memory from now on."""
-        if not self.shown:
-            self.shown = True
-            Shown.count += 1
+        if not self.exported:
+            self.exported = True
+            Exports.count += 1
 
     def read(self, where: Where, stream: object = None) -> Numbers:
         if stream is not None or CAPTURES.count:
@@ -94,7 +94,7 @@ class HostStorage:
             on = check_stream(stream)
             session = session_of(on)
             if session is not None and session.host:
-                note_numbers(session, on, self._lie(_part(self.view, where)), values, (self.view,))
+                record_values(session, on, self._lie(_part(self.view, where)), values, (self.view,))
                 return
         if where is ... and values.ndim < self.view.ndim:
             fill(self.view, values)
@@ -107,7 +107,7 @@ class HostStorage:
             session = session_of(on)
             if session is not None and session.host:
                 ends = self._lie(self.view), source._lie(source.view)  # noqa: SLF001 - one of these, too
-                note_copies(session, on, *ends, (self.view, source.view))
+                record_copies(session, on, *ends, (self.view, source.view))
                 return
         self.write(..., source.read(..., stream), stream)
 
@@ -116,10 +116,10 @@ class HostStorage:
         return Lie(_address(view), view.dtype, view.shape, view.strides, self.called)
 
 
-def is_shown(array: object) -> bool:
+def is_exported(array: object) -> bool:
     """Whether others than quadpy may read and write an array's memory of the host at any time."""
     memory = getattr(array, "_memory", None)
-    return memory is not None and isinstance(found := memory(), HostStorage) and found.shown
+    return memory is not None and isinstance(found := memory(), HostStorage) and found.exported
 
 
 def check_stream(stream: object) -> Stream:

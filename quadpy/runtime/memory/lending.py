@@ -1,4 +1,4 @@
-"""Memory of other libraries that work on a device uses.  Owns: Borrowed, Lending.  Imports: blocks, the reaper, Retired.
+"""Memory of other libraries that work on a device uses.  Owns: Borrowed, Lending.  Imports: blocks, the reaper, DeferredRelease.
 
 Its owner would give the memory away as soon as nobody refers to it, while a kernel still uses it; so the owner is kept
 until all streams that used the memory are seen to be through.
@@ -6,8 +6,8 @@ until all streams that used the memory are seen to be through.
 
 from __future__ import annotations
 
+from quadpy.runtime.device.deferred_release import DeferredRelease
 from quadpy.runtime.device.reaper import Reaper
-from quadpy.runtime.device.retired import Retired
 from quadpy.runtime.memory.allocators.block import Block
 
 __all__ = ["Borrowed", "Lending"]
@@ -25,7 +25,7 @@ class Borrowed:
 class Lending:
     """What other libraries lend to one device.  Safe from any thread."""
 
-    def __init__(self, retired: Retired, reaper: Reaper) -> None:
+    def __init__(self, retired: DeferredRelease, reaper: Reaper) -> None:
         self._retired, self._reaper = retired, reaper
 
     def borrow(self, block: Block, owner: object) -> Borrowed:

@@ -15,7 +15,7 @@ from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.memory.device_storage import DeviceStorage, Region, lasting_zero_bytes, zero_bytes
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage, check_stream
-from quadpy.runtime.memory.window import Window
+from quadpy.runtime.memory.strided_layout import StridedLayout
 
 __all__ = ["Memory", "allocate", "allocate_lasting", "storage_at", "storage_in"]
 
@@ -40,7 +40,7 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
         if (session := session_of(on)) is not None:
             buffer = session.host_memory(nbytes)
             if nbytes:
-                session.note_fill(on, buffer.pointer, b"\0", nbytes, (buffer,))
+                session.record_fill(on, buffer.pointer, b"\0", nbytes, (buffer,))
             return buffer
     return HOST.allocate(nbytes)
 
@@ -56,10 +56,10 @@ def storage_in(
     memory: Memory, start: int, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Storage:
     """Numbers of ``dtype``, the first ``start`` bytes into ``memory``, with ``strides`` in bytes."""
-    return storage_at(memory, Window(start, dtype, shape, strides))
+    return storage_at(memory, StridedLayout(start, dtype, shape, strides))
 
 
-def storage_at(memory: Memory, window: Window) -> Storage:
+def storage_at(memory: Memory, window: StridedLayout) -> Storage:
     """The numbers in the ``window`` of ``memory``."""
     if isinstance(memory, Region):
         return DeviceStorage(memory, window)

@@ -9,9 +9,9 @@ from quadpy.errors import CaptureError, EventError, StreamError
 from quadpy.runtime.device.life import THREAD, refuse_in_host_function
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle
-from quadpy.runtime.launch.caller import caller_span
+from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import Captured, session_of, table
-from quadpy.runtime.streams.owned import Owned, Seat
+from quadpy.runtime.streams.owned import Owned, OwnerRef
 from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Event(Owned[EventHandle]):
     kind: ClassVar[str] = "event"
     error: ClassVar[type[EventError]] = EventError
 
-    def __init__(self, device: Device, seat: Seat[EventHandle], *, timing: bool) -> None:
-        self.device, self._seat, self.timing = device, seat, timing
+    def __init__(self, device: Device, seat: OwnerRef[EventHandle], *, timing: bool) -> None:
+        self.device, self._ref, self.timing = device, seat, timing
         self._holds: list[Owner[EventHandle]] = []
         self.captured: Captured | None = None  # where in a capture it was recorded last
         self._stamp: float | None = None  # when the host last recorded it, for timing where work runs at once; else 0
@@ -50,7 +50,7 @@ class Event(Owned[EventHandle]):
         if THREAD.in_host_function:
             refuse_in_host_function()
         device = self.device
-        device.streams.end_event(self._seat)
+        device.streams.end_event(self._ref)
         device.reaper.drain()
 
     @property
@@ -67,7 +67,7 @@ class Event(Owned[EventHandle]):
         """
         device = self.device
         on = stream if type(stream) is Stream else device.stream_for(stream)
-        mine, theirs = self._seat.owner, on._seat.owner  # noqa: SLF001 - both handles live as long as these
+        mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - both handles live as long as these
         if (
             mine is not None
             and theirs is not None
@@ -78,7 +78,7 @@ class Event(Owned[EventHandle]):
         ):  # as ``_goes_straight_to``, of which a call would take as long as all of this
             device.driver.event_record(mine.handle, theirs.handle)
             self._stamp = time.perf_counter() if self.timing else 0.0
-            if self._seat.owner is None or on._seat.owner is None:  # noqa: SLF001 - another thread destroyed it
+            if self._ref.owner is None or on._ref.owner is None:  # noqa: SLF001 - another thread destroyed it
                 del mine, theirs
                 device.reaper.drain()
         else:
@@ -100,7 +100,7 @@ class Event(Owned[EventHandle]):
             hint = "record one that was created on the stream's device: event.wait takes streams of both"
             raise StreamError(f"an event of {device} cannot be recorded on a stream of {target.device}", hint=hint)
         if (session := session_of(target)) is not None:
-            session.record(target, self)
+            session.record_event(target, self)
             return
         device.driver.event_record(mine.handle, theirs.handle)
         self.captured = None
@@ -123,10 +123,10 @@ class Event(Owned[EventHandle]):
         """
         device = self.device
         on = stream if type(stream) is Stream else device.stream_for(stream)
-        mine, theirs = self._seat.owner, on._seat.owner  # noqa: SLF001 - both handles live as long as these
+        mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - both handles live as long as these
         if mine is not None and theirs is not None and self._goes_straight_to(on):
             device.driver.stream_wait(theirs.handle, mine.handle)
-            if self._seat.owner is None or on._seat.owner is None:  # noqa: SLF001 - another thread destroyed it
+            if self._ref.owner is None or on._ref.owner is None:  # noqa: SLF001 - another thread destroyed it
                 del mine, theirs
                 device.reaper.drain()
         else:
@@ -151,13 +151,13 @@ class Event(Owned[EventHandle]):
                 hint = "end that capture first, and wait for a stream that its graph was launched on"
                 if mine is not None:
                     mine.refuse(what, hint)
-                raise CaptureError(what, caller_span(), hint=hint)
+                raise CaptureError(what, call_site(), hint=hint)
             if mine not in (None, session) or target.device is not self.device:
                 session.refuse(
                     f"a wait of {target!r}, which is no part of it, for an event that was recorded in it",
                     "end the capture first, and wait for a stream that its graph was launched on",
                 )
-            session.join(target, self)
+            session.wait_event(target, self)
             return True
         self._need_work()
         session = session_of(target)
@@ -173,7 +173,7 @@ class Event(Owned[EventHandle]):
         if self.captured is not None:
             raise CaptureError(
                 "the event was recorded in a capture that has ended, and stands for no work of a stream",
-                caller_span(),
+                call_site(),
                 hint="record it again behind the launch of the graph, or add it to the graph: add_event_record",
             )
 
@@ -184,7 +184,7 @@ class Event(Owned[EventHandle]):
             hint = "ask behind a launch of the graph"
             if session in table().sessions:
                 session.refuse(f"{what} of an event that was recorded in this capture", hint)
-            raise CaptureError(f"{what} of an event that another thread captures", caller_span(), hint=hint)
+            raise CaptureError(f"{what} of an event that another thread captures", call_site(), hint=hint)
         self._need_work()
 
     def synchronize(self) -> None:

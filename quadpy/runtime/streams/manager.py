@@ -19,7 +19,7 @@ from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle, StreamHandle
 from quadpy.runtime.launch.capturing import CAPTURES, table
 from quadpy.runtime.memory.device_memory import DeviceMemory
-from quadpy.runtime.streams.owned import Seat
+from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline, Timelines, known_by, shown
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ class StreamManager(OneProcess):
         self._driver, self._timelines, self._memory, self._life = driver, timelines, memory, life
         self._reaper = reaper
         self._handles = "handles" in driver.features
-        self._events: dict[int, weakref.ref[Seat[EventHandle]]] = {}
+        self._events: dict[int, weakref.ref[OwnerRef[EventHandle]]] = {}
         """Also of events that were dropped, whose seats are gone, until their handles are used again or go back."""
-        self._kept: dict[int, Seat[EventHandle]] = {}
+        self._kept: dict[int, OwnerRef[EventHandle]] = {}
         """Of events that nobody has as an object."""
         timelines.events.destroy = self._destroy_event
         if not self._handles:
-            self._keep_event(Seat(Owner(EventHandle(0))))
+            self._keep_event(OwnerRef(Owner(EventHandle(0))))
         self.thread = _Current(timelines.default)
 
     # streams
@@ -172,14 +172,14 @@ class StreamManager(OneProcess):
         seat = self.new_event(timing)
         return self._keep_event(seat) if self._handles else EventHandle(0)
 
-    def new_event(self, timing: bool) -> Seat[EventHandle]:
+    def new_event(self, timing: bool) -> OwnerRef[EventHandle]:
         """Where the owner of a new event is found, which goes with the last reference to this."""
         if not self._life.direct or THREAD.in_host_function:
             self._life.check()
         if not self._handles:
-            return Seat(Owner(self._driver.event_create(timing=timing)))
+            return OwnerRef(Owner(self._driver.event_create(timing=timing)))
         owner = self._timed_event() if timing else self._timelines.events.take()
-        seat = Seat(owner)
+        seat = OwnerRef(owner)
         self._events[owner.handle] = weakref.ref(seat)
         return seat
 
@@ -192,7 +192,7 @@ class StreamManager(OneProcess):
             self._events.pop(event, None)  # before another one can have the handle
         self._driver.event_destroy(event)
 
-    def _keep_event(self, seat: Seat[EventHandle]) -> EventHandle:
+    def _keep_event(self, seat: OwnerRef[EventHandle]) -> EventHandle:
         """The handle of an event, which now lives until it is destroyed by it."""
         owner = seat.owner
         assert owner is not None
@@ -210,7 +210,7 @@ class StreamManager(OneProcess):
             del mine
             self._reaper.drain()
 
-    def end_event(self, seat: Seat[EventHandle]) -> bool:
+    def end_event(self, seat: OwnerRef[EventHandle]) -> bool:
         """The event goes when no call uses it any more; whether it was there: of two threads one is told so."""
         owner = seat.owner  # nobody else has the handle as long as this lives
         if owner is None:
@@ -300,7 +300,7 @@ class StreamManager(OneProcess):
             )
         return owner
 
-    def _seat_of(self, event: object) -> Seat[EventHandle] | None:
+    def _seat_of(self, event: object) -> OwnerRef[EventHandle] | None:
         known = known_by(self._events, event)
         return None if known is None else known()
 

@@ -1,4 +1,4 @@
-"""What a handle's holder is.  Owns: Seat, Owned, the state that streams and events share.  Imports: errors, the reaper.
+"""What a handle's holder is.  Owns: OwnerRef, Owned, the state that streams and events share.  Imports: errors, the reaper.
 
 Drivers check no handle, and crash on one that was destroyed.  So a handle has an owner, which gives it back when nobody
 refers to it; a seat refers to the owner until the handle is destroyed; and a call takes the owner from the seat, once,
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from quadpy.runtime.device.device import Device
 
-__all__ = ["Owned", "Seat"]
+__all__ = ["Owned", "OwnerRef"]
 
 H = TypeVar("H", bound=int)
 T = TypeVar("T")
 
 
-class Seat(Generic[H]):
+class OwnerRef(Generic[H]):
     """Where the owner of a handle is found; None from when the handle was destroyed."""
 
     __slots__ = ("__weakref__", "owner")
@@ -38,18 +38,18 @@ class Seat(Generic[H]):
 class Owned(OneProcess, Generic[H]):
     """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later."""
 
-    __slots__ = ("__weakref__", "_holds", "_seat", "device")
+    __slots__ = ("__weakref__", "_holds", "_ref", "device")
 
     kind: ClassVar[str]
     error: ClassVar[type[StreamError | EventError | GraphError]]
 
-    def __init__(self, device: Device, seat: Seat[H]) -> None:
-        self.device, self._seat = device, seat
+    def __init__(self, device: Device, seat: OwnerRef[H]) -> None:
+        self.device, self._ref = device, seat
         self._holds: list[Owner[H]] = []
 
     @property
     def destroyed(self) -> bool:
-        return self._seat.owner is None
+        return self._ref.owner is None
 
     @property
     def handle(self) -> H:
@@ -58,7 +58,7 @@ class Owned(OneProcess, Generic[H]):
 
     def destroy(self) -> None:
         """Give the handle back; work that was submitted still completes.  Doing it again does nothing."""
-        self._seat.owner = None
+        self._ref.owner = None
         self.device.reaper.drain()
 
     def __enter__(self) -> Self:
@@ -69,12 +69,12 @@ class Owned(OneProcess, Generic[H]):
         self.destroy()
 
     def __repr__(self) -> str:
-        owner = self._seat.owner
+        owner = self._ref.owner
         state = "destroyed" if owner is None else f"handle={owner.handle:#x}"
         return f"{type(self).__name__}({state}, device={self.device})"
 
     def _check(self) -> None:
-        if self._seat.owner is None:
+        if self._ref.owner is None:
             raise self.error(f"the {self.kind} was destroyed", hint="create it anew, or destroy it later")
         life = self.device.life
         if life.closed:
@@ -83,7 +83,7 @@ class Owned(OneProcess, Generic[H]):
 
     def _take(self) -> Owner[H]:
         """The owner of the handle, which stays alive as long as the caller refers to it; refuses what was destroyed."""
-        owner = self._seat.owner
+        owner = self._ref.owner
         if owner is None or not self.device.life.direct or THREAD.in_host_function:
             self._check()
             owner = owner or self._take()

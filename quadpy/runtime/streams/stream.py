@@ -9,9 +9,9 @@ from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, StreamError
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.drivers.driver import StreamHandle
-from quadpy.runtime.launch.caller import caller_span
+from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import session_of, table
-from quadpy.runtime.streams.owned import Owned, Seat
+from quadpy.runtime.streams.owned import Owned, OwnerRef
 from quadpy.runtime.streams.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ class Stream(Owned[StreamHandle]):
         self,
         device: Device,
         timeline: Timeline,
-        seat: Seat[StreamHandle] | None = None,
+        seat: OwnerRef[StreamHandle] | None = None,
         free: Callable[[Any], object] | None = None,
         dropped: Callable[[Any], object] | None = None,
     ) -> None:
         """``free(seat)`` gives the handle back; so does ``dropped``, where it is another thing to do it later."""
         self.timeline, self._free = timeline, free
-        self._seat: Seat[StreamHandle] = timeline if seat is None else seat
-        super().__init__(device, self._seat)
-        self._death = None if free is None else device.reaper.adopt(self, dropped or free, self._seat)
+        self._ref: OwnerRef[StreamHandle] = timeline if seat is None else seat
+        super().__init__(device, self._ref)
+        self._death = None if free is None else device.reaper.adopt(self, dropped or free, self._ref)
 
     @staticmethod
     def from_handle(handle: int, device: Device | None = None) -> Stream:
@@ -64,7 +64,7 @@ class Stream(Owned[StreamHandle]):
     @property
     def usable(self) -> bool:
         """Whether nobody has destroyed it, as an object or by its handle."""
-        return self._seat.owner is not None
+        return self._ref.owner is not None
 
     def synchronize(self) -> None:
         """Wait for all work on this stream, and raise what a host function of a graph on it raised."""
@@ -98,11 +98,11 @@ class Stream(Owned[StreamHandle]):
             session.refuse(f"destroy() of {self!r}, which is captured", "destroy it behind the capture")
         if self.timeline.captured is not None:
             hint = "destroy it when that capture has ended"
-            raise CaptureError(f"{self!r} is captured by another thread", caller_span(), hint=hint)
+            raise CaptureError(f"{self!r} is captured by another thread", call_site(), hint=hint)
         if self._free is None:
-            self._seat = Seat(None)  # the handle is another object's
+            self._ref = OwnerRef(None)  # the handle is another object's
         else:
-            self._free(self._seat)
+            self._free(self._ref)
             if self._death is not None:
                 self._death.detach()
         self.device.leave(self)

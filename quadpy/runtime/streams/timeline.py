@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from quadpy.errors import StreamError
+from quadpy.runtime.device.handle_pool import HandlePool
 from quadpy.runtime.device.life import THREAD, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
-from quadpy.runtime.device.spares import Spares
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver, EventHandle, PlainPointer, StreamHandle
-from quadpy.runtime.streams.owned import Seat
+from quadpy.runtime.streams.owned import OwnerRef
 
 if TYPE_CHECKING:
     from quadpy.runtime.memory.allocators.block import Block
@@ -32,7 +32,7 @@ __all__ = ["Mark", "Timeline", "Timelines", "known_by", "shown"]
 T = TypeVar("T")
 
 
-class Timeline(Seat[StreamHandle]):
+class Timeline(OwnerRef[StreamHandle]):
     """The work of one stream, until ``owner`` is None; before that, ``last`` is the event behind all of it.
 
     ``lost`` stands for ``last`` where the stream may be gone and nobody could record an event: the number that a
@@ -77,11 +77,11 @@ class Timelines:
         self.default = Timeline(Owner(DEFAULT_STREAM))
         self.live: dict[int, Timeline] = {DEFAULT_STREAM: self.default}
         self._spare: list[Owner[EventHandle]] = []
-        self.events = Spares(
+        self.events = HandlePool(
             reaper, driver.event_destroy, driver.event_query, functools.partial(driver.event_create, timing=False)
         )
         """Those that are made without timing."""
-        self._streams = Spares(reaper, driver.stream_destroy, driver.stream_query, driver.stream_create, 0)
+        self._streams = HandlePool(reaper, driver.stream_destroy, driver.stream_query, driver.stream_create, 0)
         self._numbers = itertools.count(1)
         self._synchronized = 0  # the number of the last synchronize of the device
 

@@ -40,7 +40,7 @@ def faulty(here):
     assert numbers(x) == [6]
     del g, run
     assert memory_in_use(here) == before
-    assert len(here.device.retired) == 0
+    assert len(here.device.deferred) == 0
     if here.is_simulated:
         assert here.driver.graphs.left_open() == {}
 

@@ -101,7 +101,7 @@ def with_memory(x, y):
         run.launch()
 
 
-PARTS = re.compile("/graph/|/capturing|/retired|/belongings|/event|/graph_")
+PARTS = re.compile("/graph/|/capturing|/deferred_release|/resource_stack|/event|/graph_")
 """Where places are looked for: the rest has tests of its own, and no signal reaches the threads on which drivers call."""
 
 PROGRAMS = [captured, forked, with_the_host, refused, replayed, explicit, with_memory]

@@ -279,7 +279,7 @@ def test_memory_of_the_graphs_own_and_a_loop(arch):
     graph = qp.graph.Graph()
     memory = graph.add_alloc(64)
     x, y, left = integers(1), integers(1, 2), integers(2)
-    if arch != "cpu" and "loops" not in current_device().driver.graphs.powers:
+    if arch != "cpu" and "loops" not in current_device().driver.graphs.features:
         with pytest.raises(qp.GraphError, match="'repeated' has a loop, and a graph that allocates"):
             graph.add_kernel(repeated, x, y, left)
         return

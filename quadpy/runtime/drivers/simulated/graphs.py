@@ -28,9 +28,9 @@ from quadpy.runtime.drivers.graph_driver import (
     ExecHandle,
     FillWork,
     FreeWork,
+    GraphFeature,
     GraphHandle,
     GraphMemory,
-    GraphPower,
     HostWork,
     KernelWork,
     NodeHandle,
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordingGraphs"]
 
-_POWERS: Final[frozenset[GraphPower]] = frozenset(("memory", "semaphores", "priorities"))
-_LOOPS: Final[frozenset[GraphPower]] = frozenset(("loops",))
+_FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities"))
+_LOOPS: Final[frozenset[GraphFeature]] = frozenset(("loops",))
 _SWITCHABLE: Final = (KernelWork, CopyWork, FillWork)
 
 
@@ -92,7 +92,7 @@ class RecordingGraphs:
     """
 
     def __init__(self, driver: RecordingDriver, *, loops: bool = False) -> None:
-        self.powers = _POWERS | _LOOPS if loops else _POWERS
+        self.features = _FEATURES | _LOOPS if loops else _FEATURES
         self.races: list[tuple[Op, Op]] = []
         self._driver = driver
         self._bodies: dict[GraphHandle, _Graph] = {}
@@ -165,7 +165,7 @@ class RecordingGraphs:
     ) -> tuple[NodeHandle, GraphHandle]:
         with self._driver.recorded("graph_add_loop", graph, tuple(dependencies), condition):
             known = [one for found in (*self._graphs.values(), *self._bodies.values()) for one in found.conditions]
-            if "loops" not in self.powers or condition not in known:
+            if "loops" not in self.features or condition not in known:
                 raise DriverError("graph_add_loop failed: invalid value: no such condition, or no loops here")
             body, handle = _Graph(), GraphHandle(next(self._handles))
             self._bodies[handle] = body  # it belongs to the node, and goes with it

@@ -1,4 +1,4 @@
-"""What a capture notes of numbers that the host writes.  Owns: Lie, note_numbers, note_copies, MANY.
+"""What a capture notes of numbers that the host writes.  Owns: Lie, record_values, record_copies, MANY.
 
 A node copies or fills bytes that lie together.  Whatever the order of an array's axes, its numbers are noted as the runs
 of bytes that they make in memory: one where nothing lies between them.
@@ -17,7 +17,7 @@ from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.numpy_storage import Numbers
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["MANY", "Lie", "note_copies", "note_numbers"]
+__all__ = ["MANY", "Lie", "record_copies", "record_values"]
 
 MANY: Final = 256
 """Nodes that one access may come to: each costs time in every launch, and to derive its place in the order."""
@@ -33,27 +33,27 @@ class Lie(NamedTuple):
     called: str
 
 
-def note_numbers(session: Session, on: Stream, target: Lie, values: Numbers, keep: Sequence[object]) -> None:
+def record_values(session: Session, on: Stream, target: Lie, values: Numbers, keep: Sequence[object]) -> None:
     """``values``, broadcast, into ``target`` each time that the graph runs; what lies between is not touched."""
     axes, nbytes, starts = _runs(session, target, target)
     if (pattern := _pattern_of(values)) is not None:
         for start, _ in starts:
-            session.note_fill(on, start, pattern, nbytes, keep)
+            session.record_fill(on, start, pattern, nbytes, keep)
         return
     data = np.empty([target.shape[axis] for axis in axes], target.dtype)
     data[...] = np.broadcast_to(values, target.shape).transpose(axes)
     pieces = data.reshape(-1).view(np.uint8)
     for number, (start, _) in enumerate(starts):
-        session.note_constant(on, start, pieces[number * nbytes : (number + 1) * nbytes], keep)
+        session.record_constant(on, start, pieces[number * nbytes : (number + 1) * nbytes], keep)
 
 
-def note_copies(session: Session, on: Stream, target: Lie, source: Lie, keep: Sequence[object]) -> None:
+def record_copies(session: Session, on: Stream, target: Lie, source: Lie, keep: Sequence[object]) -> None:
     """All numbers of ``source`` into ``target``, of the same shape and type, each time that the graph runs."""
     if target.address == source.address:
         return
     _, nbytes, starts = _runs(session, target, source)
     for to, of in starts:
-        session.note_copy(on, to, of, nbytes, keep)
+        session.record_copy(on, to, of, nbytes, keep)
 
 
 def _runs(session: Session, target: Lie, source: Lie) -> tuple[list[int], int, list[tuple[int, int]]]:

@@ -1,4 +1,4 @@
-"""Where elements lie in a range of bytes.  Owns: Window.  Imports: NumPy."""
+"""Where elements lie in a range of bytes.  Owns: StridedLayout.  Imports: NumPy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from quadpy.runtime.memory.numpy_storage import Numbers
 
-__all__ = ["Window"]
+__all__ = ["StridedLayout"]
 
 
-class Window(NamedTuple):
+class StridedLayout(NamedTuple):
     """Numbers of ``dtype`` on a grid of ``shape``: the first ``start`` bytes into a memory, ``strides`` in bytes.
 
     No stride is negative, and no two numbers overlap.
@@ -42,12 +42,12 @@ class Window(NamedTuple):
         """Whether nothing lies between the numbers."""
         return not self.shape or self.reach == self.size * self.dtype.itemsize
 
-    def at(self, index: tuple[int, ...]) -> Window:
+    def at(self, index: tuple[int, ...]) -> StridedLayout:
         """The part at ``index`` of the first axes; negative positions count from the end."""
         axes, start = len(index), self.start
         for i, n, step in zip(index, self.shape, self.strides, strict=False):
             start += i % n * step
-        return Window(start, self.dtype, self.shape[axes:], self.strides[axes:])
+        return StridedLayout(start, self.dtype, self.shape[axes:], self.strides[axes:])
 
     def over(self, data: Numbers | bytearray) -> Numbers:
         """The numbers in ``data``, which holds the bytes of this window alone."""

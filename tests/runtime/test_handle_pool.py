@@ -10,7 +10,7 @@ from quadpy.errors import EventError, StreamError
 from quadpy.graph import Graph
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import open_device
-from quadpy.runtime.device.reaper import MOST_SPARE
+from quadpy.runtime.device.reaper import MAX_POOLED
 from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
@@ -124,11 +124,11 @@ def test_events_with_timing_and_streams_of_a_priority_are_made_anew(device, driv
 
 @pytest.mark.parametrize("kind", ["stream", "event"])
 def test_few_handles_are_kept(device, driver, kind):
-    many = [getattr(device, f"create_{kind}")() for _ in range(3 * MOST_SPARE)]
+    many = [getattr(device, f"create_{kind}")() for _ in range(3 * MAX_POOLED)]
     del many
     device.reaper.drain()
     device.reaper.drain()
-    assert driver.left_open()[f"{kind}s"] == MOST_SPARE
+    assert driver.left_open()[f"{kind}s"] == MAX_POOLED
     assert device.streams.live()[f"{kind}s"] == 0
     device.memory.trim()
     assert driver.left_open()[f"{kind}s"] == 0
@@ -137,7 +137,7 @@ def test_few_handles_are_kept(device, driver, kind):
 def test_the_cpu_s_only_handle_is_never_destroyed():
     """Marks in its streams' work take it from among the spare ones, where there may be more than are kept."""
     with Device(CpuDriver()) as device:
-        marks = [device.timelines.mark(device.timelines.default) for _ in range(3 * MOST_SPARE)]
+        marks = [device.timelines.mark(device.timelines.default) for _ in range(3 * MAX_POOLED)]
         del marks
         device.memory.trim()
         assert device.streams.query_event(0)

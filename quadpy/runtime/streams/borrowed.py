@@ -1,4 +1,4 @@
-"""Streams of other libraries, which lend them.  Owns: Loan, Loans.  Imports: the driver protocol, timelines, the reaper.
+"""Streams of other libraries, which lend them.  Owns: BorrowedHandle, BorrowedStreams.  Imports: the driver protocol, timelines, the reaper.
 
 All borrowings of a stream at a time are one loan, to which each of them refers; the loan ends with the last of them.
 """
@@ -10,13 +10,13 @@ import weakref
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, StreamHandle
-from quadpy.runtime.streams.owned import Seat
+from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline, Timelines
 
-__all__ = ["Loan", "Loans"]
+__all__ = ["BorrowedHandle", "BorrowedStreams"]
 
 
-class Loan(Owner[StreamHandle]):
+class BorrowedHandle(Owner[StreamHandle]):
     """A stream of another library, as long as it is borrowed; the driver is never told to destroy it."""
 
     __slots__ = ("seats", "timeline")
@@ -24,7 +24,7 @@ class Loan(Owner[StreamHandle]):
     def __init__(self, handle: StreamHandle) -> None:
         super().__init__(handle)
         self.timeline: Timeline = _Borrowed(self)
-        self.seats: list[Seat[StreamHandle]] = []
+        self.seats: list[OwnerRef[StreamHandle]] = []
 
 
 class _Borrowed(Timeline):
@@ -32,12 +32,12 @@ class _Borrowed(Timeline):
 
     __slots__ = ("_loan",)
 
-    def __init__(self, loan: Loan) -> None:
+    def __init__(self, loan: BorrowedHandle) -> None:
         self._loan = weakref.ref(loan)
         super().__init__(loan)
 
     @property
-    def owner(self) -> Loan | None:
+    def owner(self) -> BorrowedHandle | None:
         return self._loan()
 
     @owner.setter
@@ -45,34 +45,34 @@ class _Borrowed(Timeline):
         """Only the end of the loan is its end."""
 
 
-class Loans:
+class BorrowedStreams:
     """The borrowings of one device.  Safe from any thread, without a lock."""
 
     def __init__(self, timelines: Timelines, reaper: Reaper, life: Life) -> None:
         self._timelines, self._reaper, self._life = timelines, reaper, life
 
-    def borrow(self, handle: StreamHandle) -> Loan:
+    def borrow(self, handle: StreamHandle) -> BorrowedHandle:
         """The loan of a stream of another library, which keeps it alive as long as the result."""
         known = self._timelines.live.get(handle)
         loan = None if known is None else known.owner
-        if isinstance(loan, Loan):
+        if isinstance(loan, BorrowedHandle):
             return loan
-        loan = Loan(handle)  # where two threads make one each, both are right: each has its own work
+        loan = BorrowedHandle(handle)  # where two threads make one each, both are right: each has its own work
         self._reaper.adopt(loan, self._forget, loan.timeline)
         self._timelines.live[handle] = loan.timeline
         return loan
 
-    def give_back(self, seat: Seat[StreamHandle]) -> None:
+    def give_back(self, seat: OwnerRef[StreamHandle]) -> None:
         """The end of one borrowing: what was submitted through it is waited for by an event."""
         self._end(seat, alive=True)
 
-    def give_up(self, seat: Seat[StreamHandle]) -> None:
+    def give_up(self, seat: OwnerRef[StreamHandle]) -> None:
         """The end of a borrowing that was dropped: the stream may be gone, so nothing is asked of it."""
         self._end(seat, alive=False)
 
-    def _end(self, seat: Seat[StreamHandle], *, alive: bool) -> None:
+    def _end(self, seat: OwnerRef[StreamHandle], *, alive: bool) -> None:
         loan = seat.owner
-        if isinstance(loan, Loan):
+        if isinstance(loan, BorrowedHandle):
             if seat in loan.seats:
                 loan.seats.remove(seat)
             if self._life.ended is None:

@@ -10,12 +10,12 @@ from typing import Final
 
 from quadpy.source import Span
 
-__all__ = ["caller_span"]
+__all__ = ["call_site"]
 
 _PACKAGE: Final = str(Path(__file__).parents[2]) + "/"
 
 
-def caller_span() -> Span | None:
+def call_site() -> Span | None:
     """The line that called quadpy; None if quadpy itself started the call."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack would read every source file on the stack
     while frame is not None:

@@ -1,4 +1,4 @@
-"""Handles that are used again.  Owns: Spares.  Imports: the reaper.
+"""Handles that are used again.  Owns: HandlePool.  Imports: the reaper.
 
 A driver takes longer to create and destroy a stream than all else that happens to one, and as long for an event.  So a
 handle whose owner died is kept for the next one, by the same single steps by which others go to the reaper.
@@ -13,9 +13,9 @@ from contextlib import suppress
 from itertools import starmap
 from typing import Any, Final, Generic, TypeVar
 
-from quadpy.runtime.device.reaper import MOST_SPARE, Owner, Reaper, give_back
+from quadpy.runtime.device.reaper import MAX_POOLED, Owner, Reaper, give_back
 
-__all__ = ["Spares"]
+__all__ = ["HandlePool"]
 
 H = TypeVar("H", bound=int)
 
@@ -34,7 +34,7 @@ class _Record(weakref.ref[Any]):
     __eq__ = object.__eq__
 
 
-class Spares(Generic[H]):
+class HandlePool(Generic[H]):
     """The handles of one kind on one device.  Safe from any thread, without a lock.
 
     A handle is in the cell of one record, and moves to another in one step.  ``unused`` says of a handle whether all
@@ -51,7 +51,7 @@ class Spares(Generic[H]):
         """Of owners that died; the latest last."""
         self._died = self.dead.append
         self._records: set[_Record] = set()
-        reaper.spares.append(self)
+        reaper.pools.append(self)
 
     def take(self) -> Owner[H]:
         """The owner of a handle that is as good as new; it is spare again when nobody refers to the owner."""
@@ -81,7 +81,7 @@ class Spares(Generic[H]):
                 if self._unused(owner.handle):  # asked of what is this owner's alone: another thread may destroy spares
                     return owner
 
-    def shrink(self, most: int = MOST_SPARE) -> None:
+    def shrink(self, most: int = MAX_POOLED) -> None:
         """Give the oldest back to the driver until no more than ``most`` are left."""
         while len(self.dead) > most and not self._reaper.holding:
             with suppress(IndexError, ValueError):  # another thread took it

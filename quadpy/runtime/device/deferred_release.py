@@ -1,4 +1,4 @@
-"""Things that pending work may still use, after their owner is gone.  Owns: Retired.  Imports: timelines."""
+"""Things that pending work may still use, after their owner is gone.  Owns: DeferredRelease.  Imports: timelines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from quadpy.runtime.streams.timeline import Mark, Timeline, Timelines
 
-__all__ = ["Releasable", "Retired"]
+__all__ = ["Releasable", "DeferredRelease"]
 
 
 class Releasable(Protocol):
@@ -30,7 +30,7 @@ class _Waiting:
     marks: list[Mark] = field(default_factory=list)
 
 
-class Retired:
+class DeferredRelease:
     """What graphs hold of one device, and what they held until the launches that use it are complete.
 
     Nothing here waits: ``sweep`` looks at what is complete, and is called where that costs little.
@@ -45,11 +45,11 @@ class Retired:
         """How many things wait for work to complete."""
         return len(self._waiting)
 
-    def enter(self, thing: Releasable) -> None:
+    def register(self, thing: Releasable) -> None:
         """Release ``thing`` when the device closes, if nobody did before."""
         self._live[id(thing)] = thing
 
-    def leave(self, thing: Releasable) -> None:
+    def unregister(self, thing: Releasable) -> None:
         """``thing`` was released."""
         self._live.pop(id(thing), None)
 

@@ -1,4 +1,4 @@
-"""What one object has of a driver's.  Owns: Belongings.  Imports: the reaper."""
+"""What one object has of a driver's.  Owns: ResourceStack.  Imports: the reaper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from quadpy.runtime.device.reaper import Reaper
 
-__all__ = ["Belongings"]
+__all__ = ["ResourceStack"]
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ _Thing: TypeAlias = tuple[Callable[[Any], object], list[Any]]
 """What gives something back, and that as long as it is there."""
 
 
-class Belongings:
+class ResourceStack:
     """Things that go back together, the last one first, and each once, wherever an interrupt falls.
 
     What nobody gave back goes to ``reaper`` when this object dies, as where an interrupt fell between its making and the
