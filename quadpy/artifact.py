@@ -1,10 +1,12 @@
-"""What the compiler hands to the runtime.  Owns: AbiLayout, Formula, TaskInfo, CodeObject.  Imports: leaves only."""
+"""What the compiler hands to the runtime."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from quadpy.flow import Flow, flow_from_json, flow_to_json
 
 __all__ = ["MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiSlot", "CodeObject", "Formula", "TaskInfo"]
 
@@ -79,9 +81,7 @@ class CodeObject:
 
     ``entry`` is the CPU's entry point: ``i32 entry(ptr args, ptr scratch, i32 first_task)`` runs the tasks
     from ``first_task`` on and returns the next one to run, or -1.  GPU targets have a symbol a task instead.
-    ``flow`` is the order of ``tasks``, as JSON has it: numbers of tasks, ``{"fork": [branch, ...]}`` for branches that
-    may run at once, ``{"loop": parameter, "body": [...]}`` for what runs again while element 0 of that array is not 0;
-    ``()`` is all tasks in order.
+    ``flow`` is the order of ``tasks``; ``()`` stands for all of them in order.
     """
 
     target: str
@@ -91,13 +91,17 @@ class CodeObject:
     tasks: tuple[TaskInfo, ...]
     results: tuple[str, ...] = ()
     slots: int = 0
-    flow: tuple[Any, ...] = ()
+    flow: Flow = ()
     asm: str = field(default="", repr=False, compare=False)
 
     def manifest(self) -> str:
         """All but the image, as JSON: what ``from_parts`` reads back."""
-        facts = {f: getattr(self, f) for f in ("target", "entry", "results", "slots", "flow")}
-        facts |= {"layout": asdict(self.layout), "tasks": [asdict(task) for task in self.tasks]}
+        facts = {f: getattr(self, f) for f in ("target", "entry", "results", "slots")}
+        facts |= {
+            "flow": flow_to_json(self.flow),
+            "layout": asdict(self.layout),
+            "tasks": [asdict(task) for task in self.tasks],
+        }
         return json.dumps(facts, sort_keys=True)
 
     @staticmethod
@@ -110,5 +114,5 @@ class CodeObject:
         return CodeObject(
             target=facts["target"], image=image, entry=facts["entry"], layout=layout, tasks=tasks,
             results=tuple(facts["results"]), slots=facts["slots"],
-            flow=tuple(facts["flow"]),
+            flow=flow_from_json(facts["flow"]),
         )  # fmt: skip

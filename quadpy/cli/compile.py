@@ -17,6 +17,7 @@ from quadpy._version import __version__
 from quadpy.artifact import AbiSlot, CodeObject
 from quadpy.cli.selection import add_kernel_arguments, add_target_arguments, select, targets_of
 from quadpy.codegen.report import report_tasks
+from quadpy.flow import flow_to_json
 from quadpy.target import TargetSpec
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -73,7 +74,7 @@ def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
     """All that a launch of ``code`` needs, and what its tasks cost, in types that JSON has.
 
     ``effects`` joins what the tasks do with each array: ``r`` reads, ``w`` writes, ``a`` updates atomically; ``flow`` is
-    their order, as ``CodeObject`` has it.
+    their order.
     """
     effects: dict[str, str] = {}
     for task in code.tasks:
@@ -83,7 +84,7 @@ def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
         "target": code.target,
         "entry": code.entry if target.family == "cpu" else None,
         "tasks": [{**asdict(task), "effects": dict(task.effects)} for task in code.tasks],
-        "flow": list(code.flow or range(len(code.tasks))),
+        "flow": flow_to_json(code.flow or tuple(range(len(code.tasks)))),
         "arguments": [_argument(slot) for slot in code.layout.slots],
         "argument_bytes": code.layout.size,
         "scratch_slots": code.slots,

@@ -10,7 +10,6 @@ from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
 from quadpy.codegen.extent import extent_of, tiled_extent
-from quadpy.codegen.flow import flow_data
 from quadpy.codegen.fused import fused_info, require_fusable
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
 from quadpy.codegen.lower.gpu.fused import fused_slots
@@ -21,6 +20,7 @@ from quadpy.codegen.lower.kernel import lower_for_cpu, lower_for_gpu
 from quadpy.codegen.lower.task import entry_name, task_name
 from quadpy.codegen.predication import Predication, predicated_flow, predication_of
 from quadpy.errors import KernelTypeError
+from quadpy.flow import map_tasks
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_barrier
 from quadpy.ir.effects import effects_of, scratch_use
@@ -68,7 +68,9 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
         tasks=tuple(info for task in infos for info in task) + latches,
         results=tuple(t.name for t in kernel.results),
         slots=kernel.slots if spec.family == "cpu" else scratch_slots(kernel),
-        flow=predicated_flow(kernel.flow, launches, ends[-1], found) if found else flow_data(kernel.flow, launches),
+        flow=predicated_flow(kernel.flow, launches, ends[-1], found)
+        if found
+        else map_tasks(kernel.flow, launches.__getitem__),
         asm=asm,
     )
 

@@ -1,28 +1,13 @@
-"""What code generation asks of a kernel's flow.  Owns: ``flow_data``, ``reduction_rows``."""
+"""Where the partial results of concurrent tasks go."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
 
-from quadpy.ir.flow import Flow, Fork, Loop
+from quadpy.flow import Fork, Loop, Step
 from quadpy.ir.nodes import Kernel, ParallelTask
 
-__all__ = ["flow_data", "reduction_rows"]
-
-
-def flow_data(flow: tuple[Flow, ...], launches: Sequence[range]) -> tuple[Any, ...]:
-    """``flow`` with the launches of each task, by their numbers, in place of the task."""
-    data: list[Any] = []
-    for part in flow:
-        match part:
-            case Fork(branches=branches):
-                data.append({"fork": [list(flow_data(branch, launches)) for branch in branches]})
-            case Loop(condition=condition, body=body):
-                data.append({"loop": condition, "body": list(flow_data(body, launches))})
-            case _:
-                data += launches[part]
-    return tuple(data)
+__all__ = ["reduction_rows"]
 
 
 def reduction_rows(kernel: Kernel) -> tuple[dict[str, int], int]:
@@ -32,7 +17,7 @@ def reduction_rows(kernel: Kernel) -> tuple[dict[str, int], int]:
     """
     first: dict[str, int] = {}
 
-    def place(flow: Sequence[Flow], base: int) -> int:
+    def place(flow: Iterable[Step], base: int) -> int:
         """Rows from ``base`` on; where they end."""
         end = base
         for part in flow:

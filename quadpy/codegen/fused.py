@@ -10,9 +10,9 @@ from quadpy.codegen.extent import extent_of
 from quadpy.codegen.lower.gpu.fused import fused_block, fused_name, why_not_fused
 from quadpy.codegen.lower.kernel import gpu_rules
 from quadpy.errors import CodegenError
+from quadpy.flow import conditions_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
-from quadpy.ir.flow import conditions_of
 from quadpy.ir.nodes import Access
 from quadpy.ir.printer import print_effects
 from quadpy.target import TargetSpec

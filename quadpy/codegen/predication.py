@@ -9,11 +9,11 @@ Owns: Latch, Predication, ``predication_of``, ``predicated_flow``, DONE.  Import
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from quadpy.ir.flow import Flow, Fork, Loop, tasks_of
+from quadpy.flow import Flow, Loop, Step, map_tasks, tasks_of
 from quadpy.ir.nodes import Kernel
 
 __all__ = ["DONE", "Latch", "Predication", "predicated_flow", "predication_of"]
@@ -89,34 +89,18 @@ class _Cut:
             self.segment, self._last = self.segment + 1, None
 
 
-def predicated_flow(
-    flow: tuple[Flow, ...], launches: Sequence[range], first_latch: int, found: Predication
-) -> tuple[Any, ...]:
-    """As ``flow_data``, with the latches in their places, numbered from ``first_latch`` on."""
+def predicated_flow(flow: Flow, launches: Sequence[range], first_latch: int, found: Predication) -> Flow:
+    """``flow`` over launches instead of tasks, with the latches, which are numbered from ``first_latch`` on."""
     latches = {task: first_latch + number for number, task in enumerate(found.behind)}
 
-    def walk(parts: Sequence[Flow]) -> list[Any]:
-        data: list[Any] = []
-        for part in parts:
-            match part:
-                case Fork(branches=branches):
-                    data.append({"fork": [walk_plain(branch) for branch in branches]})
-                case Loop(condition=condition, body=body):
-                    data.append({"loop": condition, "body": walk(body)})
-                case _:
-                    data += launches[part]
-            if not isinstance(part, Loop) and (last := list(tasks_of((part,)))[-1]) in latches:
-                data.append(latches[last])
-        return data
-
-    def walk_plain(parts: Sequence[Flow]) -> list[Any]:
-        data: list[Any] = []
-        for part in parts:
-            if isinstance(part, Fork):
-                data.append({"fork": [walk_plain(branch) for branch in part.branches]})
-            else:
-                assert isinstance(part, int)
-                data += launches[part]
-        return data
+    def walk(steps: Flow) -> Iterator[Step]:
+        for step in steps:
+            if isinstance(step, Loop):
+                yield Loop(step.condition, tuple(walk(step.body)))
+                continue
+            yield from map_tasks((step,), launches.__getitem__)
+            *_, last = tasks_of((step,))
+            if last in latches:
+                yield latches[last]
 
     return tuple(walk(flow))

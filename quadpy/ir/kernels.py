@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.dtypes import Scalar
+from quadpy.flow import Flow
 from quadpy.ir.expressions import Access, AtomicOp, Node, Var
-from quadpy.ir.flow import Flow
 from quadpy.ir.statements import Axis, Block, Place, SharedArray
 from quadpy.ir.types import Array
 
@@ -116,7 +116,7 @@ class Kernel(Node):
     index: Scalar = Scalar("i32", "int", 32)
     noalias: bool = True
     fast_math: bool = False
-    flow: tuple[Flow, ...] = ()
+    flow: Flow = ()
     predicated: bool = False
     fused: bool = False
     indirect: bool = False

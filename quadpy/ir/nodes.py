@@ -9,11 +9,10 @@ of which hold its results.
 # ruff: noqa: F403 - this module gathers the nodes under one name, and the parts name theirs in __all__
 from quadpy.ir import expressions, kernels, statements
 from quadpy.ir.expressions import *
-from quadpy.ir.flow import Flow, Fork, Loop
 from quadpy.ir.kernels import *
 from quadpy.ir.statements import *
 
-__all__ = ["Flow", "Fork", "Loop"]
+__all__: list[str] = []
 __all__ += expressions.__all__
 __all__ += kernels.__all__
 __all__ += statements.__all__

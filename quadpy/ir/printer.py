@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from quadpy.flow import print_flow
 from quadpy.ir import nodes as ir
-from quadpy.ir.flow import print_flow
 from quadpy.ir.walk import unhandled
 
 __all__ = ["print_effects", "print_expr", "print_ir"]

@@ -10,8 +10,8 @@ from typing import Final, NoReturn
 
 from quadpy.dtypes import Scalar, i32, u1
 from quadpy.errors import CodegenError
+from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
 from quadpy.ir import nodes as ir
-from quadpy.ir.flow import Flow, conditions_of, tasks_of
 from quadpy.ir.walk import unhandled, walk
 
 __all__ = ["INTRINSICS", "binary_takes", "unary_takes", "verify"]
@@ -55,12 +55,10 @@ def _verify_flow(kernel: ir.Kernel) -> None:
             raise CodegenError(f"IR of {kernel.name}: {name!r} cannot be the condition of a loop", kernel.span)
 
 
-def _has_empty_part(flow: tuple[Flow, ...]) -> bool:
-    for part in flow:
-        if isinstance(part, int):
-            continue
-        inner = part.branches if isinstance(part, ir.Fork) else (part.body,)
-        if not inner or not all(inner) or any(map(_has_empty_part, inner)):
+def _has_empty_part(flow: Flow) -> bool:
+    for step in steps_of(flow):
+        inner = step.branches if isinstance(step, Fork) else (step.body,) if isinstance(step, Loop) else ((0,),)
+        if not inner or not all(inner):
             return True
     return False
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from quadpy.artifact import CodeObject
+from quadpy.flow import conditions_of
 from quadpy.runtime.launch.launch import MemoryRange, memory_range
 
 __all__ = ["ArrayArguments"]
@@ -27,7 +28,7 @@ class ArrayArguments:
         self._members = {name: member for member, (name, _) in enumerate(found)}
         self._effects = [task.effects for task in code.tasks]
         self.conditions = {
-            name: (self._members[name], self.pointers[self._members[name]]) for name in _loops(code.flow)
+            name: (self._members[name], self.pointers[self._members[name]]) for name in conditions_of(code.flow)
         }
 
     def ranges(self, task: int | None, letters: str, arrays: Sequence[Any]) -> tuple[MemoryRange, ...]:
@@ -36,16 +37,3 @@ class ArrayArguments:
         names = {name for each in effects for name, access in each if set(access) & set(letters)}
         touched = (memory_range(arrays[member]) for name, member in self._members.items() if name in names)
         return tuple(part for part in touched if part[1])
-
-
-def _loops(flow: Sequence[Any]) -> Iterator[str]:
-    """The conditions in ``flow``."""
-    for step in flow:
-        if isinstance(step, int):
-            continue
-        if "loop" in step:
-            yield step["loop"]
-            yield from _loops(step["body"])
-        else:
-            for branch in step["fork"]:
-                yield from _loops(branch)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from quadpy.artifact import CodeObject, Formula, TaskInfo
 from quadpy.errors import DeviceError, DriverError
+from quadpy.flow import Flow, Fork, Loop, has_loop
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.modules import Module
@@ -128,15 +129,18 @@ class Submission:
     arguments: object
     conditions: dict[str, MemoryRange]
 
-    def run(self, flow: Sequence[Any], on: Timeline) -> None:
+    def run(self, flow: Flow, on: Timeline) -> None:
         """The steps of ``flow``, in order, on ``on``: whatever comes on it next comes after all of them."""
         for step in flow:
-            if isinstance(step, int):
-                self.launch(step, on)
-            elif "fork" in step:
-                self._fork(step["fork"], on)
-            else:
-                self._loop(step["loop"], step["body"], on)
+            match step:
+                case int():
+                    self.launch(step, on)
+                case Fork(branches=branches):
+                    self._fork(branches, on)
+                case Loop(condition=condition, body=body):
+                    self._loop(condition, body, on)
+                case _:
+                    raise AssertionError(step)
 
     def launch(self, number: int, on: Timeline) -> None:
         blocks, task = self.grids[number], self.launches[number]
@@ -149,7 +153,7 @@ class Submission:
         except DeviceError as error:
             raise task.named(error) from error
 
-    def _fork(self, branches: Sequence[Sequence[Any]], on: Timeline) -> None:
+    def _fork(self, branches: Sequence[Flow], on: Timeline) -> None:
         """One branch stays on the stream: the last, and one in which the host waits where there is one.
 
         Memory need not know the streams of the others: it belongs to this call until that returns, and by then they
@@ -157,13 +161,13 @@ class Submission:
         """
         if not branches:
             return
-        *others, last = sorted(branches, key=_waits)
+        *others, last = sorted(branches, key=has_loop)
         with self.device.branches.fork(on, len(others)) as streams:
             for branch, stream in zip(others, streams, strict=True):
                 self.run(branch, stream)
             self.run(last, on)
 
-    def _loop(self, condition: str, body: Sequence[Any], on: Timeline) -> None:
+    def _loop(self, condition: str, body: Flow, on: Timeline) -> None:
         """The host reads the condition behind each iteration."""
         address, nbytes = self.conditions[condition]
         found = (ctypes.c_char * nbytes)()
@@ -172,9 +176,3 @@ class Submission:
             self.device.staging.download(ctypes.addressof(found), address, nbytes, on.handle)
             if not any(found.raw):
                 return
-
-
-def _waits(flow: Sequence[Any]) -> bool:
-    """Whether the host waits in ``flow``."""
-    steps = [step for step in flow if not isinstance(step, int)]
-    return any("loop" in step or any(map(_waits, step["fork"])) for step in steps)

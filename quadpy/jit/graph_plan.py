@@ -16,6 +16,7 @@ from typing import Any
 from quadpy.artifact import CodeObject
 from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH, teller_code
 from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
+from quadpy.flow import Loop
 from quadpy.jit.argument_upload import putters_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_piece import Binding
@@ -50,7 +51,7 @@ class GraphPlan:
         self._name = name
         self.device = eager.device
         self._fields = tuple(field.pointer for field in eager.fields)
-        self._has_loops = any(isinstance(step, dict) and "loop" in step for step in eager.code.flow)
+        self._has_loops = any(isinstance(step, Loop) for step in eager.code.flow)
         self._device_loops = True  # until the driver says no
         self._indirect = False  # whether arguments stand in memory
         self._changes = 0  # calls that changed many nodes; below 0, the driver refused code that reads its arguments

@@ -8,13 +8,15 @@ Imports: ``artifact``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from quadpy.artifact import CodeObject, TaskInfo
+from quadpy.flow import Flow, Fork, Loop, Step, tasks_of
 
-__all__ = ["GraphNode", "Part", "Repeat", "passes", "parts_of", "place", "size_of", "tasks_in"]
+__all__ = ["GraphNode", "Part", "Repeat", "passes", "parts_of", "place", "size_of"]
 
 Kind: TypeAlias = Literal["task", "loop", "begin", "again"]
 """``begin`` and ``again`` tell the device that the body of a loop in a loop is to run, and whether to run one again."""
@@ -41,7 +43,7 @@ class GraphNode:
 class Repeat:
     """A loop that the host repeats: ``steps`` of its body, with latches."""
 
-    steps: tuple[Any, ...]
+    steps: Flow
 
 
 Part: TypeAlias = "tuple[GraphNode, ...] | Repeat"
@@ -61,53 +63,34 @@ def parts_of(code: CodeObject, *, ordered: bool) -> tuple[Part, ...]:
     if not any(task.latch for task in code.tasks):
         return (place(steps, code.tasks, ordered=ordered),)
     parts: list[Part] = []
-    straight: list[Any] = []
-    for step in (*steps, None):
-        if isinstance(step, int) or (step is not None and "fork" in step):
-            straight.append(step)
-            continue
-        if straight:
-            parts.append(place(straight, code.tasks, ordered=ordered))
-            straight = []
-        if step is not None:
-            parts.append(Repeat(tuple(step["body"])))
+    for loops, run in itertools.groupby(steps, lambda step: isinstance(step, Loop)):
+        if loops:
+            parts += (Repeat(step.body) for step in run if isinstance(step, Loop))
+        else:
+            parts.append(place(tuple(run), code.tasks, ordered=ordered))
     return tuple(parts)
 
 
-def passes(repeat: Repeat, count: int) -> list[Any]:
+def passes(repeat: Repeat, count: int) -> Flow:
     """Steps that go over the body ``count`` times, and each time a few times over that of a loop in it."""
     return _pass(repeat.steps) * count
 
 
-def _pass(steps: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
+def _pass(steps: Flow) -> Flow:
+    found: list[Step] = []
     for step in steps:
-        found += _pass(step["body"]) * _INNER if isinstance(step, dict) and "loop" in step else [step]
-    return found
+        found += _pass(step.body) * _INNER if isinstance(step, Loop) else (step,)
+    return tuple(found)
 
 
-def place(
-    steps: Sequence[Any], tasks: Sequence[TaskInfo], *, ordered: bool, turns: bool = False
-) -> tuple[GraphNode, ...]:
+def place(steps: Flow, tasks: Sequence[TaskInfo], *, ordered: bool, turns: bool = False) -> tuple[GraphNode, ...]:
     """The nodes for ``steps``; with ``turns`` every task looks whose turn it is, which latches change."""
     return _Placing(tasks, ordered=ordered, turns=turns).nodes_of(steps)
 
 
-def tasks_in(steps: Sequence[Any]) -> Iterator[int]:
-    """The launches of ``steps``."""
-    for step in steps:
-        if isinstance(step, int):
-            yield step
-        elif "fork" in step:
-            for branch in step["fork"]:
-                yield from tasks_in(branch)
-        else:
-            yield from tasks_in(step["body"])
-
-
 def size_of(repeat: Repeat) -> int:
     """How many nodes one pass has."""
-    return len(list(tasks_in(passes(repeat, 1))))
+    return len(list(tasks_of(passes(repeat, 1))))
 
 
 class _Placing:
@@ -118,31 +101,34 @@ class _Placing:
         self._nodes: list[GraphNode] = []
         self._ancestors: list[int] = []  # a bit for each node that must have run before
 
-    def nodes_of(self, steps: Sequence[Any], *, again: str = "") -> tuple[GraphNode, ...]:
+    def nodes_of(self, steps: Flow, *, again: str = "") -> tuple[GraphNode, ...]:
         state = self._steps(steps, {})
         if again:
             self._add(state, "again", {again: "r", _ALL: "r"}, name=again)
         return tuple(self._nodes)
 
-    def _steps(self, steps: Sequence[Any], state: State) -> State:
+    def _steps(self, steps: Flow, state: State) -> State:
         for step in steps:
-            if isinstance(step, int):
-                self._add(state, "task", self._effects(step), task=step)
-            elif "fork" in step:
-                state = _merged([self._steps(branch, dict(state)) for branch in step["fork"]] or [state])
-            else:
-                self._loop(step, state)
+            match step:
+                case int():
+                    self._add(state, "task", self._effects(step), task=step)
+                case Fork(branches=branches):
+                    state = _merged([self._steps(branch, dict(state)) for branch in branches] or [state])
+                case Loop():
+                    self._loop(step, state)
+                case _:
+                    raise AssertionError(step)
         return state
 
-    def _loop(self, step: Any, state: State) -> None:
+    def _loop(self, step: Loop, state: State) -> None:
         """A node with a graph of its own, behind all that its tasks come after."""
-        name = step["loop"]
+        name = step.condition
         effects: dict[str, str] = {name: "r"}
-        for task in tasks_in(step["body"]):
+        for task in tasks_of(step.body):
             for touched, letters in self._effects(task).items():
                 effects[touched] = effects.get(touched, "") + letters
         body = _Placing(self._tasks, ordered=self._ordered, turns=False, nested=True)
-        nodes = body.nodes_of(step["body"], again=name)
+        nodes = body.nodes_of(step.body, again=name)
         begin = None
         if self._nested:  # what a launch of the whole graph begins with is long gone
             begin = len(self._nodes)

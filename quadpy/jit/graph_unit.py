@@ -15,6 +15,7 @@ from typing import Final
 from quadpy.artifact import CodeObject
 from quadpy.codegen.predication import DONE
 from quadpy.errors import DeviceError
+from quadpy.flow import Loop
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.graph_piece import Binding, Launches, Piece
 from quadpy.jit.graph_shape import GraphNode, Part, Repeat, parts_of, passes, place, size_of
@@ -66,7 +67,7 @@ class Program:
     def is_nested(self, number: int) -> bool:
         """Whether a loop has loops in it."""
         part = self.parts[number]
-        return isinstance(part, Repeat) and any(isinstance(step, dict) and "loop" in step for step in part.steps)
+        return isinstance(part, Repeat) and any(isinstance(step, Loop) for step in part.steps)
 
     def nodes(self, number: int, count: int) -> tuple[GraphNode, ...]:
         """The nodes of a part, of a loop those of ``count`` passes."""

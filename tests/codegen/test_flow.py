@@ -9,6 +9,7 @@ import pytest
 import quadpy as qp
 from quadpy.artifact import CodeObject
 from quadpy.codegen.flow import reduction_rows
+from quadpy.flow import Fork, Loop, flow_from_json
 from quadpy.jit.offline import trace_for
 
 A = qp.types.ndarray
@@ -38,10 +39,10 @@ def everything(x: A(qp.f32, 1), y: A(qp.f32, 1), out: A(qp.f32, 1), left: A(qp.i
 
 
 def test_a_task_with_reductions_has_two_launches_on_a_gpu():
-    loop = {"loop": "left", "body": [0, 1, {"fork": [[2, 3, 4, 5], [6, 7], [8]]}, 9]}
+    loop = Loop("left", (0, 1, Fork(((2, 3, 4, 5), (6, 7), (8,))), 9))
     assert everything.compile("gfx942").flow == (loop, 10)
     assert len(everything.compile("gfx942").tasks) == 11
-    loop = {"loop": "left", "body": [0, {"fork": [[1, 2], [3], [4]]}, 5]}
+    loop = Loop("left", (0, Fork(((1, 2), (3,), (4,))), 5))
     assert everything.compile("cpu").flow == (loop, 6)
 
 
@@ -50,7 +51,7 @@ def test_the_manifest_brings_it_back(target):
     code = everything.compile(target)
     again = CodeObject.from_parts(code.manifest(), code.image)
     assert again == code
-    assert json.loads(json.dumps(again.flow)) == list(code.flow)
+    assert flow_from_json(json.loads(code.manifest())["flow"]) == code.flow
 
 
 def test_concurrent_tasks_have_rows_of_their_own_and_others_share():

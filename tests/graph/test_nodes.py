@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from quadpy.errors import ArgumentError, DeviceError, DriverError, EventError, GraphError, StreamError
+from quadpy.flow import Fork, Loop
 from quadpy.graph import Semaphore
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import AllocWork, FillWork
@@ -275,7 +276,7 @@ def test_a_kernels_flow_is_forked_and_joined(gpu):
     x, y = gpu.buffer(0), gpu.buffer(0)
     launches = (gpu.adder(x, 1), gpu.adder(x, 2), gpu.adder(y, 3), gpu.adder(x, 4))
     graph = gpu.graph()
-    graph.add_kernel(Prepared(launches, ({"fork": [[0, 1], [2]]}, 3)), name="kernel")
+    graph.add_kernel(Prepared(launches, (Fork(((0, 1), (2,))), 3)), name="kernel")
     with graph.instantiate() as run:
         built = run._held.engine.built
         a, b, c, d = built.handles("kernel")
@@ -288,7 +289,7 @@ def test_a_kernels_flow_is_forked_and_joined(gpu):
 def test_a_graph_begins_with_one_node(gpu):
     """Of several first nodes, HIP 7.2 lets all but one run before the stream's earlier work is done."""
     x, y, z = gpu.buffer(0), gpu.buffer(0), gpu.buffer(0)
-    forked = Prepared((gpu.adder(x, 1), gpu.adder(y, 2), gpu.adder(z, 3)), ({"fork": [[0], [1]]}, 2))
+    forked = Prepared((gpu.adder(x, 1), gpu.adder(y, 2), gpu.adder(z, 3)), (Fork(((0,), (1,))), 2))
     single, several, flow, growing = (gpu.graph() for _ in range(4))
     single.add_kernel(gpu.adder(x, 1))
     for part in (x, y, z):
@@ -344,7 +345,7 @@ def test_first_nodes_that_do_not_wait_are_seen_as_a_race(simulated):
 
 
 def test_a_kernel_that_loops_is_no_node(gpu):
-    loop = Prepared((gpu.adder(gpu.buffer(0), 1),), ({"fork": [[{"loop": "x", "body": [0]}]]},))
+    loop = Prepared((gpu.adder(gpu.buffer(0), 1),), (Fork(((Loop("x", (0,)),),)),))
     with pytest.raises(GraphError, match="'add_value' has a loop"):
         gpu.graph().add_kernel(loop)
 

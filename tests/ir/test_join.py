@@ -7,7 +7,7 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
-from quadpy.ir.flow import Fork, Loop, print_flow, tasks_of
+from quadpy.flow import Fork, Loop, print_flow, tasks_of
 from quadpy.ir.passes.join import join
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from quadpy.dtypes import f32, i32, i64
+from quadpy.flow import Fork, Loop
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_effects, print_expr, print_ir
@@ -34,7 +35,7 @@ def test_places_in_the_source_leave_no_trace(every):
 
 @pytest.mark.parametrize("change", [
     {"name": "other"}, {"slots": 3}, {"index": i64}, {"noalias": False}, {"fast_math": True}, {"results": ()}, {"functions": ()},
-    {"tasks": ()}, {"params": ()}, {"flow": (ir.Fork(((0,), (1,))),)}, {"fused": True}, {"predicated": True}, {"indirect": True},
+    {"tasks": ()}, {"params": ()}, {"flow": (Fork(((0,), (1,))),)}, {"fused": True}, {"predicated": True}, {"indirect": True},
 ], ids=lambda change: next(iter(change)))  # fmt: skip
 def test_every_field_of_a_kernel_shows(every, change):
     assert print_ir(replace(every, **change)) != print_ir(every)
@@ -89,7 +90,7 @@ def test_effects_are_letters():
 
 
 def test_flow_shows_forks_and_loops(every):
-    flow = (ir.Fork(((0, ir.Loop("m", (1,))), (2,))), 3, ir.Loop("p", (4, 5)))
+    flow = (Fork(((0, Loop("m", (1,))), (2,))), 3, Loop("p", (4, 5)))
     assert print_ir(replace(every, flow=flow)).endswith("\n  flow fork(0 loop m (1) | 2) 3 loop p (4 5)\n")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from quadpy.dtypes import f32, i32, u1, u8
 from quadpy.errors import CodegenError
+from quadpy.flow import Fork, Loop
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array
 from quadpy.ir.verify import verify
@@ -109,9 +110,9 @@ def flowing(flow):
     [
         (),
         (0, 1, 2),
-        (ir.Fork(((0,), (1, 2))),),
-        (0, ir.Loop("go", (ir.Fork(((1,), (2,))),))),
-        (ir.Loop("one", (0, 1)), 2),
+        (Fork(((0,), (1, 2))),),
+        (0, Loop("go", (Fork(((1,), (2,))),))),
+        (Loop("one", (0, 1)), 2),
     ],
 )
 def test_flows_that_are_sound(flow):
@@ -121,9 +122,9 @@ def test_flows_that_are_sound(flow):
 @pytest.mark.parametrize(
     "flow",
     [
-        (0, 1), (0, 1, 2, 3), (0, 2, 1), (0, 1, 1, 2), (ir.Fork(((1,), (0, 2))),), (0, ir.Loop("go", ()), 1, 2),
-        (ir.Fork(((0, 1, 2), ())),), (ir.Fork(()), 0, 1, 2),
-        *((ir.Loop(name, (0, 1, 2)),) for name in ("f", "v", "m", "b", "n", "nobody")),
+        (0, 1), (0, 1, 2, 3), (0, 2, 1), (0, 1, 1, 2), (Fork(((1,), (0, 2))),), (0, Loop("go", ()), 1, 2),
+        (Fork(((0, 1, 2), ())),), (Fork(()), 0, 1, 2),
+        *((Loop(name, (0, 1, 2)),) for name in ("f", "v", "m", "b", "n", "nobody")),
     ],
     ids=str,
 )  # fmt: skip

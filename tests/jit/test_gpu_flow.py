@@ -11,6 +11,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DriverError
+from quadpy.flow import Fork, Loop
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel
 from quadpy.runtime.memory.device_storage import zero_bytes
@@ -33,7 +34,7 @@ def four(x: I32, y: I32):
 
 
 CODE = four.compile("gfx942")
-FORKED = (0, {"fork": [[1], [2]]}, 3)
+FORKED = (0, Fork(((1,), (2,))), 3)
 SIZE = 8
 
 
@@ -92,14 +93,14 @@ def test_branches_have_no_order_among_themselves(device, plan_of):
 
 
 def test_forks_may_be_nested(device, plan_of, launches):
-    flow = ({"fork": [[{"fork": [[0], [1], [2]]}], [3]]},)
+    flow = (Fork(((Fork(((0,), (1,), (2,))),), (3,))),)
     bodies = dict.fromkeys(BODIES, touching("", ""))
     call(plan_of(replace(CODE, flow=flow), bodies), arrays(device))
     assert len(set(streams_of(launches()))) == 4
 
 
 def test_a_fork_of_one_branch_or_none_needs_no_stream(device, plan_of, launches):
-    flow = ({"fork": [[0, 1]]}, {"fork": []}, {"fork": [[], [2]]}, 3)
+    flow = (Fork(((0, 1),)), Fork(()), Fork(((), (2,))), 3)
     call(plan_of(replace(CODE, flow=flow), BODIES), arrays(device))
     assert streams_of(launches())[:2] == [0, 0]
     assert device.driver.races() == []
@@ -157,7 +158,7 @@ def test_many_streams_leave_few_behind(device, plan_of):
 
 
 def test_a_fork_may_have_many_branches(device, plan_of, launches):
-    flow = ({"fork": [[0]] * (2 * MOST_BRANCHES)},)
+    flow = (Fork(((0,),) * (2 * MOST_BRANCHES)),)
     call(plan_of(replace(CODE, flow=flow), dict.fromkeys(BODIES, touching("", ""))), arrays(device))
     assert len(set(streams_of(launches()))) == 2 * MOST_BRANCHES
 
@@ -166,7 +167,7 @@ def test_a_fork_may_have_many_branches(device, plan_of, launches):
 
 
 def test_what_was_forked_is_joined_when_a_launch_is_refused(device, plan_of):
-    plan = plan_of(replace(CODE, flow=({"fork": [[0], [1], [2]]}, 3)), BODIES | {"four_t0": touching("", "y")})
+    plan = plan_of(replace(CODE, flow=(Fork(((0,), (1,), (2,))), 3)), BODIES | {"four_t0": touching("", "y")})
     with device.create_stream() as stream:
         found = arrays(device)
         plan.run([*found[0].abi, *found[1].abi], list(found), stream)
@@ -222,7 +223,7 @@ LOOP = {"four_t1": touching("y", "y", counting_down)}
 def test_a_loop_runs_until_its_condition_is_zero(device, plan_of, launches, start, times):
     x, y = arrays(device)
     y[0] = start
-    call(plan_of(replace(CODE, flow=(0, {"loop": "y", "body": [1]}, 3)), BODIES | LOOP), [x, y])
+    call(plan_of(replace(CODE, flow=(0, Loop("y", (1,)), 3)), BODIES | LOOP), [x, y])
     assert len(launches()) == times + 2
     assert y[0] == 0
     assert times > 9 or device.driver.races() == []
@@ -230,14 +231,14 @@ def test_a_loop_runs_until_its_condition_is_zero(device, plan_of, launches, star
 
 def test_a_loop_runs_once_at_least(device, plan_of, launches):
     x, y = arrays(device)
-    call(plan_of(replace(CODE, flow=({"loop": "y", "body": [0]},)), BODIES), [x, y])
+    call(plan_of(replace(CODE, flow=(Loop("y", (0,)),)), BODIES), [x, y])
     assert len(launches()) == 1
 
 
 def test_a_loop_in_a_branch_lets_the_others_start_first(device, plan_of, launches):
     x, y = arrays(device)
     y[0] = 2
-    flow = ({"fork": [[{"loop": "y", "body": [1]}], [0]]},)
+    flow = (Fork(((Loop("y", (1,)),), (0,))),)
     call(plan_of(replace(CODE, flow=flow), BODIES | LOOP), [x, y])
     streams = streams_of(launches())
     assert len(streams) == 3
@@ -249,13 +250,13 @@ def test_a_condition_without_elements_is_refused_before_any_work(device, plan_of
     x, _ = arrays(device)
     empty = NDArray(qp.i32, (0,), (), storage_in(zero_bytes(device, 0), 0, np.dtype(np.int32), (0,), (4,)))
     with pytest.raises(ArgumentError, match="y is empty"):
-        call(plan_of(replace(CODE, flow=(0, {"loop": "y", "body": [1]})), BODIES | LOOP), [x, empty])
+        call(plan_of(replace(CODE, flow=(0, Loop("y", (1,)))), BODIES | LOOP), [x, empty])
     assert launches() == []
 
 
 def test_a_prepared_kernel_says_where_its_conditions_lie(device, plan_of):
     x, y = arrays(device)
-    flow = (0, {"loop": "y", "body": [1]})
+    flow = (0, Loop("y", (1,)))
     made = plan_of(replace(CODE, flow=flow), BODIES).prepare([*x.abi, *y.abi], [x, y])
     assert made.flow == flow
     assert made.conditions == {"y": (y.pointer, 4)}

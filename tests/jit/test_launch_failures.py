@@ -12,6 +12,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import DeviceError, DriverError
+from quadpy.flow import Fork, Loop
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device import devices
@@ -39,8 +40,8 @@ def steps(x: F32, y: F32, left: I32) -> qp.f32:
 
 
 CODE = steps.compile("gfx942")
-FORK = {"fork": [[0], [1]]}
-FLOW = ({"loop": "left", "body": [FORK, 2]}, *range(3, len(CODE.tasks)))
+FORK = Fork(((0,), (1,)))
+FLOW = (Loop("left", (FORK, 2)), *range(3, len(CODE.tasks)))
 
 
 class FailAt(dict):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import quadpy as qp
-from quadpy.ir.nodes import Fork, Loop
+from quadpy.flow import Fork, Loop
 from quadpy.jit.offline import trace_for
 
 A = qp.types.ndarray
@@ -357,7 +357,7 @@ def test_another_kernel_object_finds_the_code_on_disk():
     again = qp.kernel(count_down.source.fn, graph=True)
     again(x, flag(2))
     np.testing.assert_array_equal(x, 5 * np.arange(10))
-    assert again.compile().flow == count_down.compile().flow == ({"loop": "left", "body": [0, 1]},)
+    assert again.compile().flow == count_down.compile().flow == (Loop("left", (0, 1)),)
 
 
 def test_another_thread_may_end_a_loop(arch):

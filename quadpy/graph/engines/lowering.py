@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from quadpy.flow import Flow, Fork, Loop
 from quadpy.graph.engines.loop_nodes import LoopWork, TellWork
 from quadpy.graph.model.nodes import (
     EmptyNode,
@@ -153,27 +154,30 @@ class _FlowParts:
         self.parts: list[Part] = []
         self._walk(node.flow or tuple(range(len(works))), (), -1)
 
-    def _walk(self, flow: Sequence[Any], frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
+    def _walk(self, flow: Flow, frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
         """Parts for ``flow`` behind those of ``frontier``; the last ones."""
         for step in flow:
-            if isinstance(step, int):
-                frontier = self._add(Part(self._works[step], frontier, inside))
-            elif "fork" in step:
-                ends = [end for branch in step["fork"] for end in self._walk(branch, frontier, inside)]
-                frontier = tuple(dict.fromkeys(ends))
-            else:
-                frontier = self._loop(step, frontier, inside)
+            match step:
+                case int():
+                    frontier = self._add(Part(self._works[step], frontier, inside))
+                case Fork(branches=branches):
+                    ends = [end for branch in branches for end in self._walk(branch, frontier, inside)]
+                    frontier = tuple(dict.fromkeys(ends))
+                case Loop():
+                    frontier = self._loop(step, frontier, inside)
+                case _:
+                    raise AssertionError(step)
         return frontier
 
-    def _loop(self, step: Any, frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
+    def _loop(self, step: Loop, frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
         """A launch of the whole graph begins with loops that go on; one in a loop must be told that each time."""
         assert self._node.origin is not None
         teller = self._node.origin.teller()
         if inside >= 0:
             frontier = self._add(Part(TellWork(teller, len(self.parts) + 1), frontier, inside))
         loop = self._add(Part(LoopWork(), frontier, inside))
-        ends = self._walk(step["body"], (), loop[0])
-        self._add(Part(TellWork(teller, loop[0], *self._node.conditions[step["loop"]]), ends, loop[0]))
+        ends = self._walk(step.body, (), loop[0])
+        self._add(Part(TellWork(teller, loop[0], *self._node.conditions[step.condition]), ends, loop[0]))
         return loop
 
     def _add(self, part: Part) -> tuple[int]:

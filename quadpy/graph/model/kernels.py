@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from quadpy.errors import ArgumentError, DeviceError, GraphError
-from quadpy.graph.model.nesting import flow_loops
+from quadpy.flow import has_loop
 from quadpy.graph.model.nodes import KernelNode
 from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.device import Device
@@ -71,7 +71,7 @@ def is_callee(thing: object) -> bool:
 
 def _no_loop(device: Device, prepared: Prepared) -> str:
     """Why a kernel's loops cannot run in a graph of ``device``; an empty string where they can, or there are none."""
-    if not flow_loops(prepared.flow):
+    if not has_loop(prepared.flow):
         return ""
     if prepared.origin is None:
         return "nobody knows what its code was made from"

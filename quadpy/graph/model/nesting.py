@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
+from quadpy.flow import has_loop
 from quadpy.graph.model.nodes import ChildNode, KernelNode, Node
 
-__all__ = ["flattened", "flow_loops", "has_loops"]
+__all__ = ["flattened", "has_loops"]
 
 
 def flattened(nodes: Iterable[Node], wanted: Callable[[ChildNode], bool]) -> list[Node]:
@@ -35,11 +35,4 @@ def has_loops(node: Node) -> bool:
     """Whether a part of ``node`` is repeated until the device says so."""
     if isinstance(node, ChildNode):
         return any(map(has_loops, node.nodes))
-    return isinstance(node, KernelNode) and flow_loops(node.flow)
-
-
-def flow_loops(flow: Iterable[Any]) -> bool:
-    """Whether a flow repeats a part until the device says so."""
-    return any(
-        isinstance(part, dict) and ("loop" in part or any(map(flow_loops, part["fork"]))) for part in flow
-    )  # fmt: skip
+    return isinstance(node, KernelNode) and has_loop(node.flow)

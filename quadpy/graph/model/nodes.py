@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from quadpy.flow import Flow
 from quadpy.graph.model.order import MemoryRange
 from quadpy.runtime.drivers.graph_driver import CopyKind
 from quadpy.runtime.launch.fusion import Origin
@@ -75,7 +76,7 @@ class KernelNode(Node):
     kind: ClassVar[str] = "kernel"
 
     launches: tuple[KernelLaunch | HostLaunch, ...]
-    flow: tuple[Any, ...] = ()
+    flow: Flow = ()
     kernel: Any = field(default=None, repr=False)
     priority: int | None = None
     origin: Origin | None = field(default=None, repr=False)

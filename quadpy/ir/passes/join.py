@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from quadpy.flow import Flow, Fork, Step, map_tasks
 from quadpy.ir import nodes as ir
-from quadpy.ir.flow import Flow, Fork, Loop
 from quadpy.ir.walk import map_children
 
 __all__ = ["NAME", "join"]
@@ -46,20 +46,21 @@ class _Joined:
         self.tasks: list[ir.Task] = []
         self.slots = self.count = 0
 
-    def level(self, kernels: Iterable[ir.Kernel]) -> Iterator[Flow]:
+    def level(self, kernels: Iterable[ir.Kernel]) -> Iterator[Step]:
         branches = [branch for kernel in kernels if (branch := self.take(kernel))]
         if len(branches) > 1:
             yield Fork(tuple(branches))
         else:
             yield from (part for branch in branches for part in branch)
 
-    def take(self, kernel: ir.Kernel) -> tuple[Flow, ...]:
+    def take(self, kernel: ir.Kernel) -> Flow:
         """The tasks of ``kernel``; their flow."""
         renaming = _Renaming(self.count, kernel, self.slots)
         first, self.slots, self.count = len(self.tasks), self.slots + kernel.slots, self.count + 1
         self.params += map(renaming.param, kernel.params)
         self.tasks += map(renaming.task, kernel.tasks)
-        return tuple(renaming.flow(kernel.flow or tuple(range(len(kernel.tasks))), first))
+        flow = kernel.flow or tuple(range(len(kernel.tasks)))
+        return map_tasks(flow, lambda task: (task + first,), renaming.names.__getitem__)
 
 
 class _Renaming:
@@ -99,16 +100,6 @@ class _Renaming:
             case _:
                 pass
         return found  # type: ignore[return-value]  # of the class that it was
-
-    def flow(self, flow: Iterable[Flow], first: int) -> Iterator[Flow]:
-        for part in flow:
-            match part:
-                case Fork(branches=branches):
-                    yield Fork(tuple(tuple(self.flow(branch, first)) for branch in branches))
-                case Loop(condition=condition, body=body):
-                    yield Loop(self.names[condition], tuple(self.flow(body, first)))
-                case _:
-                    yield part + first
 
 
 def _functions(kernels: Iterable[ir.Kernel]) -> tuple[ir.Function, ...]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
+from quadpy.flow import Flow, Fork, Loop, tasks_of
 from quadpy.ir import nodes as ir
-from quadpy.ir.flow import Flow, Fork, Loop, tasks_of
 from quadpy.ir.walk import walk
 
 __all__ = ["kept_atomics"]
@@ -22,7 +22,7 @@ def kept_atomics(kernel: ir.Kernel) -> dict[int, frozenset[str]]:
     return kept
 
 
-def _visit(kernel: ir.Kernel, flow: tuple[Flow, ...], kept: dict[int, frozenset[str]]) -> None:
+def _visit(kernel: ir.Kernel, flow: Flow, kept: dict[int, frozenset[str]]) -> None:
     for part in flow:
         if isinstance(part, Loop):
             _visit(kernel, part.body, kept)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from quadpy.flow import Flow, Fork, Loop, Step
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.segments import Forked, Item, Repeated, Segment, carried, defined_in, leaves, read_in
 from quadpy.ir.walk import map_children, walk
@@ -68,17 +69,17 @@ class _Splitter:
             case ir.ParallelFor():
                 return stmt
 
-    def build(self, items: Iterable[Item]) -> tuple[ir.Flow, ...]:
+    def build(self, items: Iterable[Item]) -> Flow:
         """Makes the tasks of ``items``; the order of these."""
-        flow: list[ir.Flow] = []
+        flow: list[Step] = []
         for item in items:
             match item:
                 case Forked(branches=branches):
                     built = [branch for branch in map(self.build, branches) if branch]
-                    flow += [ir.Fork(tuple(built))] if len(built) > 1 else (part for branch in built for part in branch)
+                    flow += [Fork(tuple(built))] if len(built) > 1 else (part for branch in built for part in branch)
                 case Repeated(node=node, body=body):
                     flow += self.add(self.begin(item))
-                    flow.append(ir.Loop(node.condition, self.build(body)))
+                    flow.append(Loop(node.condition, self.build(body)))
                 case ir.ParallelFor():
                     flow += self.add(self.parallel(item))
                 case _:

@@ -17,12 +17,13 @@ from quadpy.codegen.extent import extent_of
 from quadpy.codegen.support.loop_condition import TELLER, teller_code
 from quadpy.dtypes import Scalar
 from quadpy.errors import CodegenError, DriverError
+from quadpy.flow import has_loop
 from quadpy.ir import nodes as ir
 from quadpy.ir.printer import print_ir
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.fusion.joined import JoinedLaunch, joined_code
 from quadpy.jit.fusion.memory_kernels import copy_kernel, element, fill_kernel
-from quadpy.jit.fusion.plan import has_loop, why_separate
+from quadpy.jit.fusion.plan import why_separate
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 from quadpy.target import parse_target
 

@@ -1,6 +1,6 @@
 """Graph kernels whose tasks are one cooperative launch, where that is possible and worth it.
 
-Owns: FusingPlan, FusedPlan, ``why_separate``, ``has_loop``, BLOCKS_OF_UNIT.  Imports: leaves, ``artifact`` and ``runtime``.
+Owns: FusingPlan, FusedPlan, ``why_separate``, BLOCKS_OF_UNIT.  Imports: leaves, ``artifact`` and ``runtime``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from quadpy.artifact import CodeObject
 from quadpy.errors import ArgumentError, DriverError
+from quadpy.flow import has_loop
 from quadpy.jit.barrier_loops import barrier_loops
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.fusion.scratch import FusedScratch
@@ -26,7 +27,7 @@ from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
-__all__ = ["BLOCKS_OF_UNIT", "FusedPlan", "FusingPlan", "has_loop", "why_separate"]
+__all__ = ["BLOCKS_OF_UNIT", "FusedPlan", "FusingPlan", "why_separate"]
 
 BLOCKS_OF_UNIT: Final = 2
 """More would be resident, and would take longer to meet."""
@@ -178,8 +179,3 @@ def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) ->
     if iterations > most:
         return f"a loop has {iterations} iterations: from {most} on separate launches are quicker on this device"
     return ""
-
-
-def has_loop(flow: Sequence[Any]) -> bool:
-    steps = [step for step in flow if not isinstance(step, int)]
-    return any("loop" in step or any(map(has_loop, step.get("fork", ()))) for step in steps)

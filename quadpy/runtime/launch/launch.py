@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from quadpy.flow import Flow
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.launch.fusion import Origin
@@ -87,7 +88,7 @@ class Prepared:
     """
 
     launches: tuple[KernelLaunch, ...]
-    flow: tuple[Any, ...] = ()
+    flow: Flow = ()
     conditions: dict[str, MemoryRange] = field(default_factory=dict)
     result: Callable[[Stream], Any] | None = None
     origin: Origin | None = field(default=None, repr=False)

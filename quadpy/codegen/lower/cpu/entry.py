@@ -25,9 +25,9 @@ from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.task import entry_name, task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
 from quadpy.codegen.targets.rules import TargetRules
+from quadpy.flow import conditions_of, loop_ends
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
-from quadpy.ir.flow import conditions_of, loop_ends
 
 __all__ = ["lower_cpu_entry"]
 

@@ -10,7 +10,7 @@ those of separate launches, and so are the bits.  Between tasks that depend on e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -38,6 +38,7 @@ from quadpy.codegen.lower.statements import declare_variables, lower_block, zero
 from quadpy.codegen.lower.task import task_scope
 from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.targets.rules import GpuRules, TargetRules
+from quadpy.flow import loops_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 from quadpy.ir.effects import effects_of
@@ -57,21 +58,11 @@ def fused_name(kernel: ir.Kernel) -> str:
 
 def fused_slots(kernel: ir.Kernel) -> int:
     """Cells of scratch memory: those of separate launches, and behind them the counter's and two for each loop."""
-    return _answers(kernel) + 2 * sum(1 for _ in _loops(kernel.flow))
+    return _answers(kernel) + 2 * sum(1 for _ in loops_of(kernel.flow))
 
 
 def _answers(kernel: ir.Kernel) -> int:
     return _counter(kernel) + CELLS
-
-
-def _loops(flow: Iterable[ir.Flow]) -> Iterator[ir.Loop]:
-    for part in flow:
-        if isinstance(part, ir.Fork):
-            for branch in part.branches:
-                yield from _loops(branch)
-        elif isinstance(part, ir.Loop):
-            yield part
-            yield from _loops(part.body)
 
 
 def _counter(kernel: ir.Kernel) -> int:
@@ -143,7 +134,7 @@ class _Writer:
         self.base, self.kernel, self.block_dim, self.grid = base, kernel, block_dim, grid
         assert base.rules.gpu is not None
         self.copies = _has_copies(kernel, base.rules.gpu)
-        self.turns = [base.text.alloca("i64") for _ in _loops(kernel.flow)]
+        self.turns = [base.text.alloca("i64") for _ in loops_of(kernel.flow)]
         for turn in self.turns:
             base.text.do(f"store i64 0, {base.rules.private} {turn}")
 

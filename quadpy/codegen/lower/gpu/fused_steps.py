@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from quadpy.codegen.flow import reduction_rows
+from quadpy.flow import Flow, Fork, Loop
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
-from quadpy.ir.flow import Flow, Fork, Loop
 from quadpy.ir.nodes import Access
 from quadpy.ir.walk import walk
 
@@ -98,7 +98,7 @@ class _Planner:
         self.rows = reduction_rows(kernel)[0]
         self.forks = self.loops = 0
 
-    def items(self, flow: Iterable[Flow], path: _Path) -> Iterator[_Item]:
+    def items(self, flow: Flow, path: _Path) -> Iterator[_Item]:
         for part in flow:
             if not isinstance(part, int):
                 yield part, path
@@ -163,7 +163,7 @@ class _Planner:
     def asked(self, loop: Loop, path: _Path) -> _Touch:
         return _Touch(self.array(loop.condition), writes=False, alone=True, path=path)
 
-    def inside(self, flow: Iterable[Flow], path: _Path) -> Iterator[_Touch]:
+    def inside(self, flow: Flow, path: _Path) -> Iterator[_Touch]:
         """All that the phases in ``flow`` touch."""
         for part, _ in self.items(flow, path):
             match part:
