@@ -16,7 +16,7 @@ import pytest
 
 from quadpy.errors import DeviceError, EventError, GraphError
 from quadpy.graph import Semaphore
-from quadpy.graph.capture import capture
+from quadpy.graph.capture.capture import capture
 
 
 class HostMemory:
