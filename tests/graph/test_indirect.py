@@ -10,8 +10,8 @@ import pytest
 
 from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
 from quadpy.graph import Graph, execution
-from quadpy.graph.capture.capture import capture
 from quadpy.graph.capture.arena import Arena
+from quadpy.graph.capture.capture import capture
 from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
