@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from quadpy.cli.selection import Selected, add_kernel_arguments, select
+from quadpy.errors import ArgumentError
+from quadpy.ir.nodes import Kernel
 from quadpy.target import TargetSpec, parse_target
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME: Final = "inspect"
 HELP: Final = "show a kernel's IR, LLVM IR or assembly"
+
+
+class _PrintPasses(argparse.Action):
+    """Prints the passes and exits, as ``--help`` does: no kernel is needed."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:  # argparse passes values of any type
+        from quadpy.codegen.pipeline import TARGET_PASSES
+        from quadpy.ir.pipeline import TASK_PASSES
+
+        for title, passes in (("every kernel", TASK_PASSES), *TARGET_PASSES.items()):
+            print(f"{title}:")
+            for each in passes:
+                print(f"  {each.name:20} {each.doc}")
+        parser.exit()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,12 +37,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stage", choices=("ir", "llvm", "asm"), default="ir",
         help="quadpy's own IR (the same for every target), what LLVM is given, or what it made of that",
     )  # fmt: skip
+    parser.add_argument(
+        "--after", metavar="PASS", help="the IR after this pass, or after the trace; without it, the IR after the last pass "
+        "that all targets share",
+    )  # fmt: skip
+    parser.add_argument("--passes", action=_PrintPasses, nargs=0, help="print the passes in their order and exit")
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
     target = parse_target(args.target)
+    if args.after and args.stage != "ir":
+        raise ArgumentError(f"--after {args.after} shows IR, not {args.stage}", hint="leave --stage out")
     for selected in select(args):
-        print(_stage(selected, target, args.stage).rstrip("\n"), file=out)
+        text = _after(selected, target, args.after) if args.after else _stage(selected, target, args.stage)
+        print(text.rstrip("\n"), file=out)
     return 0
 
 
@@ -39,3 +63,17 @@ def _stage(selected: Selected, target: TargetSpec, stage: str) -> str:
         return compile_with_asm(selected.kernel, target, selected.given).asm
     kernel = trace_for(selected.kernel, selected.given, target).kernel
     return print_ir(kernel) if stage == "ir" else lower(kernel, target)
+
+
+def _after(selected: Selected, target: TargetSpec, name: str) -> str:
+    from quadpy.codegen.pipeline import TARGET_PASSES
+    from quadpy.ir.pipeline import run_passes
+    from quadpy.ir.printer import print_ir
+    from quadpy.jit.offline import trace_for
+
+    seen: dict[str, Kernel] = {}
+    kernel = trace_for(selected.kernel, selected.given, target, seen.__setitem__).kernel
+    run_passes(TARGET_PASSES[target.family], kernel, seen.__setitem__)
+    if name not in seen:
+        raise ArgumentError(f"{target} has no pass {name!r}", hint=f"its passes are {', '.join(seen)}")
+    return print_ir(seen[name])

@@ -18,14 +18,15 @@ from quadpy.codegen.lower.gpu.predicate import latch_name
 from quadpy.codegen.lower.gpu.tasks import launches_of
 from quadpy.codegen.lower.kernel import lower_for_cpu, lower_for_gpu
 from quadpy.codegen.lower.task import entry_name, task_name
+from quadpy.codegen.pipeline import TARGET_PASSES
 from quadpy.codegen.predication import Predication, predicated_flow, predication_of
 from quadpy.errors import KernelTypeError
 from quadpy.flow import map_tasks
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_barrier
 from quadpy.ir.effects import effects_of, scratch_use
+from quadpy.ir.pipeline import run_passes
 from quadpy.ir.printer import print_effects, print_expr
-from quadpy.ir.verify import verify
 from quadpy.target import TargetSpec
 
 __all__ = ["compile_kernel", "lower"]
@@ -33,7 +34,7 @@ __all__ = ["compile_kernel", "lower"]
 
 def lower(kernel: ir.Kernel, spec: TargetSpec) -> str:
     """``kernel`` as LLVM IR for ``spec``; CodegenError where the IR breaks a rule."""
-    verify(kernel)
+    kernel = run_passes(TARGET_PASSES[spec.family], kernel)
     _require_counts(kernel)
     _require_parameters(kernel, spec)
     if spec.family == "cpu":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from quadpy.dtypes import Scalar, i32
 from quadpy.source import Span
 
 __all__ = [
-    "Access", "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "Call", "Cast", "CmpOp", "Compare", "Const",
+    "Access", "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",
     "Expr", "Intrinsic", "Node", "ParamRead", "Select", "ShapeOf", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
     "VarRead",
 ]  # fmt: skip
@@ -78,6 +78,12 @@ class AtomicOp(enum.Enum):
     XOR = "xor"
     EXCHANGE = "exchange"
     CAS = "cas"
+
+
+COMBINES: Final[dict[AtomicOp, BinOp]] = {
+    op: BinOp(op.value) for op in AtomicOp if op not in (AtomicOp.EXCHANGE, AtomicOp.CAS)
+}
+"""How an atomic operation makes the new value from the old one; exchange and compare-and-swap are not in it."""
 
 
 class Access(enum.Flag):

@@ -97,7 +97,8 @@ class Kernel(Node):
     """What code generation gets.
 
     ``index`` is i32, or i64 where an array of the launch needs it: the type of extents and loop variables.
-    ``body`` holds the statements before tasks are split and is empty after.  ``flow`` is the order of the tasks,
+    ``body`` holds the statements before tasks are split and is empty after; so does ``crossing`` the variables of the
+    slots that the trace numbered, the first that of slot 0.  ``flow`` is the order of the tasks,
     which ``()`` says is theirs.  ``noalias`` says that no written
     array overlaps another.  A kernel that draws random numbers has the scalar parameters ``$seed`` (u64) and
     ``$launch`` (u64).  ``predicated`` says that the loops of the flow are repeated without a look at their conditions,
@@ -116,6 +117,7 @@ class Kernel(Node):
     index: Scalar = Scalar("i32", "int", 32)
     noalias: bool = True
     fast_math: bool = False
+    crossing: tuple[Var, ...] = ()
     flow: Flow = ()
     predicated: bool = False
     fused: bool = False

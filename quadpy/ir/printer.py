@@ -1,7 +1,6 @@
-"""The IR as text: stable, readable, complete but for spans.  Cache keys and golden files rest on it.
+"""The IR as text: stable, readable, complete except for spans.  Cache keys and golden files depend on it.
 
-Types stand where names are bound and on constants, casts and calls; all others follow from these.
-Imports: ``ir`` and leaves only.
+Types appear where names are bound and on constants, casts and calls; all other types follow from these.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ def print_ir(kernel: ir.Kernel) -> str:
     lines = [_kernel_head(kernel)]
     for function in kernel.functions:
         lines += _function(function)
+    lines += (f"  slot ${number} of {_binding(var)}" for number, var in enumerate(kernel.crossing))
     if kernel.body.stmts:
         lines.append("  body:")
         lines += _block(kernel.body, "    ")

@@ -15,6 +15,7 @@ from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, element_of
+from quadpy.ir.pipeline import Observer
 from quadpy.jit.compilation import Request, compile_request
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, parameters_of
@@ -48,9 +49,12 @@ def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Any
     return compile_kernel(trace_for(kernel, given, target).kernel, target, want_asm=True)
 
 
-def trace_for(kernel: Kernel, given: Mapping[str, Any], target: TargetSpec = _CPU) -> Traced:
-    """The IR of ``kernel``, of which code for ``target`` is made; ``given`` as in ``arg_types_of``."""
-    return trace_kernel(kernel.source, _for_target(arg_types_of(kernel, given), target), _options(kernel))
+def trace_for(
+    kernel: Kernel, given: Mapping[str, Any], target: TargetSpec = _CPU, observe: Observer | None = None
+) -> Traced:
+    """The IR of ``kernel`` for ``target``; ``given`` as in ``arg_types_of``, ``observe`` as in ``trace_kernel``."""
+    types = _for_target(arg_types_of(kernel, given), target)
+    return trace_kernel(kernel.source, types, _options(kernel), observe=observe)
 
 
 def _for_target(types: dict[str, ArgType], target: TargetSpec) -> dict[str, ArgType]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from quadpy.dtypes import Scalar, u64
 from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, Param, ParamRead, Return, ScalarParam
-from quadpy.ir.passes import run_passes
+from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.flows import Flows
@@ -160,11 +160,16 @@ def reads_of(source: FunctionSource, args: Mapping[str, ArgType], before: Depend
 
 
 def trace_kernel(
-    source: FunctionSource, args: Mapping[str, ArgType], options: Options, before: Dependencies | None = None
+    source: FunctionSource,
+    args: Mapping[str, ArgType],
+    options: Options,
+    before: Dependencies | None = None,
+    observe: Observer | None = None,
 ) -> Traced:
     """The kernel that ``source`` becomes for arguments of these types.
 
-    ``before`` are the reads of an earlier trace of the same signature, which this one repeats.
+    ``before`` are the reads of an earlier trace of the same signature, which this one repeats.  ``observe`` sees the
+    kernel as traced, and after each pass.
 
     Raises:
         CompilationError: with the line of the kernel that is at fault.
@@ -176,13 +181,19 @@ def trace_kernel(
         tracer.changing, tracer.told = changing, told
         try:
             with guarded(source.name, tracer.here, but=Changes):
-                return _traced(tracer, source, options, args)
+                return _traced(tracer, source, options, args, observe)
         except Changes as found:
             changing |= {found.name}
             told, before = max(told, tracer.prints), tracer.deps
 
 
-def _traced(tracer: Tracer, source: FunctionSource, options: Options, args: Mapping[str, ArgType]) -> Traced:
+def _traced(
+    tracer: Tracer,
+    source: FunctionSource,
+    options: Options,
+    args: Mapping[str, ArgType],
+    observe: Observer | None,
+) -> Traced:
     body = source.tree.body
     tracer.frame.singles = tracer.bound_once(body, source)
     with tracer.build.block() as stmts:
@@ -191,9 +202,11 @@ def _traced(tracer: Tracer, source: FunctionSource, options: Options, args: Mapp
     kernel = Kernel(
         _symbol(source.name), tuple(tracer.parameters()), tracer.results, tuple(tracer.functions.values()),
         Block(tuple(stmts), span=source.span), slots=len(tracer.slots), index=options.index,
-        noalias=options.noalias, fast_math=options.fast_math, span=source.span,
+        noalias=options.noalias, fast_math=options.fast_math, crossing=tuple(tracer.slots), span=source.span,
     )  # fmt: skip
-    kernel = run_passes(kernel, tracer.slots)
+    if observe is not None:
+        observe(TRACE, kernel)
+    kernel = run_passes(TASK_PASSES, kernel, observe)
     fields = tuple(value for _, value in tracer.fields.values())
     return Traced(kernel, fields, tracer.outline, tracer.uses_random, tracer.deps)
 

@@ -31,6 +31,42 @@ def test_what_a_target_gets(target, stage, texts, sample, capsys):
     assert [text for text in texts if text not in shown] == []
 
 
+def test_the_passes_are_printed_without_a_kernel(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["inspect", "--passes"])
+    assert end.value.code == 0
+    shown = capsys.readouterr().out
+    lines = [line.split()[0] for line in shown.splitlines()]
+    assert lines[:3] == ["every", "split_tasks", "drop_unused_results"]
+    assert {"cpu:", "amdgpu:", "nvptx:"} <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "text"),
+    [
+        ("trace", "cpu", "parallel %i"),
+        ("split_tasks", "cpu", "task saxpy_t0"),
+        ("stores_last", "gfx942", "task saxpy_t0"),
+    ],
+)
+def test_the_ir_after_a_pass(name, target, text, sample, capsys):
+    assert main(["inspect", f"{sample}:saxpy", "--target", target, "--after", name]) == 0
+    assert text in capsys.readouterr().out
+
+
+def test_an_unknown_pass_lists_the_passes_of_the_target(sample, capsys):
+    assert main(["inspect", f"{sample}:saxpy", "--after", "stores_last"]) == 1
+    message = capsys.readouterr().err
+    assert "cpu has no pass 'stores_last'" in message
+    assert "trace, split_tasks" in message
+    assert "flatten_branches" in message
+
+
+def test_a_pass_shows_ir_only(sample, capsys):
+    assert main(["inspect", f"{sample}:saxpy", "--after", "trace", "--stage", "asm"]) == 1
+    assert "shows IR, not asm" in capsys.readouterr().err
+
+
 def test_fast_math_contracts_and_the_default_does_not(sample, capsys):
     command = ["inspect", f"{sample}:saxpy", "--target", "gfx1100", "--stage", "asm"]
     assert main(command) == 0

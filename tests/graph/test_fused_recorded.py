@@ -14,7 +14,7 @@ import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.support.loop_condition import TELLER
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
-from quadpy.ir.passes.join import NAME, join
+from quadpy.ir.join import NAME, join
 from quadpy.ir.printer import print_ir
 from quadpy.jit.compilation import compiled_code
 from quadpy.jit.fusion import joined

@@ -8,7 +8,7 @@ import quadpy as qp
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
 from quadpy.flow import Fork, Loop, print_flow, tasks_of
-from quadpy.ir.passes.join import join
+from quadpy.ir.join import join
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify
 from quadpy.jit.fusion.memory_kernels import copy_kernel, element, fill_kernel

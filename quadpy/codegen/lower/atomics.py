@@ -5,8 +5,6 @@ Owns: ``lower_atomic``, ``identity``, ``combine``, ``merge_op``, ``merge_total``
 
 from __future__ import annotations
 
-from typing import Final
-
 from quadpy.codegen.lower.arithmetic import binary
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_expr
@@ -15,19 +13,14 @@ from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, u8
 from quadpy.ir import nodes as ir
-from quadpy.ir.nodes import AtomicOp, BinOp
+from quadpy.ir.nodes import COMBINES, AtomicOp
 
 __all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_op", "merge_total"]
-
-_COMBINE: Final = {
-    AtomicOp.ADD: BinOp.ADD, AtomicOp.SUB: BinOp.SUB, AtomicOp.MUL: BinOp.MUL, AtomicOp.MIN: BinOp.MIN,
-    AtomicOp.MAX: BinOp.MAX, AtomicOp.AND: BinOp.AND, AtomicOp.OR: BinOp.OR, AtomicOp.XOR: BinOp.XOR,
-}  # fmt: skip
 
 
 def combine(s: Scope, op: AtomicOp, old: str, value: str, t: Scalar) -> str:
     """What ``op`` leaves in a place that held ``old``."""
-    return value if op is AtomicOp.EXCHANGE else binary(s.text, _COMBINE[op], old, value, t, s.flags)
+    return value if op is AtomicOp.EXCHANGE else binary(s.text, COMBINES[op], old, value, t, s.flags)
 
 
 def merge_op(op: AtomicOp) -> AtomicOp:

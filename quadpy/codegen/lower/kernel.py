@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from quadpy.codegen.lower.cpu.branches import choose_branches
 from quadpy.codegen.lower.cpu.entry import lower_cpu_entry
 from quadpy.codegen.lower.cpu.tasks import lower_cpu_task
 from quadpy.codegen.lower.functions import lower_functions
@@ -26,7 +25,6 @@ __all__ = ["gpu_rules", "lower_for_cpu", "lower_for_gpu"]
 def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
     """The module of ``kernel``; ``header`` holds data layout and triple."""
     module = ModuleText(has_halves=_has_halves(kernel))
-    kernel = choose_branches(kernel)
     lower_functions(module, kernel, CPU)
     recorded = [lower_cpu_task(module, kernel, number, CPU) for number in range(len(kernel.tasks))]
     lower_cpu_entry(module, kernel, CPU, recorded)

@@ -20,7 +20,7 @@ from quadpy.codegen.lower.lane_plan import LanePlan, bound_by, plan_lanes, reads
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
-from quadpy.ir.passes.uniform import varying
+from quadpy.ir.uniform import varying
 from quadpy.ir.walk import children, walk
 
 __all__ = ["OuterPlan", "carried_by", "is_unrolled", "plan_outer"]

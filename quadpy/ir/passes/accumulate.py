@@ -1,46 +1,51 @@
-"""Finds what a parallel loop only accumulates into.  Owns: accumulate.  Imports: ``ir`` only.
+"""Finds what a parallel loop only accumulates into.
 
-``total[0] += x[i]`` becomes a reduction over a variable of the iteration; an array that the loop adds to
-at varying places, and does nothing else with, is named in ``privates``: code generation may give groups of
-iterations copies of their own.  Only where the old value is not asked for, and no other access can see it: of the
-elements that are named by constants and arguments, each is looked at by itself.
+``total[0] += x[i]`` becomes a reduction over a variable of the iteration.  An array that the loop updates at varying
+indices, and does nothing else with, is named in ``privates``: code generation may give groups of iterations copies of
+their own.  Both require that nothing reads the old value and that no other access can see it.  Elements whose indices
+are constants and arguments are each examined alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import uses_block
+from quadpy.ir.passes.shared_atomics import kept_atomics
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["accumulate"]
 
-_STEP: Final = {
-    ir.AtomicOp.ADD: ir.BinOp.ADD, ir.AtomicOp.SUB: ir.BinOp.SUB, ir.AtomicOp.MUL: ir.BinOp.MUL, ir.AtomicOp.MIN: ir.BinOp.MIN,
-    ir.AtomicOp.MAX: ir.BinOp.MAX, ir.AtomicOp.AND: ir.BinOp.AND, ir.AtomicOp.OR: ir.BinOp.OR, ir.AtomicOp.XOR: ir.BinOp.XOR,
-}  # fmt: skip
+
+def accumulate(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with the reductions and private arrays of its loops, none of them of arrays that another branch updates."""
+    kept = kept_atomics(kernel)
+    tasks = (
+        _accumulated(task, kernel.noalias, kept.get(k, frozenset()))
+        if isinstance(task, ir.ParallelTask) and not uses_block(task)
+        else task
+        for k, task in enumerate(kernel.tasks)
+    )
+    return replace(kernel, tasks=tuple(tasks))
 
 
-def accumulate(task: ir.ParallelTask, kernel: ir.Kernel, kept: frozenset[str] = frozenset()) -> ir.ParallelTask:
-    """``task`` with its reductions and private arrays found, none of them of the arrays ``kept``."""
-    uniform = {
-        stmt.var: stmt.value
-        for stmt in task.body.stmts
-        if isinstance(stmt, ir.Let) and all(_is_uniform_leaf(leaf) for leaf in walk(stmt.value) if not leaf.CHILDREN)
-    }
+def _accumulated(task: ir.ParallelTask, noalias: bool, kept: frozenset[str]) -> ir.ParallelTask:
+    lets = (stmt for stmt in task.body.stmts if isinstance(stmt, ir.Let))
+    uniform = {let.var: let.value for let in lets if _is_uniform(let.value)}
     groups: dict[ir.Place, tuple[ir.AtomicOp, ir.Var]] = {}
     privates: list[tuple[str, ir.AtomicOp]] = []
     for key, accesses in _accesses(task).items():
-        if isinstance(key, str) and (key in kept or not kernel.noalias):
+        if isinstance(key, str) and (key in kept or not noalias):
             continue
         places = [_fixed(access.place, uniform) for access in accesses]
         op = _only_accumulates(accesses)
         if isinstance(key, str) and op is not None and None in places:
             privates.append((key, op))
             continue
-        for place, op in _accumulated(accesses, places):
+        for place, op in _fixed_groups(accesses, places):
             groups[place] = (op, ir.Var(f"acc${len(groups)}", place.type))
     if not groups and not privates:
         return task
@@ -48,7 +53,9 @@ def accumulate(task: ir.ParallelTask, kernel: ir.Kernel, kept: frozenset[str] = 
     def visit(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Atomic) and (place := _fixed(node.place, uniform)) in groups and place is not None:
             var = groups[place][1]
-            step = ir.Binary(_STEP[node.op], ir.VarRead(var, span=node.span), node.value, var.type, span=node.span)
+            step = ir.Binary(
+                ir.COMBINES[node.op], ir.VarRead(var, span=node.span), node.value, var.type, span=node.span
+            )
             return ir.Assign(var, step, span=node.span)
         return map_children(node, visit)
 
@@ -70,7 +77,7 @@ def _accesses(task: ir.ParallelTask) -> dict[str | int, list[Access]]:
     return found
 
 
-def _accumulated(accesses: list[Access], places: list[ir.Place | None]) -> Iterator[tuple[ir.Place, ir.AtomicOp]]:
+def _fixed_groups(accesses: list[Access], places: list[ir.Place | None]) -> Iterator[tuple[ir.Place, ir.AtomicOp]]:
     """The fixed places of one array or slot that iterations only accumulate into, with the operation of each.
 
     ``places`` are those of ``accesses`` where they are fixed.  What is accessed at places that are certainly others
@@ -123,7 +130,7 @@ def _only_accumulates(accesses: Sequence[Access]) -> ir.AtomicOp | None:
     """The one operation that all of ``accesses`` are, subtraction being an addition; None where they differ."""
     ops = set()
     for access in accesses:
-        if not isinstance(access, ir.Atomic) or access.result is not None or access.op not in _STEP:
+        if not isinstance(access, ir.Atomic) or access.result is not None or access.op not in ir.COMBINES:
             return None
         ops.add(ir.AtomicOp.ADD if access.op is ir.AtomicOp.SUB else access.op)
     return ops.pop() if len(ops) == 1 else None
@@ -140,13 +147,9 @@ def _fixed(place: ir.Place, uniform: dict[ir.Var, ir.Expr]) -> ir.Place | None:
         return map_children(node, visit)
 
     fixed = map_children(place, visit)
-    return fixed if all(_is_uniform_leaf(leaf) for leaf in _leaves(fixed.index)) else None
+    return fixed if all(map(_is_uniform, fixed.index)) else None
 
 
-def _leaves(index: tuple[ir.Node, ...]) -> Iterator[ir.Node]:
-    for part in index:
-        yield from (node for node in walk(part) if not node.CHILDREN)
-
-
-def _is_uniform_leaf(node: ir.Node) -> bool:
-    return isinstance(node, (ir.Const, ir.ParamRead, ir.ShapeOf))
+def _is_uniform(e: ir.Expr) -> bool:
+    """Whether ``e`` is made of constants, parameters and extents alone."""
+    return all(isinstance(node, (ir.Const, ir.ParamRead, ir.ShapeOf)) for node in walk(e) if not node.CHILDREN)

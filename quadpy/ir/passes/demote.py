@@ -1,29 +1,30 @@
-"""Atomics that nothing can observe become plain reads and writes.  Owns: demote_atomics.  Imports: ``ir`` only.
+"""Atomics that nothing can observe become plain reads and writes.
 
-``y[i] += x[i]`` in a loop over ``i`` touches each element from one iteration only; so does anything in a
-serial task, which one thread runs.
+``y[i] += x[i]`` in a loop over ``i`` touches each element from one iteration only; so does everything in a serial
+task, which one thread runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import replace
 
 from quadpy.dtypes import BY_NAME, u1
 from quadpy.ir import nodes as ir
+from quadpy.ir.passes.shared_atomics import kept_atomics
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["demote_atomics"]
 
 
-_BINARY: Final = {
-    ir.AtomicOp.ADD: ir.BinOp.ADD, ir.AtomicOp.SUB: ir.BinOp.SUB, ir.AtomicOp.MUL: ir.BinOp.MUL, ir.AtomicOp.MIN: ir.BinOp.MIN,
-    ir.AtomicOp.MAX: ir.BinOp.MAX, ir.AtomicOp.AND: ir.BinOp.AND, ir.AtomicOp.OR: ir.BinOp.OR, ir.AtomicOp.XOR: ir.BinOp.XOR,
-}  # fmt: skip
+def demote_atomics(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with plain operations where each element belongs to one iteration, and no other branch updates it."""
+    kept = kept_atomics(kernel)
+    tasks = (_demoted(task, kernel.noalias, kept.get(k, frozenset())) for k, task in enumerate(kernel.tasks))
+    return replace(kernel, tasks=tuple(tasks))
 
 
-def demote_atomics(task: ir.Task, *, noalias: bool, kept: frozenset[str] = frozenset()) -> ir.Task:
-    """``task`` with plain operations where each element belongs to one iteration; those on ``kept`` stay."""
+def _demoted(task: ir.Task, noalias: bool, kept: frozenset[str]) -> ir.Task:
     if isinstance(task, ir.SerialTask):
         arrays = {place.array for place in _places(task)} | {""}
     elif noalias:
@@ -70,8 +71,8 @@ def _plain(atomic: ir.Atomic, old: ir.Var) -> Iterator[ir.Stmt]:
     span, place = atomic.span, atomic.place
     yield ir.Load(old, place, span=span)
     before: ir.Expr = ir.VarRead(old, span=span)
-    if atomic.op in _BINARY:
-        value: ir.Expr = ir.Binary(_BINARY[atomic.op], before, atomic.value, place.type, span=span)
+    if atomic.op in ir.COMBINES:
+        value: ir.Expr = ir.Binary(ir.COMBINES[atomic.op], before, atomic.value, place.type, span=span)
     elif atomic.op is ir.AtomicOp.CAS:
         assert atomic.expected is not None
         hit = ir.Compare(ir.CmpOp.EQ, _bits(before), _bits(atomic.expected), u1, span=span)

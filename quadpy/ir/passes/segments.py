@@ -1,11 +1,8 @@
-"""The top level of a kernel, taken apart before it becomes tasks.
-
-Owns: Segment, Forked, Repeated, leaves, defined_in, read_in, carried.  Imports: ``ir`` only.
-"""
+"""The top level of a kernel, taken apart before it becomes tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -66,40 +63,40 @@ def defined_in(node: ir.Node) -> Iterator[ir.Var]:
             yield from sub.results
 
 
-def carried(loop: Repeated, behind: Mapping[int, ir.Var]) -> list[ir.Var]:
+def carried(loop: Repeated, crossing: Sequence[ir.Var]) -> list[ir.Var]:
     """The variables whose values pass from one iteration of ``loop`` to the next, by name.
 
-    They change in the loop, and on some path nothing sets them before they are asked for, or changed in part;
-    ``behind`` are the variables of the slots that the trace numbered.
+    They change in the loop, and on some path nothing sets them before they are read, or changed in part;
+    ``crossing`` are the variables of the slots that the trace numbered.
     """
     stmts = [
         stmt
         for segment in leaves(loop.body)
         for stmt in ([segment] if isinstance(segment, ir.ParallelFor) else segment)
     ]
-    changed = {var for stmt in stmts for var in _changed(stmt, behind)}
+    changed = {var for stmt in stmts for var in _changed(stmt, crossing)}
     asked: set[ir.Var] = set()
     settled: set[ir.Var] = set()
     for stmt in stmts:
-        asked |= _asked(stmt, behind) - settled
+        asked |= _asked(stmt, crossing) - settled
         if isinstance(stmt, ir.Assign):
             settled.add(stmt.var)
     return sorted(asked & changed, key=lambda var: var.name)
 
 
-def _changed(stmt: ir.Stmt, behind: Mapping[int, ir.Var]) -> Iterator[ir.Var]:
+def _changed(stmt: ir.Stmt, crossing: Sequence[ir.Var]) -> Iterator[ir.Var]:
     for node in walk(stmt):
         if isinstance(node, ir.Assign) and not isinstance(stmt, ir.ParallelFor):
             yield node.var
         elif isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Slot):
-            yield behind[node.place.number]
+            yield crossing[node.place.number]
 
 
-def _asked(stmt: ir.Stmt, behind: Mapping[int, ir.Var]) -> set[ir.Var]:
+def _asked(stmt: ir.Stmt, crossing: Sequence[ir.Var]) -> set[ir.Var]:
     """The variables of which ``stmt`` needs what they were before it."""
     if isinstance(stmt, ir.Assign):
         return read_in([stmt.value])
-    slots = {behind[node.number] for node in walk(stmt) if isinstance(node, ir.Slot)}
+    slots = {crossing[node.number] for node in walk(stmt) if isinstance(node, ir.Slot)}
     if isinstance(stmt, ir.ParallelFor):
         return read_in([stmt]) | slots
     return read_in([stmt]) | slots | {node.var for node in walk(stmt) if isinstance(node, ir.Assign)}

@@ -1,7 +1,7 @@
-"""Atomics that tasks which run at once do on the same elements: these stay atomics.  Owns: kept_atomics.
+"""Finds the elements that tasks of several branches update: their atomics stay atomics.
 
-Within a task an atomic may become plain, or a reduction merged once at the end, since nothing can see it; a task of
-another branch can.  Imports: ``ir`` only.
+Within a task an atomic may become plain, or a reduction that is merged once at the end, since nothing can see it; but
+a task of another branch can.
 """
 
 from __future__ import annotations

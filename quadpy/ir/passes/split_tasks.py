@@ -1,14 +1,14 @@
-"""Cuts the body of a kernel into tasks.  Owns: split_tasks.  Imports: ``ir`` only.
+"""Cuts the body of a kernel into tasks.
 
-Each top-level loop is a task; statements between loops make serial ones.  Values that follow from the
-arguments alone (``n = x.shape[0] // 2``) are computed again in each task that uses them, so they cost no
-task of their own; all else that crosses from task to task, or from one iteration of a do-while loop to the
-next, goes through slots of scratch memory.
+Each top-level loop is a task; the statements between loops make serial tasks.  Values that follow from the arguments
+alone (``n = x.shape[0] // 2``) are computed again in each task that uses them, so they cost no task of their own.
+Everything else that crosses from task to task, or from one iteration of a do-while loop to the next, goes through
+slots of scratch memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from quadpy.flow import Flow, Fork, Loop, Step
@@ -20,19 +20,19 @@ from quadpy.source import Span
 __all__ = ["split_tasks"]
 
 
-def split_tasks(kernel: ir.Kernel, slots: Mapping[ir.Var, int]) -> ir.Kernel:
-    """``kernel`` with tasks instead of a body; ``slots`` are those that parallel loops asked for already."""
-    return _Splitter(kernel, slots).run()
+def split_tasks(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with tasks instead of a body."""
+    return _Splitter(kernel).run()
 
 
 class _Splitter:
-    def __init__(self, kernel: ir.Kernel, slots: Mapping[ir.Var, int]) -> None:
+    """``slots`` numbers the variables that cross, from ``shift`` on: the slots of the results come before them."""
+
+    def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
         self.uniform: dict[ir.Var, ir.Let] = {}
-        first = len(kernel.results)
-        self.slots = {var: first + number for var, number in slots.items()}
-        self.behind = {number: var for var, number in slots.items()}
-        self.shift = first
+        self.shift = len(kernel.results)
+        self.slots = {var: self.shift + number for number, var in enumerate(kernel.crossing)}
         self.stored: set[ir.Var] = set()
         self.tasks: list[ir.Task] = []
 
@@ -42,8 +42,10 @@ class _Splitter:
         self.find_carried(items)
         flow = self.build(items)
         body = ir.Block((), span=self.kernel.span)
-        return replace(self.kernel, body=body, tasks=tuple(self.tasks), slots=self.shift + len(self.slots),
-                       flow=() if all(isinstance(part, int) for part in flow) else flow)  # fmt: skip
+        return replace(
+            self.kernel, body=body, tasks=tuple(self.tasks), slots=self.shift + len(self.slots), crossing=(),
+            flow=() if all(isinstance(part, int) for part in flow) else flow,
+        )  # fmt: skip
 
     def cut(self, stmts: Iterable[ir.Stmt]) -> tuple[Item, ...]:
         """Loops, runs of other statements, and what holds them; uniform values are set aside."""
@@ -122,13 +124,13 @@ class _Splitter:
                 for branch in item.branches:
                     self.find_carried(branch)
             elif isinstance(item, Repeated):
-                for var in carried(item, self.behind):
+                for var in carried(item, self.kernel.crossing):
                     self.slots.setdefault(var, self.shift + len(self.slots))
                 self.find_carried(item.body)
 
     def begin(self, loop: Repeated) -> ir.SerialTask | None:
         """Variables that nothing has set before the loop are 0 in its first iteration."""
-        unset = [var for var in carried(loop, self.behind) if var not in self.stored]
+        unset = [var for var in carried(loop, self.kernel.crossing) if var not in self.stored]
         if not unset:
             return None
         self.stored.update(unset)

@@ -16,7 +16,7 @@ from quadpy.artifact import AbiLayout, AbiSlot, CodeObject
 from quadpy.codegen.abi import layout_of
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
-from quadpy.ir.passes.join import NAME, join
+from quadpy.ir.join import NAME, join
 from quadpy.jit.compilation import compiled_code
 from quadpy.jit.fusion.plan import BLOCKS_OF_UNIT, why_separate
 from quadpy.jit.fusion.scratch import FusedScratch

@@ -1,7 +1,5 @@
 """Short loops over memory on a GPU: some iterations a thread, their loads under way together.
 
-Owns: ``wants_tiles``, ``lower_tiles``.
-
 One load of four bytes a thread leaves a large GPU's memory waiting, and neighbours in a grid of several axes are loaded
 once more for each row that uses them.  So where a launch has fewer threads than iterations, a thread does a strip of
 them: on one axis LINE, its number, its number plus the block's size, and so on, which keeps a wave's accesses side by
@@ -27,11 +25,28 @@ from quadpy.codegen.lower.statements import lower_block
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import stores_last
 
-__all__ = ["lower_tiles", "wants_tiles"]
+__all__ = ["lower_tiles", "move_stores", "wants_tiles"]
 
 _MOST_COST: Final = 48
 """In the units of ``lower.cost``: beyond it arithmetic hides what memory takes."""
 _PLAIN: Final = (ir.Let, ir.Load, ir.Store)
+
+
+def move_stores(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with the stores after the loads in the loops whose threads may run several iterations.
+
+    A loop that would be left without a load stays as it is, so that ``wants_tiles`` has one answer before and after.
+    """
+    return replace(kernel, tasks=tuple(_with_stores_last(task, kernel) for task in kernel.tasks))
+
+
+def _with_stores_last(task: ir.Task, kernel: ir.Kernel) -> ir.Task:
+    if not isinstance(task, ir.ParallelTask) or not wants_tiles(task, kernel):
+        return task
+    stmts = stores_last(task.body.stmts, disjoint=kernel.noalias)
+    if stmts == task.body.stmts or not any(isinstance(stmt, ir.Load) for stmt in stmts):
+        return task
+    return replace(task, body=ir.Block(stmts, span=task.body.span))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +88,7 @@ def lower_tiles(
     last = out.op(f"add nuw i32 {first}, {(strip.size - 1) * strip.step}")
     out.branch(out.op(f"select i1 {alone}, i1 false, i1 {out.op(f'icmp ult i32 {last}, {count}')}"), whole, parts)
     out.start(whole)
-    _all_at_once(s, strip, stores_last(task.body.stmts, disjoint=kernel.noalias))
+    _all_at_once(s, strip, task.body.stmts)
     out.jump(done)
     out.start(parts)
     _one_by_one(s, strip, iteration)

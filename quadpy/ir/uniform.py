@@ -1,9 +1,7 @@
-"""What all iterations of a block have in common.  Owns: check_barriers (they all reach them, or the kernel is refused),
-varying.
+"""Which values the iterations of a block have in common, and whether all of them reach each barrier.
 
-What differs between the iterations of a block: their number, and all that is computed from it; what they load, but for
-arrays that the loop only reads; variables that only some of them assign.  Conditions over all else are *uniform*.
-Imports: ``ir`` and leaves only.
+Iterations of a block differ in their number and in what is computed from it, in what they load (except from arrays
+that the loop only reads), and in variables that only some of them assign.  All other conditions are *uniform*.
 """
 
 from __future__ import annotations
@@ -18,10 +16,12 @@ from quadpy.source import Span
 __all__ = ["check_barriers", "varying"]
 
 
-def check_barriers(task: ir.ParallelTask, kernel: ir.Kernel) -> None:
-    """KernelSyntaxError where a condition that is not uniform decides who comes to a barrier."""
-    if has_barrier(task.body):
-        _Divergence(task, {axis.var for axis in task.axes}, noalias=kernel.noalias).check()
+def check_barriers(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` itself; KernelSyntaxError where a condition that is not uniform decides who reaches a barrier."""
+    for task in kernel.tasks:
+        if isinstance(task, ir.ParallelTask) and has_barrier(task.body):
+            _Divergence(task, {axis.var for axis in task.axes}, noalias=kernel.noalias).check()
+    return kernel
 
 
 def varying(task: ir.ParallelTask, lanes: ir.Var, *, noalias: bool) -> set[ir.Var]:

@@ -1,0 +1,54 @@
+"""The passes that every kernel goes through after the trace, as a value: to insert a pass is to insert a row.
+
+``codegen.pipeline`` has the passes that a target adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from quadpy.ir.nodes import Kernel
+from quadpy.ir.passes.accumulate import accumulate
+from quadpy.ir.passes.demote import demote_atomics
+from quadpy.ir.passes.effects import record_effects
+from quadpy.ir.passes.split_tasks import split_tasks
+from quadpy.ir.passes.unused import drop_unused_results
+from quadpy.ir.uniform import check_barriers
+
+__all__ = ["TASK_PASSES", "TRACE", "Observer", "Pass", "run_passes"]
+
+Observer: TypeAlias = Callable[[str, Kernel], None]
+"""Is called with the name of each pass, and with the kernel as that pass left it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step of the pipeline; a check returns its kernel unchanged, or raises."""
+
+    name: str
+    run: Callable[[Kernel], Kernel]
+    doc: str
+
+
+TRACE: Final = "trace"
+"""The name under which an observer sees a kernel before its first pass."""
+
+TASK_PASSES: Final = (
+    Pass("split_tasks", split_tasks, "cuts the body into tasks, one launch each"),
+    Pass("drop_unused_results", drop_unused_results, "drops the old values of atomics that nothing reads"),
+    Pass("demote_atomics", demote_atomics, "makes atomics plain where no other iteration can see the element"),
+    Pass("accumulate", accumulate, "finds reductions, and arrays that a loop only accumulates into"),
+    Pass("check_barriers", check_barriers, "refuses barriers that not all iterations of a block reach"),
+    Pass("record_effects", record_effects, "records which arrays each task reads, writes and updates atomically"),
+)
+
+
+def run_passes(passes: Iterable[Pass], kernel: Kernel, observe: Observer | None = None) -> Kernel:
+    """``kernel`` after ``passes``, in their order."""
+    for each in passes:
+        kernel = each.run(kernel)
+        if observe is not None:
+            observe(each.name, kernel)
+    return kernel

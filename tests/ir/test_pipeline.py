@@ -1,0 +1,136 @@
+"""The pipeline: every pass by name, with what it makes of a small kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+import quadpy as qp
+from quadpy.codegen.pipeline import TARGET_PASSES
+from quadpy.ir.pipeline import TASK_PASSES, TRACE, Pass, run_passes
+from quadpy.ir.printer import print_ir
+from quadpy.ir.verify import verify
+from quadpy.jit.offline import trace_for
+from quadpy.target import parse_target
+
+F32, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.i32))
+CHECKS = {"check_barriers", "verify"}
+TARGETS = {"cpu": "cpu", "amdgpu": "gfx942", "nvptx": "sm_90"}
+
+
+@qp.kernel
+def split_tasks(x: F32, y: F32):
+    half = x.shape[0] // 2
+    total = 0.0
+    for i in range(half):
+        total += x[i]
+    mean = total / half
+    for i in y:
+        y[i] -= mean
+
+
+@qp.kernel
+def drop_unused_results(x: I32, count: I32):
+    for i in x:
+        qp.atomic_add(count[x[i]], 1)
+        x[i] = qp.atomic_max(count[0], i)
+
+
+@qp.kernel
+def demote_atomics(x: F32, y: F32, total: F32):
+    for i in x:
+        y[i] += x[i]
+        total[0] += x[i]
+    total[1] *= 2.0
+
+
+@qp.kernel
+def accumulate(x: F32, keys: I32, total: F32, histogram: I32):
+    for i in x:
+        total[0] += x[i]
+        qp.atomic_max(total[1], x[i])
+        histogram[keys[i]] += 1
+
+
+@qp.kernel
+def check_barriers(x: F32):
+    qp.loop_config(block_dim=64)
+    for i in range(256):
+        shared = qp.simt.block.SharedArray((64,), qp.f32)
+        shared[qp.simt.block.thread_idx()] = x[i]
+        qp.simt.block.sync()
+        x[i] = shared[63 - qp.simt.block.thread_idx()]
+
+
+@qp.kernel
+def record_effects(x: F32, y: F32, count: I32):
+    for i in x:
+        y[i] = x[i]
+        if x[i] < 0.0:
+            count[0] += 1
+
+
+verify_ = demote_atomics
+
+
+@qp.kernel
+def flatten_branches(x: F32):
+    for i in x:
+        x[i] = qp.sin(x[i])
+
+
+@qp.kernel
+def stores_last(dt: qp.f32, x: F32, v: F32):
+    for i in x:
+        v[i] -= dt * 9.8
+        x[i] += dt * v[i]
+
+
+KERNELS = {**globals(), "verify": verify_}
+ROWS = [("", each.name) for each in TASK_PASSES] + [(t, each.name) for t, row in TARGET_PASSES.items() for each in row]
+
+
+def stages(kernel, family):
+    """The kernel as each pass of ``family`` left it, by the pass's name."""
+    target, seen = parse_target(TARGETS[family]), {}
+    kernel = trace_for(kernel, {}, target, seen.__setitem__).kernel
+    run_passes(TARGET_PASSES[family], kernel, seen.__setitem__)
+    return seen
+
+
+@pytest.mark.parametrize(("family", "name"), ROWS, ids=["-".join(filter(None, row)) for row in ROWS])
+def test_every_pass_does_what_its_golden_files_show(family, name, golden):
+    seen = stages(KERNELS[name], family or "cpu")
+    names = list(seen)
+    before, after = (print_ir(seen[stage]) for stage in (names[names.index(name) - 1], name))
+    assert (before == after) == (name in CHECKS)
+    if name not in CHECKS:
+        golden.check(f"{name}.before.qir", before)
+        golden.check(f"{name}.after.qir", after)
+
+
+@pytest.mark.parametrize("family", TARGET_PASSES)
+def test_the_observer_sees_the_trace_and_then_each_pass_in_order(family):
+    assert list(stages(accumulate, family)) == [TRACE, *(each.name for each in (*TASK_PASSES, *TARGET_PASSES[family]))]
+
+
+@pytest.mark.parametrize("family", TARGET_PASSES)
+@pytest.mark.parametrize("name", ["split_tasks", "accumulate", "check_barriers", "flatten_branches", "stores_last"])
+def test_every_pass_leaves_sound_ir(name, family):
+    for stage, kernel in stages(KERNELS[name], family).items():
+        if stage != TRACE:
+            verify(kernel)
+
+
+@pytest.mark.parametrize("family", TARGET_PASSES)
+def test_names_are_unique_and_every_pass_is_documented(family):
+    passes = (*TASK_PASSES, *TARGET_PASSES[family])
+    assert len({each.name for each in passes} | {TRACE}) == len(passes) + 1
+    assert all(each.doc for each in passes)
+
+
+def test_a_pass_is_inserted_as_a_row():
+    seen = []
+    again = Pass("again", lambda kernel: kernel, "changes nothing")
+    kernel = trace_for(accumulate, {}).kernel
+    assert run_passes((again,), kernel, lambda name, kernel: seen.append((name, kernel))) is kernel
+    assert seen == [("again", kernel)]
