@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from quadpy.flow import Flow, flow_from_json, flow_to_json
 
-__all__ = ["MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiSlot", "CodeObject", "Formula", "TaskInfo"]
+__all__ = [
+    "HIDDEN", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiSlot", "CodeObject", "Formula", "HiddenArgument",
+    "TaskInfo",
+]  # fmt: skip
 
 NARROW_SLACK = 1 << 16
 """Bytes."""
@@ -48,6 +51,21 @@ class AbiLayout:
         return "@" + "".join(slot.code for slot in self.slots)
 
 
+HIDDEN: Final = "$"
+"""Begins the names of parameters that the caller does not pass; none of the user's can."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenArgument:
+    """A word of 64 bits in the argument block that the launch provides, not the caller.
+
+    ``name`` is one of the rows of ``jit.hidden_arguments``, which says where the value comes from.
+    """
+
+    name: str
+    offset: int
+
+
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
     """One launch of a kernel: its symbol, its kind and what it does with each array.
@@ -81,6 +99,8 @@ class CodeObject:
 
     ``entry`` is the CPU's entry point: ``i32 entry(ptr args, ptr scratch, i32 first_task)`` runs the tasks
     from ``first_task`` on and returns the next one to run, or -1.  GPU targets have a symbol a task instead.
+    ``hidden`` are the arguments that the launch adds, in the order of their offsets: first those that are parameters of
+    the IR, and so in ``layout``, then on a GPU the address of scratch memory, after it.
     ``flow`` is the order of ``tasks``; ``()`` stands for all of them in order.
     """
 
@@ -92,13 +112,20 @@ class CodeObject:
     results: tuple[str, ...] = ()
     slots: int = 0
     flow: Flow = ()
+    hidden: tuple[HiddenArgument, ...] = ()
     asm: str = field(default="", repr=False, compare=False)
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the argument block."""
+        return max([self.layout.size, *(hidden.offset + 8 for hidden in self.hidden)])
 
     def manifest(self) -> str:
         """All but the image, as JSON: what ``from_parts`` reads back."""
         facts = {f: getattr(self, f) for f in ("target", "entry", "results", "slots")}
         facts |= {
             "flow": flow_to_json(self.flow),
+            "hidden": [(hidden.name, hidden.offset) for hidden in self.hidden],
             "layout": asdict(self.layout),
             "tasks": [asdict(task) for task in self.tasks],
         }
@@ -114,5 +141,5 @@ class CodeObject:
         return CodeObject(
             target=facts["target"], image=image, entry=facts["entry"], layout=layout, tasks=tasks,
             results=tuple(facts["results"]), slots=facts["slots"],
-            flow=flow_from_json(facts["flow"]),
+            flow=flow_from_json(facts["flow"]), hidden=tuple(HiddenArgument(*hidden) for hidden in facts["hidden"]),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How a kernel's arguments lie in memory.  Owns: ``layout_of``.
+"""How a kernel's arguments lie in memory.
 
 One block, in the order of the parameters, under C's struct rules: an array is its pointer, its run-time extents
 (in the kernel's index type) where its shape is not static, and its run-time strides (i64, in scalars) where it is
@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quadpy.artifact import AbiLayout, AbiSlot, Part
+from quadpy.artifact import HIDDEN, AbiLayout, AbiSlot, HiddenArgument, Part
 from quadpy.dtypes import BY_NAME, Scalar, i64
 from quadpy.ir.nodes import ArrayParam, Kernel, Param
 
-__all__ = ["OUT_OF_MEMORY", "POINTER_CODE", "code_of", "layout_of", "scalar_of", "value_name"]
+__all__ = ["OUT_OF_MEMORY", "POINTER_CODE", "appended", "code_of", "hidden_of", "layout_of", "scalar_of", "value_name"]
 
 POINTER_CODE: Final = "Q"
 OUT_OF_MEMORY: Final = -2
@@ -42,6 +42,20 @@ def layout_of(kernel: Kernel) -> AbiLayout:
         slots.append(AbiSlot(name, part, axis, code, offset))
         offset += size
     return AbiLayout(tuple(slots), -(-offset // 8) * 8)
+
+
+def hidden_of(kernel: Kernel, *, scratch: bool) -> tuple[HiddenArgument, ...]:
+    """The arguments that a launch adds to the caller's; ``scratch`` says that the code takes scratch memory."""
+    slots = [slot for slot in layout_of(kernel).slots if slot.param.startswith(HIDDEN)]
+    named = [HiddenArgument(slot.param.removeprefix(HIDDEN).rstrip("0123456789"), slot.offset) for slot in slots]
+    return (*named, *appended(kernel, scratch=scratch))
+
+
+def appended(kernel: Kernel, *, scratch: bool) -> tuple[HiddenArgument, ...]:
+    """Those of ``hidden_of`` that are no parameters of the IR: pointers, after the layout."""
+    names = ["scratch"] if scratch else []
+    end = layout_of(kernel).size
+    return tuple(HiddenArgument(name, end + 8 * number) for number, name in enumerate(names))
 
 
 def scalar_of(slot: AbiSlot, kernel: Kernel) -> Scalar:

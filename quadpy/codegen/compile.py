@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from quadpy.artifact import CodeObject, TaskInfo
-from quadpy.codegen.abi import layout_of
+from quadpy.codegen.abi import hidden_of, layout_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
 from quadpy.codegen.extent import extent_of, tiled_extent
 from quadpy.codegen.fused import fused_info, require_fusable
@@ -54,13 +54,21 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
     image, asm = _machine_code(text, spec, 0 if kernel.indirect else layout_of(kernel).size, want_asm=want_asm)
     if kernel.fused:
         return CodeObject(
-            str(spec), image, "", layout_of(kernel), (fused_info(kernel),), slots=fused_slots(kernel), asm=asm
+            str(spec),
+            image,
+            "",
+            layout_of(kernel),
+            (fused_info(kernel),),
+            slots=fused_slots(kernel),
+            hidden=hidden_of(kernel, scratch=True),
+            asm=asm,
         )
     infos = [tuple(_task_infos(kernel, number, spec)) for number in range(len(kernel.tasks))]
     ends = list(accumulate(map(len, infos), initial=0))
     launches = [range(a, b) for a, b in pairwise(ends)]
     found = None if spec.family == "cpu" else predication_of(kernel)
     latches = tuple(_latch_infos(kernel, found)) if found else ()
+    slots = kernel.slots if spec.family == "cpu" else scratch_slots(kernel)
     return CodeObject(
         target=str(spec),
         image=image,
@@ -68,7 +76,8 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, *, want_asm: bool = Fals
         layout=layout_of(kernel),
         tasks=tuple(info for task in infos for info in task) + latches,
         results=tuple(t.name for t in kernel.results),
-        slots=kernel.slots if spec.family == "cpu" else scratch_slots(kernel),
+        slots=slots,
+        hidden=hidden_of(kernel, scratch=slots > 0 and spec.family != "cpu"),
         flow=predicated_flow(kernel.flow, launches, ends[-1], found)
         if found
         else map_tasks(kernel.flow, launches.__getitem__),

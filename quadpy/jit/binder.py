@@ -16,7 +16,6 @@ from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.parameters import ArrayParameter, CheckedParameter, Parameter, TemplateParameter, VectorParameter
 from quadpy.runtime.arrays.ndarray import NDArray
-from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Prepared, Runner
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.host_storage import is_exported
@@ -92,13 +91,12 @@ def host_packer(
     arrays = [k for k, parameter in enumerate(parameters) if isinstance(parameter, ArrayParameter)]
     if plan.added is None or any(type(args[k]) is not NDArray for k in arrays):
         return None
-    tail, seed = plan.added
     names: dict[str, Any] = {
         "NDArray": NDArray, "Bound": Bound, "pack": struct.Struct(plan.code.layout.format).pack, "missing": _MISSING,
-        "next_launch": next_launch, "misfits": _REFUSED,
+        "misfits": _REFUSED,
     }  # fmt: skip
     guards = ["more", *_guards(parameters, args, names)]
-    values = [*_values(parameters, names), *map(str, tail), *([] if seed is None else [str(seed), "next_launch()"])]
+    values = [*_values(parameters, names), *plan.added.sources(names)]
     lines = [
         f"def bind(_, {''.join(f'a{k}=missing, ' for k in range(len(parameters)))}*more):",
         "    try:",

@@ -71,7 +71,6 @@ class Compiled:
     digest: str
     fields: tuple[Any, ...]
     outline: Any
-    uses_random: bool
     spans: tuple[Span, ...]
     reads: Dependencies
 
@@ -101,7 +100,7 @@ def _compiled(request: Request) -> Compiled:
     spans = _spans(traced, code, request)
     if index is not None and (facts := _facts(traced, spans)):
         kernel_cache().remember(index, digest, facts)
-    return Compiled(code, digest, traced.fields, traced.outline, traced.uses_random, spans, traced.dependencies)
+    return Compiled(code, digest, traced.fields, traced.outline, spans, traced.dependencies)
 
 
 def traced_for(request: Request) -> Traced:
@@ -176,17 +175,17 @@ def _facts(traced: Traced, spans: tuple[Span, ...]) -> str | None:
     if not reads.complete or None in spots:
         return None
     lines = [span.line for span in spans]
-    return json.dumps([reads.log, spots, _written(traced.outline), traced.uses_random, lines], separators=(",", ":"))
+    return json.dumps([reads.log, spots, _written(traced.outline), lines], separators=(",", ":"))
 
 
 def _from_index(index: IndexKey, request: Request) -> Compiled | None:
     for digest, facts in kernel_cache().find(index):
-        log, spots, outline, uses_random, lines = json.loads(facts)
+        log, spots, outline, lines = json.loads(facts)
         reads = reads_of(request.source, request.args, request.before)
         if reads.repeat(log) and (code := _load(digest)):
             fields = tuple(map(reads.at, spots))
             spans = tuple(Span(request.source.span.file, line) for line in lines)
-            return Compiled(code, digest, fields, _read(outline), uses_random, spans, reads)
+            return Compiled(code, digest, fields, _read(outline), spans, reads)
     return None
 
 

@@ -16,9 +16,10 @@ from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.barrier_loops import barrier_loops
+from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.results import result_of
+from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.cpu.loader import load_object
-from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.launch import HostLaunch, Runner
@@ -33,23 +34,21 @@ _ENTRY: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_
 class CpuPlan:
     """One kernel, specialised and loaded.
 
-    ``tail`` are the values behind the caller's own: addresses of fields.  ``seed`` is None for a kernel that
-    draws no random numbers.  The code stays mapped as long as the plan, or a call of it, lives.
+    ``fields`` are those that the kernel names.  The code stays mapped as long as the plan, or a call of it, lives.
     """
 
     __slots__ = (
-        "_blocks", "_conditions", "_entry", "_keep", "_loaded", "_name", "_outline", "_pack", "_places", "_results",
-        "_seed", "_slots", "_spans", "_tail", "code",
+        "_blocks", "_conditions", "_entry", "_hidden", "_loaded", "_name", "_outline", "_pack", "_places", "_results",
+        "_slots", "_spans", "code",
     )  # fmt: skip
 
     def __init__(
         self,
         code: CodeObject,
         *,
-        tail: tuple[int, ...] = (),
-        seed: int | None = None,
+        fields: tuple[Field, ...] = (),
+        seed: int = 0,
         outline: Any = None,
-        keep: tuple[Any, ...] = (),
         name: str = "",
         spans: Sequence[Span | None] = (),
     ) -> None:
@@ -57,7 +56,7 @@ class CpuPlan:
         self._loaded = load_object(code.image)
         self._entry = _ENTRY(self._loaded.address(code.entry))
         self._pack = struct.Struct(code.layout.format).pack
-        self._slots, self._tail, self._seed, self._keep = code.slots, tail, seed, keep
+        self._slots, self._hidden = code.slots, HiddenArguments(code, fields, seed)
         self._results = tuple(BY_NAME[name] for name in code.results)
         self._outline, self._name, self._spans = outline, name, spans
         self._blocks = tuple(barrier_loops(code, spans))
@@ -78,7 +77,7 @@ class CpuPlan:
         if stream is not None or CAPTURES.count:
             on = stream_of(current_device(), stream)  # one that cannot be used is the same error on every backend
             if (session := session_of(on)) is not None:
-                session.record_launch(on, self.prepare(values, views), draws=self._seed is not None)
+                session.record_launch(on, self.prepare(values, views), draws=self._hidden.draws)
                 return None
         block = self.block_of(values)
         if not self._slots:
@@ -102,7 +101,7 @@ class CpuPlan:
 
     def launch_of(self, block: bytes, views: Sequence[Any]) -> HostLaunch:
         """A run of the kernel with an argument block; ``views`` are the arrays of the caller."""
-        arrays, runner = (*views, *self._keep), self.runner(block)
+        arrays, runner = (*views, *self._hidden.fields), self.runner(block)
         reads, writes = self._places.ranges(None, "ra", arrays), self._places.ranges(None, "wa", arrays)
         span = self._spans[0] if self._spans else None
         result = (lambda: result_of(runner.scratch, self._results, self._outline)) if self._results else None
@@ -114,9 +113,9 @@ class CpuPlan:
         return Runner(self._entry, self._go_on, block, scratch)
 
     @property
-    def added(self) -> tuple[tuple[int, ...], int | None] | None:
-        """What comes behind the caller's values: addresses, and the seed; None where values are looked at one by one."""
-        return None if self._blocks or self._conditions else (self._tail, self._seed)
+    def added(self) -> HiddenArguments | None:
+        """What comes after the caller's values; None where values are looked at one by one."""
+        return None if self._blocks or self._conditions else self._hidden
 
     def _go_on(self, block: bytes, scratch: Any, task: int) -> int:
         """From ``task`` on, which is what the entry function returned; what it returns now."""
@@ -133,10 +132,7 @@ class CpuPlan:
         Raises:
             struct.error, OverflowError, ArgumentError: as ``run``.
         """
-        if self._tail:
-            values += self._tail
-        if self._seed is not None:
-            values += (self._seed, next_launch())
+        values += self._hidden.values()
         block = self._pack(*values)
         for blocks in self._blocks:
             blocks.require_whole(values)

@@ -18,9 +18,10 @@ from quadpy.jit.argument_upload import putters_on
 from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.gpu_launch import Submission, task_launches
 from quadpy.jit.grids import Grids
+from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import HostArrays, noted_host_arrays
 from quadpy.jit.results import result_of
-from quadpy.runtime.device.current import next_launch
+from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import Driver, FunctionHandle
 from quadpy.runtime.launch.capturing import session_of
@@ -46,15 +47,16 @@ class GpuPlan:
         code: CodeObject,
         device: Device,
         *,
-        fields: tuple[Any, ...] = (),
-        seed: int | None = None,
+        fields: tuple[Field, ...] = (),
+        seed: int = 0,
         outline: Any = None,
         wider: Callable[[], GpuPlan],
         name: str = "",
         spans: Sequence[Span | None] = (),
     ) -> None:
         self.code, self.device = code, device
-        self.fields, self.seed, self._outline, self._wider = fields, seed, outline, wider
+        self.hidden, self._outline, self._wider = HiddenArguments(code, fields, seed), outline, wider
+        self.fields = self.hidden.fields
         self.format = struct.Struct(code.layout.format)
         self._module = device.modules.load(code)
         self.launches = tuple(task_launches(code, device.driver, self._module, name, spans))
@@ -87,7 +89,7 @@ class GpuPlan:
         on = stream_of(self.device, stream)
         if not self.device.life.direct and (session := session_of(on)) is not None:
             with noted_host_arrays(session, on, values, views, self.places) as there:
-                session.record_launch(on, self.prepare(values, there, on), draws=self.seed is not None)
+                session.record_launch(on, self.prepare(values, there, on), draws=self.hidden.draws)
             return None
         given = len(values)
         grids = self._complete(values)
@@ -114,7 +116,7 @@ class GpuPlan:
             self._require_here(array)
         block = self.format.pack(*values)
         if scratch:
-            block = block.ljust(self.code.layout.size, b"\0") + struct.pack("Q", scratch.pointer)
+            block = self.hidden.with_memory(block, scratch.pointer)
         launches = self.launches_of(block, grids, arrays, scratch)
         result = None
         if scratch and self._results:
@@ -148,9 +150,7 @@ class GpuPlan:
 
         What does not fit is found before any work begins.
         """
-        values += [field.pointer for field in self.fields]
-        if self.seed is not None:
-            values += (self.seed, next_launch())
+        values += self.hidden.values()
         self.format.pack(*values)
         return self.grids.of(values)
 
@@ -163,7 +163,7 @@ class GpuPlan:
         block = self.take_block()
         self.format.pack_into(block.buffer, 0, *values)
         if scratch:
-            struct.pack_into("Q", block.buffer, self.code.layout.size, scratch.pointer)
+            self.hidden.pack_memory(block.buffer, scratch.pointer)
         conditions = self._conditions(values, arrays)
         Submission(self.device, self.launches, grids, block.arguments, conditions).run(self._flow, on.timeline)
         self.spare.append(block)
@@ -210,8 +210,8 @@ class GpuPlan:
 
     @property
     def block_bytes(self) -> int:
-        """The argument block, with the address of scratch memory at its end where there is any."""
-        return self.code.layout.size + 8 if self.code.slots else self.format.size
+        """Of the argument block, without padding at its end."""
+        return self.format.size if self.hidden.memory is None else self.code.block_bytes
 
     def take_block(self) -> _Block:
         """An argument block; it goes back to ``spare`` when the launches are done, and is lost with an exception."""

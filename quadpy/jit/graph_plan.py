@@ -23,7 +23,6 @@ from quadpy.jit.graph_piece import Binding
 from quadpy.jit.graph_stats import Counts
 from quadpy.jit.graph_unit import Program, Unit, Units
 from quadpy.jit.host_arrays import HostArrays
-from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.drivers.graph_driver import GraphDriver
 from quadpy.runtime.launch.argument_memory import FEW_CHANGES, NEVER, PATIENCE
 from quadpy.runtime.launch.launch import MemoryRange, Prepared
@@ -50,7 +49,6 @@ class GraphPlan:
         self.eager, self._compiled, self._ordered, self._counts = eager, compiled, ordered, counts
         self._name = name
         self.device = eager.device
-        self._fields = tuple(field.pointer for field in eager.fields)
         self._has_loops = any(isinstance(step, Loop) for step in eager.code.flow)
         self._device_loops = True  # until the driver says no
         self._indirect = False  # whether arguments stand in memory
@@ -74,9 +72,7 @@ class GraphPlan:
         if not self.device.life.direct:  # a capture notes the launches
             return self.eager.run(values, views, stream)
         eager, given = self.eager, values[:]
-        values += self._fields
-        if eager.seed is not None:
-            values += (eager.seed, next_launch())
+        values += eager.hidden.values()
         packed = eager.format.pack(*values)
         arrays = [*views, *eager.fields]
         there = not any(map(_is_on_host, views))

@@ -133,7 +133,7 @@ class Specialisation:
                     f"{device or 'the host'}", self._source.span, hint="make fields after qp.init has chosen the device",
                 )  # fmt: skip
         self._fields = tuple((field.pointer, field.nbytes) for field in fields)
-        seed = (like.seed if like else config.random_seed) if compiled.uses_random else None
+        seed = like.hidden.seed if like else config.random_seed
         if device:
             plan = GpuPlan(
                 compiled.code, device, fields=fields, seed=seed, outline=compiled.outline,
@@ -146,8 +146,7 @@ class Specialisation:
                 plan.indirect_by(functools.cache(lambda: self._read_from_memory(options, plan)))
             return plan if options.predicated or options.indirect or not options.graph else self._graph(plan, options)
         return CpuPlan(
-            compiled.code, tail=tuple(field.pointer for field in fields), seed=seed,
-            outline=compiled.outline, keep=fields, name=self._source.name, spans=compiled.spans,
+            compiled.code, fields=fields, seed=seed, outline=compiled.outline, name=self._source.name, spans=compiled.spans,
         )  # fmt: skip
 
     def _read_from_memory(self, options: Options, like: GpuPlan) -> Any:

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from quadpy.artifact import HIDDEN
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import ArrayParam, Element, Expr, ShapeOf, Store, Var, VarRead
 from quadpy.ir.types import Array
@@ -29,7 +30,7 @@ class Arrays(Vectors):
         """The field ``value`` as a parameter of the kernel, bound at compile time."""
         if id(value) not in self.fields:
             type = Array(value.dtype, len(value.shape), tuple(value.element_shape), tuple(value.shape), value.strides)
-            name = f"$field{len(self.fields)}"  # a name that no parameter of the user's has
+            name = f"{HIDDEN}field{len(self.fields)}"
             self.field_params.append(ArrayParam(name, type, is_field=True, span=self.frames[0].source.span))
             self.fields[id(value)] = (ArrayRef(name, type, tuple(value.offset or ())), value)
         return self.fields[id(value)][0]

@@ -9,9 +9,10 @@ import ast
 from collections.abc import Sequence
 from typing import Any, Final
 
+from quadpy.artifact import HIDDEN
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
 from quadpy.errors import CompilationError, KernelSyntaxError
-from quadpy.ir.nodes import Binary, BinOp, Call, CallMany, Cast, Const, Expr, Function, ParamRead, VarRead
+from quadpy.ir.nodes import Binary, BinOp, Call, CallMany, Cast, Const, Expr, Function, ParamRead, ScalarParam, VarRead
 from quadpy.lang.decorators import Func, Template
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.library import library_function, required
@@ -141,19 +142,23 @@ class Functions(Returns):
 
     def random(self, kind: str, type: Scalar, span: Span) -> Value:
         """The next number of this iteration: Philox over (iteration, draw, stream) keyed by seed and launch."""
-        self.uses_random = True
         if self.draws is None:
             self.draws = self.build.var("draws", u32, mutable=True)
         draw: Expr = self.read(MutableVar((self.draws,), None, not self.in_parallel, span), span)
         draw = self.build.let(draw, "draw")
         self.build.assign(self.draws, Binary(BinOp.ADD, draw, literal(1, u32, span), u32, span=span), span)
         position = self.build.let(self.loop_position or literal(0, u64, span))
-        seed, launch = (ParamRead(name, u64, span=span) for name in ("$seed", "$launch"))
+        seed, launch = self.hidden_argument("seed", span), self.hidden_argument("launch", span)
         task = literal(self.streams if self.in_parallel else self.serial_stream, u32, span)
         counter = (self.cast(position, u32, span), self.high(position, span), draw, task)
         key = (self.passed(self.mixed(seed, launch, span), span), self.cast(launch, u32, span))
         words = self.library("philox", (*counter, *key), span)
         return self.random_value(kind, type, words, span)
+
+    def hidden_argument(self, name: str, span: Span) -> Expr:
+        """The argument ``name``, a row of ``jit.hidden_arguments``, which the launch passes where a kernel reads it."""
+        param = self.hidden.setdefault(name, ScalarParam(f"{HIDDEN}{name}", u64, span=self.frames[0].source.span))
+        return ParamRead(param.name, param.type, span=span)
 
     def leading_bits(self, word: Expr, type: Scalar, span: Span) -> Expr:
         """As many bits as ``type`` holds below 1 exactly: with more, the greatest numbers would round to 1."""

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 from quadpy.dtypes import Scalar, i32, u1
 from quadpy.errors import KernelNameError, KernelSyntaxError, KernelTypeError
 from quadpy.ir.blocks import DEFAULT_BLOCK
-from quadpy.ir.nodes import ArrayParam, Const, Expr, Function, Param, SharedArray, Slot, Var, VarRead
+from quadpy.ir.nodes import ArrayParam, Const, Expr, Function, Param, ScalarParam, SharedArray, Slot, Var, VarRead
 from quadpy.lang.builder import Builder
 from quadpy.lang.dependencies import MISSING, Dependencies
 from quadpy.lang.guard import Effort
@@ -119,7 +119,7 @@ class State:
         self.deps = Dependencies()
         self.in_parallel = False
         self.is_library = False
-        self.uses_random = False
+        self.hidden: dict[str, ScalarParam] = {}  # what the launch adds to the caller's arguments
         self.draws: Var | None = None
         self.streams = 0  # of random numbers: one for each parallel loop and section, and 0 for what is outside
         self.serial_stream = 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, u64
+from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import ArrayParam, Block, Function, Kernel, Param, ParamRead, Return, ScalarParam
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
@@ -43,7 +43,6 @@ class Traced:
     kernel: Kernel
     fields: tuple[Any, ...]
     outline: Any
-    uses_random: bool
     dependencies: Dependencies
 
 
@@ -123,12 +122,10 @@ class Tracer(Flows):
     def parameters(self) -> list[Param]:
         """The parameters of the kernel in the order in which a launch packs them.
 
-        First what the caller passes, then the fields in the order in which the trace met them, then what keys random
-        numbers.
+        First what the caller passes, then the fields in the order in which the trace met them, then what else the launch
+        adds.
         """
-        span = self.frames[0].source.span
-        keys = [ScalarParam(name, u64, span=span) for name in ("$seed", "$launch")] if self.uses_random else []
-        return [*self.params, *self.field_params, *keys]
+        return [*self.params, *self.field_params, *self.hidden.values()]
 
     def enter(self, args: Mapping[str, ArgType]) -> None:
         """Binds the parameters of the kernel; fields among them are no parameters that the caller passes."""
@@ -208,7 +205,7 @@ def _traced(
         observe(TRACE, kernel)
     kernel = run_passes(TASK_PASSES, kernel, observe)
     fields = tuple(value for _, value in tracer.fields.values())
-    return Traced(kernel, fields, tracer.outline, tracer.uses_random, tracer.deps)
+    return Traced(kernel, fields, tracer.outline, tracer.deps)
 
 
 def trace_library(described: LibraryFunction, symbol: str) -> Function:

@@ -32,7 +32,7 @@ class ArgumentBlock:
         self._parameters, self._args, self._plan = parameters, args, plan
         self._lists = [k for k, p in enumerate(parameters) if isinstance(p, (CheckedParameter, VectorParameter))]
         self._slots = plan.code.layout.slots
-        self.names = {f"values{k}": parameters[k].values for k in self._lists}  # type: ignore[union-attr]
+        self.names: dict[str, Any] = {f"values{k}": parameters[k].values for k in self._lists}  # type: ignore[union-attr]
         self.nbytes = plan.block_bytes
         self._pieces = list(self._packed())
 
@@ -89,9 +89,7 @@ class ArgumentBlock:
                 yield [f"a{k} if a{k}.__class__ is float else value{k}(a{k})"]
             elif type(parameter) is not TemplateParameter:
                 yield [f"a{k}"]
-        yield from ([str(field.pointer)] for field in self._plan.fields)
-        if self._plan.seed is not None:
-            yield [str(self._plan.seed), "next_launch()"]
+        yield from ([source] for source in self._plan.hidden.sources(self.names))
 
     def _of_list(self, k: int) -> list[str]:
         return [f"v{k}[{n}]" for n in range(len(self.names[f"values{k}"](self._args[k])))]

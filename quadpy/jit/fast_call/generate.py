@@ -21,7 +21,7 @@ from quadpy.jit.gpu_launch import MOST_BLOCKS, MOST_THREADS, SPARE_BLOCKS
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter
 from quadpy.runtime.arrays.foreign_host import DEVICE_KINDS
-from quadpy.runtime.device.current import State, current_config, next_launch
+from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.launch.launch import Bound
@@ -92,7 +92,7 @@ class _Writer:
             "pack_into": packed.pack_into, "spare": self.records.spare, "take": self.records.spare.pop,
             "give_back": self.records.spare.append, "make": self.records.make, "settle": self.records.settle,
             "misfits": (struct.error, OverflowError, TypeError, AttributeError, ArgumentError, IndexError),
-            "missing": _MISSING, "next_launch": next_launch, **HELPERS, **self.block.names,
+            "missing": _MISSING, **HELPERS, **self.block.names,
         }  # fmt: skip
 
     def lines(self) -> Iterator[str]:
@@ -215,10 +215,10 @@ class _Writer:
         yield f"        if {there}not {known}: use(({memory},), timeline, writes={writes})"
 
     def _submission(self) -> Iterator[str]:
-        slots, place = self.plan.code.slots, self.records.start + self.plan.code.layout.size
-        if slots:
+        slots, offset = self.plan.code.slots, self.plan.hidden.memory
+        if offset is not None:
             self.names |= {"allocate": self.plan.device.allocate, "put_address": struct.Struct("=Q").pack_into}
             yield f"        scratch = allocate({8 * slots}, on)"
-            yield f"        put_address(block, {place}, scratch.pointer)"
+            yield f"        put_address(block, {self.records.start + offset}, scratch.pointer)"
         yield "        code = submit()"
         yield "        if code and not settle(record, code): return False"

@@ -47,7 +47,13 @@ class FusedPlan(GpuPlan):
     def __init__(self, code: CodeObject, separate: GpuPlan, *, name: str, spans: Sequence[Span | None]) -> None:
         device = separate.device
         super().__init__(
-            code, device, fields=separate.fields, seed=separate.seed, wider=lambda: separate, name=name, spans=spans
+            code,
+            device,
+            fields=separate.fields,
+            seed=separate.hidden.seed,
+            wider=lambda: separate,
+            name=name,
+            spans=spans,
         )
         (launch,) = self.launches
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)

@@ -8,7 +8,9 @@ becomes metadata of loads and stores.
 
 from __future__ import annotations
 
-from quadpy.codegen.abi import layout_of
+from collections.abc import Sequence
+
+from quadpy.artifact import HiddenArgument
 from quadpy.codegen.lower.arguments import Argument, arguments_of
 from quadpy.codegen.lower.text import FunctionText, ModuleText
 from quadpy.codegen.targets.rules import TargetRules
@@ -20,9 +22,10 @@ __all__ = ["constant_arrays", "write_entry"]
 
 
 def write_entry(
-    module: ModuleText, kernel: ir.Kernel, rules: TargetRules, name: str, body: str, attributes: str, *, scratch: bool
-) -> None:
-    """Write the GPU kernel ``name``, which calls ``body`` with what stands in its block."""
+    module: ModuleText, kernel: ir.Kernel, rules: TargetRules, name: str, body: str, attributes: str,
+    appended: Sequence[HiddenArgument],
+) -> None:  # fmt: skip
+    """Write the GPU kernel ``name``, which calls ``body`` with its block's values: the layout's, and those ``appended``."""
     assert rules.gpu is not None
     block = rules.gpu.block_pointer
     out = FunctionText(module, rules.alloca)
@@ -31,8 +34,7 @@ def write_entry(
         _load(out, rules, argument.llvm_type(rules.pointer), argument.slot.offset, _tags(module, argument, aligned))
         for argument in arguments_of(kernel)
     ]
-    if scratch:
-        given.append(_load(out, rules, rules.pointer, layout_of(kernel).size, ""))
+    given += [_load(out, rules, rules.pointer, hidden.offset, "") for hidden in appended]
     out.do(f"call void {body}({', '.join(given)})")
     out.end("ret void")
     head = f"define {rules.gpu.convention} void {name}({block} noalias readonly align 16 %block)"

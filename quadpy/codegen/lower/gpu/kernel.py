@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quadpy.codegen.abi import appended
 from quadpy.codegen.flow import reduction_rows
 from quadpy.codegen.lower.arguments import Argument, arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis
@@ -53,16 +54,15 @@ def finish_kernel(
     if s.text.open:
         s.text.end("ret void")
     params = [_parameter(s, kernel, argument, exchanged) for argument in arguments_of(kernel)]
-    scratch = scratch or scratch_slots(kernel) > 0
-    if scratch:
-        params.append(f"{s.rules.pointer} %scratch")
+    hidden = appended(kernel, scratch=scratch or scratch_slots(kernel) > 0)
+    params += [f"{s.rules.pointer} %{one.name}" for one in hidden]
     gpu = _gpu(s)
     fast = f" {gpu.fast_attributes}" if kernel.fast_math and gpu.fast_attributes else ""
     attributes = f"{gpu.attributes(block_dim)}{fast} nounwind"
     if kernel.indirect:
         body = symbol(f"{name}.body")
         s.text.finish(f"define internal void {body}({', '.join(params)}) {attributes} alwaysinline")
-        write_entry(s.text.module, kernel, s.rules, symbol(name), body, attributes, scratch=scratch)
+        write_entry(s.text.module, kernel, s.rules, symbol(name), body, attributes, hidden)
         return
     s.text.finish(f"define {gpu.convention} void {symbol(name)}({', '.join(params)}) {attributes}")
 
