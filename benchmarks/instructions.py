@@ -1,6 +1,6 @@
-"""What the kernels of `gpu.py` are on AMD GPUs: registers, spills, occupancy, instructions; no GPU is needed.
+"""What the kernels of the GPU benchmark are on AMD GPUs: registers, spills, occupancy, instructions; no GPU is needed.
 
-`python benchmarks/instructions.py --json now.json --baseline before.json` shows what a change to quadpy did.
+`python benchmarks/run.py instructions --json now.json --baseline before.json` shows what a change to quadpy did.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ import argparse
 import importlib
 import json
 import re
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from harness.options import report
+from harness.report import table
 
 import quadpy as qp
 from quadpy.codegen.instructions import classify
@@ -50,30 +52,23 @@ class Row:
     before: Record | None = None
 
 
-def main() -> int:
+def main(words: Sequence[str]) -> int:
     """Writes what the command line asks for; the exit status is 1 where a kernel could not be compiled."""
-    options = _options()
+    options = _options(words)
     baseline: dict[str, Record] = json.loads(options.baseline.read_text()) if options.baseline else {}
     records = {key: record for mode in (False, True) for key, record in _records(options.targets, fast_math=mode)}
-    if options.json:
-        options.json.write_text(json.dumps(records, indent=1) + "\n")
-    rows = [Row(key, record, baseline.get(key)) for key, record in records.items()]
-    text = markdown(rows)
-    if options.markdown:
-        options.markdown.write_text(text)
-    print(text)
+    report(options, markdown([Row(key, record, baseline.get(key)) for key, record in records.items()]), records)
     return 1 if any("problem" in record for record in records.values()) else 0
 
 
 def markdown(rows: list[Row]) -> str:
     """A table; where there is a baseline, each number is `before → now` if it changed."""
-    lines = ["| task | target | mode | " + " | ".join(SHOWN) + " |", "|---|---|---|" + "--:|" * len(SHOWN)]
+    lines = []
     for row in rows:
-        if "problem" in row.record:
-            lines.append("| " + " | ".join(row.key.split()) + f" | {row.record['problem']} |" + " |" * (len(SHOWN) - 1))
-            continue
-        lines.append("| " + " | ".join((*row.key.split(), *(_change(row, name) for name in SHOWN))) + " |")
-    return "\n".join(lines) + "\n"
+        problem = row.record.get("problem")
+        found = [problem, *[""] * (len(SHOWN) - 1)] if problem else [_change(row, name) for name in SHOWN]
+        lines.append([*row.key.split(), *found])
+    return table(["task", "target", "mode", *SHOWN], lines, 3) + "\n"
 
 
 def _change(row: Row, name: str) -> str:
@@ -99,25 +94,25 @@ def _of_kernel(kernel: Any, name: str, target: str, mode: str) -> Iterator[tuple
     spec = parse_target(target)
     code = compile_with_asm(kernel, spec, {})
     reports = report_tasks(code.image, code.asm, spec)
-    for index, report in enumerate(reports):
-        counts = report.instructions
+    for index, task in enumerate(reports):
+        counts = task.instructions
         label = name if len(reports) == 1 else f"{name}/{index}"
-        loop, accesses = _innermost(code.asm, report.task)
+        loop, accesses = _innermost(code.asm, task.task)
         yield (
             f"{label} {target} {mode}",
             {
-                "instructions": report.instruction_count,
+                "instructions": task.instruction_count,
                 "loop": loop,
                 "loop memory": accesses,
                 "valu": counts["valu"],
                 "salu": counts["salu"],
                 "memory": sum(counts[each] for each in MEMORY),
-                "vgprs": report.vgprs,
-                "sgprs": report.sgprs,
-                "spills": report.vgpr_spills + report.sgpr_spills,
-                "lds": report.lds_bytes,
-                "waves": report.occupancy.waves_per_simd,
-                "limit": report.occupancy.limited_by,
+                "vgprs": task.vgprs,
+                "sgprs": task.sgprs,
+                "spills": task.vgpr_spills + task.sgpr_spills,
+                "lds": task.lds_bytes,
+                "waves": task.occupancy.waves_per_simd,
+                "limit": task.occupancy.limited_by,
                 "classes": counts,
             },
         )
@@ -149,14 +144,10 @@ def _innermost(assembly: str, task: str) -> tuple[int, int]:
     return end - start, sum(kind in MEMORY for kind in classes[start:end])
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run.py instructions", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--targets", nargs="+", default=TARGETS)
     parser.add_argument("--baseline", type=Path, help="JSON of an earlier run: show what changed")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return parser.parse_args(words)

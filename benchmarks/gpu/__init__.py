@@ -1,1 +1,1 @@
-"""What `gpu.py` and `instructions.py` run: workloads, kernels, peers, processes, report."""
+"""quadpy on a GPU beside CUDA C, Quadrants, numba-cuda, Triton and torch."""

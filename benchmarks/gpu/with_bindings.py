@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
+from harness.bench import Arrays, HostBench
+from harness.processes import Options
 
-from gpu.bench import Arrays, HostBench
 from gpu.cuda_c.library import CUBIN, DeviceArray, Timer, synchronize
-from gpu.options import Options
 from gpu.workloads import ALLOCATION, SMALL, STEP
 
 __all__ = ["BUILDERS", "Timer", "start", "synchronize"]

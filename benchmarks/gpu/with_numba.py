@@ -11,11 +11,11 @@ import numpy as np
 if not hasattr(np, "row_stack"):  # numba-cuda 0.30 asks for it, NumPy 2.5 has it no more
     np.row_stack = np.vstack  # noqa: NPY201
 
+from harness.bench import Arrays, Bench, HostBench, OverlapBench
+from harness.processes import Options
 from numba import cuda, float32, int32, uint32
 from numba.cuda import libdevice
 
-from gpu.bench import Arrays, Bench, HostBench, OverlapBench
-from gpu.options import Options
 from gpu.workloads import (
     ALLOCATION,
     BINS,

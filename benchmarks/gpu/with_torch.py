@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from harness.bench import Array, Arrays, Bench, HostBench, StepBench, Way
+from harness.processes import Options
 
-from gpu.bench import Array, Arrays, Bench, HostBench, StepBench, Way
-from gpu.options import Options
 from gpu.workloads import ALLOCATION, BINS, SMALL, STEP
 
 DEVICE = "cuda"

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-
-from gpu.bench import Array, Arrays
+from harness.bench import Array, Arrays
+from harness.workload import Workload
 
 SWEEPS = 50
 BINS = 256
@@ -37,32 +37,17 @@ Kind = Literal["device", "host", "overlap", "steps"]
 
 
 @dataclass(frozen=True)
-class Workload:
-    """One row.  `size`, `quick` and `tiny` (on a CPU) count elements, bodies, or elements along one side.
+class GpuWorkload(Workload):
+    """`tiny` is the size on a CPU.
 
     `moved` bytes and `done` floating-point operations, of one run of size n, bound its time: a copy's bandwidth, or
     the rate of fused multiply-adds.  `modes`: quadpy runs it with `fast_math=True` too.
     """
 
-    name: str
-    title: str
-    size: int
-    quick: int
-    tiny: int
     kind: Kind = "device"
-    unit: str = "ms"
     moved: Callable[[int], float] | None = None
     done: Callable[[int], float] | None = None
     modes: bool = False
-
-    def elements(self, scale: str) -> int:
-        return {"full": self.size, "quick": self.quick, "tiny": self.tiny}[scale]
-
-    def label(self, scale: str) -> str:
-        """The title with the size that is run: a power of two as such where digits would be hard to read."""
-        n = self.elements(scale)
-        large_power = n >= 2**17 and n & (n - 1) == 0
-        return self.title.format(n=f"2^{n.bit_length() - 1}" if large_power else f"{n:,}")
 
 
 def _per(bytes_each: float) -> Callable[[int], float]:
@@ -70,54 +55,60 @@ def _per(bytes_each: float) -> Callable[[int], float]:
 
 
 _ALL = (
-    Workload("copy", "copy, {n} f32", 2**28, 2**26, 2**12, moved=_per(8)),
-    Workload("saxpy", "saxpy, {n} f32", 2**28, 2**26, 2**12, moved=_per(12)),
-    Workload("reduction", "sum of {n} f32", 2**28, 2**26, 2**12, moved=_per(4)),
-    Workload(
+    GpuWorkload("copy", "copy, {n} f32", 2**28, 2**26, 2**12, moved=_per(8)),
+    GpuWorkload("saxpy", "saxpy, {n} f32", 2**28, 2**26, 2**12, moved=_per(12)),
+    GpuWorkload("reduction", "sum of {n} f32", 2**28, 2**26, 2**12, moved=_per(4)),
+    GpuWorkload(
         "stencil", f"Jacobi {{n}}², {SWEEPS} sweeps", 8192, 8192, 256, moved=lambda n: SWEEPS * 8.0 * n * n, modes=True
     ),
-    Workload("nbody", "n-body, {n}", 65_536, 32_768, 512, done=lambda n: 20.0 * n * n, modes=True),
-    Workload("nbody_tiled", "n-body in tiles, {n}", 65_536, 32_768, 512, done=lambda n: 20.0 * n * n, modes=True),
-    Workload("matmul", "matmul {n}³ in tiles", 2048, 2048, 64, done=lambda n: 2.0 * n**3, modes=True),
-    Workload("matmul_registers", "matmul {n}³, 8 x 8 a thread", 2048, 2048, 128, done=lambda n: 2.0 * n**3, modes=True),
-    Workload("histogram", "histogram of {n}", 2**28, 2**26, 2**12, moved=_per(4)),
-    Workload("histogram_shared", "histogram of {n}, shared memory", 2**28, 2**26, 2**12, moved=_per(4)),
-    Workload("mpm88", f"mpm88, {{n}} particles, {MPM_STEPS} steps", PARTICLES, PARTICLES, PARTICLES, modes=True),
-    Workload("transcendental", "sin, cos, exp, log, pow of {n}", 2**27, 2**26, 2**12, moved=_per(8), modes=True),
-    Workload("launch0", "launch, no array", 1, 1, 1, "host", "µs"),
-    Workload("launch2", "launch, 2 arrays", 1, 1, 1, "host", "µs"),
-    Workload("launch8", "launch, 8 arrays", 1, 1, 1, "host", "µs"),
-    Workload("step", f"{STEP} kernels over {{n}} elements", SMALL, SMALL, SMALL, "host", "µs"),
-    Workload("event", "event: record, wait on a stream", 1, 1, 1, "host", "µs"),
-    Workload("event_host", "event: record, wait on the host", 1, 1, 1, "host", "µs"),
-    Workload("allocate", "stream-ordered allocation of 1 MiB and free", 1, 1, 1, "host", "µs"),
-    Workload("array", "array of 1 MiB, made and dropped", 1, 1, 1, "host", "µs"),
-    Workload("overlap", "two one-block kernels: one stream / two", SPINS, SPINS, 1000, "overlap", "x"),
+    GpuWorkload("nbody", "n-body, {n}", 65_536, 32_768, 512, done=lambda n: 20.0 * n * n, modes=True),
+    GpuWorkload("nbody_tiled", "n-body in tiles, {n}", 65_536, 32_768, 512, done=lambda n: 20.0 * n * n, modes=True),
+    GpuWorkload("matmul", "matmul {n}³ in tiles", 2048, 2048, 64, done=lambda n: 2.0 * n**3, modes=True),
+    GpuWorkload(
+        "matmul_registers", "matmul {n}³, 8 x 8 a thread", 2048, 2048, 128, done=lambda n: 2.0 * n**3, modes=True
+    ),
+    GpuWorkload("histogram", "histogram of {n}", 2**28, 2**26, 2**12, moved=_per(4)),
+    GpuWorkload("histogram_shared", "histogram of {n}, shared memory", 2**28, 2**26, 2**12, moved=_per(4)),
+    GpuWorkload("mpm88", f"mpm88, {{n}} particles, {MPM_STEPS} steps", PARTICLES, PARTICLES, PARTICLES, modes=True),
+    GpuWorkload("transcendental", "sin, cos, exp, log, pow of {n}", 2**27, 2**26, 2**12, moved=_per(8), modes=True),
+    GpuWorkload("launch0", "launch, no array", 1, 1, 1, "µs", "host"),
+    GpuWorkload("launch2", "launch, 2 arrays", 1, 1, 1, "µs", "host"),
+    GpuWorkload("launch8", "launch, 8 arrays", 1, 1, 1, "µs", "host"),
+    GpuWorkload("step", f"{STEP} kernels over {{n}} elements", SMALL, SMALL, SMALL, "µs", "host"),
+    GpuWorkload("event", "event: record, wait on a stream", 1, 1, 1, "µs", "host"),
+    GpuWorkload("event_host", "event: record, wait on the host", 1, 1, 1, "µs", "host"),
+    GpuWorkload("allocate", "stream-ordered allocation of 1 MiB and free", 1, 1, 1, "µs", "host"),
+    GpuWorkload("array", "array of 1 MiB, made and dropped", 1, 1, 1, "µs", "host"),
+    GpuWorkload("overlap", "two one-block kernels: one stream / two", SPINS, SPINS, 1000, "x", "overlap"),
 )
 
-WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in _ALL}
+WORKLOADS: dict[str, GpuWorkload] = {workload.name: workload for workload in _ALL}
 
 # Measured once per process, in processes of their own.
 FIRST_CALLS = {
-    "first_saxpy": Workload("first_saxpy", "first call of saxpy", 2**16, 2**16, 2**12),
-    "first_mpm88": Workload("first_mpm88", "first step of mpm88", PARTICLES, PARTICLES, PARTICLES),
+    "first_saxpy": GpuWorkload("first_saxpy", "first call of saxpy", 2**12, 2**12, 2**12),
+    "first_mpm88": GpuWorkload("first_mpm88", "first step of mpm88", PARTICLES, PARTICLES, PARTICLES),
 }
 
-# Launched in several ways, by graphs.py.
+# Launched in several ways.
 _STEPS = (
-    Workload("step20", f"{STEP} kernels over {{n}} elements", SMALL, SMALL, SMALL, "steps", "µs"),
-    Workload("chain2", "2 tasks over {n}, each after the other", 1 << 10, 1 << 10, 1 << 10, "steps", "µs"),
-    Workload("chain20", "20 tasks over {n}, each after the other", 1 << 10, 1 << 10, 1 << 10, "steps", "µs"),
-    Workload("chain20_17", "20 tasks over {n}, each after the other", 1 << 17, 1 << 17, 1 << 12, "steps", "µs"),
-    Workload("chain20_20", "20 tasks over {n}, each after the other", 1 << 20, 1 << 20, 1 << 13, "steps", "µs"),
-    Workload("decode", "decoder, a token of {n}", TOKENS, TOKENS, TOKENS, "steps", "µs"),
-    Workload("mpm88_steps", f"mpm88, {{n}} particles, {MPM_STEPS} steps", PARTICLES, PARTICLES, PARTICLES, "steps"),
-    Workload("cg_32", "conjugate gradients, {n}²", 32, 32, 16, "steps"),
-    Workload("cg_128", "conjugate gradients, {n}²", 128, 128, 24, "steps"),
-    Workload("cg_512", "conjugate gradients, {n}²", 512, 256, 32, "steps"),
+    GpuWorkload("step20", f"{STEP} kernels over {{n}} elements", SMALL, SMALL, SMALL, "µs", "steps"),
+    GpuWorkload("chain2", "2 tasks over {n}, each after the other", 1 << 10, 1 << 10, 1 << 10, "µs", "steps"),
+    GpuWorkload("chain20", "20 tasks over {n}, each after the other", 1 << 10, 1 << 10, 1 << 10, "µs", "steps"),
+    GpuWorkload("chain20_17", "20 tasks over {n}, each after the other", 1 << 17, 1 << 17, 1 << 12, "µs", "steps"),
+    GpuWorkload("chain20_20", "20 tasks over {n}, each after the other", 1 << 20, 1 << 20, 1 << 13, "µs", "steps"),
+    GpuWorkload("decode", "decoder, a token of {n}", TOKENS, TOKENS, TOKENS, "µs", "steps"),
+    GpuWorkload(
+        "mpm88_steps", f"mpm88, {{n}} particles, {MPM_STEPS} steps", PARTICLES, PARTICLES, PARTICLES, kind="steps"
+    ),
+    GpuWorkload("cg_32", "conjugate gradients, {n}²", 32, 32, 16, kind="steps"),
+    GpuWorkload("cg_128", "conjugate gradients, {n}²", 128, 128, 24, kind="steps"),
+    GpuWorkload("cg_512", "conjugate gradients, {n}²", 512, 256, 32, kind="steps"),
 )
 
-STEPS: dict[str, Workload] = {workload.name: workload for workload in _STEPS}
+STEPS: dict[str, GpuWorkload] = {workload.name: workload for workload in _STEPS}
+
+ALL = {**WORKLOADS, **FIRST_CALLS, **STEPS}
 
 
 def inputs(name: str, n: int) -> dict[str, Array]:

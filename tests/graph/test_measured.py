@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,15 +15,18 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def measuring():
-    """The benchmark's package, which is not installed."""
+    """Modules of the benchmarks, which are not installed."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
-        import gpu.bench
-        import gpu.step_runner
-        import gpu.steps
+        import gpu.step_row
         import gpu.workloads
+        import harness.bench
+        import harness.steps
 
-        yield gpu
+        step = gpu.workloads.STEPS["step20"]
+        yield SimpleNamespace(
+            bench=harness.bench, steps=harness.steps, row=lambda: gpu.step_row.StepRow(step, "a step")
+        )
     finally:
         sys.path.remove(str(ROOT / "benchmarks"))
 
@@ -38,7 +42,7 @@ def ways(measuring, **results):
 
 
 def test_a_graph_slower_than_its_launches_is_reported_with_its_picture_g9(measuring):
-    row = measuring.step_runner.StepRow(measuring.workloads.STEPS[next(iter(measuring.workloads.STEPS))], "a step")
+    row = measuring.row()
     row.times = {
         ("quadpy", "launches"): [(1.0, 2.0), (1.0, 2.1)],
         ("quadpy", "replay"): [(1.0, 9.0), (1.0, 9.1)],
@@ -46,7 +50,7 @@ def test_a_graph_slower_than_its_launches_is_reported_with_its_picture_g9(measur
         ("torch", "replay"): [(9.0, 9.0), (9.0, 9.0)],
     }
     assert list(row.slower()) == [("quadpy", "replay")]
-    assert "_draw" in (ROOT / "benchmarks/graphs.py").read_text(encoding="utf-8")
+    assert "_draw" in (ROOT / "benchmarks/gpu/graphs.py").read_text(encoding="utf-8")
 
 
 def test_ways_take_turns_and_leave_the_same_bytes_g17(measuring):
@@ -58,7 +62,7 @@ def test_ways_take_turns_and_leave_the_same_bytes_g17(measuring):
     rows = [name for name, _ in itertools.groupby(log)]
     assert rows[:4] == ["launches", "replay", "launches", "replay"]
     assert set(found) == {"launches", "replay"}
-    row = measuring.step_runner.StepRow(measuring.workloads.STEPS[next(iter(measuring.workloads.STEPS))], "a step")
+    row = measuring.row()
     row.times = {("quadpy", "replay"): [(1.0, 4.0), (1.0, 2.0), (1.0, 3.0)]}
     assert (row.total("quadpy", "replay"), row.spread("quadpy", "replay")) == (3.0, 2.0 / 3.0)
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from gpu.bench import Array
+from harness.bench import Array
 
 SOURCES = Path(__file__).resolve().parent
 CUBIN = "launches.cubin"  # of the small kernels, for whoever loads kernels by name

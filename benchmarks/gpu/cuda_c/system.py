@@ -7,8 +7,9 @@ from ctypes import byref, c_double, c_float, c_int, c_size_t, c_void_p
 from typing import Any
 
 import numpy as np
+from harness.bench import Array, Arrays, Bench, HostBench, OverlapBench, StepBench, Way
+from harness.processes import Options
 
-from gpu.bench import Array, Arrays, Bench, HostBench, OverlapBench, StepBench, Way
 from gpu.cuda_c.library import (
     DeviceArray,
     Timer,
@@ -18,7 +19,6 @@ from gpu.cuda_c.library import (
     multiply_add_rate,
     synchronize,
 )
-from gpu.options import Options
 from gpu.workloads import ALLOCATION, BINS, MPM_GRID, MPM_STEPS, MPM_TRIAL, SMALL, SPIN_THREADS, STEP, SWEEPS
 
 __all__ = ["BUILDERS", "Timer", "multiply_add_rate", "start", "synchronize"]

@@ -1,9 +1,9 @@
 """Tasks that each need what the one before wrote, of its own and of the neighbour's element: quadpy alone."""
 
 import numpy as np
+from harness.bench import Arrays, StepBench, Way
+from harness.language import array_of, qp
 
-from gpu.bench import Arrays, StepBench, Way
-from gpu.qp_like.language import array_of, qp
 from gpu.qp_like.launches import floats
 
 FUSE = {"graph kernel": False, "fused": True, "fuse='auto'": "auto"}

@@ -1,9 +1,9 @@
 """Loops over one index: copy, saxpy, sum, histogram, a transcendental map."""
 
 import numpy as np
+from harness.bench import Arrays, Bench
+from harness.language import NAME, array_of, pure_kernel, qp
 
-from gpu.bench import Arrays, Bench
-from gpu.qp_like.language import NAME, array_of, pure_kernel, qp
 from gpu.workloads import BINS
 
 floats = qp.types.ndarray(dtype=qp.f32, ndim=1)

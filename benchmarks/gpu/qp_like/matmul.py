@@ -1,9 +1,8 @@
 """Products of square matrices by tiles in shared memory: one element a thread, and 8 x 8 elements a thread."""
 
 import numpy as np
-
-from gpu.bench import Arrays, Bench
-from gpu.qp_like.language import array_of, qp
+from harness.bench import Arrays, Bench
+from harness.language import array_of, qp
 
 matrices = qp.types.ndarray(dtype=qp.f32, ndim=2)
 

@@ -1,7 +1,8 @@
 """mpm88: a two-dimensional fluid by the material point method, after the example that Taichi's users know."""
 
-from gpu.bench import Arrays, Bench
-from gpu.qp_like.language import qp
+from harness.bench import Arrays, Bench
+from harness.language import qp
+
 from gpu.workloads import MPM_DT, MPM_GRID, MPM_STEPS, MPM_TRIAL, PARTICLES
 
 n_particles = PARTICLES

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from gpu.bench import Arrays, StepBench, Way, Work
-from gpu.qp_like.language import NAME, qp
+from harness.bench import Arrays, StepBench, Way, Work
+from harness.language import NAME, qp
+
 from gpu.qp_like.mpm88 import J, clear, grid_m, on_grid, one_step, start, substep, to_grid, to_particles, x
 from gpu.workloads import MPM_STEPS, MPM_TRIAL
 

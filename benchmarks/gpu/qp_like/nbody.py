@@ -1,9 +1,9 @@
 """Gravity among all pairs of bodies: straight from memory, and by tiles in shared memory."""
 
 import numpy as np
+from harness.bench import Arrays, Bench
+from harness.language import array_of, qp
 
-from gpu.bench import Arrays, Bench
-from gpu.qp_like.language import array_of, qp
 from gpu.workloads import SOFTENING
 
 vec4 = qp.types.vector(4, qp.f32)

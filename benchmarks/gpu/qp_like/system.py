@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gpu.options import Options
-from gpu.qp_like import language
-from gpu.qp_like.language import NAME, qp
+from harness import language
+from harness.language import NAME, qp
+from harness.processes import Options
 
 _MODULES = {
     "copy": "loops",
@@ -53,7 +53,7 @@ BUILDERS = _Builders()
 
 
 def start(options: Options) -> None:
-    language.start(options.arch, options.cache, fast_math=options.system == "quadpy fast")
+    language.start(options.arch, options.cache, fast_math=options.fast_math)
 
 
 def synchronize() -> None:

@@ -1,0 +1,1 @@
+"""quadpy on the CPU beside Taichi, Quadrants and numba."""

@@ -1,0 +1,18 @@
+"""numba as a system: it takes its options from the environment, and no call returns before its work is done."""
+
+from __future__ import annotations
+
+from harness.processes import Options
+
+from cpu.workloads import Builders
+
+BUILDERS = Builders("cpu.with_numba")
+Timer = None
+
+
+def start(_: Options) -> None:
+    pass
+
+
+def synchronize() -> None:
+    pass

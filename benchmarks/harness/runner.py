@@ -1,0 +1,192 @@
+"""The order of the measurements: all systems prepare a workload at once, then they take turns."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Generic, Protocol, TypeVar
+
+from harness.processes import MEASURE, PREPARE, START, Child, ChildFailure, Command
+from harness.workload import Workload
+
+W = TypeVar("W", bound=Workload)
+SCALE = {"ms": 1e3, "µs": 1e6, "x": 1.0}
+
+
+class CommandOf(Protocol):
+    """How to start the child of a system whose caches are in a folder."""
+
+    def __call__(self, system: str, cache: Path, *, fast_math: bool = False) -> Command: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.  `budget` is the seconds of one measurement; `summary` makes one time of those of all rounds."""
+
+    systems: Sequence[str]
+    only: Sequence[str]
+    scale: str
+    rounds: int
+    budget: float
+    scratch: Path
+    command: CommandOf
+    summary: Callable[[Sequence[float]], float] = statistics.median
+
+
+@dataclass
+class Row(Generic[W]):
+    """A line of a table: seconds of each round (of `overlap`, a ratio), which ways there were, what failed."""
+
+    workload: W
+    title: str
+    size: int = 0
+    fast_math: bool = False
+    summary: Callable[[Sequence[float]], float] = statistics.median
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    ways: dict[str, dict[str, float]] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    def take(self, system: str, answer: dict[str, Any]) -> None:
+        """What a child says when it has prepared."""
+        if way := answer.get("way"):
+            self.ways[system] = {way: answer["ways"].pop(way), **answer["ways"]}
+        if answer.get("note"):
+            note(f"{self.title}, {system}: one way is left out: {answer['note']}")
+
+    def add(self, system: str, value: Any) -> None:
+        """One measurement."""
+        self.seconds.setdefault(system, []).append(value)
+
+    def time(self, system: str) -> float | None:
+        """The system's time, from all rounds; None where it has no valid one."""
+        times = self.seconds.get(system)
+        return self.summary(times) if times and system not in self.problems else None
+
+    def spread(self, system: str) -> float | None:
+        """How far the rounds lie apart, as a part of their median."""
+        values = self.seconds.get(system)
+        return (max(values) - min(values)) / statistics.median(values) if values else None
+
+    def brief(self) -> str:
+        unit = self.workload.unit
+        parts = [f"{s} {(self.time(s) or 0.0) * SCALE[unit]:.4g}" for s in self.seconds if s not in self.problems]
+        return f"{self.title}: {', '.join(parts + [f'{s}: {text}' for s, text in self.problems.items()])} [{unit}]"
+
+
+def start(children: dict[str, Child]) -> dict[str, str]:
+    """Starts all at once; those whose systems are not there are dropped, and the answer says why."""
+    absent = {}
+    for child in children.values():
+        child.start()
+    for system, child in list(children.items()):
+        try:
+            child.receive(START)
+        except ChildFailure as failure:  # noqa: PERF203 - one that fails leaves the others
+            absent[system] = str(failure)
+            note(f"{system} is not there: {failure}")
+            child.close()
+            del children[system]
+    return absent
+
+
+def prepare(row: Any, children: dict[str, Child], results: Callable[[str], str | None] = lambda _: None) -> list[str]:
+    """Lets all children prepare at once; gives the systems that can be measured, and leaves in `row` what they say.
+
+    `results` names the file in which a system leaves its results, for one that does not check them itself.
+    """
+    ready: list[str] = []
+    asked: list[str] = []
+    for system, child in children.items():
+        try:
+            if not child.running:
+                child.start()
+                child.receive(START)
+            child.send("prepare", workload=row.workload.name, results=results(system))
+            asked.append(system)
+        except ChildFailure as failure:  # noqa: PERF203 - likewise
+            row.problems[system] = str(failure)
+    for system in asked:
+        try:
+            answer = children[system].receive(PREPARE)
+        except ChildFailure as failure:
+            row.problems[system] = str(failure)
+            continue
+        if problem := answer.get("problem"):
+            row.problems[system] = problem
+        elif not answer.get("absent"):
+            ready.append(system)
+            row.take(system, answer)
+    return ready
+
+
+def take_turns(plan: Plan, row: Any, children: dict[str, Child], ready: Sequence[str]) -> None:
+    """One measurement of each system a round; one that fails is out."""
+    for _ in range(plan.rounds):
+        for system in ready:
+            if system not in row.problems:
+                try:
+                    row.add(system, children[system].ask("measure", MEASURE, budget=plan.budget)["value"])
+                except ChildFailure as failure:
+                    row.problems[system] = str(failure)
+
+
+def clear(row: Any, children: dict[str, Child]) -> None:
+    """Drops the workload; a child that failed, and whose device may be lost, starts anew when it is next needed."""
+    for system, child in children.items():
+        try:
+            if system in row.problems:
+                child.close()
+            else:
+                child.ask("drop", MEASURE)
+        except ChildFailure:  # noqa: PERF203 - likewise
+            child.close()
+
+
+def first_calls(plan: Plan, workload: W, systems: Sequence[str], rounds: int) -> Iterator[Row[W]]:
+    """A process with an empty cache, then one that finds what the first has left; anew in each round."""
+    size = workload.elements(plan.scale)
+    kinds = [Row(workload, f"{workload.title}, {kind}", size, summary=plan.summary) for kind in ("cold", "cached")]
+    for _ in range(rounds):
+        for system in systems:
+            with TemporaryDirectory(dir=plan.scratch) as folder:
+                for row in kinds:
+                    _alone(
+                        plan,
+                        row,
+                        system,
+                        Path(folder),
+                        lambda child, _: child.ask("first", PREPARE, workload=workload.name)["value"],
+                    )
+    yield from kinds
+
+
+def imports(plan: Plan, workload: W) -> Row[W]:
+    """Each system's import in processes of its own."""
+    row = Row(workload, workload.title, summary=plan.summary)
+    for _ in range(plan.rounds):
+        for system in plan.systems:
+            _alone(plan, row, system, plan.scratch / "imports", lambda _, seconds: seconds)
+    return row
+
+
+def _alone(plan: Plan, row: Row[W], system: str, cache: Path, measure: Callable[[Child, float], float]) -> None:
+    """One measurement in a new process; `measure` is given the child and how long its import took."""
+    if system in row.problems:
+        return
+    with closing(Child(plan.command(system, cache))) as child:
+        try:
+            child.start()
+            row.add(system, measure(child, child.receive(START)["import"]))
+            child.finish()
+        except ChildFailure as failure:
+            row.problems[system] = str(failure)
+
+
+def note(text: str) -> None:
+    """Progress, away from the table."""
+    print(text, file=sys.stderr, flush=True)

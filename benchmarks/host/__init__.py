@@ -1,0 +1,1 @@
+"""What calls cost the host, quadpy alone."""

@@ -1,0 +1,31 @@
+"""All benchmarks: `python benchmarks/run.py NAME --help`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+COMMANDS = {
+    "cpu": ("cpu.command", "quadpy on the CPU beside Taichi, Quadrants and numba"),
+    "gpu": ("gpu.command", "quadpy on a GPU beside CUDA C, Quadrants, numba-cuda, Triton and torch"),
+    "graphs": ("gpu.graphs", "steps of several tasks, in every way to launch them"),
+    "launch": ("host.launch", "what a kernel call costs beside the bare call of the driver"),
+    "replay": ("host.replay", "what a replayed function costs beside the calls it stands for"),
+    "pool": ("host.pool", "what the CPU's thread pool costs, and what it gives"),
+    "instructions": ("instructions", "what kernels are on AMD GPUs: instructions, registers, waves"),
+}
+
+
+def main() -> int:
+    """Runs the benchmark that the first word names, and returns its exit status."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in COMMANDS:
+        print("usage: python benchmarks/run.py NAME [options]\n")
+        print("\n".join(f"  {name:<13} {about}" for name, (_, about) in COMMANDS.items()))
+        return 2 * (name not in ("-h", "--help"))
+    status: int = importlib.import_module(COMMANDS[name][0]).main(sys.argv[2:])
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
