@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sets limits of 
 
 PROLOGUE = """
 import resource, threading
+from pathlib import Path
 import numpy as np
 import quadpy as qp
 
@@ -65,7 +66,7 @@ print("right")
 
 EXHAUSTED = """
 many_blocks(y)
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), used + (1 << 20)))
 y[:] = -1
 try:

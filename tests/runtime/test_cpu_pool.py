@@ -301,6 +301,7 @@ def test_children_forked_in_the_middle_of_jobs() -> None:
 
 PREAMBLE = """
 import ctypes, os, signal, threading, time
+from pathlib import Path
 from quadpy.codegen.host import compile_host, host_header
 from quadpy.runtime.cpu import pool
 from quadpy.runtime.cpu.loader import load_object
@@ -363,7 +364,7 @@ def test_workers_take_no_signals() -> None:
     workers = threads() - others
     assert len(workers) == 3, workers
     for t in workers:
-        blocked = next(l for l in open(f"/proc/self/task/{t}/status") if l.startswith("SigBlk"))
+        blocked = next(l for l in Path(f"/proc/self/task/{t}/status").read_text().splitlines() if l.startswith("SigBlk"))
         assert int(blocked.split()[1], 16) >> (signal.SIGINT - 1) & 1, blocked
     """)
     assert (done.returncode, done.stderr) == (0, "")
@@ -382,7 +383,7 @@ def test_a_system_that_refuses_threads_gets_its_work_done() -> None:
     done = run_script("""
     import resource
     turn(1)
-    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**20, used + 2**20))
     turn(10**6)
     print(pool.get_threads(), len(threads() - others))

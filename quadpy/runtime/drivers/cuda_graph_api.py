@@ -247,7 +247,7 @@ class _Calls:
         if work.peers:
             params.accessDescs, params.accessDescCount = [self._access(peer) for peer in work.peers], len(work.peers)
         status, node = self._cuda.cuGraphAddMemAllocNode(graph, *self.list(dependencies), params)
-        return status, node, params.dptr
+        return status, node, int(params.dptr)  # which lies in params
 
     def _access(self, ordinal: int) -> Any:
         """That a device reads and writes what is another's."""
@@ -315,7 +315,9 @@ class _Calls:
         # With version 13 of the binding, edges may carry data.
         edges = (behind, count) if self._version() < _EDGE_DATA_SINCE else (behind, None, count)
         answer = self._cuda.cuGraphAddNode(graph, *edges, params)
-        return answer[0], answer[1], params.conditional.phGraph_out[0]
+        if answer[0] != self._cuda.CUresult.CUDA_SUCCESS:
+            return tuple(answer)
+        return answer[0], answer[1], int(params.conditional.phGraph_out[0])  # which lies in params
 
     def _version(self) -> int:
         """The version of CUDA that the binding was made for."""

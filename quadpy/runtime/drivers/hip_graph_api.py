@@ -196,7 +196,7 @@ class _Calls:
         if work.peers:
             params.accessDescs, params.accessDescCount = ctypes.addressof(shared), len(shared)
         status, node = self._hip.hipGraphAddMemAllocNode(graph, *_list(dependencies), params)
-        return status, node, params.dptr
+        return status, node, int(params.dptr or 0)  # which may lie in params
 
     def memory(self, ordinal: int) -> Answer:
         kinds, found = self._hip.hipGraphMemAttributeType, []
