@@ -7,12 +7,12 @@ freedom a kernel has (contraction, reassociation) is written on its instructions
 from __future__ import annotations
 
 import functools
-import re
 import threading
 from typing import Final
 
 import llvmlite.binding as llvm
 
+from quadpy.codegen.host_repairs import may_need_repair, repaired
 from quadpy.errors import CodegenError, UnknownTargetError
 
 __all__ = [
@@ -115,40 +115,7 @@ def _optimised(ir_text: str, machine: llvm.TargetMachine, opt: int) -> llvm.Modu
         raise CodegenError(f"LLVM refused a module for the CPU: {error}") from error
     builder = llvm.create_pass_builder(machine, _tuning(opt, _largest_function(ir_text)))
     builder.getModulePassManager().run(module, builder)
-    return _fenced(module) if "imumnum" in ir_text else module
-
-
-_EXTREME: Final = re.compile(
-    r"^(  %\S+ = .*call [^@<]*@llvm\.(?:min|max)imumnum\.f\d+\()(float|double) (%[^,]+), \2 (%[^)]+)\)", re.MULTILINE
-)
-"""A call for two numbers, not vectors or constants."""
-
-
-def _fenced(module: llvm.ModuleRef) -> llvm.ModuleRef:
-    """``module`` so that LLVM does not know of an operand of minimumnum or maximumnum that it is never a NaN.
-
-    With AVX512DQ, LLVM 22 would give the NaN when the other one is.  Fences keep loops from being vectorised, so they
-    come last; vectors are not affected.
-    """
-    count = 0
-
-    def fence(found: re.Match[str]) -> str:
-        nonlocal count
-        head, t, *operands = found.groups()
-        lines = []
-        for operand in operands:
-            count += 1
-            suffix = "f32" if t == "float" else "f64"
-            lines.append(f"  %fenced.{count} = call {t} @llvm.arithmetic.fence.{suffix}({t} {operand})\n")
-        return f"{''.join(lines)}{head}{t} %fenced.{count - 1}, {t} %fenced.{count})"
-
-    text = _EXTREME.sub(fence, str(module))
-    if not count:
-        return module
-    declared = "".join(
-        f"declare {t} @llvm.arithmetic.fence.{s}({t})\n" for t, s in (("float", "f32"), ("double", "f64"))
-    )
-    return llvm.parse_assembly(text + declared, llvm.create_context())
+    return repaired(module) if may_need_repair(ir_text) else module
 
 
 _MOST_VECTORISED: Final = 6_000

@@ -194,3 +194,23 @@ def test_the_low_bits_of_a_float_are_stored_as_they_are():
         for row, values in zip(found, floats, strict=True):
             bits = values.view(f"u{values.itemsize}").astype(found.dtype)
             assert row.tolist() == (bits | (found is y and values is whole)).tolist()
+
+
+@qp.kernel
+def comparisons_as_bits_of_halves(x: F64, y: qp.types.ndarray(dtype=qp.f64, ndim=2)):
+    for i in x:
+        no = qp.u1(x[i])
+        y[0, i] = qp.bit_cast(qp.i16(x[i] != 0.0), qp.f16)
+        y[1, i] = qp.bit_cast(qp.u16(not no), qp.f16)
+        y[2, i] = qp.bit_cast(qp.u16(qp.f16(x[i]) == qp.f16(0.5)), qp.f16)
+        y[3, i] = qp.bit_cast(qp.i16(qp.i32(x[i] > 0.25) & 1), qp.f16)
+        y[4, i] = qp.bit_cast(qp.i16(0) - qp.i16(x[i] > 0.25), qp.f16)
+
+
+def test_the_bits_of_a_half_may_be_a_comparison():
+    x = np.array([0.0, 0.5, -2.0])
+    y = np.ones((5, 3))
+    comparisons_as_bits_of_halves(x, y)
+    least = 2.0**-24
+    assert y[:4].tolist() == [[0, least, least], [least, 0, 0], [0, least, 0], [0, least, 0]]
+    assert np.isnan(y[4]).tolist() == [False, True, False]
