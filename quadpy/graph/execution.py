@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from quadpy.copying import OneProcess
 from quadpy.errors import (
-    ArgumentError,
     CodegenError,
     DeviceError,
     DriverError,
@@ -23,13 +22,15 @@ from quadpy.graph.engines.driver import Built, DriverEngine
 from quadpy.graph.engines.host import HostEngine
 from quadpy.graph.engines.host_loop import SeriesEngine, series
 from quadpy.graph.engines.indirect import IndirectEngine, is_indirect
+from quadpy.graph.model.arguments import find_node
 from quadpy.graph.model.inspect import GraphInfo, describe
 from quadpy.graph.model.kernels import is_callee
-from quadpy.graph.model.makers import MAKERS, made_by
+from quadpy.graph.model.makers import MAKERS, make_node
 from quadpy.graph.model.nesting import flattened, has_loops
 from quadpy.graph.model.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.model.ordered_nodes import OrderedNodes
 from quadpy.graph.model.reorder import reordered
-from quadpy.graph.model.usage import Usage
+from quadpy.graph.model.resources import Resources
 from quadpy.graph.replay.tape import LaunchStep, Tape
 from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.callbacks import Runs
@@ -45,7 +46,6 @@ from quadpy.runtime.streams.timeline import Timeline
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from quadpy.graph.model.graph import Graph
 
 __all__ = ["MOST_UPDATES", "GraphExec", "GraphStats"]
 
@@ -77,12 +77,15 @@ class GraphExec(OneProcess):
 
     error: ClassVar[type[GraphError]] = GraphError
 
-    def __init__(self, graph: Graph, *, auto_free: bool, priorities: bool, fuse: Fuse = False) -> None:
+    def __init__(
+        self, graph: OrderedNodes, built: Built | None, *, auto_free: bool, priorities: bool, fuse: Fuse = False
+    ) -> None:
         self.device = graph.device
         self._fuse: Fuse = fuse
         self._separate = ""  # why it is no longer to be one launch,
         self._was_one = False  # or only while a node is off
-        self._graph: Graph | None = graph
+        self._graph: OrderedNodes | None = graph
+        self._built = built  # the driver's graph, if it has decided addresses
         self._auto_free, self._priorities = auto_free, priorities
         self._lock = new_lock()
         self._off: set[str] = set()
@@ -96,12 +99,12 @@ class GraphExec(OneProcess):
         self._uses: Tape | None = None  # has what is used then
         nodes = {node.name: node for node in graph}
         runs = Runs()
-        self._fixed = graph._built is not None  # noqa: SLF001 - addresses that a driver's graph has decided
+        self._fixed = built is not None
         self._held = ExecHoldings(self.device, self._engine(nodes, runs), nodes, runs)
         self._finalizer = self.device.reaper.adopt(self, ExecHoldings.release, self._held)
-        if graph._built is not None:  # noqa: SLF001
-            graph._built.flight = self._held.flight  # noqa: SLF001
-        self._usage = Usage(self.nodes)
+        if built is not None:
+            built.flight = self._held.flight
+        self._usage = Resources(self.nodes)
         self._sole: Timeline | None = None  # the timeline that all launches are on, or in order with
 
     # launching
@@ -135,18 +138,18 @@ class GraphExec(OneProcess):
                 self._sole = None
                 self._order_after_others(on.timeline, overlap=overlap)
                 if self._uses is not None:
-                    usage, self._uses = self._uses.usage(), None
+                    usage, self._uses = self._uses.resources(), None
                     self._usage = usage
                 usage.announce(self.device.memory, on.timeline)
                 self._held.runs.timelines.add(on.timeline)
                 _move(engine, on)
                 self._sole = None if overlap else on.timeline
             if usage.memory:
-                self._held.left = usage.launching()  # before, as what a Ctrl-C interrupts may have been submitted
+                self._held.left = usage.begin_launch()  # before, as what a Ctrl-C interrupts may have been submitted
             try:
                 on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
             except DeviceError as error:
-                usage.failed()
+                usage.cancel_launch()
                 if not isinstance(engine, FusedEngine) or getattr(error, "name", None) not in TOO_LARGE:
                     raise
                 self._separate = "the device refused a launch of so many blocks at once"
@@ -213,7 +216,7 @@ class GraphExec(OneProcess):
         if isinstance(before, KernelNode):
             callee = () if before.kernel is None or (args and is_callee(args[0])) else (before.kernel,)
             args, kwargs = (*callee, *args), {"priority": before.priority, **kwargs}
-        self.replace({name: made_by(maker, self.device, args, kwargs)})
+        self.replace({name: make_node(maker, self.device, args, kwargs)})
 
     def replace(self, changes: Mapping[str, Node], *, same_order: bool = False) -> None:
         """Change several nodes at once, to nodes that a maker made; for those who bind the arguments of whole graphs.
@@ -237,7 +240,7 @@ class GraphExec(OneProcess):
                 placed[name] = replace(
                     node, name=name, after=before.after, derived=before.derived, span=before.span
                 )  # fmt: skip
-            usage = Usage({**self._held.nodes, **placed}.values())
+            usage = Resources({**self._held.nodes, **placed}.values())
             moved = any(
                 (self._held.nodes[name].reads, self._held.nodes[name].writes) != (node.reads, node.writes)
                 for name, node in placed.items()
@@ -324,8 +327,8 @@ class GraphExec(OneProcess):
         with self._lock:
             self._held.release()
             self._finalizer.detach()
-            self._graph = self._bound = self._uses = None
-            self._usage = Usage(())
+            self._graph = self._built = self._bound = self._uses = None
+            self._usage = Resources(())
 
     @property
     def destroyed(self) -> bool:
@@ -374,12 +377,7 @@ class GraphExec(OneProcess):
 
     def _node(self, name: str) -> Node:
         self._check()
-        if not isinstance(name, str):
-            raise ArgumentError(f"{name!r} is no name of a node", hint="pass node.name")
-        if (node := self._held.nodes.get(name)) is None:
-            there = ", ".join(list(self._held.nodes)[:8]) or "none"
-            raise GraphError(f"the graph has no node {name!r}", hint=f"its nodes: {there}")
-        return node
+        return find_node(self._held.nodes, name)
 
     # the driver's side
 
@@ -425,8 +423,7 @@ class GraphExec(OneProcess):
         return series(flat, lambda some: self._driver_engine(some, runs))
 
     def _driver_engine(self, nodes: Iterable[Node], runs: Runs) -> DriverEngine:
-        assert self._graph is not None
-        shared = self._graph._built  # noqa: SLF001
+        shared = self._built
         built = shared or Built(self.device, nodes, self.device.failures, runs)
         return DriverEngine(built, owned=shared is None, auto_free=self._auto_free, priorities=self._priorities)
 
@@ -513,7 +510,7 @@ class GraphExec(OneProcess):
                 self._held.supersede(self._bound.nodes(self.device))
                 self._bound = None
             engine = self._rebuild(self._held.nodes)
-            self._usage, self._uses = Usage(self._held.nodes.values()), None
+            self._usage, self._uses = Resources(self._held.nodes.values()), None
             self._outdated.discard("work")
         if "order" in self._outdated:
             engine = self._reorder() or engine

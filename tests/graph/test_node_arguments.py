@@ -60,9 +60,9 @@ def test_more_bytes_than_either_end_has(on):
         assert "nbytes=" in str(raised.value)
     with pytest.raises(ArgumentError, match=r"8 bytes of .* has 4"):
         graph.add_memset(y, 0, nbytes=8)
-    with pytest.raises(ArgumentError, match="the last address"):
+    with pytest.raises(ArgumentError, match="exceed the address space"):
         graph.add_memcpy(x.pointer, y.pointer, nbytes=1 << 64)
-    with pytest.raises(ArgumentError, match="the last address"):
+    with pytest.raises(ArgumentError, match="exceed the address space"):
         graph.add_memset(1 << 64, 0, nbytes=4)
     assert len(graph) == 0
 
@@ -122,7 +122,7 @@ def test_values_of_an_array_are_of_its_type(cpu):
 
 
 def test_a_number_is_no_memory(on):
-    with pytest.raises(ArgumentError, match="no memory"):
+    with pytest.raises(ArgumentError, match="not memory"):
         on.graph().add_memcpy(np.float64(1), on.buffer(1, 2))
 
 

@@ -252,7 +252,7 @@ class CaptureSession:
         timeline = stream.timeline
         try:
             after = self.graph.without_implied((*self._fronts[timeline], *also))
-            placed = self.graph._place(node, after, None, kind)  # noqa: SLF001 - this package's own
+            placed = self.graph.insert(node, after, None, kind)
             self._fronts[timeline] = (placed.name,)
         except (ArgumentError, GraphError) as error:
             self._fail(error.message, error.hint)
@@ -280,7 +280,7 @@ class CaptureSession:
 
 def _copy(target: int, source: int, nbytes: int, keep: Sequence[object], direction: Any) -> MemcpyNode:
     return MemcpyNode(
-        target=target, source=source, nbytes=nbytes, direction=direction, staged=direction != "within",
+        target=target, source=source, nbytes=nbytes, direction=direction,
         reads=((source, nbytes),), writes=((target, nbytes),), keep=tuple(keep),
     )  # fmt: skip
 

@@ -1,9 +1,10 @@
-"""Graphs as data, text and pictures.  Owns: GraphInfo, NodeInfo, describe, dot_of, table_of.  Imports: nodes."""
+"""Graphs as data, as text and in Graphviz's language."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from quadpy.graph.model.nodes import AllocNode, ChildNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.order import MemoryRange
@@ -14,9 +15,9 @@ __all__ = ["GraphInfo", "NodeInfo", "describe", "dot_of", "table_of"]
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """One node: what it is, what it comes after, the memory that it reads and writes, and the line that made it.
+    """One node: its kind, what it comes after, the memory that it reads and writes, and the source line that made it.
 
-    ``detail`` says what it does, in words; ``children`` are the nodes of a child graph.
+    ``detail`` says in words what the node does; ``children`` are the nodes of a child graph.
     """
 
     name: str
@@ -31,30 +32,30 @@ class NodeInfo:
 
 @dataclass(frozen=True, slots=True)
 class GraphInfo:
-    """The nodes of a graph, in an order in which they could run; of one that can be launched, whether it is one launch."""
+    """The nodes of a graph in an order in which they could run; ``fusion`` only for an executable graph."""
 
     nodes: tuple[NodeInfo, ...]
     fusion: Fusion | None = None
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
-        """Each dependency, as (before, after)."""
+        """The dependencies as pairs (before, after)."""
         return tuple((before, node.name) for node in self.nodes for before in node.after)
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The nodes that come after no other."""
+        """The nodes that come after no other node."""
         return tuple(node.name for node in self.nodes if not node.after)
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """The nodes that no other comes after."""
-        inner = {before for node in self.nodes for before in node.after}
-        return tuple(node.name for node in self.nodes if node.name not in inner)
+        """The nodes that no other node comes after."""
+        followed = {before for before, _ in self.edges}
+        return tuple(node.name for node in self.nodes if node.name not in followed)
 
 
 def describe(nodes: Iterable[Node], fusion: Fusion | None = None) -> GraphInfo:
-    """The graph of ``nodes``, as data."""
+    """The graph of ``nodes`` as data."""
     return GraphInfo(tuple(map(_describe, nodes)), fusion)
 
 
@@ -69,9 +70,7 @@ def _detail(node: Node) -> str:
         case KernelNode():
             return ", ".join(launch.name for launch in node.launches)
         case MemcpyNode():
-            return (
-                f"{node.nbytes} bytes" + {"in": ", from the host", "out": ", to the host", "within": ""}[node.direction]
-            )
+            return f"{node.nbytes} bytes{_DIRECTIONS[node.direction]}"
         case MemsetNode():
             rows = f"{node.height} rows of " if node.height > 1 else ""
             return f"{rows}{node.width} x {node.element} bytes = {node.value:#x}"
@@ -94,11 +93,12 @@ def table_of(info: GraphInfo) -> str:
     return "\n".join(lines)
 
 
-_SHAPES = {"kernel": "box", "host": "hexagon", "empty": "point", "child": "folder"}
+_DIRECTIONS: Final = {"in": ", from the host", "out": ", to the host", "within": ""}
+_SHAPES: Final = {"kernel": "box", "host": "hexagon", "empty": "point", "child": "folder"}
 
 
 def dot_of(info: GraphInfo) -> str:
-    """The graph in the language of Graphviz; child graphs are nodes that say how many they hold."""
+    """The graph in Graphviz's language; a child graph is one node, labelled with the number of its nodes."""
     lines = ["digraph {", "  node [fontname=sans];"]
     for node in info.nodes:
         label = _quoted(node.name, node.detail)
@@ -109,5 +109,5 @@ def dot_of(info: GraphInfo) -> str:
 
 
 def _quoted(*lines: str) -> str:
-    """One string of one line or several."""
+    """``lines`` as one quoted string."""
     return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines if line) + '"'

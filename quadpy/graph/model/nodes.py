@@ -1,26 +1,21 @@
-"""The nodes of a graph.  Owns: Node and its kinds, Allocation.  Imports: the runtime's objects, order.
-
-A node is data: it says what is done, to which memory, and after which other nodes, by name.  Nothing here is submitted.
-"""
+"""The nodes of a graph as plain data: what is done, to which memory, and after which other nodes, by name."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from quadpy.flow import Flow
 from quadpy.graph.model.order import MemoryRange
+from quadpy.graph.model.semaphore import Semaphore
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import CopyKind
 from quadpy.runtime.launch.fusion import Origin
 from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch
 from quadpy.runtime.streams.event import Event
 from quadpy.source import Span
-
-if TYPE_CHECKING:
-    from quadpy.graph.model.graph import Graph
-    from quadpy.graph.model.semaphore import Semaphore
 
 __all__ = [
     "AllocNode",
@@ -37,6 +32,7 @@ __all__ = [
     "Node",
     "SemaphoreSignalNode",
     "SemaphoreWaitNode",
+    "with_inner",
 ]
 
 
@@ -47,10 +43,11 @@ class Node:
     name     unique in its graph
     after    names of the nodes that must be complete before
     derived  whether ``after`` follows from what the nodes read and write
-    barrier  whether it may touch anything: by derivation it comes after all before it and before all that come later
-    reads, writes  the memory that it touches, as (address, bytes)
-    keep     what must stay alive as long as it can run
-    span     where in the user's program it was made
+    barrier  whether the node may touch anything; derived dependencies then put it after all earlier and before all
+             later nodes
+    reads, writes  the memory that the node touches, as (address, bytes)
+    keep     what must stay alive as long as the node can run
+    span     where in the user's program the node was made
     """
 
     kind: ClassVar[str]
@@ -67,10 +64,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KernelNode(Node):
-    """A call of a kernel: its launches, in order or as ``flow`` says (``CodeObject.flow``); a call on the CPU is one.
+    """A call of a kernel: its launches, in order or as ``flow`` says (``CodeObject.flow``); on the CPU a single launch.
 
-    ``kernel`` is what was called, to be called with other arguments; None where the launches came from elsewhere.
-    ``origin`` is what they were compiled from, with ``arguments``; ``conditions`` are where it says whether loops go on.
+    kernel      what was called, so that it can be called with other arguments; None for launches that were prepared
+    origin      what the launches were compiled from, with ``arguments``
+    conditions  the memory that decides whether the loops of ``flow`` continue
     """
 
     kind: ClassVar[str] = "kernel"
@@ -86,7 +84,7 @@ class KernelNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MemcpyNode(Node):
-    """A copy of ``nbytes`` bytes; with ``staged``, one end is host memory that goes through a buffer of the graph's."""
+    """A copy of ``nbytes`` bytes; for ``direction`` "in" and "out", the host's end goes through a buffer of the graph."""
 
     kind: ClassVar[str] = "memcpy"
 
@@ -94,12 +92,26 @@ class MemcpyNode(Node):
     source: int
     nbytes: int
     direction: CopyKind
-    staged: bool
+
+    @property
+    def staged(self) -> bool:
+        """Whether one end is host memory that the device does not access itself."""
+        return self.direction != "within"
+
+    @classmethod
+    def of(
+        cls, target: int, source: int, nbytes: int, keep: tuple[object, ...], direction: CopyKind = "within"
+    ) -> MemcpyNode:
+        """The copy, with the memory that it touches."""
+        return cls(
+            target=target, source=source, nbytes=nbytes, direction=direction,
+            reads=((source, nbytes),), writes=((target, nbytes),), keep=keep,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MemsetNode(Node):
-    """``width`` elements of ``element`` bytes, in ``height`` rows ``pitch`` bytes apart, become ``value``."""
+    """Sets ``width`` elements of ``element`` bytes to ``value``, in each of ``height`` rows ``pitch`` bytes apart."""
 
     kind: ClassVar[str] = "memset"
 
@@ -113,7 +125,7 @@ class MemsetNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class HostNode(Node):
-    """A call of a Python function, which the work behind it waits for."""
+    """A call of a Python function; dependent nodes wait for it."""
 
     kind: ClassVar[str] = "host"
 
@@ -123,7 +135,7 @@ class HostNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class EmptyNode(Node):
-    """Nothing; it joins what comes before it."""
+    """Does nothing but wait for the nodes before it."""
 
     kind: ClassVar[str] = "empty"
 
@@ -136,10 +148,21 @@ class ChildNode(Node):
 
     nodes: tuple[Node, ...]
 
+    @classmethod
+    def of(cls, nodes: tuple[Node, ...], *, barrier: bool = False) -> ChildNode:
+        """``nodes`` as one, which touches the memory that they touch."""
+        return cls(
+            nodes=nodes,
+            barrier=barrier,
+            reads=tuple(dict.fromkeys(part for node in nodes for part in node.reads)),
+            writes=tuple(dict.fromkeys(part for node in nodes for part in node.writes)),
+            keep=tuple(kept for node in nodes for kept in node.keep),
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class EventRecordNode(Node):
-    """The record of an event."""
+    """Records an event."""
 
     kind: ClassVar[str] = "event_record"
 
@@ -148,7 +171,7 @@ class EventRecordNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class EventWaitNode(Node):
-    """The work behind it waits for the event's last record at the launch."""
+    """Waits for the last record of an event before the launch."""
 
     kind: ClassVar[str] = "event_wait"
 
@@ -157,7 +180,7 @@ class EventWaitNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SemaphoreSignalNode(Node):
-    """Each semaphore gets its value."""
+    """Sets each semaphore to its value."""
 
     kind: ClassVar[str] = "semaphore_signal"
 
@@ -166,7 +189,7 @@ class SemaphoreSignalNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SemaphoreWaitNode(Node):
-    """The work behind it waits until each semaphore has its value."""
+    """Waits until each semaphore has its value."""
 
     kind: ClassVar[str] = "semaphore_wait"
 
@@ -175,17 +198,18 @@ class SemaphoreWaitNode(Node):
 
 @dataclass(slots=True, eq=False)
 class Allocation:
-    """The memory of an alloc node, at one address in every launch; ``live`` from its node to a free node."""
+    """The memory of an alloc node of ``graph``, at one address in every launch; ``live`` from its node to a free node."""
 
+    device: Device
     pointer: int
     nbytes: int
-    graph: weakref.ref[Graph]
+    graph: weakref.ref[object]
     live: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AllocNode(Node):
-    """Memory that is there from this node on."""
+    """Allocates memory, which later nodes may use."""
 
     kind: ClassVar[str] = "alloc"
 
@@ -193,7 +217,7 @@ class AllocNode(Node):
 
     @property
     def pointer(self) -> int:
-        """The address, the same in every launch."""
+        """The address, which is the same in every launch."""
         return self.allocation.pointer
 
     @property
@@ -203,8 +227,16 @@ class AllocNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FreeNode(Node):
-    """The end of an alloc node's memory."""
+    """Frees the memory of an alloc node."""
 
     kind: ClassVar[str] = "free"
 
     allocation: Allocation
+
+
+def with_inner(nodes: Iterable[Node]) -> Iterator[tuple[Node, Node]]:
+    """Each of ``nodes`` and each node of a child graph in it, as a pair: the one of ``nodes``, then the node itself."""
+    for node in nodes:
+        yield node, node
+        if isinstance(node, ChildNode):
+            yield from ((node, inner) for _, inner in with_inner(node.nodes))

@@ -1,4 +1,4 @@
-"""Dependencies of nodes whose memory has changed.  Owns: reordered.  Imports: nodes, order."""
+"""New dependencies for nodes whose memory has changed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ __all__ = ["reordered"]
 
 
 def reordered(nodes: Mapping[str, Node]) -> dict[str, Node] | None:
-    """The same nodes with dependencies derived from the memory that they touch now.
-
-    None where those that they have say enough; then no edge need change.
-    """
-    there, wanted, names = Order(), Order(), list(nodes)
+    """The same nodes with dependencies derived from the memory that they touch now; None if the present ones suffice."""
+    present, wanted, names = Order(), Order(), list(nodes)
     numbers = {name: number for number, name in enumerate(names)}
     found: dict[str, Node] = {}
     enough = True
     for number, (name, node) in enumerate(nodes.items()):
         after = [numbers[before] for before in node.after]
-        there.add(after, (), ())
+        present.add(after, (), ())
         if node.derived:
             after = list(wanted.derive(node.reads, node.writes, barrier=node.barrier))
-            enough = enough and all(there.follows(number, before) for before in after)
+            enough = enough and all(present.follows(number, before) for before in after)
         wanted.add(after, node.reads, node.writes, barrier=node.barrier)
         found[name] = replace(node, after=tuple(names[before] for before in after))
     return None if enough else found

@@ -1,4 +1,4 @@
-"""Semaphores of other libraries.  Owns: Semaphore.  Imports: errors, Owned, devices, the graphs' protocol."""
+"""Semaphores of other libraries, for nodes of graphs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Semaphore"]
 
 
 class Semaphore(Owned[SemaphoreHandle]):
-    """A semaphore that Vulkan or another library exported, for nodes of graphs; ``with`` gives it back at its end.
+    """A semaphore that Vulkan or another library exported, for nodes of graphs; the end of a ``with`` destroys it.
 
-    ``destroy`` gives it back when no graph has it and no launch that uses it is pending.
+    The driver's object lives until no graph has the semaphore and no launch that uses it is pending.
     """
 
     __slots__ = ()
@@ -35,11 +35,13 @@ class Semaphore(Owned[SemaphoreHandle]):
         """Import a semaphore by its file descriptor; ``kind`` is the vendor's number of its type, 1 for an opaque one.
 
         Raises:
-            GraphError: the device has no such semaphores.
+            GraphError: the device is the CPU.
             DriverError: the driver refuses it, as HIP 7.2 does on Linux; the message says so.
         """
         here = device_or_current(device)
         here.life.check()
         if "host" in here.driver.features:
-            raise GraphError(f"{here} has no external semaphores", hint="they are a GPU's; on the CPU call its library")
+            raise GraphError(
+                f"{here} has no external semaphores", hint="only GPUs have them; on the CPU, call the other library"
+            )
         return Semaphore(here, descriptor, kind)

@@ -20,7 +20,7 @@ from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, CaptureError, DeviceError, GraphError
 from quadpy.graph.capture.arena import Arena
 from quadpy.graph.execution import GraphExec
-from quadpy.graph.model.extents import count_of
+from quadpy.graph.model.arguments import count_of
 from quadpy.graph.model.graph import Graph
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.replay.changes import changes_between
@@ -214,7 +214,7 @@ class Replay(ByName):
 
     def _made(self, hint: Hint, graph: Graph, session: ReplaySession, began: float) -> Variant:
         """A new variant."""
-        run = graph._made(auto_free=False, priorities=False, fuse=self._fuse)  # noqa: SLF001 - this package's own
+        run = graph.make_executable(fuse=self._fuse)
         self._misses += 1
         self._count(captures=1, capture_s=time.perf_counter() - began)
         return Variant(session.device, hint, run, session.tape(), session.arena)
@@ -291,7 +291,7 @@ def _launch_once(session: ReplaySession, known: Variant | None) -> None:
         return
     if known is not None:  # whose memory it uses
         known.run.order_before(session.origin)
-    with graph._made(auto_free=False, priorities=False, fuse=False) as once:  # noqa: SLF001 - this package's own
+    with graph.make_executable(fuse=False) as once:
         once.launch()
 
 

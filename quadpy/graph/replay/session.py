@@ -296,7 +296,7 @@ class ReplaySession(CaptureSession):
             if (node := step.node_now(self.device)) is not None:
                 if isinstance(step, LaunchStep):
                     self._after_homes(stream, node.keep)
-                self.graph._register(node)  # noqa: SLF001 - this package's own
+                self.graph.register(node)
             self._fronts[stream.timeline] = step.front
         self._restore(self._mark_before(self._at))
 

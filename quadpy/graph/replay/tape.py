@@ -15,7 +15,7 @@ import numpy as np
 
 from quadpy.graph.model.kernels import kernel_node
 from quadpy.graph.model.nodes import KernelNode, Node
-from quadpy.graph.model.usage import Usage
+from quadpy.graph.model.resources import Resources
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.launch import Binder, Bound, KernelLaunch
@@ -134,7 +134,7 @@ class LaunchStep(Step):
         """The memory that it reads, and that it writes."""
         if self.bound is not None and self.binder is not None:
             return self.binder.used(self.bound)
-        return Usage([self.node] if self.node is not None else []).blocks()
+        return Resources([self.node] if self.node is not None else []).blocks()
 
 
 class Tape:
@@ -165,11 +165,11 @@ class Tape:
             self._shown = count
         return True
 
-    def usage(self) -> Usage:
+    def resources(self) -> Resources:
         """The memory and the events that one run uses."""
-        rest = Usage([step.node for step in self.steps if step.node and not isinstance(step, LaunchStep)])
+        rest = Resources([step.node for step in self.steps if step.node and not isinstance(step, LaunchStep)])
         each = [rest.blocks(), *(step.blocks() for step in self.steps if isinstance(step, LaunchStep))]
-        return rest.of(
+        return rest.with_blocks(
             [block for read, _ in each for block in read], [block for _, written in each for block in written]
         )
 

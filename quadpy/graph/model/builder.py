@@ -1,0 +1,175 @@
+"""Graphs as users build them: one method for each kind of node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from quadpy.errors import ArgumentError, GraphError
+from quadpy.graph.model import makers as make
+from quadpy.graph.model.allocations import Allocations, peers_of
+from quadpy.graph.model.nodes import AllocNode, EmptyNode, FreeNode, Node
+from quadpy.graph.model.ordered_nodes import Dependencies, OrderedNodes
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import device_or_current
+from quadpy.runtime.device.life import refuse_in_host_function
+from quadpy.runtime.launch.call_site import call_site
+
+__all__ = ["GraphBuilder"]
+
+
+class GraphBuilder(OrderedNodes):
+    """The part of a ``Graph`` that adds nodes."""
+
+    def __init__(self, device: Device | None = None) -> None:
+        refuse_in_host_function()
+        super().__init__(device_or_current(device))
+        self.device.life.check()
+        self._allocations = Allocations()
+
+    def add_kernel(
+        self,
+        kernel: Any,
+        *args: Any,
+        deps: Dependencies = None,
+        name: str | None = None,
+        priority: int | None = None,
+        **kwargs: Any,
+    ) -> Node:
+        """Add the call ``kernel(*args)``; its tasks run in order, or in parallel where the kernel forks.
+
+        ``priority`` counts if the graph is instantiated with ``use_node_priority``; lower goes first.
+
+        Raises:
+            ArgumentError: not a kernel, arguments that it does not take, or host arrays in a graph of a GPU.
+            DeviceError: an array of another device.
+        """
+        node = make.kernel_node(self.device, kernel, *args, priority=priority, **kwargs)
+        called = getattr(kernel, "__name__", None) or (node.launches[0].name if node.launches else "kernel")
+        return self.insert(node, deps, name, called)
+
+    def add_memcpy(
+        self, target: Any, source: Any, *, nbytes: int | None = None, deps: Dependencies = None, name: str | None = None
+    ) -> Node:
+        """Add a copy of all bytes of ``source`` to ``target``: arrays, alloc nodes, or addresses with ``nbytes``.
+
+        A host array is read or written each time the graph runs.
+        """
+        return self.insert(make.memcpy_node(self.device, target, source, nbytes), deps, name, "memcpy")
+
+    def add_memset(
+        self,
+        target: Any,
+        value: Any = 0,
+        *,
+        element: int | None = None,
+        nbytes: int | None = None,
+        rows: int = 1,
+        pitch: int = 0,
+        deps: Dependencies = None,
+        name: str | None = None,
+    ) -> Node:
+        """Add a fill that sets each element of ``target`` to ``value``.
+
+        With ``element``, ``value`` is the bit pattern of an element of 1, 2 or 4 bytes.  With ``nbytes``, only that many
+        bytes are filled, in each of ``rows`` rows that begin ``pitch`` bytes apart.
+        """
+        node = make.memset_node(
+            self.device, target, value, element=element, nbytes=nbytes, rows=rows, pitch=pitch
+        )  # fmt: skip
+        return self.insert(node, deps, name, "memset")
+
+    def add_host(
+        self,
+        function: Callable[..., object],
+        *args: Any,
+        reads: Iterable[Any] = (),
+        writes: Iterable[Any] = (),
+        deps: Dependencies = None,
+        name: str | None = None,
+    ) -> Node:
+        """Add the call ``function(*args)`` on the host.  Dependent nodes wait for it; it must not call quadpy.
+
+        An exception is raised by the next synchronize of the stream, the graph or the device; dependent nodes run
+        anyway.  ``reads`` and ``writes`` list the memory that the function touches.
+        """
+        node = make.host_node(self.device, function, *args, reads=reads, writes=writes)
+        return self.insert(node, deps, name, getattr(function, "__name__", "host"))
+
+    def add_empty(self, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Add a node that does nothing but wait for its dependencies."""
+        return self.insert(EmptyNode(barrier=True), deps, name, "empty")
+
+    def add_child(self, graph: OrderedNodes, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Add the nodes that ``graph`` has now as one node.
+
+        Raises:
+            GraphError: it is this graph, or it allocates or frees memory.
+        """
+        if graph is self:
+            raise GraphError("a graph cannot be a node of itself", hint="add graph.clone()")
+        return self.insert(make.child_node(self.device, graph), deps, name, "child")
+
+    def add_event_record(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Add a record of ``event``, so that work outside of the graph can wait for this point."""
+        return self.insert(make.event_record_node(self.device, event), deps, name, "event_record")
+
+    def add_event_wait(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Add a wait for the last record of ``event`` before a launch; dependent nodes come after that work."""
+        return self.insert(make.event_wait_node(self.device, event), deps, name, "event_wait")
+
+    def add_semaphore_signal(self, *semaphores: Any, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Add a node that sets semaphores of another library: pass a pair ``(semaphore, value)`` for each."""
+        return self.insert(make.semaphore_signal_node(self.device, *semaphores), deps, name, "semaphore_signal")
+
+    def add_semaphore_wait(self, *semaphores: Any, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Add a node that waits for semaphores of another library: pass a pair ``(semaphore, value)`` for each."""
+        return self.insert(make.semaphore_wait_node(self.device, *semaphores), deps, name, "semaphore_wait")
+
+    def add_alloc(
+        self, nbytes: Any, *, peers: Iterable[Device] = (), deps: Dependencies = None, name: str | None = None
+    ) -> AllocNode:
+        """Allocate ``nbytes`` bytes from this node on; the node's ``pointer`` is the same in every launch.
+
+        Memory that no node frees stays allocated after a launch.  The next launch is then refused, unless another graph
+        frees the memory first or the graph was instantiated with ``auto_free_on_launch``.  A graph with alloc nodes can
+        be instantiated once and cannot be a child.  The devices ``peers`` may access the memory too.
+
+        Raises:
+            OutOfDeviceMemory: the memory is not available.
+            DeviceError: a peer of another vendor.
+        """
+        others = peers_of(self.device, peers)
+        if not isinstance(nbytes, int) or nbytes <= 0:
+            raise ArgumentError(f"{nbytes!r} bytes cannot be allocated")
+        with self._lock:
+            self.device.life.check()
+            label, (after, derived) = self.unused_name(name, "alloc"), self.resolve(deps, (), (), barrier=False)
+            return self._allocations.allocate(self, label, after, derived, nbytes, others)
+
+    def add_free(self, memory: AllocNode, *, deps: Dependencies = None, name: str | None = None) -> Node:
+        """Free the memory of an alloc node, of this graph or of one that is launched before and leaves it allocated."""
+        if not isinstance(memory, AllocNode):
+            raise ArgumentError(
+                f"{memory!r} is not an alloc node", hint="other memory is freed when its array is dropped"
+            )
+        allocation, owner = memory.allocation, memory.allocation.graph()
+        if owner is None or allocation.device is not self.device:
+            raise GraphError(f"the graph of {memory.name!r} is gone or belongs to another device")
+        whole = (allocation.pointer, allocation.nbytes)
+        with self._lock:
+            keep = memory.keep if owner is self else (owner, *memory.keep)
+            node = self.insert(FreeNode(allocation=allocation, writes=(whole,), keep=keep), deps, name, "free")
+            self._allocations.free(whole, node.name)
+            return node
+
+    def insert(self, node: Node, deps: Dependencies, name: str | None, default_name: str) -> Node:
+        """Add ``node`` with the name and dependencies given here; for the capture of calls."""
+        with self._lock:
+            self.device.life.check()
+            label = self.unused_name(name, default_name)
+            self._allocations.require_not_freed(label, (*node.reads, *node.writes))
+            after, derived = self.resolve(deps, node.reads, node.writes, barrier=node.barrier)
+            complete = replace(node, name=label, after=after, derived=derived, span=call_site())
+            return self._allocations.add(complete, self.register)
