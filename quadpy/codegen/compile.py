@@ -14,7 +14,7 @@ from quadpy.codegen.fused import fused_info, require_fusable
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
 from quadpy.codegen.lower.gpu.fused import fused_slots
 from quadpy.codegen.lower.gpu.kernel import scratch_slots
-from quadpy.codegen.lower.gpu.predicate import latch_name
+from quadpy.codegen.lower.gpu.latch import latch_name
 from quadpy.codegen.lower.gpu.tasks import launches_of
 from quadpy.codegen.lower.kernel import lower_for_cpu, lower_for_gpu
 from quadpy.codegen.lower.task import entry_name, task_name

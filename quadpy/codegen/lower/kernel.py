@@ -6,7 +6,7 @@ from quadpy.codegen.lower.cpu.entry import lower_cpu_entry
 from quadpy.codegen.lower.cpu.tasks import lower_cpu_task
 from quadpy.codegen.lower.functions import lower_functions
 from quadpy.codegen.lower.gpu.fused import lower_fused
-from quadpy.codegen.lower.gpu.predicate import lower_latch
+from quadpy.codegen.lower.gpu.latch import lower_latch
 from quadpy.codegen.lower.gpu.tasks import lower_gpu_task
 from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.predication import predication_of

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Final
 
 from quadpy.codegen.lower.casts import resize
-from quadpy.codegen.lower.cost import cost_of
 from quadpy.codegen.lower.expressions import is_natural, lower_expr
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type
+from quadpy.codegen.plans.cost import cost_of
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from quadpy.codegen.lower.atomics import lower_atomic
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
-from quadpy.codegen.lower.gpu.groups import loads_ahead, lower_groups
 from quadpy.codegen.lower.gpu.kernel import barrier
+from quadpy.codegen.lower.interleave import loads_ahead, lower_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
 from quadpy.codegen.lower.memory import load, store
 from quadpy.codegen.lower.scope import Scope

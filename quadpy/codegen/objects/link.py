@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from quadpy.codegen.dynamic import DynamicTables, symbol_table
 from quadpy.codegen.objects import elf
+from quadpy.codegen.objects.dynamic_tables import DynamicTables, symbol_table
 from quadpy.codegen.objects.elf import ElfFile, Section, Symbol, read_elf
 from quadpy.codegen.objects.image import PAGE, Chunk, Strings, place, serialize
 from quadpy.errors import LinkError

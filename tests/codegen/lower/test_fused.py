@@ -10,7 +10,7 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.fused import NotFusable
-from quadpy.codegen.lower.gpu.fused_steps import Again, Meet, Phase, steps_of
+from quadpy.codegen.plans.phases import Again, Meet, Phase, steps_of
 from quadpy.jit.offline import trace_for
 from quadpy.target import AMD_ARCHS, parse_target
 

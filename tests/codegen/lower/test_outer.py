@@ -8,7 +8,7 @@ import re
 import pytest
 
 from quadpy.codegen.compile import compile_kernel
-from quadpy.codegen.lower.outer_plan import plan_outer
+from quadpy.codegen.plans.vectorise import plan_outer
 from quadpy.dtypes import f32, f64, i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, Var

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quadpy.codegen.compile import lower
-from quadpy.codegen.lower.private_plan import MOST_BYTES, MOST_TOGETHER, plan_privates
+from quadpy.codegen.plans.privatise import MOST_BYTES, MOST_TOGETHER, plan_privates
 from quadpy.dtypes import f32, f64, i32, u8, u32
 from quadpy.ir.nodes import AtomicOp, Var
 from quadpy.runtime.cpu import pool

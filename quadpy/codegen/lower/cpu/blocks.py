@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from quadpy.codegen.lower.axes import lower_axes, total_count
-from quadpy.codegen.lower.cpu.lanes import Lanes
+from quadpy.codegen.lower.cpu.sections import Lanes
 from quadpy.codegen.lower.gpu.kernel import bind_axes
-from quadpy.codegen.lower.lane_plan import plan_lanes
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import memory_type
+from quadpy.codegen.plans.sections import plan_lanes
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together, has_barrier

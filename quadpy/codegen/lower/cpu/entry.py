@@ -14,16 +14,16 @@ from typing import Final
 from quadpy.codegen.abi import OUT_OF_MEMORY
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used
 from quadpy.codegen.lower.axes import lower_axes, total_count
-from quadpy.codegen.lower.cost import grain_of, private_cost
-from quadpy.codegen.lower.cpu.outer import piece_count
 from quadpy.codegen.lower.cpu.private import call_private
 from quadpy.codegen.lower.cpu.reduce import call_chunks
-from quadpy.codegen.lower.cpu.work import Table, fill_record, has_failed
-from quadpy.codegen.lower.outer_plan import plan_outer
-from quadpy.codegen.lower.private_plan import plan_privates
+from quadpy.codegen.lower.cpu.vectorised import piece_count
+from quadpy.codegen.lower.cpu.working_memory import Table, fill_record, has_failed
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.task import entry_name, task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
+from quadpy.codegen.plans.cost import grain_of, private_cost
+from quadpy.codegen.plans.privatise import plan_privates
+from quadpy.codegen.plans.vectorise import plan_outer
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.flow import conditions_of, loop_ends
 from quadpy.ir import nodes as ir

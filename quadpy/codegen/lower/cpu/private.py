@@ -16,10 +16,10 @@ from quadpy.codegen.lower.arguments import Argument
 from quadpy.codegen.lower.atomics import combine, identity, merge_op
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.memory import load_at, store_at
-from quadpy.codegen.lower.private_plan import COPY_COST, LINE, MOST_BYTES, MOST_COPIES, MOST_TOGETHER, PrivatePlan
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.task import task_scope
 from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
+from quadpy.codegen.plans.privatise import COPY_COST, LINE, MOST_BYTES, MOST_COPIES, MOST_TOGETHER, PrivatePlan
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir

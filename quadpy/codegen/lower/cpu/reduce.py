@@ -16,9 +16,9 @@ from typing import Final
 
 from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
 from quadpy.codegen.lower.chunks import chunks_of
-from quadpy.codegen.lower.cpu.work import ROW, SCRATCH, SHIFT, TABLE, Table, field, fill_record, has_failed
+from quadpy.codegen.lower.cpu.working_memory import ROW, SCRATCH, SHIFT, TABLE, Table, field, fill_record, has_failed
 from quadpy.codegen.lower.loops import counted
-from quadpy.codegen.lower.reduce_groups import Group, are_many, for_each, groups_of
+from quadpy.codegen.lower.reductions import Group, are_many, for_each, groups_of
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
 from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH

@@ -14,17 +14,17 @@ from quadpy.codegen.lower.arguments import Argument, arguments_of, names_used
 from quadpy.codegen.lower.atomics import identity, merge_op
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
 from quadpy.codegen.lower.cpu.blocks import lower_cpu_blocks
-from quadpy.codegen.lower.cpu.outer import OuterLanes
 from quadpy.codegen.lower.cpu.private import PRIVATE, lower_merges, private_pointers
 from quadpy.codegen.lower.cpu.reduce import chunk_cell, reduce_piece
-from quadpy.codegen.lower.cpu.work import MOST_ON_STACK, lend, scratch_of
+from quadpy.codegen.lower.cpu.vectorised import OuterLanes
+from quadpy.codegen.lower.cpu.working_memory import MOST_ON_STACK, lend, scratch_of
 from quadpy.codegen.lower.loops import counted
-from quadpy.codegen.lower.outer_plan import plan_outer
-from quadpy.codegen.lower.private_plan import PrivatePlan, plan_privates
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
 from quadpy.codegen.lower.task import task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText, symbol
+from quadpy.codegen.plans.privatise import PrivatePlan, plan_privates
+from quadpy.codegen.plans.vectorise import plan_outer
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block

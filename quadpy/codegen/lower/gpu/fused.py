@@ -17,8 +17,7 @@ from typing import Final
 from quadpy.codegen.lower.arguments import arguments_of
 from quadpy.codegen.lower.axes import lower_axes, total_count
 from quadpy.codegen.lower.gpu.blocks import lower_blocks
-from quadpy.codegen.lower.gpu.fused_barrier import CELLS, GridBarrier
-from quadpy.codegen.lower.gpu.fused_steps import Again, Meet, Phase, Step, steps_of
+from quadpy.codegen.lower.gpu.grid_barrier import CELLS, GridBarrier
 from quadpy.codegen.lower.gpu.kernel import (
     barrier,
     bind_axes,
@@ -37,6 +36,7 @@ from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.task import task_scope
 from quadpy.codegen.lower.text import ModuleText
+from quadpy.codegen.plans.phases import Again, Meet, Phase, Step, steps_of
 from quadpy.codegen.targets.rules import GpuRules, TargetRules
 from quadpy.flow import loops_of
 from quadpy.ir import nodes as ir

@@ -15,13 +15,13 @@ from typing import Final
 
 from quadpy.codegen.lower.atomics import atomic_update, identity, merge_op
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
-from quadpy.codegen.lower.gpu.groups import loads_ahead, lower_groups
 from quadpy.codegen.lower.gpu.kernel import barrier, bind_axes, grid_size, lane_number, strided, thread_number
+from quadpy.codegen.lower.interleave import loads_ahead, lower_groups
 from quadpy.codegen.lower.memory import load_at, memory_in, store_at
-from quadpy.codegen.lower.private_plan import plan_privates
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.statements import lower_block
 from quadpy.codegen.lower.text import memory_type, symbol
+from quadpy.codegen.plans.privatise import plan_privates
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space

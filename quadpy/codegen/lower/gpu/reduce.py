@@ -17,7 +17,7 @@ from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.chunks import chunks_of
 from quadpy.codegen.lower.gpu.kernel import barrier, bind_axes, block_number, grid_size, lane_number, strided
 from quadpy.codegen.lower.memory import load_at, store_at
-from quadpy.codegen.lower.reduce_groups import Group, for_each, groups_of
+from quadpy.codegen.lower.reductions import Group, for_each, groups_of
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type

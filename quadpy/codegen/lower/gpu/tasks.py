@@ -14,12 +14,12 @@ from typing import Final
 from quadpy.codegen.lower.arguments import arguments_of
 from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
 from quadpy.codegen.lower.gpu.blocks import lower_blocks
+from quadpy.codegen.lower.gpu.coarsened import lower_tiles, wants_tiles
 from quadpy.codegen.lower.gpu.indirect import constant_arrays
 from quadpy.codegen.lower.gpu.kernel import bind_axes, finish_kernel, grid_size, strided, thread_number
-from quadpy.codegen.lower.gpu.predicate import guard
+from quadpy.codegen.lower.gpu.latch import guard
 from quadpy.codegen.lower.gpu.private import lower_private, private_arrays
 from quadpy.codegen.lower.gpu.reduce import MERGE_BLOCK, lower_chunks, lower_merge
-from quadpy.codegen.lower.gpu.tiles import lower_tiles, wants_tiles
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.task import task_name, task_scope

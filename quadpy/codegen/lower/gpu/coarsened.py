@@ -17,11 +17,11 @@ from typing import Final
 from quadpy.codegen.extent import COLUMN, LINE, LONG_ROW, ROW_UNIT
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
 from quadpy.codegen.lower.casts import resize
-from quadpy.codegen.lower.cost import iteration_cost
-from quadpy.codegen.lower.gpu.groups import lower_together, own_scope
 from quadpy.codegen.lower.gpu.kernel import block_number, coordinates, grid_size, lane_number, thread_number
+from quadpy.codegen.lower.interleave import lower_together, own_scope
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block
+from quadpy.codegen.plans.cost import iteration_cost
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import stores_last
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadpy.codegen.lower.expressions import lower_expr
-from quadpy.codegen.lower.lane_plan import LanePlan, bound_by, reads_of, split
 from quadpy.codegen.lower.loops import counted, lower_for, lower_while
 from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block, set_variable
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type
+from quadpy.codegen.plans.sections import LanePlan, bound_by, reads_of, split
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 

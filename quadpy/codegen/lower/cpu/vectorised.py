@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis
-from quadpy.codegen.lower.cpu.lanes import Lanes
+from quadpy.codegen.lower.cpu.sections import Lanes
 from quadpy.codegen.lower.loops import counted
-from quadpy.codegen.lower.outer_plan import OuterPlan
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText
+from quadpy.codegen.plans.vectorise import OuterPlan
 from quadpy.ir import nodes as ir
 
 __all__ = ["OuterLanes", "piece_count"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from quadpy.codegen.lower.outer_plan import carried_by, is_unrolled, plan_outer
+from quadpy.codegen.plans.vectorise import carried_by, is_unrolled, plan_outer
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.passes.flatten import flatten_branches

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from quadpy.codegen.lower.cost import cost_of
 from quadpy.codegen.lower.inlining import INLINED_LINES
-from quadpy.codegen.lower.lane_plan import LanePlan, bound_by, plan_lanes, reads_of
+from quadpy.codegen.plans.cost import cost_of
+from quadpy.codegen.plans.sections import LanePlan, bound_by, plan_lanes, reads_of
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
