@@ -1,7 +1,4 @@
-"""What ``qp.simt`` does in a trace.  Owns: SIMT_RULES, from a builtin's name to a function of the trace and the place.
-
-Imports: ``ir``, ``lang`` and leaves only.
-"""
+"""What ``qp.simt`` does in a trace."""
 
 from __future__ import annotations
 
@@ -9,27 +6,28 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, i32
-from quadpy.ir.nodes import Barrier, Binary, BinOp, BlockIndex, Const, Fence, SharedArray, ThreadIndex
+from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array, Space
-from quadpy.lang.state import State
+from quadpy.lang.context import ParallelLoop, Trace
 from quadpy.lang.values import ArrayRef, Value, shape_text
 from quadpy.source import Span
 
 __all__ = ["SIMT_RULES"]
 
 
-def _in_loop(t: State, name: str, span: Span) -> None:
+def _loop_around(t: Trace, name: str, span: Span) -> ParallelLoop:
     """The loop around this has blocks; it remembers that it needs them."""
-    if not t.in_parallel:
+    if t.loop is None:
         t.fail_syntax(
             f"{name} belongs to the iterations of a parallel loop, and there is none here", span,
             "put it into a top-level for that is not serialized",
         )  # fmt: skip
-    t.uses_block = True
+    t.loop.uses_block = True
+    return t.loop
 
 
-def _shared_array(t: State, span: Span, shape: Value, dtype: Value) -> ArrayRef:
-    _in_loop(t, "a SharedArray", span)
+def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
+    loop = _loop_around(t, "a SharedArray", span)
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not extents or not all(type(n) is int and n > 0 for n in extents):
         given = ", ".join(str(n) if isinstance(n, (int, float)) else shape_text(n) for n in extents)
@@ -39,11 +37,11 @@ def _shared_array(t: State, span: Span, shape: Value, dtype: Value) -> ArrayRef:
     type_ = Array(elem, len(extents), element, extents, space=Space.SHARED)
     name = f"shared${t.shared_count}"
     t.shared_count += 1
-    t.shared.append(SharedArray(name, type_, span=span))
+    loop.shared.append(ir.SharedArray(name, type_, span=span))
     return ArrayRef(name, type_)
 
 
-def _element_type(t: State, dtype: Value, span: Span) -> tuple[Scalar, tuple[int, ...]]:
+def _element_type(t: Trace, dtype: Value, span: Span) -> tuple[Scalar, tuple[int, ...]]:
     if getattr(dtype, "__quadpy_constructor__", None) == "type" and not isinstance(dtype, type):
         return t.scalar_type(dtype.dtype), tuple(dtype.element_shape)
     scalar = t.scalar_type(dtype)
@@ -52,34 +50,33 @@ def _element_type(t: State, dtype: Value, span: Span) -> tuple[Scalar, tuple[int
     return scalar, ()
 
 
-def _sync(t: State, span: Span) -> None:
-    _in_loop(t, "block.sync()", span)
-    t.build.emit(Barrier(span=span))
+def _sync(t: Trace, span: Span) -> None:
+    _loop_around(t, "block.sync()", span)
+    t.build.emit(ir.Barrier(span=span))
 
 
-def _mem_fence(t: State, span: Span) -> None:
-    _in_loop(t, "block.mem_fence()", span)
-    t.build.emit(Fence(span=span))
+def _mem_fence(t: Trace, span: Span) -> None:
+    _loop_around(t, "block.mem_fence()", span)
+    t.build.emit(ir.Fence(span=span))
 
 
-def _thread_idx(t: State, span: Span) -> Value:
-    _in_loop(t, "block.thread_idx()", span)
-    return ThreadIndex(span=span)
+def _thread_idx(t: Trace, span: Span) -> Value:
+    _loop_around(t, "block.thread_idx()", span)
+    return ir.ThreadIndex(span=span)
 
 
-def _block_idx(t: State, span: Span) -> Value:
-    _in_loop(t, "block.block_idx()", span)
-    return BlockIndex(span=span)
+def _block_idx(t: Trace, span: Span) -> Value:
+    _loop_around(t, "block.block_idx()", span)
+    return ir.BlockIndex(span=span)
 
 
-def _block_dim(t: State, span: Span) -> int:
-    _in_loop(t, "block.block_dim()", span)
-    return t.block_dim
+def _block_dim(t: Trace, span: Span) -> int:
+    return _loop_around(t, "block.block_dim()", span).block_dim
 
 
-def _global_thread_idx(t: State, span: Span) -> Value:
-    first = Binary(BinOp.MUL, _block_idx(t, span), Const(t.block_dim, i32, span=span), i32, span=span)
-    return Binary(BinOp.ADD, first, ThreadIndex(span=span), i32, span=span)
+def _global_thread_idx(t: Trace, span: Span) -> Value:
+    first = ir.Binary(ir.BinOp.MUL, _block_idx(t, span), ir.Const(_block_dim(t, span), i32, span=span), i32, span=span)
+    return ir.Binary(ir.BinOp.ADD, first, ir.ThreadIndex(span=span), i32, span=span)
 
 
 SIMT_RULES: Final[dict[str, Callable[..., Any]]] = {

@@ -1,8 +1,4 @@
-"""Methods of vectors and matrices inside kernels: ``v.norm()``, ``m.inverse()``.
-
-``METHODS`` maps a name to a function of the trace, the vector and the arguments of the call.
-Imports: ``ir``, ``lang`` and leaves only.
-"""
+"""Methods of vectors and matrices in kernels: ``v.norm()``, ``m.inverse()``."""
 
 from __future__ import annotations
 
@@ -12,65 +8,69 @@ from functools import reduce
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, u1
-from quadpy.ir.nodes import Binary, BinOp, Expr
+from quadpy.ir import nodes as ir
+from quadpy.lang.context import Trace
+from quadpy.lang.operators import binary, sum_of, unary
+from quadpy.lang.scalars import cast, square_root
 from quadpy.lang.values import Value, Vec, shape_text
-from quadpy.lang.vectors import Vectors
+from quadpy.lang.vectors import dot_product, make_vector, vec_of
 from quadpy.source import Span
 
 __all__ = ["METHODS", "OF_TRUTHS"]
 
-OF_TRUTHS: Final = {BinOp.MIN: BinOp.AND, BinOp.MAX: BinOp.OR}
+
+OF_TRUTHS: Final = {ir.BinOp.MIN: ir.BinOp.AND, ir.BinOp.MAX: ir.BinOp.OR}
 """What the extremes of truth values are."""
 
 
-def _same_shape(t: Vectors, a: Vec, b: Value, span: Span) -> Vec:
-    other = t.vector(b, span)
+def _same_shape(t: Trace, a: Vec, b: Value, span: Span) -> Vec:
+    other = make_vector(t, b, span)
     if other.shape != a.shape:
         t.fail_type(f"shapes do not agree: {shape_text(a)} and {shape_text(other)}", span)
     return other
 
 
-def _square(t: Vectors, m: Vec, what: str, span: Span) -> int:
+def _square(t: Trace, m: Vec, what: str, span: Span) -> int:
     if len(m.shape) != 2 or m.shape[0] != m.shape[1]:
         t.fail_type(f"{what} needs a square matrix, not {shape_text(m)}", span)
     return m.shape[0]
 
 
-def norm_sqr(t: Vectors, v: Vec, span: Span) -> Expr:
-    return t.build.let(t.sum_of([t.binary(ast.Mult, e, e, span) for e in v.elems], span))
+def _norm_sqr(t: Trace, v: Vec, span: Span) -> ir.Expr:
+    return t.build.let(sum_of(t, [binary(t, ast.Mult, e, e, span) for e in v.elems], span))
 
 
-def norm(t: Vectors, v: Vec, span: Span, eps: Value = 0) -> Expr:
+def _norm(t: Trace, v: Vec, span: Span, eps: Value = 0) -> ir.Expr:
     """sqrt of the sum of squares plus ``eps``."""
-    total: Value = norm_sqr(t, v, span)
+    _total: Value = _norm_sqr(t, v, span)
     if eps != 0:
-        total = t.binary(ast.Add, total, eps, span)
-    return t.build.let(t.sqrt(total, span))
+        _total = binary(t, ast.Add, _total, eps, span)
+    return t.build.let(square_root(t, _total, span))
 
 
-def norm_inv(t: Vectors, v: Vec, span: Span, eps: Value = 0) -> Value:
-    return t.build.let(t.binary(ast.Div, 1.0, norm(t, v, span, eps), span))
+def _norm_inv(t: Trace, v: Vec, span: Span, eps: Value = 0) -> Value:
+    return t.build.let(binary(t, ast.Div, 1.0, _norm(t, v, span, eps), span))
 
 
-def normalized(t: Vectors, v: Vec, span: Span, eps: Value = 0) -> Value:
+def _normalized(t: Trace, v: Vec, span: Span, eps: Value = 0) -> Value:
     """``v / (norm + eps)``."""
-    length: Value = norm(t, v, span)
+    length: Value = _norm(t, v, span)
     if eps != 0:
-        length = t.binary(ast.Add, length, eps, span)
-    return t.binary(ast.Div, v, t.build.let(length), span)
+        length = binary(t, ast.Add, length, eps, span)
+    return binary(t, ast.Div, v, t.build.let(length), span)
 
 
-def dot(t: Vectors, v: Vec, span: Span, other: Value) -> Value:
-    return t.build.let(t.dot(v, _same_shape(t, v, other, span), span))
+def _dot(t: Trace, v: Vec, span: Span, other: Value) -> Value:
+    return t.build.let(dot_product(t, v, _same_shape(t, v, other, span), span))
 
 
-def cross(t: Vectors, v: Vec, span: Span, other: Value) -> Value:
+def _cross(t: Trace, v: Vec, span: Span, other: Value) -> Value:
     """A scalar for two components, a vector for three."""
     w = _same_shape(t, v, other, span)
 
     def minor(i: int, j: int) -> Value:
-        first = t.binary(ast.Mult, v.elems[i], w.elems[j], span)
-        return t.build.let(t.binary(ast.Sub, first, t.binary(ast.Mult, v.elems[j], w.elems[i], span), span))
+        first = binary(t, ast.Mult, v.elems[i], w.elems[j], span)
+        return t.build.let(binary(t, ast.Sub, first, binary(t, ast.Mult, v.elems[j], w.elems[i], span), span))
 
     if v.shape == (2,):
         return minor(0, 1)
@@ -79,22 +79,22 @@ def cross(t: Vectors, v: Vec, span: Span, other: Value) -> Value:
     return Vec((3,), (minor(1, 2), minor(2, 0), minor(0, 1)))
 
 
-def outer_product(t: Vectors, v: Vec, span: Span, other: Value) -> Value:
-    w = t.vector(other, span)
-    flat = [t.binary(ast.Mult, a, b, span) for a in v.elems for b in w.elems]
-    return t.vec_of(flat, (len(v.elems), len(w.elems)), span)
+def _outer_product(t: Trace, v: Vec, span: Span, other: Value) -> Value:
+    w = make_vector(t, other, span)
+    flat = [binary(t, ast.Mult, a, b, span) for a in v.elems for b in w.elems]
+    return vec_of(t, flat, (len(v.elems), len(w.elems)), span)
 
 
-def transpose(t: Vectors, m: Vec, span: Span) -> Vec:
+def _transpose(t: Trace, m: Vec, span: Span) -> Vec:
     if len(m.shape) != 2:
         t.fail_type(f"transpose needs a matrix, not {shape_text(m)}", span)
     rows, cols = m.shape
     return Vec((cols, rows), tuple(m.elems[i * cols + j] for j in range(cols) for i in range(rows)))
 
 
-def trace(t: Vectors, m: Vec, span: Span) -> Value:
+def _trace(t: Trace, m: Vec, span: Span) -> Value:
     n = _square(t, m, "trace", span)
-    return t.build.let(t.sum_of([m.elems[i * n + i] for i in range(n)], span))
+    return t.build.let(sum_of(t, [m.elems[i * n + i] for i in range(n)], span))
 
 
 def _without(m: Vec, row: int, col: int) -> Vec:
@@ -103,7 +103,7 @@ def _without(m: Vec, row: int, col: int) -> Vec:
     return Vec((n - 1, n - 1), flat)
 
 
-def determinant(t: Vectors, m: Vec, span: Span) -> Value:
+def _determinant(t: Trace, m: Vec, span: Span) -> Value:
     """By cofactors along the first row (up to 4 x 4)."""
     n = _square(t, m, "determinant", span)
     if n > 4:
@@ -112,70 +112,70 @@ def determinant(t: Vectors, m: Vec, span: Span) -> Value:
         return m.elems[0]
     if n == 2:
         a, b, c, d = m.elems
-        return t.build.let(t.binary(ast.Sub, t.binary(ast.Mult, a, d, span), t.binary(ast.Mult, b, c, span), span))
-    terms = [t.binary(ast.Mult, m.elems[j], determinant(t, _without(m, 0, j), span), span) for j in range(n)]
-    total = terms[0]
+        return t.build.let(binary(t, ast.Sub, binary(t, ast.Mult, a, d, span), binary(t, ast.Mult, b, c, span), span))
+    terms = [binary(t, ast.Mult, m.elems[j], _determinant(t, _without(m, 0, j), span), span) for j in range(n)]
+    _total = terms[0]
     for j, term in enumerate(terms[1:], 1):
-        total = t.binary(ast.Sub if j % 2 else ast.Add, total, term, span)
-    return t.build.let(total)
+        _total = binary(t, ast.Sub if j % 2 else ast.Add, _total, term, span)
+    return t.build.let(_total)
 
 
-def inverse(t: Vectors, m: Vec, span: Span) -> Value:
+def _inverse(t: Trace, m: Vec, span: Span) -> Value:
     """The adjugate over the determinant (up to 4 x 4); of a singular matrix, infinities and NaNs."""
     n = _square(t, m, "inverse", span)
-    inv_det = t.build.let(t.binary(ast.Div, 1.0, determinant(t, m, span), span))
+    inv_det = t.build.let(binary(t, ast.Div, 1.0, _determinant(t, m, span), span))
     if n == 1:
         return Vec((1, 1), (inv_det,))
     cofactors: list[Value] = []
     for i in range(n):
         for j in range(n):
-            minor = determinant(t, _without(m, j, i), span)
-            signed = t.unary(ast.USub, minor, span) if (i + j) % 2 else minor
-            cofactors.append(t.binary(ast.Mult, signed, inv_det, span))
-    return t.vec_of(cofactors, (n, n), span)
+            minor = _determinant(t, _without(m, j, i), span)
+            signed = unary(t, ast.USub, minor, span) if (i + j) % 2 else minor
+            cofactors.append(binary(t, ast.Mult, signed, inv_det, span))
+    return vec_of(t, cofactors, (n, n), span)
 
 
-def _fold(op: BinOp) -> Callable[..., Expr]:
-    def run(t: Vectors, v: Vec, span: Span) -> Expr:
-        def step(a: Expr, b: Expr) -> Expr:
-            return Binary(OF_TRUTHS[op] if v.type == u1 else op, a, b, v.type, span=span)
+def _fold(op: ir.BinOp) -> Callable[..., ir.Expr]:
+    def run(t: Trace, v: Vec, span: Span) -> ir.Expr:
+        def step(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+            return ir.Binary(OF_TRUTHS[op] if v.type == u1 else op, a, b, v.type, span=span)
 
         return t.build.let(reduce(step, v.elems))
 
     return run
 
 
-def _truths(op: BinOp) -> Callable[..., Expr]:
-    def run(t: Vectors, v: Vec, span: Span) -> Expr:
-        bits = [t.cast(e, u1, span) for e in v.elems]
-        return t.build.let(reduce(lambda a, b: Binary(op, a, b, u1, span=span), bits))
+def _truths(op: ir.BinOp) -> Callable[..., ir.Expr]:
+    def run(t: Trace, v: Vec, span: Span) -> ir.Expr:
+        bits = [cast(t, e, u1, span) for e in v.elems]
+        return t.build.let(reduce(lambda a, b: ir.Binary(op, a, b, u1, span=span), bits))
 
     return run
 
 
-def total(t: Vectors, v: Vec, span: Span) -> Expr:
-    return t.build.let(t.sum_of(v.elems, span))
+def _total(t: Trace, v: Vec, span: Span) -> ir.Expr:
+    return t.build.let(sum_of(t, v.elems, span))
 
 
-def cast(t: Vectors, v: Vec, span: Span, dtype: Any) -> Vec:
+def _cast(t: Trace, v: Vec, span: Span, dtype: Any) -> Vec:
     scalar = t.scalar_type(dtype)
     if not isinstance(scalar, Scalar):
         t.fail_type(f"cast needs a scalar type, not {shape_text(dtype)}", span, "such as qp.f32, float or int")
-    return t.vector(v, span, scalar)
+    return make_vector(t, v, span, scalar)
 
 
-def frobenius_inner(t: Vectors, m: Vec, span: Span, other: Value) -> Value:
-    return t.build.let(t.dot(m, _same_shape(t, m, other, span), span))
+def _frobenius_inner(t: Trace, m: Vec, span: Span, other: Value) -> Value:
+    return t.build.let(dot_product(t, m, _same_shape(t, m, other, span), span))
 
 
-def filled(t: Vectors, v: Vec, span: Span, value: Value) -> Vec:
-    return t.vec_of([value] * len(v.elems), v.shape, span, v.type)
+def _filled(t: Trace, v: Vec, span: Span, value: Value) -> Vec:
+    return vec_of(t, [value] * len(v.elems), v.shape, span, v.type)
 
 
 METHODS: Final[dict[str, Callable[..., Any]]] = {
-    "norm": norm, "norm_sqr": norm_sqr, "norm_inv": norm_inv, "normalized": normalized, "dot": dot, "cross": cross,
-    "outer_product": outer_product, "transpose": transpose, "trace": trace, "determinant": determinant,
-    "inverse": inverse, "sum": total, "max": _fold(BinOp.MAX), "min": _fold(BinOp.MIN), "any": _truths(BinOp.OR),
-    "all": _truths(BinOp.AND), "cast": cast, "frobenius_inner": frobenius_inner, "fill": filled,
+    "norm": _norm, "norm_sqr": _norm_sqr, "norm_inv": _norm_inv, "normalized": _normalized, "dot": _dot, "cross": _cross,
+    "outer_product": _outer_product, "transpose": _transpose, "trace": _trace, "determinant": _determinant,
+    "inverse": _inverse, "sum": _total, "max": _fold(ir.BinOp.MAX), "min": _fold(ir.BinOp.MIN), "any": _truths(ir.BinOp.OR),
+    "all": _truths(ir.BinOp.AND), "cast": _cast, "frobenius_inner": _frobenius_inner, "fill": _filled,
     "get_shape": lambda t, v, span: v.shape, "to_list": lambda t, v, span: list(v.elems),
 }  # fmt: skip

@@ -1,0 +1,194 @@
+"""Arithmetic, comparison and selection of scalars: at compile time as Python does it, else as IR."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+from quadpy.dtypes import Scalar, i64, u1, u64
+from quadpy.errors import KernelValueError
+from quadpy.ir import nodes as ir
+from quadpy.lang.compile_time import check_size
+from quadpy.lang.context import Trace
+from quadpy.lang.literals import LITERAL
+from quadpy.lang.powers import power_of_float, power_of_integer
+from quadpy.lang.promotion import literal
+from quadpy.lang.scalars import call_library, cast, convert, decide, is_whole, meet, to_condition, to_integer, to_scalar
+from quadpy.lang.values import ArrayRef, Value, holds_runtime, is_number, is_runtime, shape_text
+from quadpy.source import Span
+
+__all__ = ["fold", "scalar_binary", "scalar_compare", "scalar_select"]
+
+
+_PYTHON: Final[dict[type[ast.AST], Callable[..., Any]]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.MatMult: operator.matmul,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+_ARITHMETIC: Final = {
+    ast.Add: ir.BinOp.ADD, ast.Sub: ir.BinOp.SUB, ast.Mult: ir.BinOp.MUL, ast.Div: ir.BinOp.DIV,
+    ast.FloorDiv: ir.BinOp.FLOORDIV, ast.Mod: ir.BinOp.MOD,
+}  # fmt: skip
+
+
+_BITS: Final = {ast.BitAnd: ir.BinOp.AND, ast.BitOr: ir.BinOp.OR, ast.BitXor: ir.BinOp.XOR}
+
+
+_SHIFTS: Final = {ast.LShift: ir.BinOp.SHL, ast.RShift: ir.BinOp.SHR}
+
+
+_COMPARE: Final = {
+    ast.Eq: ir.CmpOp.EQ, ast.NotEq: ir.CmpOp.NE, ast.Lt: ir.CmpOp.LT, ast.LtE: ir.CmpOp.LE, ast.Gt: ir.CmpOp.GT, ast.GtE: ir.CmpOp.GE,
+}  # fmt: skip
+
+
+_LARGEST_UNROLLED_POWER: Final = 64
+
+
+def _arrays(*values: Value) -> bool:
+    return any(isinstance(value, ArrayRef) for value in values)
+
+
+def fold(t: Trace, op: type[ast.AST], a: Value, b: Value, span: Span) -> Value:
+    """Compile-time arithmetic, as Python does it; where Python has no real result, as at run time."""
+    check_size(t, op, a, b, span)
+    numbers = is_number(a) and is_number(b)
+    operation = LITERAL.get(op, _PYTHON[op]) if numbers else _PYTHON[op]
+    try:
+        result = operation(a, b)
+    except ArithmeticError:
+        if not numbers:
+            raise  # out of an object's own code
+        if op is ast.Pow and isinstance(b, float):
+            return _runtime_binary(t, op, a, b, span)
+        raise KernelValueError("a literal that no type holds", span, hint="use floats: 2.0 ** 1000.0") from None
+    except (TypeError, ValueError):
+        hint = "arrays are combined element by element, in a loop" if _arrays(a, b) else ""
+        t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span, hint)
+    return _runtime_binary(t, op, a, b, span) if isinstance(result, complex) else result  # type: ignore[arg-type]
+
+
+def scalar_binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+    """``a op b`` of scalars, which may be known when compiling."""
+    if not is_runtime(a) and not is_runtime(b):
+        return fold(t, op, a, b, span)
+    for value in (a, b):
+        if not (is_runtime(value) or is_number(value)):
+            t.fail_type(f"this operator needs numbers or vectors, not {shape_text(value)}", span)
+    return _runtime_binary(t, op, a, b, span)
+
+
+def scalar_compare(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:
+    """``a op b`` of scalars, which may be known when compiling."""
+    if not holds_runtime(a) and not holds_runtime(b):
+        return fold(t, op, a, b, span)
+    for value in (a, b):
+        if not (is_runtime(value) or is_number(value)):
+            t.fail_type(f"a comparison needs numbers, not {shape_text(value)}", span)
+    x, y = meet(t, a, b, span)
+    return ir.Compare(_COMPARE[op], x, y, u1, span=span)
+
+
+def scalar_select(t: Trace, cond: Value, then: Value, orelse: Value, span: Span) -> Value:
+    """``then`` where ``cond`` holds, else ``orelse``."""
+    if not is_runtime(cond):
+        return then if decide(t, cond, span) else orelse
+    x, y = meet(t, then, orelse, span)
+    return ir.Select(to_condition(t, cond, span), x, y, x.type, span=span)
+
+
+def _runtime_binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+    if op is ast.Pow:
+        return _power(t, a, b, span)
+    if op in _SHIFTS:
+        x = to_integer(t, to_scalar(t, a, span), span)
+        if isinstance(b, int) and not 0 <= b < x.type.bits:  # which x.type may not hold, and shifts everything out
+            b = x.type.bits
+        y = convert(t, b, x.type, span) if is_number(b) else to_integer(t, b, span)
+        if y.type != x.type:
+            y = _shift_count(t, y, x.type, span)
+        return ir.Binary(_SHIFTS[op], x, y, x.type, span=span)
+    if op is ast.Div and is_whole(a) and is_whole(b):  # each one's own value, whatever its sign
+        a, b = cast(t, a, t.defaults.fp, span), cast(t, b, t.defaults.fp, span)
+    x, y = meet(t, a, b, span)
+    if op in _BITS:
+        if x.type.is_float:
+            t.fail_type(f"bit operators need integers, not {x.type}", span)
+        return ir.Binary(_BITS[op], x, y, x.type, span=span)
+    if x.type == u1:
+        x, y = cast(t, x, t.defaults.ip, span), cast(t, y, t.defaults.ip, span)
+    if x.type.is_float and op in (ast.FloorDiv, ast.Mod):
+        return call_library(t, "py_floordiv" if op is ast.FloorDiv else "py_mod", (x, y), span)
+    return ir.Binary(_ARITHMETIC[op], x, y, x.type, span=span)
+
+
+def _shift_count(t: Trace, count: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
+    """A shift count in the type of what is shifted; counts that it cannot hold stay huge or negative."""
+    if count.type.bits <= type.bits:
+        return cast(t, count, type, span)
+    count = t.build.let(count)
+    limit = literal(type.bits, count.type, span)
+    huge = ir.Compare(ir.CmpOp.GE, count, limit, u1, span=span)
+    if count.type.kind == "int":
+        negative = ir.Compare(ir.CmpOp.LT, count, literal(0, count.type, span), u1, span=span)
+        huge_or_negative: ir.Expr = ir.Binary(ir.BinOp.OR, huge, negative, u1, span=span)
+    else:
+        huge_or_negative = huge
+    return ir.Select(huge_or_negative, literal(type.bits, type, span), cast(t, count, type, span), type, span=span)
+
+
+def _power(t: Trace, a: Value, b: Value, span: Span) -> Value:
+    """``a ** b``: by repeated squaring for an integer ``b``, else the library's ``pow``."""
+    if not is_whole(b):
+        return call_library(t, "pow", meet(t, a, b, span), span)
+    base = to_scalar(t, a, span)
+    if base.type == u1:
+        base = cast(t, a, t.defaults.ip, span)
+    if isinstance(b, int):
+        if b < 0 and not base.type.is_float:
+            base = cast(t, a, t.defaults.fp, span)
+        if abs(b) <= _LARGEST_UNROLLED_POWER:
+            return _small_power(t, base, b, span)
+        b = literal(b, i64 if b < 0 else u64, span)
+    return t.call(power_of_float if base.type.is_float else power_of_integer, [base, b], {}, span)
+
+
+def _small_power(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:
+    """``base ** exponent`` as a chain of products; where that overflows, a negative one by those of ``1 / base``."""
+    one = literal(1, base.type, span)
+    if exponent == 0:
+        return one
+    base = t.build.let(base)
+    _power = _squared(t, base, abs(exponent), span)
+    if exponent > 0:
+        return _power
+    inverse = ir.Binary(ir.BinOp.DIV, one, _power, base.type, span=span)
+    if exponent == -1:
+        return inverse
+    var = t.build.var("power", base.type, mutable=True)
+    t.build.assign(var, inverse, span)
+    infinite = ir.Compare(ir.CmpOp.EQ, ir.Unary(ir.UnOp.ABS, _power, base.type, span=span),
+                       literal(math.inf, base.type, span), u1, span=span)  # fmt: skip
+    with t.build.block() as stmts:
+        small = t.build.let(ir.Binary(ir.BinOp.DIV, one, base, base.type, span=span))
+        t.build.assign(var, _squared(t, small, -exponent, span), span)
+    t.build.emit(ir.If(infinite, ir.Block(tuple(stmts), span=span), ir.Block((), span=span), span=span))
+    return t.build.let(ir.VarRead(var, span=span))
+
+
+def _squared(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:
+    """A product for each binary digit of ``exponent`` from the second one on, and one more for each 1."""
+    _power: ir.Expr = base
+    for bit in bin(exponent)[3:]:
+        _power = t.build.let(ir.Binary(ir.BinOp.MUL, _power, _power, base.type, span=span))
+        if bit == "1":
+            _power = t.build.let(ir.Binary(ir.BinOp.MUL, _power, base, base.type, span=span))
+    return _power

@@ -1,0 +1,98 @@
+"""Assignment statements, and what each kind of target means."""
+
+from __future__ import annotations
+
+import ast
+
+from quadpy.ir import nodes as ir
+from quadpy.lang.arrays import element_ref, is_element, load_element, store_element
+from quadpy.lang.atomics import atomic_update
+from quadpy.lang.components import assign_component, named_part, place_of, read_part, write_part
+from quadpy.lang.context import Trace
+from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.names import base_name
+from quadpy.lang.operators import binary
+from quadpy.lang.scalars import cast
+from quadpy.lang.values import ElementRef, Value, Vec, is_number, shape_text
+from quadpy.lang.variables import assign_name, check_type, freeze_all
+from quadpy.lang.vectors import make_vector
+from quadpy.source import Span
+
+__all__ = ["assign_target", "stmt_AnnAssign", "stmt_Assign", "stmt_AugAssign"]
+
+
+_ATOMIC_OPERATORS: dict[type[ast.operator], ir.AtomicOp] = {
+    ast.Add: ir.AtomicOp.ADD, ast.Sub: ir.AtomicOp.SUB, ast.Mult: ir.AtomicOp.MUL, ast.BitAnd: ir.AtomicOp.AND,
+    ast.BitOr: ir.AtomicOp.OR, ast.BitXor: ir.AtomicOp.XOR,
+}  # fmt: skip
+
+
+def stmt_Assign(t: Trace, node: ast.Assign) -> None:
+    value = t.expr(node.value)
+    if len(node.targets) > 1 or isinstance(node.targets[0], (ast.Tuple, ast.List)):
+        value = freeze_all(t, value)
+    for target in node.targets:
+        assign_target(t, target, value, t.span(node))
+
+
+def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
+    wanted = t.expr(node.annotation)
+    span = t.span(node)
+    if node.value is None:
+        t.fail_syntax("a declaration needs a value", span)
+    value = t.call(wanted, [t.expr(node.value)], {}, span)
+    if is_number(value):
+        value = cast(t, value, t.defaults.of(value), span)
+    assign_target(t, node.target, value, span)
+
+
+def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
+    match target:
+        case ast.Name(id=name):
+            assign_name(t, name, value, span)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            items = value.elems if isinstance(value, Vec) else value
+            if any(isinstance(elt, ast.Starred) for elt in elts):
+                t.fail_syntax("a starred target is not part of the kernel language", span, "name each value")
+            if not isinstance(items, (tuple, list)) or len(items) != len(elts):
+                given = f"{len(items)} values" if isinstance(items, (tuple, list)) else shape_text(value)
+                t.fail_type(f"{len(elts)} names for {given}", span)
+            for elt, item in zip(elts, items, strict=True):
+                assign_target(t, elt, item, span)
+        case ast.Subscript() | ast.Attribute() if is_element(t, target):
+            store_element(t, element_ref(t, target), value, span)
+        case _ if base := base_name(target):
+            assign_component(t, base, target, value, span)
+        case _:
+            t.fail_syntax("this cannot be assigned to", t.span(target),
+                          "a part of a variable is v[i], v.xy or v[1:], of a matrix m[i, j], m[i] or m[:, j]")  # fmt: skip
+
+
+def stmt_AugAssign(t: Trace, node: ast.AugAssign) -> None:
+    """Atomic on global memory where the target has such an operation, plain on local variables."""
+    span, op = t.span(node), _ATOMIC_OPERATORS.get(type(node.op))
+    target = place_of(t, node.target)
+    if target is None or op is None:
+        return _change_plainly(t, node, target, span)
+    value = t.expr(node.value)
+    if isinstance(target, MutableVar):
+        value = make_vector(t, value, span) if isinstance(value, (tuple, list)) else value
+        check_type(t, ast.unparse(node.target), target, value, span)
+    atomic_update(t, op, target, value, span, wanted=False)
+
+
+def _change_plainly(
+    t: Trace, node: ast.AugAssign, target: ElementRef | MutableVar | ChosenPart | None, span: Span
+) -> None:
+    """In Python's order: the place, what it holds, the value; a place is evaluated once."""
+    match node.target:
+        case _ if isinstance(target, ElementRef):
+            old = load_element(t, target, span)
+            store_element(t, target, binary(t, type(node.op), old, t.expr(node.value), span), span)
+        case _ if name := base_name(node.target):
+            part = target or named_part(t, name, node.target)
+            old = freeze_all(t, read_part(t, part, span))
+            write_part(t, name, part, binary(t, type(node.op), old, t.expr(node.value), span), span)
+        case _:
+            old = t.expr(node.target)
+            assign_target(t, node.target, binary(t, type(node.op), old, t.expr(node.value), span), span)

@@ -1,0 +1,145 @@
+"""Atomic operations: on memory, and on variables of one thread, where they are plain ones."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Final
+
+from quadpy.dtypes import BY_NAME
+from quadpy.ir import nodes as ir
+from quadpy.lang.arrays import element_shape, written_places
+from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.comparisons import compare
+from quadpy.lang.components import is_chosen, named_part, place_of, read_part, write_part
+from quadpy.lang.context import LocalAtomicFound, Trace
+from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.names import base_name
+from quadpy.lang.operators import binary, bit_cast, select
+from quadpy.lang.promotion import literal
+from quadpy.lang.scope import lookup
+from quadpy.lang.values import ElementRef, Value, Vec, is_number, is_runtime
+from quadpy.lang.variables import freeze_all
+from quadpy.lang.vectors import components_for, map_vec
+from quadpy.source import Span
+
+__all__ = ["atomic_call", "atomic_update"]
+
+
+_LOCAL_OPERATORS: Final[dict[ir.AtomicOp, type[ast.operator]]] = {
+    ir.AtomicOp.ADD: ast.Add, ir.AtomicOp.SUB: ast.Sub, ir.AtomicOp.MUL: ast.Mult, ir.AtomicOp.AND: ast.BitAnd,
+    ir.AtomicOp.OR: ast.BitOr, ir.AtomicOp.XOR: ast.BitXor,
+}  # fmt: skip
+
+
+def atomic_call(t: Trace, op: ir.AtomicOp, node: ast.Call) -> Value:
+    """``atomic_add(x[i], v)``: the first argument is a place."""
+    span = t.span(node)
+    wanted = 3 if op is ir.AtomicOp.CAS else 2
+    if len(node.args) != wanted or node.keywords:
+        t.fail_type(f"atomic_{op.value} takes {wanted} arguments", span)
+    target = place_of(t, node.args[0])
+    local = _changed_part(t, op, node.args[0]) if target is None else None
+    values = [t.expr(arg) for arg in node.args[1:]]
+    if local is not None:
+        return _atomic_on_local(t, op, local, values, span)
+    assert target is not None
+    return atomic_update(t, op, target, values[-1], span, expected=values[0] if op is ir.AtomicOp.CAS else None)
+
+
+def _changed_part(t: Trace, op: ir.AtomicOp, target: ast.expr) -> tuple[str, MutableVar | ChosenPart]:
+    """The variable of this thread that ``target`` names, or the part of it; and its name.
+
+    Raises:
+        LocalAtomicFound: the name is not yet known to change.
+    """
+    name = target.id if isinstance(target, ast.Name) else base_name(target)
+    if name is None:
+        t.fail_type(f"atomic_{op.value} needs a place that can be assigned", t.span(target))
+    key, bound = (t.frame.source.code, name), t.frame.env.get(name)
+    if key not in t.changing and (is_number(bound) or is_runtime(bound) or isinstance(bound, (Vec, MutableVar))):
+        raise LocalAtomicFound(key)
+    if not isinstance(target, ast.Name):
+        return name, named_part(t, name, target)
+    lookup(t, name, t.span(target))
+    if not isinstance(bound, MutableVar):
+        t.fail_type(f"atomic_{op.value} needs an element of an array or a variable", t.span(target))
+    return name, bound
+
+
+def _atomic_on_local(
+    t: Trace, op: ir.AtomicOp, local: tuple[str, MutableVar | ChosenPart], values: list[Value], span: Span
+) -> Value:
+    """On a variable of this thread an atomic operation is the plain one; gives the old value."""
+    name, part = local
+    old = freeze_all(t, read_part(t, part, span))
+    new = values[-1]
+    if op is ir.AtomicOp.CAS:
+        new = select(t, _same_bits(t, old, values[0], span), new, old, span)
+    elif op in (ir.AtomicOp.MIN, ir.AtomicOp.MAX):
+        new = t.call(BUILTINS[op.value], [old, new], {}, span)
+    elif op is not ir.AtomicOp.EXCHANGE:
+        new = binary(t, _LOCAL_OPERATORS[op], old, new, span)
+    write_part(t, name, part, new, span)
+    return old
+
+
+def _same_bits(t: Trace, old: Value, expected: Value, span: Span) -> Value:
+    """What a compare-and-swap asks: floats are compared by their bits, as memory does it."""
+    if isinstance(old, Vec):
+        spread = components_for(t, expected, old.shape, old.type, span)
+        return map_vec(t, lambda x, y: _same_bits(t, x, y, span), old, Vec(old.shape, tuple(spread)))
+    expected = components_for(t, expected, (), old.type, span)[0]
+    if old.type.is_float:
+        bits = BY_NAME[f"u{old.type.bits}"]
+        old, expected = bit_cast(t, old, bits, span), bit_cast(t, expected, bits, span)
+    return compare(t, ast.Eq, old, expected, span)
+
+
+def atomic_update(
+    t: Trace, op: ir.AtomicOp, target: ElementRef | MutableVar | ChosenPart, value: Value, span: Span, *,
+    expected: Value = None, wanted: bool = True,
+) -> Value:  # fmt: skip
+    """Read-modify-write of a place; vectors component by component.  Gives the old value if it is ``wanted``."""
+    if isinstance(target, ChosenPart):
+        return _atomic_on_chosen(t, op, target, value, span, expected, wanted=wanted)
+    if isinstance(target, MutableVar):
+        places: tuple[Any, ...] = tuple(t.slot(var, span) for var in target.vars)
+        shape = target.shape or ()
+    else:
+        places, shape = written_places(t, target, span), element_shape(t, target)
+    type = places[0].type
+    if op in (ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR) and type.is_float:
+        t.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span)
+    items = components_for(t, value, shape, type, span)
+    compared = components_for(t, expected, shape, type, span) if expected is not None else [None] * len(places)
+    olds: list[Any] = []
+    for place, item, wanted_old in zip(places, items, compared, strict=True):
+        result = t.build.var("old", type) if wanted else None
+        t.build.emit(ir.Atomic(op, place, item, result, wanted_old, span=span))
+        if result:
+            olds.append(ir.VarRead(result, span=span))
+    if not wanted:
+        return None
+    return Vec(shape, tuple(olds)) if shape else olds[0]
+
+
+def _atomic_on_chosen(
+    t: Trace, op: ir.AtomicOp, chosen: ChosenPart, value: Value, span: Span, expected: Value, *, wanted: bool
+) -> Value:
+    """The operation on the part that is chosen at run time; the old value is 0 where none is."""
+    value, expected = freeze_all(t, value), freeze_all(t, expected)
+    old = [t.build.var("old", var.type, mutable=True) for var in chosen.vars] if wanted else []
+    for var in old:
+        t.build.assign(var, literal(0, var.type, span), span)
+    for number, part in enumerate(chosen.parts):
+        with t.build.block() as stmts:
+            found = atomic_update(t, op, part, value, span, expected=expected, wanted=wanted)
+            for var, item in zip(old, found.elems if isinstance(found, Vec) else (found,), strict=False):
+                t.build.assign(var, item, span)
+        hit, nothing = is_chosen(t, chosen, number, span), ir.Block((), span=span)
+        t.build.emit(ir.If(hit, ir.Block(tuple(stmts), span=span), nothing, span=span))
+    if not wanted:
+        return None
+    elems = tuple(t.build.let(ir.VarRead(var, span=span)) for var in old)
+    shape = chosen.parts[0].shape
+    return Vec(shape, elems) if shape else elems[0]

@@ -1,0 +1,47 @@
+"""``value.name``, by the kind of value."""
+
+from __future__ import annotations
+
+import ast
+
+from quadpy.lang.arrays import array_attribute
+from quadpy.lang.context import Trace
+from quadpy.lang.dependencies import MISSING
+from quadpy.lang.scope import import_value, lookup
+from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_runtime, shape_text
+from quadpy.lang.vecmethods import METHODS
+from quadpy.lang.vectors import vec_attribute
+from quadpy.source import Span
+
+__all__ = ["attribute_of", "chained", "expr_Attribute"]
+
+
+def expr_Attribute(t: Trace, node: ast.Attribute) -> Value:
+    value = chained(t, node)
+    t.deps.uses(value)
+    return value
+
+
+def chained(t: Trace, node: ast.expr) -> Value:
+    """``a.b`` of ``a.b.c``: of what it is, nothing but an attribute is asked."""
+    if isinstance(node, ast.Attribute):
+        return attribute_of(t, chained(t, node.value), node.attr, t.span(node))
+    return lookup(t, node.id, t.span(node)) if isinstance(node, ast.Name) else t.expr(node)
+
+
+def attribute_of(t: Trace, value: Value, name: str, span: Span) -> Value:
+    if isinstance(value, Vec):
+        found = vec_attribute(t, value, name, span)
+        if found is not None:
+            return found
+        if name in METHODS:
+            return BoundMethod(value, name)
+        t.fail_type(f"a {shape_text(value)} has no component or method {name!r}", span)
+    if isinstance(value, ArrayRef):
+        return array_attribute(t, value, name, span)
+    if is_runtime(value):
+        t.fail_type(f"a {value.type} has no attribute {name!r}", span)
+    found = t.deps.attribute(value, name)
+    if found is MISSING:
+        t.fail_type(f"{shape_text(value)} has no attribute {name!r}", span)
+    return import_value(t, found)

@@ -1,0 +1,99 @@
+"""Comparisons of values of every kind, ``in`` and ``is``.
+
+The structure of a tuple or list is known at compile time; the run-time values in it are not.  So comparisons go item by
+item, and become operations of run time.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from quadpy.ir import nodes as ir
+from quadpy.lang.arithmetic import scalar_compare
+from quadpy.lang.compile_time import python_call
+from quadpy.lang.context import Trace
+from quadpy.lang.operators import select, unary
+from quadpy.lang.scalars import join_conditions
+from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_runtime, shape_text
+from quadpy.lang.vectors import broadcast, map_vec
+from quadpy.source import Span
+
+__all__ = ["compare", "truth_of_items"]
+
+
+_ORDER: Final[dict[Any, Callable[[Any, Any], bool]]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def compare(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:
+    if op in (ast.Is, ast.IsNot):
+        return _identical(t, a, b, span) is (op is ast.Is)
+    if op in (ast.In, ast.NotIn):
+        found = _contains(t, a, b, span)
+        return found if op is ast.In else unary(t, ast.Not, found, span)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and holds_runtime((a, b)):
+        return _compare_items(t, op, a, b, span)
+    if isinstance(a, Vec) or isinstance(b, Vec):
+        a, b = broadcast(t, a, b, span)
+        return map_vec(t, lambda x, y: compare(t, op, x, y, span), a, b)
+    return scalar_compare(t, op, a, b, span)
+
+
+def _compare_items(t: Trace, op: Any, a: Sequence[Value], b: Sequence[Value], span: Span) -> Value:
+    """Two tuples or two lists as Python compares them: the first items that differ decide."""
+    if op in (ast.Eq, ast.NotEq):
+        same: Value = type(a) is type(b) and len(a) == len(b)
+        if same:
+            same = join_conditions(
+                t, ir.BinOp.AND, [compare(t, ast.Eq, x, y, span) for x, y in zip(a, b, strict=True)], span
+            )
+        return same if op is ast.Eq else unary(t, ast.Not, same, span)
+    if type(a) is not type(b):
+        t.fail_type(f"a {shape_text(a)} and a {shape_text(b)} have no order", span)
+    result: Value = _ORDER[op](len(a), len(b))
+    for x, y in reversed([*zip(a, b, strict=False)]):
+        same = join_conditions(t, ir.BinOp.AND, [compare(t, ast.Eq, x, y, span)], span)
+        if is_runtime(same):
+            result = select(t, same, result, join_conditions(t, ir.BinOp.AND, [compare(t, op, x, y, span)], span), span)
+        elif not same:
+            result = join_conditions(t, ir.BinOp.AND, [compare(t, op, x, y, span)], span)
+    return result
+
+
+def truth_of_items(t: Trace, fn: Any, items: Value, span: Span) -> Value:
+    """``any`` and ``all``."""
+    if not isinstance(items, (tuple, list)):
+        t.fail_type(f"{fn.__name__} takes a list, a tuple or a vector, not {shape_text(items)}", span)
+    return join_conditions(t, ir.BinOp.OR if fn is builtins.any else ir.BinOp.AND, items, span)
+
+
+def _contains(t: Trace, item: Value, container: Value, span: Span) -> Value:
+    """``item in container``."""
+    if not holds_runtime(item) and not holds_runtime(container):
+        return python_call(t, operator.contains, [container, item], {}, span)
+    if isinstance(container, Vec):
+        container = container.elems
+    if not isinstance(container, (tuple, list, dict, set, frozenset)):
+        t.fail_syntax(f"in cannot look for {shape_text(item)} in {shape_text(container)}", span,
+                      "compare with each value, or with both ends of a range")  # fmt: skip
+    return join_conditions(t, ir.BinOp.OR, [compare(t, ast.Eq, item, other, span) for other in container], span)
+
+
+def _identical(t: Trace, a: Value, b: Value, span: Span) -> bool:
+    """``a is b``: of None and the like, and of fields; values of run time have no identity."""
+    if not holds_runtime(a) and not holds_runtime(b):
+        return a is b
+    if a is None or b is None:
+        return False
+    if isinstance(a, ArrayRef) and isinstance(b, ArrayRef):
+        fields = {ref.name for ref, _ in t.signature.fields.values()}
+        if a.name == b.name or (a.name in fields and b.name in fields):
+            return a.name == b.name
+        t.fail_syntax("whether two arguments are one array is not known when compiling", span,
+                      "make them template parameters that take fields, or pass a flag")  # fmt: skip
+    t.fail_syntax("kernels compare values with ==, not with is", span)

@@ -1,0 +1,93 @@
+"""Python functions that run at compile time, each step of which counts as work of the compiler."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from quadpy.errors import KernelValueError
+from quadpy.lang.context import Trace
+from quadpy.lang.guard import MOST_BITS
+from quadpy.lang.values import Value, parts_of
+from quadpy.source import Span
+
+__all__ = ["check_size", "python_call"]
+
+
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
+
+
+_GO_THROUGH: Final[tuple[Any, ...]] = (
+    sum, sorted, list, tuple, set, frozenset, dict, min, max, any, all, str, zip, enumerate, reversed, operator.contains,
+)  # fmt: skip
+"""Functions of Python's that look at each item of a container."""
+
+
+def _length(value: Any) -> int:
+    """How many items a container of Python's own has; of all else, none."""
+    try:
+        return len(value) if type(value) in _CONTAINERS else 0
+    except OverflowError:  # a range
+        return sys.maxsize
+
+
+def _text_length(value: Value, known: dict[int, int] | None = None) -> int:
+    """How many items the text of ``value`` shows, each as often as it does."""
+    known = {} if known is None else known
+    if id(value) not in known:
+        inside = parts_of(value)
+        known[id(value)] = 1 + sum(_text_length(part, known) for part in inside) if inside else 1
+    return known[id(value)]
+
+
+def check_size(t: Trace, op: type[ast.AST], a: Value, b: Value, span: Span) -> None:
+    """Before Python computes it: numbers that no type could hold, containers that take long to make."""
+    if isinstance(a, int) and isinstance(b, int):
+        bits = 0
+        if op is ast.Pow:
+            bits = a.bit_length() * b
+        elif op is ast.LShift:
+            bits = a.bit_length() + b
+        elif op is ast.Mult:
+            bits = a.bit_length() + b.bit_length()
+        if bits > MOST_BITS:
+            how = "power" if op is ast.Pow else "shift" if op is ast.LShift else "product"
+            message = f"the result of this {how} of literals has up to {bits:,} bits and fits no type"
+            raise KernelValueError(message, span, hint="use floats: 2.0 ** 1000.0")
+    elif op in (ast.Add, ast.Mult):
+        sizes = [_length(x) or (x if isinstance(x, int) else 1) for x in (a, b)]
+        if any(map(_length, (a, b))):
+            t.effort.take(sizes[0] * sizes[1] if op is ast.Mult else sum(sizes))
+
+
+def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], span: Span) -> Any:
+    """``fn`` of compile-time values; arguments that it does not take are the kernel's error.
+
+    What it goes through counts as work of the compiler; an iterator is what it gives, as a list.
+    """
+    try:
+        if any(fn is known for known in _GO_THROUGH):
+            args = [_counted_items(t, fn, arg) for arg in args]
+        made = fn(*args, **kwargs)
+        return list(_counted(t, made)) if isinstance(made, Iterator) else made
+    except (TypeError, LookupError, AttributeError) as exc:
+        t.fail_type(f"there is no key {exc}" if isinstance(exc, KeyError) else str(exc), span)
+
+
+def _counted_items(t: Trace, fn: Callable[..., Any], value: Any) -> Any:
+    """``value`` as an argument of a function that goes through its items, each of which is work of the compiler."""
+    plain = type(value) in _CONTAINERS or not hasattr(type(value), "__iter__") or hasattr(type(value), "keys")
+    if fn is str or plain:
+        t.effort.take(_text_length(value) if fn is str else _length(value))
+        return value
+    return list(_counted(t, iter(value)))
+
+
+def _counted(t: Trace, items: Iterator[Any]) -> Iterator[Any]:
+    """``items``, each of which is work of the compiler."""
+    for item in items:
+        t.effort.take(1)
+        yield item

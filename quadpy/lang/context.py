@@ -1,0 +1,216 @@
+"""The state of one trace, and its three entries: an expression, a block of statements, a call of a value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, NoReturn, TypeAlias
+
+from quadpy.dtypes import Scalar, u1
+from quadpy.errors import KernelSyntaxError, KernelTypeError
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK
+from quadpy.lang.arguments import Options
+from quadpy.lang.builder import Builder
+from quadpy.lang.concurrent import OpenFork
+from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.frames import Frame
+from quadpy.lang.guard import Effort
+from quadpy.lang.names import single_assignment, stored_names
+from quadpy.lang.promotion import Defaults
+from quadpy.lang.source import FunctionSource
+from quadpy.lang.values import ArrayRef, Value
+from quadpy.source import Span
+
+__all__ = ["Grammar", "LocalAtomicFound", "ParallelLoop", "RandomState", "Signature", "TaskOrder", "Trace"]
+
+LocalName: TypeAlias = tuple[CodeType, str]
+"""A name of one function."""
+
+
+class LocalAtomicFound(Exception):
+    """An atomic operation changes a local name in the middle of an expression, which the syntax does not show.
+
+    The trace starts again, and this time makes the name a variable from the start.
+    """
+
+    def __init__(self, name: LocalName) -> None:
+        super().__init__(name[1])
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The rules of the language: one for each type of node, and one for calls.
+
+    A rule for a statement returns True where control does not reach its end.  Rules take the type of node that they are
+    for, which a mapping cannot express: hence ``Any``.
+    """
+
+    expressions: Mapping[type[ast.expr], Callable[[Trace, Any], Value]]
+    statements: Mapping[type[ast.stmt], Callable[[Trace, Any], bool | None]]
+    call: Callable[[Trace, Value, list[Value], dict[str, Value], Span], Value]
+    hints: Mapping[type[ast.AST], str]
+
+
+@dataclass(slots=True)
+class Signature:
+    """What the kernel takes, returns and carries with it.
+
+    ``params`` are what the caller passes, ``hidden`` what the launch adds; ``fields`` maps the id of a field to its reference and the field itself;
+    ``slots`` numbers the variables that parallel loops share; ``outline`` is the shape of the result.
+    """
+
+    params: list[ir.Param] = field(default_factory=list)
+    field_params: list[ir.ArrayParam] = field(default_factory=list)
+    hidden: dict[str, ir.ScalarParam] = field(default_factory=dict)
+    fields: dict[int, tuple[ArrayRef, Any]] = field(default_factory=dict)
+    functions: dict[str, ir.Function] = field(default_factory=dict)
+    slots: dict[ir.Var, int] = field(default_factory=dict)
+    results: tuple[Scalar, ...] = ()
+    outline: Any = None
+
+
+@dataclass(slots=True)
+class RandomState:
+    """Which random numbers were drawn.
+
+    ``draws`` counts those of the current iteration, ``passes`` the iterations of do_while loops whose parallel loops
+    draw.  Each parallel loop and section has a stream of its own; ``serial_stream`` is that of the code around them.
+    """
+
+    draws: ir.Var | None = None
+    streams: int = 0
+    serial_stream: int = 0
+    passes: ir.Var | None = None
+    drew_in_loop: bool = False
+
+
+@dataclass(slots=True)
+class TaskOrder:
+    """Where in the order of tasks the trace is.
+
+    ``graph`` says that the kernel is a graph kernel; ``fork`` has the sections that an adjacent one joins; ``section``
+    is the place of the section around, ``repeats`` the number of do_while loops around.
+    """
+
+    graph: bool
+    fork: OpenFork | None = None
+    section: Span | None = None
+    repeats: int = 0
+
+
+@dataclass(slots=True)
+class ParallelLoop:
+    """The parallel loop around; ``position`` is the number of an iteration, for random numbers."""
+
+    position: ir.Expr
+    block_dim: int = DEFAULT_BLOCK
+    uses_block: bool = False
+    shared: list[ir.SharedArray] = field(default_factory=list)
+
+
+class Trace:
+    """One trace.
+
+    ``width`` is that of the library function being traced, None in a kernel; ``changing`` are the local names that
+    atomic operations change; ``printed`` counts static_prints, of which the first ``already_printed`` are not repeated;
+    ``config`` are the options for the next loop.
+    """
+
+    def __init__(
+        self,
+        source: FunctionSource,
+        options: Options,
+        grammar: Grammar,
+        deps: Dependencies,
+        width: Scalar | None = None,
+    ) -> None:
+        self.options, self.grammar, self.deps, self.width = options, grammar, deps, width
+        self.defaults = Defaults(options.default_ip, options.default_fp)
+        self.is_library = width is not None
+        self.build = Builder()
+        self.effort = Effort(self.here)
+        self.frames = [Frame(source, {})]
+        self.doing: tuple[FunctionSource, ast.AST | None] = (source, None)
+        self.signature = Signature()
+        self.random = RandomState()
+        self.tasks = TaskOrder(options.graph)
+        self.loop: ParallelLoop | None = None
+        self.config: dict[str, Any] = {}
+        self.shared_count = 0
+        self.changing: frozenset[LocalName] = frozenset()
+        self.already_printed = self.printed = 0
+
+    def expr(self, node: ast.expr) -> Value:
+        """The value of an expression; its effects are emitted on the way."""
+        return self._rule(self.grammar.expressions, node)(self, node)
+
+    def block(self, stmts: list[ast.stmt]) -> bool:
+        """Traces statements; True where control does not reach the end."""
+        return any(self._rule(self.grammar.statements, stmt)(self, stmt) for stmt in stmts)
+
+    def _rule(self, rules: Mapping[type[Any], Callable[[Trace, Any], Any]], node: ast.AST) -> Callable[..., Any]:
+        self.doing = self.frame.source, node
+        self.effort.take(1)
+        if rule := rules.get(type(node)):
+            return rule
+        message = f"{type(node).__name__} is not part of the kernel language"
+        self.fail_syntax(message, self.span(node), self.grammar.hints.get(type(node), ""))
+
+    def call(self, fn: Value, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+        """Calls a value."""
+        return self.grammar.call(self, fn, args, kwargs, span)
+
+    def here(self) -> Span:
+        """The place that was traced last."""
+        source, node = self.doing
+        return source.span if node is None else source.place(node)
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def in_parallel(self) -> bool:
+        return self.loop is not None
+
+    def span(self, node: ast.AST) -> Span:
+        return self.frame.source.place(node)
+
+    def at_top_level(self) -> bool:
+        """True where a ``for`` is a parallel loop: in the kernel's body, or in a function called from there.
+
+        What follows an early ``return`` of a function may not run: it is under a condition, like a branch.
+        """
+        return not (self.in_parallel or self.is_library) and not any(f.runtime_depth or f.leaves for f in self.frames)
+
+    def changed(self, source: FunctionSource) -> frozenset[str]:
+        """The names of a function that atomic operations change."""
+        return frozenset(name for code, name in self.changing if code == source.code)
+
+    def stored(self, nodes: Iterable[ast.AST], source: FunctionSource) -> frozenset[str]:
+        """The names that the function ``source`` assigns below ``nodes``."""
+        return self.changed(source).union(stored_names(nodes))
+
+    def bound_once(self, body: Sequence[ast.stmt], source: FunctionSource) -> frozenset[str]:
+        """The names that need no variable in this body of the function ``source``."""
+        return single_assignment(body) - self.changed(source)
+
+    def slot(self, var: ir.Var, span: Span) -> ir.Slot:
+        """The scratch memory of a variable that parallel loops use."""
+        return ir.Slot(self.signature.slots.setdefault(var, len(self.signature.slots)), var.type, span=span)
+
+    def scalar_type(self, annotation: Any) -> Any:
+        """``float``, ``int`` and ``bool`` as the types that they stand for; anything else unchanged."""
+        if annotation in (float, int, bool):
+            return self.defaults.fp if annotation is float else self.defaults.ip if annotation is int else u1
+        return annotation
+
+    def fail_type(self, message: str, span: Span, hint: str = "") -> NoReturn:
+        raise KernelTypeError(message, span, hint=hint)
+
+    def fail_syntax(self, message: str, span: Span, hint: str = "") -> NoReturn:
+        raise KernelSyntaxError(message, span, hint=hint)

@@ -1,0 +1,80 @@
+"""The functions being traced, and the variables of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from quadpy.ir import nodes as ir
+from quadpy.lang.source import FunctionSource
+from quadpy.source import Span
+
+__all__ = ["ChosenPart", "Frame", "MutableVar"]
+
+
+@dataclass(frozen=True, slots=True)
+class MutableVar:
+    """A name bound to variables: one for a scalar (``shape`` None), one for each component of a vector.
+
+    ``shared`` variables live outside the parallel loops of a kernel; inside a loop they are slots of scratch memory.
+    """
+
+    vars: tuple[ir.Var, ...]
+    shape: tuple[int, ...] | None
+    shared: bool
+    span: Span
+
+    def part(self, picked: Iterable[int], shape: tuple[int, ...] | None) -> MutableVar:
+        """Some components, as a variable of the given shape."""
+        return MutableVar(tuple(self.vars[k] for k in picked), shape, self.shared, self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPart:
+    """One of ``parts``, the components or rows of a variable: the one whose number ``at`` is at run time."""
+
+    parts: tuple[MutableVar, ...]
+    at: ir.Expr
+
+    @property
+    def vars(self) -> tuple[ir.Var, ...]:
+        """The variables of the first part; each part has as many."""
+        return self.parts[0].vars
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function being traced: the kernel, or a function inlined into it.
+
+    ``singles`` are the names that need no variable; ``loops`` the kinds of the loops around; ``leaves`` counts early
+    returns, which jump to the end of the region ``label``.  ``results`` are the variables of returned values,
+    ``outline`` their shape, ``returned`` the value of the one return; ``literals`` maps the ids of returned constants
+    to them: they stay exact until all returns meet.  ``unset`` are the variables that a path to here leaves without a
+    value, ``breaks`` what was set at each ``break`` of the run-time loops around.
+    """
+
+    source: FunctionSource
+    env: dict[str, Any]
+    singles: frozenset[str] = frozenset()
+    runtime_depth: int = 0
+    loops: list[str] = field(default_factory=list)
+    label: str = ""
+    leaves: int = 0
+    results: list[list[ir.Var]] = field(default_factory=list)
+    outline: Any = None
+    returned: Any = None
+    literals: dict[int, ir.Const] = field(default_factory=dict)
+    unset: set[str] = field(default_factory=set)
+    breaks: list[list[set[str]]] = field(default_factory=list)
+
+    def variables(self) -> set[str]:
+        return {name for name, value in self.env.items() if isinstance(value, MutableVar)}
+
+    def assigned(self) -> set[str]:
+        """The variables that every path to here assigns."""
+        return self.variables() - self.unset
+
+    def meet(self, paths: Sequence[set[str]]) -> None:
+        """Paths come together here, each with the variables that it assigned."""
+        self.unset = self.variables() - paths[0].intersection(*paths[1:]) if paths else set()

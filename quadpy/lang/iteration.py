@@ -1,0 +1,138 @@
+"""What a ``for`` runs over, and its loop variables."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from quadpy.dtypes import Scalar, i64
+from quadpy.ir import nodes as ir
+from quadpy.lang.arrays import extent_of
+from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.compile_time import python_call
+from quadpy.lang.context import Trace
+from quadpy.lang.displays import display_items
+from quadpy.lang.frames import MutableVar
+from quadpy.lang.operators import binary
+from quadpy.lang.ranges import Grouped, NdRange
+from quadpy.lang.scalars import convert
+from quadpy.lang.scope import static_object
+from quadpy.lang.values import ArrayRef, Value, Vec, is_runtime, shape_text
+from quadpy.lang.variables import bind_index
+from quadpy.source import Span
+
+__all__ = ["Bounds", "bind_axes", "iterable", "loop_axes", "loop_bounds", "target_names"]
+
+
+def _wide_enough(t: Trace, types: list[Scalar]) -> Scalar:
+    """The type of a loop variable over bounds of ``types``: the index type, or i64 for 64-bit bounds."""
+    return i64 if any(type.bits == 64 for type in types) else t.options.index
+
+
+Bounds = list[tuple[Value, Value, Value]]
+
+
+def iterable(t: Trace, node: ast.expr) -> Value:
+    """What the loop runs over; a run-time ``range`` comes as bounds."""
+    if isinstance(node, ast.Call) and static_object(t, node.func) is range:
+        if node.keywords:
+            t.fail_syntax("range takes no keywords", t.span(node))
+        args = display_items(t, node.args)
+        if not 1 <= len(args) <= 3:
+            t.fail_type(f"range takes 1 to 3 arguments, not {len(args)}", t.span(node))
+        start, stop = (0, args[0]) if len(args) == 1 else args[:2]
+        step = args[2] if len(args) == 3 else 1
+        if step == 0 and isinstance(step, int):
+            t.fail_type("the step of a range is not 0", t.span(node))
+        return _Range(start, stop, step)
+    if isinstance(node, ast.Call) and static_object(t, node.func) is BUILTINS["static"]:
+        value = t.expr(node)
+        if isinstance(value, ArrayRef):
+            t.fail_type("an array cannot be unrolled", t.span(node))
+        return python_call(t, list, [value], {}, t.span(node))
+    value = t.expr(node)
+    return list(value.elems) if isinstance(value, Vec) else value
+
+
+def loop_bounds(t: Trace, items: Value, span: Span) -> Bounds:
+    """Start, stop and step of each axis."""
+    if isinstance(items, Grouped):
+        items = items.over
+    if isinstance(items, _Range):
+        return [(items.start, items.stop, items.step)]
+    if isinstance(items, NdRange):
+        return [(a, b, 1) for a, b in items.bounds]
+    if isinstance(items, ArrayRef):
+        if not items.type.ndim:
+            t.fail_type("an array of no axes has nothing to loop over", span, "its one element is x[None]")
+        offsets = items.offset or (0,) * items.type.ndim
+        extents = [extent_of(t, items, axis, span) for axis in range(items.type.ndim)]
+        return [(o, binary(t, ast.Add, e, o, span) if o else e, 1) for o, e in zip(offsets, extents, strict=True)]
+    t.fail_type(f"a loop cannot run over {shape_text(items)}", span,
+                "there are range, qp.ndrange, qp.grouped, arrays, and qp.static(…) of a Python sequence")  # fmt: skip
+
+
+def _axis_type(t: Trace, bounds: tuple[Value, ...], span: Span) -> Scalar:
+    for bound in bounds:
+        if (is_runtime(bound) and bound.type.is_float) or isinstance(bound, float):
+            t.fail_type("the bounds of a loop are integers", span, "cast them: qp.i32(...)")
+    return _wide_enough(t, [b.type for b in bounds if is_runtime(b)])
+
+
+def loop_axes(t: Trace, names: list[str], bounds: Bounds, span: Span) -> list[ir.Axis]:
+    """One axis a loop variable."""
+    made = []
+    for name, ends in zip(names, bounds, strict=True):
+        type = _axis_type(t, ends, span)
+        start, stop, step = (t.build.freeze(convert(t, end, type, span)) for end in ends)
+        made.append(ir.Axis(t.build.var(name, type), start, stop, step, span=span))
+    return made
+
+
+def target_names(t: Trace, node: ast.For, count: int, grouped: bool) -> list[str]:
+    """The names of the loop variables; one name stands for all of them where the loop is grouped."""
+    target = node.target
+    if isinstance(target, ast.Name):
+        if not grouped and count > 1:
+            t.fail_type(f"this loop has {count} indices and one name", t.span(target),
+                        "name each index, or loop over qp.grouped(…)")  # fmt: skip
+        _check_fresh(t, target)
+        return [target.id] * count
+    if not isinstance(target, ast.Tuple) or not all(isinstance(e, ast.Name) for e in target.elts):
+        t.fail_syntax("a loop variable is a name or a tuple of names", t.span(target))
+    names = [e.id for e in target.elts if isinstance(e, ast.Name)]
+    if len(names) != count or grouped:
+        t.fail_type(f"this loop has {count} indices, not {len(names)}", t.span(target))
+    for element in target.elts:
+        _check_fresh(t, element)
+    return names
+
+
+def _check_fresh(t: Trace, target: ast.expr) -> None:
+    """A loop would leave its last index in a variable of that name, in Python; here an index ends with its loop."""
+    assert isinstance(target, ast.Name)
+    if target.id != "_" and isinstance(t.frame.env.get(target.id), (MutableVar, ArrayRef)):
+        t.fail_type(f"{target.id!r} is a variable already, and an index ends with its loop", t.span(target),
+                    "give the index a name of its own")  # fmt: skip
+
+
+def bind_axes(t: Trace, node: ast.For, variables: list[ir.Var], grouped: bool) -> None:
+    """The loop variables in the body; those that the body assigns are variables of their own."""
+    span, reads = t.span(node.target), [ir.VarRead(v, span=t.span(node.target)) for v in variables]
+    stored = t.stored(node.body, t.frame.source)
+    if grouped:
+        assert isinstance(node.target, ast.Name)
+        bind_index(t, node.target.id, Vec((len(reads),), tuple(reads)), stored, span)
+        return
+    names = [node.target] if isinstance(node.target, ast.Name) else node.target.elts  # type: ignore[attr-defined]
+    for name, read in zip(names, reads, strict=True):
+        bind_index(t, name.id, read, stored, span)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A ``range`` whose bounds may be run-time values."""
+
+    start: Value
+    stop: Value
+    step: Value

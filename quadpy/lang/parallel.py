@@ -1,0 +1,76 @@
+"""Parallel loops, and the options of loops."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from quadpy.dtypes import u64
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK
+from quadpy.lang.context import ParallelLoop, Trace
+from quadpy.lang.iteration import Bounds, bind_axes, loop_axes, target_names
+from quadpy.lang.scalars import cast
+from quadpy.lang.values import holds_runtime, shape_text
+from quadpy.source import Span
+
+__all__ = ["loop_config", "parallel_loop"]
+
+
+def loop_config(t: Trace, call: ast.Call) -> None:
+    """``qp.loop_config(block_dim=128)``: for the loop that follows."""
+    span, known = t.span(call), ("block_dim", "serialize", "name", "parallelize", "block_dim_adaptive")
+    if call.args:
+        t.fail_type("loop_config takes keyword arguments only", span)
+    for keyword in call.keywords:
+        if keyword.arg not in known:
+            t.fail_type(f"loop_config has no option {keyword.arg!r}", span, f"there are {', '.join(known[:3])}")
+        value = t.expr(keyword.value)
+        if holds_runtime(value):
+            t.fail_type(f"{keyword.arg} is known at compile time", span)
+        t.config[keyword.arg] = value
+    if not isinstance(t.config.get("serialize", False), (bool, int)):
+        t.fail_type(f"serialize is True or False, not {shape_text(t.config['serialize'])}", span)
+    if not isinstance(t.config.get("name", ""), str):
+        t.fail_type(f"name is a string, not {shape_text(t.config['name'])}", span)
+    block_dim = t.config.get("block_dim")
+    if block_dim is not None and not (isinstance(block_dim, int) and 1 <= block_dim <= 1024):
+        t.fail_type(f"block_dim is a number of threads from 1 to 1024, not {block_dim!r}", span)
+
+
+def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, config: dict[str, Any]) -> None:
+    """A top-level loop: what its body binds is private to an iteration."""
+    span, frame = t.span(node), t.frame
+    axes = loop_axes(t, target_names(t, node, len(bounds), grouped), bounds, span)
+    env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, t.random.draws
+    frame.singles, t.random.draws = t.bound_once(node.body, frame.source), None
+    frame.loops.append("parallel")
+    loop = t.loop = ParallelLoop(_iteration_number(t, axes, span), config.get("block_dim") or DEFAULT_BLOCK)
+    t.random.streams += 1
+    try:
+        with t.build.block() as stmts:
+            bind_axes(t, node, [axis.var for axis in axes], grouped)
+            t.block(node.body)
+    finally:
+        t.loop = None
+        frame.loops.pop()
+        frame.env, frame.unset, frame.singles, t.random.draws = env, unset, singles, draws
+    body = ir.Block(tuple(stmts), span=span)
+    block_dim = loop.block_dim if loop.uses_block else config.get("block_dim")
+    t.build.emit(ir.ParallelFor(tuple(axes), body, block_dim, config.get("name"), tuple(loop.shared), span=span))
+
+
+def _iteration_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
+    """The number of an iteration, for random numbers: the indices, row-major."""
+    total: ir.Expr | None = None
+    for axis in axes:
+        index = cast(t, ir.VarRead(axis.var, span=span), u64, span)
+        if total is None:
+            total = index
+            continue
+        start = cast(t, axis.start, u64, span)
+        extent = ir.Binary(ir.BinOp.SUB, cast(t, axis.stop, u64, span), start, u64, span=span)
+        offset = ir.Binary(ir.BinOp.SUB, index, start, u64, span=span)
+        total = ir.Binary(ir.BinOp.ADD, ir.Binary(ir.BinOp.MUL, total, extent, u64, span=span), offset, u64, span=span)
+    assert total is not None
+    return total

@@ -1,0 +1,167 @@
+"""Calls of Python's own functions.
+
+They may look at the structure of a tuple, list or dict that holds run-time values; looking at the values is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import math
+from types import FunctionType
+from typing import Any, Final
+
+from quadpy.errors import KernelTypeError
+from quadpy.lang.arrays import extent_of
+from quadpy.lang.attributes import attribute_of, chained
+from quadpy.lang.builtins import BUILTINS
+from quadpy.lang.comparisons import truth_of_items
+from quadpy.lang.compile_time import python_call
+from quadpy.lang.context import Trace
+from quadpy.lang.decorators import Func
+from quadpy.lang.dependencies import MISSING
+from quadpy.lang.displays import display_items
+from quadpy.lang.functions import inline
+from quadpy.lang.operators import sum_of
+from quadpy.lang.scope import import_value
+from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
+from quadpy.lang.vecmethods import METHODS
+from quadpy.source import Span
+
+__all__ = [
+    "attribute_by_name", "call_at_compile_time", "call_pythons_own", "is_pythons_own", "takes_a_name",
+]  # fmt: skip
+
+
+AT_COMPILE_TIME: Final = (
+    range, zip, enumerate, len, tuple, list, reversed, sorted, sum, isinstance, hasattr, getattr, str, type, dict, set,
+)  # fmt: skip
+"""Python's functions that run at compile time."""
+
+
+_ON_STRUCTURE: Final = (zip, enumerate, len, tuple, list, reversed, isinstance, hasattr, getattr, type)
+
+
+def _on_structure(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    """One of Python's functions that know compile-time values alone, of arguments that may hold others.
+
+    Raises:
+        KernelTypeError: the function would look at a value of run time.
+    """
+    given = [*args, *kwargs.values()]
+    structural = fn in _ON_STRUCTURE and not any(is_direct(a) for a in given)
+    if structural or not any(holds_runtime(a) for a in given):
+        made = python_call(t, fn, args, kwargs, span)
+        return list(made) if structural and fn in (zip, enumerate, reversed) and holds_runtime(given) else made
+    if fn is dict and not args:
+        return kwargs
+    if fn in (getattr, hasattr) and isinstance(args[-1], str) and len(args) == 2 and not kwargs:
+        return _attribute_or_not(t, fn, args[0], args[1], span)
+    if fn is sum and args and not kwargs and isinstance(args[0], (tuple, list, Vec)):
+        items = args[0].elems if isinstance(args[0], Vec) else args[0]
+        return sum_of(t, [*args[1:2], *items], span)
+    if fn in (zip, enumerate, tuple, list, reversed) and not any(
+        isinstance(a, ArrayRef) or is_runtime(a) for a in given
+    ):
+        return _on_structure(t, fn, [list(a.elems) if isinstance(a, Vec) else a for a in args], kwargs, span)
+    if any(isinstance(a, ArrayRef) for a in given):
+        t.fail_type(f"{fn.__name__} cannot take an array", span, "write a loop over its indices")
+    what = next(shape_text(a) for a in given if holds_runtime(a))
+    t.fail_type(f"{fn.__name__} runs at compile time and cannot read run-time values: {what}", span)
+
+
+def _attribute_or_not(t: Trace, fn: Any, value: Value, name: str, span: Span) -> Value:
+    try:
+        found = attribute_of(t, value, name, span)
+    except KernelTypeError:
+        if fn is getattr:
+            raise
+        return False
+    return found if fn is getattr else True
+
+
+def takes_a_name(fn: Any, node: ast.Call) -> bool:
+    """Whether the call has the form of ``getattr(a, "b")``, ``getattr(a, "b", c)`` or ``hasattr(a, "b")``."""
+    plain = not node.keywords and not any(isinstance(arg, ast.Starred) for arg in node.args)
+    return plain and len(node.args) in ((2, 3) if fn is getattr else (2,))
+
+
+def attribute_by_name(t: Trace, fn: Any, node: ast.Call, span: Span) -> Value:
+    """``getattr`` and ``hasattr``, which ask no more of an object than ``a.b`` does."""
+    value, (name, *default) = chained(t, node.args[0]), display_items(t, node.args[1:])
+    if holds_runtime(value) or type(name) is not str:
+        t.deps.uses(value)
+        return t.call(fn, [value, name, *default], {}, span)
+    found = t.deps.attribute(value, name)
+    if fn is hasattr:
+        return found is not MISSING
+    if found is MISSING:
+        return default[0] if default else attribute_of(t, value, name, span)
+    t.deps.uses(found)
+    return import_value(t, found)
+
+
+_PYTHON_NAMES: Final[dict[Any, str]] = {
+    builtins.min: "min", builtins.max: "max", builtins.abs: "abs", builtins.pow: "pow", builtins.round: "round",
+    **{getattr(math, name): name for name in BUILTINS if callable(getattr(math, name, None))},
+}  # fmt: skip
+"""What Python's own functions mean in a kernel, by the name of the builtin that does the same."""
+
+
+def is_pythons_own(fn: Value) -> bool:
+    """Whether ``fn`` is one of Python's functions of which the language has its own."""
+    return type(fn).__hash__ is not None and fn in _PYTHON_NAMES
+
+
+def call_pythons_own(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    """``min``, ``math.sin``, …: Python's own over compile-time numbers, where it has a result for them."""
+    items = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    own = not kwargs and len(items) > 0 and all(map(is_number, items)) and _defined_here(fn, len(args))
+    if not own and not holds_runtime(args) and not holds_runtime(kwargs):
+        with contextlib.suppress(ValueError, ArithmeticError):
+            return python_call(t, fn, args, kwargs, span)
+    return t.call(BUILTINS[_PYTHON_NAMES[fn]], args, kwargs, span)
+
+
+def _defined_here(fn: Any, count: int) -> bool:
+    """Whether the language has a result of its own for numbers that are known when compiling."""
+    return fn in (builtins.min, builtins.max) or (fn is builtins.pow and count == 2)
+
+
+def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    if fn is builtins.len and len(args) == 1 and isinstance(args[0], Vec):
+        return args[0].shape[0]
+    if fn is builtins.len and len(args) == 1 and isinstance(args[0], ArrayRef):
+        if not args[0].type.ndim:
+            t.fail_type("an array of no axes has no length", span, "its one element is x[None]")
+        return extent_of(t, args[0], 0, span)
+    if getattr(fn, "__quadpy_expand__", False):
+        return inline(t, _expanded(fn), args, kwargs, span)
+    if fn in (builtins.any, builtins.all) and len(args) == 1:
+        whole = isinstance(args[0], Vec)
+        return METHODS[fn.__name__](t, args[0], span) if whole else truth_of_items(t, fn, args[0], span)
+    if fn is builtins.print:
+        t.fail_syntax("print is not part of the kernel language yet", span, "return the value and print it outside")
+    if fn is range and holds_runtime(args):
+        t.fail_syntax("a run-time range stands in a for statement only", span)
+    if fn in AT_COMPILE_TIME or (getattr(fn, "__module__", None) or "").partition(".")[0] == "quadpy":
+        if fn not in AT_COMPILE_TIME:  # makes vectors, of as many components as its numbers say
+            t.effort.take(math.prod(a for a in [*args, *kwargs.values()] if isinstance(a, int) and a > 0))
+        try:
+            return import_value(t, _on_structure(t, fn, args, kwargs, span))
+        except (ValueError, ArithmeticError) as exc:
+            t.fail_type(str(exc), span)
+    if isinstance(fn, FunctionType):
+        t.fail_syntax(f"{fn.__name__} is a plain Python function", span, "decorate it with @qp.func")
+    name = getattr(fn, "__name__", "")
+    t.fail_type(f"{name or shape_text(fn)} cannot be called inside a kernel", span,
+                f"there is qp.{name}" if name in BUILTINS else "")  # fmt: skip
+
+
+def _expanded(fn: Any) -> Func:
+    """The ``Func`` of a plain function that the library marks with ``expand``."""
+    return _EXPANDED.setdefault(fn, Func(fn))
+
+
+_EXPANDED: dict[Any, Func] = {}

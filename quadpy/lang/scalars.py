@@ -1,0 +1,139 @@
+"""Conversions of scalars, conditions, and calls of the math library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from quadpy.dtypes import Scalar, bf16, f16, f32, promote, u1
+from quadpy.ir import nodes as ir
+from quadpy.lang.context import Trace
+from quadpy.lang.library import library_function, required
+from quadpy.lang.promotion import literal
+from quadpy.lang.values import Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
+from quadpy.mathlib.library import LibraryFunction
+from quadpy.source import Span
+
+__all__ = [
+    "call_function", "call_library", "cast", "convert", "decide", "is_whole", "join_conditions", "library_args",
+    "meet", "saturated", "square_root", "to_condition", "to_integer", "to_scalar",
+]  # fmt: skip
+
+
+def saturated(value: float, type: Scalar) -> float:
+    """A compile-time number as a run-time cast would make it: floats are cut and saturate, integers must fit."""
+    if isinstance(value, int):
+        return value
+    if value != value:
+        return 0
+    return int(min(max(value, type.min_int), type.max_int))
+
+
+def to_scalar(t: Trace, value: Value, span: Span) -> ir.Expr:
+    """A run-time scalar of ``value``; a literal takes its default type."""
+    if is_runtime(value):
+        return value
+    if is_number(value):
+        return literal(value, t.defaults.of(value), span)
+    t.fail_type(f"a number is needed here, not {shape_text(value)}", span)
+
+
+def cast(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:
+    """``value`` converted to ``type``; a literal is converted once, from its exact value."""
+    if is_number(value):
+        if not type.is_float and type != u1:
+            value = saturated(value, type)
+        return literal(value, type, span)
+    expr = to_scalar(t, value, span)
+    return expr if expr.type == type else ir.Cast(expr, type, span=span)
+
+
+def meet(t: Trace, a: Value, b: Value, span: Span) -> tuple[ir.Expr, ir.Expr]:
+    """Both operands in the type in which they meet."""
+    type_a = a.type if is_runtime(a) else t.defaults.of(a)
+    type_b = b.type if is_runtime(b) else t.defaults.of(b)
+    type = promote(type_a, type_b)
+    return convert(t, a, type, span), convert(t, b, type, span)
+
+
+def convert(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:
+    """An implicit conversion: as ``cast``, but a literal must fit."""
+    return literal(value, type, span) if is_number(value) else cast(t, value, type, span)
+
+
+def is_whole(value: Value) -> bool:
+    return not value.type.is_float if is_runtime(value) else isinstance(value, int)
+
+
+def to_integer(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
+    if value.type.is_float:
+        t.fail_type(f"an integer is needed here, not {value.type}", span)
+    return cast(t, value, t.defaults.ip, span) if value.type == u1 else value
+
+
+def decide(t: Trace, value: Value, span: Span) -> bool:
+    """The truth of what is known when compiling."""
+    if isinstance(value, Vec):
+        t.fail_type("a condition is one value, not a vector", span, "use .any() or .all()")
+    if is_direct(value):
+        t.fail_type(f"a condition is one value, not {shape_text(value)}", span)
+    try:
+        return bool(value)
+    except (TypeError, ValueError) as exc:
+        t.fail_type(str(exc), span)
+
+
+def to_condition(t: Trace, value: Value, span: Span) -> ir.Expr:
+    """A run-time condition: not zero."""
+    return cast(t, value if is_runtime(value) else decide(t, value, span), u1, span)
+
+
+def _in_f32(t: Trace, f: Callable[..., Value], *args: ir.Expr, span: Span) -> Value:
+    """A function of 16-bit floats: computed in f32, rounded once."""
+    type = args[0].type
+    result = f(*(cast(t, arg, f32, span) for arg in args))
+    return cast(t, result, type, span)
+
+
+def join_conditions(t: Trace, op: ir.BinOp, items: Sequence[Value], span: Span) -> Value:
+    """The truths of all ``items`` under ``and`` or ``or``."""
+    decisive = op is ir.BinOp.OR
+    rest: list[ir.Expr] = []
+    for item in items:
+        if holds_runtime(item):
+            rest.append(to_condition(t, item, span))
+        elif decide(t, item, span) is decisive:
+            return decisive
+    if not rest:
+        return not decisive
+    return reduce(lambda x, y: ir.Binary(op, x, y, x.type, span=span), rest)
+
+
+def square_root(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
+    value = value if value.type.is_float else cast(t, value, t.defaults.fp, span)
+    return ir.Unary(ir.UnOp.SQRT, value, value.type, span=span)
+
+
+def call_library(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> Value:
+    """A function of the math library, for operands of one float type; 16-bit floats go through f32."""
+    if args[0].type in (f16, bf16):
+        return _in_f32(t, lambda *wide: call_library(t, name, wide, span), *args, span=span)
+    function = library_function(name, tuple(a.type for a in args))
+    if function is None:
+        t.fail_type(f"{name} is not defined for {', '.join(a.type.name for a in args)}", span)
+    return call_function(t, function, args, span)
+
+
+def call_function(t: Trace, function: ir.Function, args: tuple[ir.Expr, ...], span: Span) -> Value:
+    """A call of a function that the kernel carries with it; several results make a tuple."""
+    for needed in required(function):
+        t.signature.functions.setdefault(needed.name, needed)
+    if len(function.results) == 1:
+        return ir.Call(function.name, args, function.results[0], span=span)
+    results = tuple(t.build.var("result", type) for type in function.results)
+    t.build.emit(ir.CallMany(results, function.name, args, span=span))
+    return tuple(ir.VarRead(var, span=span) for var in results)
+
+
+def library_args(t: Trace, fn: LibraryFunction, args: list[Value], span: Span) -> tuple[ir.Expr, ...]:
+    return tuple(convert(t, a, type, span) for a, (_, type) in zip(args, fn.params, strict=True))

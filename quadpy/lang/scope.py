@@ -1,0 +1,113 @@
+"""What names mean: variables, parameters, and the user's Python objects."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from quadpy.artifact import HIDDEN
+from quadpy.ir import nodes as ir
+from quadpy.ir.types import Array
+from quadpy.lang.context import Trace
+from quadpy.lang.dependencies import MISSING
+from quadpy.lang.frames import MutableVar
+from quadpy.lang.values import ArrayRef, Value, Vec, is_runtime
+from quadpy.lang.variables import check_assigned, freeze_all, read_variable, undefined
+from quadpy.mathlib.library import PerWidth
+from quadpy.source import Span
+
+__all__ = ["import_value", "lookup", "outside", "static_object"]
+
+
+def _field_ref(t: Trace, value: Any) -> ArrayRef:
+    """The field ``value`` as a parameter of the kernel, bound at compile time."""
+    if id(value) not in t.signature.fields:
+        type = Array(value.dtype, len(value.shape), tuple(value.element_shape), tuple(value.shape), value.strides)
+        name = f"{HIDDEN}field{len(t.signature.fields)}"
+        t.signature.field_params.append(ir.ArrayParam(name, type, is_field=True, span=t.frames[0].source.span))
+        t.signature.fields[id(value)] = (ArrayRef(name, type, tuple(value.offset or ())), value)
+    return t.signature.fields[id(value)][0]
+
+
+def static_object(t: Trace, node: ast.expr) -> Any:
+    """The Python object behind ``a.b.c`` or ``a["b"][0]``, or None."""
+    if isinstance(node, ast.Subscript):
+        return _static_item(t, node)
+    if isinstance(node, ast.Attribute):
+        owner = static_object(t, node.value)
+        found = t.deps.attribute(owner, node.attr) if owner is not None else None
+        return None if found is MISSING else found
+    if not isinstance(node, ast.Name):
+        return None
+    bound = t.frame.env.get(node.id)
+    if bound is not None:
+        return None if is_runtime(bound) or isinstance(bound, (Vec, MutableVar, ArrayRef)) else bound
+    try:
+        return outside(t, node.id)
+    except KeyError:
+        return None
+
+
+def _static_item(t: Trace, node: ast.Subscript) -> Any:
+    """The item of a Python container that an index of compile time picks, or None."""
+    owner = static_object(t, node.value)
+    if not isinstance(owner, (tuple, list, dict)):
+        return None
+    t.deps.uses(owner)
+    with t.build.block():  # thrown away: the index is only looked at
+        key = t.expr(node.slice)
+    try:
+        return owner[key]
+    except (LookupError, TypeError):
+        return None  # whoever evaluates it says what is wrong
+
+
+def lookup(t: Trace, name: str, span: Span) -> Value:
+    """What ``name`` means here.
+
+    Raises:
+        KernelNameError: nothing.
+    """
+    frame = t.frame
+    if name in frame.env:
+        bound = frame.env[name]
+        if not isinstance(bound, MutableVar):
+            return bound
+        check_assigned(t, name, span)
+        value = read_variable(t, bound, span)
+        return freeze_all(t, value) if (frame.source.code, name) in t.changing else value
+    try:
+        value = outside(t, name)
+    except KeyError:
+        raise undefined(t, name, span) from None
+    return import_value(t, value)
+
+
+def outside(t: Trace, name: str) -> Any:
+    """What a name that is not bound here means in the closure or module of the function.
+
+    What the math library defines for each width is that of the function being traced.
+
+    Raises:
+        KeyError: nothing, or the function has a variable of its own of that name.
+    """
+    source = t.frame.source
+    if name in source.locals:
+        raise KeyError(name)
+    value = t.deps.name(source, name)
+    if value is MISSING:
+        raise KeyError(name)
+    return value.at(t.width) if t.width and isinstance(value, PerWidth) else value
+
+
+def import_value(t: Trace, value: Any) -> Value:
+    """A Python object of the user's as a value of the kernel: NumPy numbers become Python ones."""
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    if getattr(type(value), "__quadpy_field__", False):
+        return _field_ref(t, value)
+    if getattr(type(value), "__quadpy_value__", False):
+        zero = Span("", 0)
+        elems = tuple(ir.Const(e, value.dtype, span=zero) for e in value.entries)
+        return Vec(tuple(value.shape), elems)
+    return value

@@ -1,0 +1,162 @@
+"""Variables: their declaration, their values now, and assignments to a whole variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from quadpy.dtypes import Scalar
+from quadpy.errors import KernelNameError
+from quadpy.ir import nodes as ir
+from quadpy.lang.context import Trace
+from quadpy.lang.frames import MutableVar
+from quadpy.lang.scalars import cast, convert, to_scalar
+from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
+from quadpy.lang.vectors import make_vector
+from quadpy.source import Span
+
+__all__ = [
+    "assign_name", "bind_index", "check_assigned", "check_type", "declare", "freeze_all", "in_memory",
+    "read_variable", "undefined", "write_variable",
+]  # fmt: skip
+
+
+def declare(t: Trace, name: str, value: Value, span: Span) -> None:
+    """A new variable called ``name`` that starts as ``value``."""
+    elems = value.elems if isinstance(value, Vec) else (to_scalar(t, value, span),)
+    variables = tuple(t.build.var(name, e.type, mutable=True) for e in elems)
+    for var, elem in zip(variables, elems, strict=True):
+        t.build.assign(var, elem, span)
+    shape = value.shape if isinstance(value, Vec) else None
+    t.frame.env[name] = MutableVar(variables, shape, not t.in_parallel, span)
+    t.frame.unset.discard(name)
+
+
+def in_memory(bound: object, t: Trace) -> TypeGuard[MutableVar]:
+    """Whether ``bound`` is a variable that is a place in memory here, which other iterations reach as well."""
+    return isinstance(bound, MutableVar) and bound.shared and t.in_parallel
+
+
+def write_variable(t: Trace, part: MutableVar, items: Sequence[ir.Expr], span: Span) -> None:
+    """``part`` = ``items``, which are all evaluated before the first is written."""
+    items = [t.build.freeze(item) for item in items] if len(items) > 1 else items
+    for var, item in zip(part.vars, items, strict=True):
+        if in_memory(part, t):
+            t.build.emit(ir.Store(t.slot(var, span), item, span=span))
+        else:
+            t.build.assign(var, item, span)
+
+
+def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
+    """The first assignment fixes the type of a name."""
+    env = t.frame.env
+    bound = env.get(name)
+    if isinstance(value, (list, tuple)) and isinstance(bound, MutableVar) and bound.shape:
+        value = make_vector(t, value, span)
+    numeric = is_runtime(value) or is_number(value) or isinstance(value, Vec)
+    if not numeric:
+        if isinstance(bound, MutableVar) or (bound is not None and _may_run_again(t) and bound is not value):
+            t.fail_type(f"{name!r} cannot become a {shape_text(value)} here", span,
+                        "compile-time values are bound outside run-time branches and loops")  # fmt: skip
+        env[name] = freeze_all(t, value)
+    elif isinstance(bound, MutableVar):
+        _set_variable(t, name, bound, value, span)
+    elif isinstance(bound, ArrayRef):
+        t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "take another name")
+    elif name in t.frame.singles:
+        if isinstance(value, Vec):
+            env[name] = Vec(value.shape, tuple(t.build.let(e, name) for e in value.elems))
+        else:
+            env[name] = t.build.let(to_scalar(t, value, span), name)
+    elif bound is not None and _may_run_again(t):
+        t.fail_type(f"{name!r} is {shape_text(bound)} of compile time and cannot change here", span,
+                    "outside of the branch or loop, assign it to a variable; change that")  # fmt: skip
+    else:
+        declare(t, name, value, span)
+
+
+def _may_run_again(t: Trace) -> bool:
+    """True where a statement may run more than once, or not at all."""
+    return t.frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
+
+
+def _set_variable(t: Trace, name: str, bound: MutableVar, value: Value, span: Span) -> None:
+    if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:
+        t.fail_type(f"{name!r} changes its shape to {shape_text(value)}", span)
+    elems = value.elems if isinstance(value, Vec) else (value,) * len(bound.vars)
+    write_variable(t, bound, [_variable_value(t, name, bound, e, v.type, span)
+                   for v, e in zip(bound.vars, elems, strict=True)], span)  # fmt: skip
+    t.frame.unset.discard(name)
+
+
+def _variable_value(t: Trace, name: str, bound: MutableVar, value: Value, type: Scalar, span: Span) -> Any:
+    check_type(t, name, bound, value, span)
+    return convert(t, value, type, span) if is_number(value) else cast(t, value, type, span)
+
+
+def check_type(t: Trace, name: str, bound: MutableVar, value: Value, span: Span) -> None:
+    """A variable of integers takes no floats: Python would make it a float, and cutting them is seldom meant."""
+    given = value.type if is_runtime(value) or isinstance(value, Vec) else t.defaults.of(value)
+    type = bound.vars[0].type
+    if given.is_float and not type.is_float:
+        t.fail_type(
+            f"{name!r} is {type} since line {bound.span.line} and cannot become {given}", span,
+            f"start it as a float ({name} = 0.0), or cast: {type}(...)",
+        )  # fmt: skip
+
+
+def bind_index(t: Trace, name: str, value: Value, stored: Any, span: Span) -> None:
+    if name in stored:
+        declare(t, name, value, span)
+    else:
+        t.frame.env[name] = value
+
+
+def check_assigned(t: Trace, name: str, span: Span) -> None:
+    """A variable that is asked for has a value on every path to here.
+
+    Raises:
+        KernelNameError: a path leaves it unassigned.
+    """
+    if name in t.frame.unset:
+        raise undefined(t, name, span)
+
+
+def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
+    """The error for a name that has no value here."""
+    source, fork = t.frame.source, t.tasks.fork
+    if fork is not None and t.tasks.section is not None and (other := fork.bound.get(name)):
+        return KernelNameError(
+            f"{name!r} belongs to a section that runs at once (line {other.line})", span,
+            hint="read it after the sections, or assign it before them",
+        )  # fmt: skip
+    if name in source.locals:
+        return KernelNameError(
+            f"{name!r} is not defined here: {source.name} assigns it, but not on every way to this line", span,
+            hint="assign it first, at the level of this line or above; what a loop binds ends with the loop",
+        )  # fmt: skip
+    known = [n for n in t.frame.env if not n.startswith("$")]
+    hint = f"names bound here: {', '.join(sorted(known))}" if known else ""
+    return KernelNameError(f"the name {name!r} is not defined", span, hint=hint)
+
+
+def read_variable(t: Trace, bound: MutableVar, span: Span) -> Value:
+    """The value of a variable now."""
+    if bound.shared and t.in_parallel:
+        elems = tuple(t.build.load(t.slot(var, span), span, var.name) for var in bound.vars)
+    else:
+        elems = tuple(ir.VarRead(var, span=span) for var in bound.vars)
+    return elems[0] if bound.shape is None else Vec(bound.shape, elems)
+
+
+def freeze_all(t: Trace, value: Value) -> Value:
+    """``value`` as it is now: no later assignment changes it."""
+    if not holds_runtime(value):
+        return value
+    if isinstance(value, (tuple, list)):
+        return type(value)(freeze_all(t, v) for v in value)
+    if isinstance(value, dict):
+        return {key: freeze_all(t, v) for key, v in value.items()}
+    if isinstance(value, Vec):
+        return Vec(value.shape, tuple(t.build.freeze(e) for e in value.elems))
+    return t.build.freeze(value) if is_runtime(value) else value
