@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 from quadpy.flow import Flow, flow_from_json, flow_to_json
 
 __all__ = [
-    "HIDDEN", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiSlot", "CodeObject", "Formula", "HiddenArgument",
+    "HIDDEN", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiSlot", "CodeObject", "Formula", "HiddenArgument",
     "TaskInfo",
 ]  # fmt: skip
 
@@ -17,6 +17,9 @@ NARROW_SLACK = 1 << 16
 """Bytes."""
 MOST_NARROW_BYTES = (1 << 32) - NARROW_SLACK
 """Code with 32-bit offsets takes arrays of at most so many bytes: an offset may pass its element by the slack."""
+
+LOOP_DONE: Final = -1
+"""What stands in memory for the part of a loop that comes next, when the loop is over."""
 
 Formula: TypeAlias = int | list[Any]
 """How many iterations a loop has, as data; see ``codegen.extent``."""

@@ -4,22 +4,19 @@ A loop over tasks is cut into segments at the places where it is decided what co
 is to run stands in memory; tasks of any other do nothing, and a latch behind each segment decides.  So whatever sequence
 repeats the body, nested loops included, does what the loop would: only the segments whose turn it is run.
 
-Owns: Latch, Predication, ``predication_of``, ``predicated_flow``, DONE.  Imports: ``ir`` only.
+Owns: Latch, Predication, ``predication_of``, ``predicated_flow``.  Imports: ``ir`` only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
+from quadpy.artifact import LOOP_DONE
 from quadpy.flow import Flow, Loop, Step, map_tasks, tasks_of
 from quadpy.ir.nodes import Kernel
 
-__all__ = ["DONE", "Latch", "Predication", "predicated_flow", "predication_of"]
-
-DONE: Final = -1
-"""No segment: the loop is over."""
+__all__ = ["Latch", "Predication", "predicated_flow", "predication_of"]
 
 
 @dataclass(slots=True)
@@ -54,7 +51,7 @@ def predication_of(kernel: Kernel) -> Predication | None:
         if isinstance(part, Loop):
             cut.segment = 0
             cut.loop(part)
-            cut.latches[-1].otherwise = DONE
+            cut.latches[-1].otherwise = LOOP_DONE
     return Predication(cut.segments, tuple(cut.latches), tuple(cut.behind))
 
 

@@ -16,6 +16,7 @@ from quadpy.errors import (
     GraphUpdateError,
     OutOfDeviceMemory,
 )
+from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.cooperative import FusedEngine, fuse
 from quadpy.graph.engines.deferred_release import Engine, ExecHoldings
 from quadpy.graph.engines.driver import Built, DriverEngine
@@ -36,7 +37,6 @@ from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.argument_memory import FEW_CHANGES, NEVER, PATIENCE
 from quadpy.runtime.launch.capturing import Session, session_of
 from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.memory.device_storage import stream_of
@@ -47,10 +47,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-__all__ = ["MOST_UPDATES", "GraphExec", "GraphStats"]
-
-MOST_UPDATES: Final = 1000
-"""Changes of nodes before the executable graph is made anew: HIP takes new memory for each, until it is destroyed."""
+__all__ = ["GraphExec", "GraphStats"]
 
 _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
 
@@ -89,10 +86,9 @@ class GraphExec(OneProcess):
         self._auto_free, self._priorities = auto_free, priorities
         self._lock = new_lock()
         self._off: set[str] = set()
-        self._launches = self._updates = self._rebuilds = self._since_build = 0
+        self._launches = self._updates = self._rebuilds = 0
         self.version = 0  # how often nodes were replaced
-        self._changes = 0  # how often the arguments of several nodes were changed at once,
-        self.few_changes = FEW_CHANGES  # which are more than these
+        self.argument_policy = ArgumentPolicy()
         self._outdated: set[Literal["order", "work"]] = set()  # where the engine is not what the nodes say: memory
         # changed, and with it perhaps what must come before what; or a change was interrupted, as by Ctrl-C
         self._bound: Tape | None = None  # has the nodes that were bound, as they should be
@@ -396,7 +392,7 @@ class GraphExec(OneProcess):
 
     def _indirect_engine(self, nodes: Mapping[str, Node], runs: Runs) -> IndirectEngine | None:
         """What launches nodes that read their arguments from memory, where these have changed often enough."""
-        if self._changes < PATIENCE or self._fixed or not any(map(is_indirect, nodes.values())):
+        if not self.argument_policy.wants_memory or self._fixed or not any(map(is_indirect, nodes.values())):
             return None
 
         def build(through: Iterable[Node]) -> Built:
@@ -407,12 +403,12 @@ class GraphExec(OneProcess):
                 self.device, nodes, build, auto_free=self._auto_free, priorities=self._priorities
             )  # fmt: skip
         except (CodegenError, DriverError, OutOfDeviceMemory):  # nodes have their arguments, as before
-            self._changes = NEVER
+            self.argument_policy.keep_in_nodes()
             return None
 
     def _looping(self, nodes: Mapping[str, Node], runs: Runs) -> Engine:
         """What launches nodes some of which have loops, or child graphs some of whose nodes have."""
-        self._changes = NEVER  # they keep their arguments
+        self.argument_policy.keep_in_nodes()
         on = [_switched_off(node) if name in self._off and has_loops(node) else node for name, node in nodes.items()]
         flat = flattened(on, has_loops)
         if "loops" in graphs_of(self.device).features:
@@ -437,11 +433,10 @@ class GraphExec(OneProcess):
         """Let the engine do the new nodes, in place where it can."""
         engine = self._check()
         done: list[str] = []
-        if type(engine) is DriverEngine and not self._fixed:
-            self._changes += sum(map(is_indirect, placed.values())) > self.few_changes
-            if self._changes >= PATIENCE:
-                self._rebuild({**self._held.nodes, **placed})
-                return
+        may_move = type(engine) is DriverEngine and not self._fixed
+        if may_move and self.argument_policy.note_changes(sum(map(is_indirect, placed.values()))):
+            self._rebuild({**self._held.nodes, **placed})
+            return
         try:
             refused = self._change(engine, placed, done)
             if refused is not None:
@@ -460,9 +455,8 @@ class GraphExec(OneProcess):
             if name in self._off:  # HIP never runs a node again that was changed while it was off
                 continue
             done.append(name)
-            if (self._since_build >= MOST_UPDATES and not self._fixed) or not engine.change(node):
+            if not engine.change(node):
                 return name
-            self._since_build += engine.asked if isinstance(engine, IndirectEngine) else 1
         return None
 
     def _require_free(self, name: str) -> None:
@@ -492,7 +486,6 @@ class GraphExec(OneProcess):
             for name in self._off:
                 engine.enable(nodes[name], enabled=False)
         self._held.exchange(engine)
-        self._since_build = 0
         self._rebuilds += 1
         self._sole = None  # it knows of no stream yet
         return engine

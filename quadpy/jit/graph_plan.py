@@ -9,7 +9,6 @@ graphs of several iterations that know themselves when the loop is over.
 from __future__ import annotations
 
 import logging
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -17,14 +16,15 @@ from quadpy.artifact import CodeObject
 from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH, teller_code
 from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
 from quadpy.flow import Loop
+from quadpy.graph.engines.argument_policy import ArgumentPolicy
+from quadpy.graph.engines.kernel_graph import KernelGraph
+from quadpy.graph.engines.kernel_graphs import KernelGraphs
+from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram
+from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.jit.argument_upload import putters_on
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.graph_piece import Binding
-from quadpy.jit.graph_stats import Counts
-from quadpy.jit.graph_unit import Program, Unit, Units
 from quadpy.jit.host_arrays import HostArrays
 from quadpy.runtime.drivers.graph_driver import GraphDriver
-from quadpy.runtime.launch.argument_memory import FEW_CHANGES, NEVER, PATIENCE
 from quadpy.runtime.launch.launch import MemoryRange, Prepared
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
@@ -51,12 +51,11 @@ class GraphPlan:
         self.device = eager.device
         self._has_loops = any(isinstance(step, Loop) for step in eager.code.flow)
         self._device_loops = True  # until the driver says no
-        self._indirect = False  # whether arguments stand in memory
-        self._changes = 0  # calls that changed many nodes; below 0, the driver refused code that reads its arguments
-        self._program: Program | None = None
+        self._policy = ArgumentPolicy()
+        self._program: KernelProgram | None = None
         self._refused = False
-        self._units = Units(self.device, counts)
-        self.device.reaper.adopt(self, Units.release, self._units)
+        self._graphs = KernelGraphs(self.device, counts)
+        self.device.reaper.adopt(self, KernelGraphs.release, self._graphs)
 
     @property
     def code(self) -> CodeObject:
@@ -76,28 +75,28 @@ class GraphPlan:
         packed = eager.format.pack(*values)
         arrays = [*views, *eager.fields]
         there = not any(map(_is_on_host, views))
-        unit = self._units.take_bound(packed, on) if there else None
-        if unit is None:
+        engine = self._graphs.take_bound(packed, on) if there else None
+        if engine is None:
             grids = self.eager.grids.of(values)
             if grids is None:
                 return eager._wider().run(given, views, stream)  # noqa: SLF001
             if there and self._program is not None and not self._has_loops:
-                unit = self._units.take_settled(self._program, packed, grids, on)
-            if unit is None:
+                engine = self._graphs.take_rebound(self._program, packed, grids, on)
+            if engine is None:
                 return self._run(values, grids, arrays, on)
         self._counts.calls += 1
-        self._submit(unit, arrays, on)
+        self._submit(engine, arrays, on)
         return None
 
-    def _submit(self, unit: Unit, arrays: list[Any], on: Stream) -> None:
+    def _submit(self, engine: KernelGraph, arrays: list[Any], on: Stream) -> None:
         """A call of which nothing but the launch is left to do."""
         try:
             self.eager._announce(arrays, on)  # noqa: SLF001
-            on._call(lambda _: unit.launch(on))  # noqa: SLF001
+            on._call(lambda _: engine.launch(on))  # noqa: SLF001
         except BaseException:
-            self._units.discard(unit)
+            self._graphs.discard(engine)
             raise
-        self._units.give(unit)
+        self._graphs.give(engine)
 
     def _run(self, values: list[Any], grids: tuple[int, ...], arrays: list[Any], on: Stream) -> Any:
         """A call that may be like none before."""
@@ -114,23 +113,23 @@ class GraphPlan:
             values[eager.places.pointers[member]] = address
         conditions = eager._conditions(values, arrays)  # noqa: SLF001
         eager._announce(arrays, on)  # noqa: SLF001
-        unit = self._ready(values, grids, conditions, on)
-        if unit is None:
+        engine = self._ready(values, grids, conditions, on)
+        if engine is None:
             self._counts.eager += 1
             return eager._run(values, grids, arrays, on)  # noqa: SLF001
         try:
-            unit.launch(on)
+            engine.launch(on)
         except BaseException:
-            self._units.discard(unit)
+            self._graphs.discard(engine)
             raise
-        self._units.give(unit)
+        self._graphs.give(engine)
         host.copy_back()
         return None
 
     def _ready(
         self, values: list[Any], grids: tuple[int, ...], conditions: dict[str, MemoryRange], on: Stream
-    ) -> Unit | None:
-        """A unit whose graphs are made and bound, so that nothing of the call has run if that fails; then None."""
+    ) -> KernelGraph | None:
+        """An engine whose graphs are made and bound, so that nothing of the call has run if that fails; then None."""
         try:
             return self._bound(self._program or self._new_program(), values, grids, conditions, on)
         except OutOfDeviceMemory as error:  # the next call may find some
@@ -138,8 +137,8 @@ class GraphPlan:
             return None
         except (CodegenError, DriverError) as error:
             self._program = None
-            if self._indirect:
-                self._indirect, self._changes = False, NEVER
+            if self._policy.wants_memory:
+                self._policy.keep_in_nodes()
                 self._explain(f"each node has its arguments, since there is no other code: {error.message}")
                 return self._ready(values, grids, conditions, on)
             if isinstance(error, CodegenError):
@@ -154,54 +153,46 @@ class GraphPlan:
 
     def _bound(
         self,
-        program: Program,
+        program: KernelProgram,
         values: list[Any],
         grids: tuple[int, ...],
         conditions: dict[str, MemoryRange],
         on: Stream,
-    ) -> Unit:
-        unit = self._units.take(program, on)
+    ) -> KernelGraph:
+        engine = self._graphs.take(program, on)
         try:
-            code = unit.program.code
-            block = packed = self.eager.format.pack(*values)
-            if unit.scratch is not None:
-                block = block.ljust(code.layout.size, b"\0") + struct.pack("Q", unit.scratch.pointer)
-            latches = len(code.tasks) - len(grids)
-            binding = Binding(block, (*grids, *[1] * latches), conditions)
-            if not self._wants_memory(unit.changes(binding)):
-                unit.bind(packed, grids, binding)
-                return unit
+            packed = self.eager.format.pack(*values)
+            latches = len(program.code.tasks) - len(grids)
+            binding = KernelBinding(engine.block_of(packed), (*grids, *[1] * latches), conditions)
+            if not self._policy.note_changes(engine.changes(binding)):
+                engine.bind(packed, grids, binding)
+                return engine
         except BaseException:
-            self._units.discard(unit)
+            self._graphs.discard(engine)
             raise
-        self._units.discard(unit)
-        self._indirect = True
+        self._graphs.discard(engine)
         return self._bound(self._new_program(), values, grids, conditions, on)
-
-    def _wants_memory(self, changed: int) -> bool:
-        """Whether a call that changes so many launches is better served by arguments in memory, and so are later ones."""
-        if changed > FEW_CHANGES:
-            self._changes += 1
-        return changed > FEW_CHANGES and self._changes >= PATIENCE
 
     @property
     def _uses_device_loops(self) -> bool:
         graphs: GraphDriver = self.device.driver.graphs  # type: ignore[attr-defined]
         return self._has_loops and self._device_loops and "loops" in graphs.features
 
-    def _new_program(self) -> Program:
+    def _new_program(self) -> KernelProgram:
         """What is launched, decided once: loops as nodes of a graph, or repeated by the host."""
         graphs: GraphDriver = self.device.driver.graphs  # type: ignore[attr-defined]
         load, spec = self.device.modules.load, parse_target(self.device.driver.info.arch)
-        plan, teller, putters = self.eager, None, None
+        plan, setter, upload_kernels = self.eager, None, None
         predicated = self._has_loops and not self._uses_device_loops
-        if predicated or self._indirect:
-            plan = self._compiled(predicated, self._indirect)
+        if predicated or self._policy.wants_memory:
+            plan = self._compiled(predicated, self._policy.wants_memory)
         if self._uses_device_loops:
-            teller = load(teller_code(spec)).function(TELLER_THROUGH if self._indirect else TELLER)
-        if self._indirect:
-            putters = putters_on(self.device)
-        program = Program(plan.code, plan.launches, graphs, teller, ordered=self._ordered, putters=putters)
+            setter = load(teller_code(spec)).function(TELLER_THROUGH if self._policy.wants_memory else TELLER)
+        if self._policy.wants_memory:
+            upload_kernels = putters_on(self.device)
+        program = KernelProgram(
+            plan.code, plan.launches, graphs, setter, ordered=self._ordered, upload_kernels=upload_kernels
+        )
         if self._program is not None:
             program.expected = self._program.expected
         self._program = program

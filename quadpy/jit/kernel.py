@@ -14,8 +14,8 @@ from typing import Any, overload
 from quadpy.artifact import CodeObject
 from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
+from quadpy.graph.engines.kernel_stats import Counts, GraphKernelStats
 from quadpy.jit.dispatcher import Dispatcher, compiler
-from quadpy.jit.graph_stats import Counts, GraphKernelStats
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel

@@ -12,6 +12,7 @@ from typing import Any
 
 from quadpy.dtypes import i64
 from quadpy.errors import CodegenError, DeviceError
+from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.ir.nodes import Kernel
 from quadpy.jit.binder import CpuBinder, GpuBinder, host_packer
 from quadpy.jit.compilation import Request, compile_request, digest_of, traced_for
@@ -22,7 +23,6 @@ from quadpy.jit.fusion.origin import code_of
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
-from quadpy.jit.graph_stats import Counts
 from quadpy.jit.parameters import Parameter
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.dependencies import Dependencies

@@ -20,7 +20,7 @@ from quadpy.errors import (
     StreamError,
 )
 from quadpy.graph import GraphStats, memory_info, trim
-from quadpy.graph.execution import MOST_UPDATES
+from quadpy.graph.engines.executable import MOST_UPDATES
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 # launching
@@ -175,7 +175,8 @@ def test_many_updates_make_it_anew(on):
         for value in range(MOST_UPDATES + 5):
             run.update("add", on.adder(x, value))
         run.launch()
-        assert run.stats() == GraphStats(launches=1, updates=MOST_UPDATES + 5, rebuilds=1)
+        rebuilds = 0 if on.is_cpu else 1  # which has no driver whose memory grows
+        assert run.stats() == GraphStats(launches=1, updates=MOST_UPDATES + 5, rebuilds=rebuilds)
         assert on.numbers(x) == [MOST_UPDATES + 4]
 
 

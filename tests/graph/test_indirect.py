@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
-from quadpy.graph import Graph, execution
+from quadpy.graph import Graph
 from quadpy.graph.capture.arena import Arena
 from quadpy.graph.capture.capture import capture
+from quadpy.graph.engines import argument_policy, executable
 from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
@@ -138,7 +139,7 @@ def verbs(device, before):
 
 
 def settled(device, kernels, run, arrays):
-    for number in range(execution.PATIENCE):
+    for number in range(argument_policy.PATIENCE):
         run.replace(nodes(device, kernels, arrays, number + 1))
         run.launch()
     assert isinstance(run._held.engine, IndirectEngine)
@@ -251,7 +252,7 @@ def test_a_device_that_refuses_has_its_arguments_in_nodes(device, kernels, array
 
 
 def test_nothing_is_made_anew_however_often_arguments_change(device, kernels, array, monkeypatch):
-    monkeypatch.setattr(execution, "MOST_UPDATES", 20)
+    monkeypatch.setattr(executable, "MOST_UPDATES", 20)
     arrays = [array() for _ in range(NODES)]
     run = made(device, kernels, arrays)
     settled(device, kernels, run, arrays)
@@ -267,11 +268,11 @@ def test_a_change_within_a_capture_takes_no_memory_of_the_captured_graph(device,
     run = made(device, kernels, arrays)
     monkeypatch.setattr(Arena, "device", lambda *_: pytest.fail("another recording would have the same memory"))
     with device.create_stream() as stream, use_stream(stream), capture(stream):
-        for number in range(execution.PATIENCE):
+        for number in range(argument_policy.PATIENCE):
             run.replace(nodes(device, kernels, arrays, number + 1))
     run.launch()
     assert isinstance(run.engine, IndirectEngine)
-    assert read(device, arrays[0])[0] == execution.PATIENCE
+    assert read(device, arrays[0])[0] == argument_policy.PATIENCE
 
 
 def test_a_destroyed_graph_gives_the_table_back(device, kernels, array):

@@ -22,10 +22,10 @@ from quadpy.codegen.predication import predication_of
 from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
 from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH
 from quadpy.errors import DriverError, OutOfDeviceMemory
-from quadpy.jit import graph_plan
+from quadpy.graph.engines import argument_policy
+from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
-from quadpy.jit.graph_stats import Counts
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
@@ -369,7 +369,7 @@ def test_a_graph_whose_change_failed_is_not_used_again(made, array, device, has_
     """A larger chunk that cannot be bound to other arrays is done without, and is made anew when it is wanted again."""
     if has_loops:
         pytest.skip("with loop nodes the host makes no chunks")
-    monkeypatch.setattr(graph_plan, "PATIENCE", 100)  # each node has its arguments
+    monkeypatch.setattr(argument_policy, "PATIENCE", 100)  # each node has its arguments
     call, rounds, graphs = made(sums, simulate_sums), 40, device.driver.graphs
     first = array(0), array(0), array(rounds)
     call(*first)

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.artifact import LOOP_DONE
 from quadpy.codegen.compile import compile_kernel
-from quadpy.codegen.predication import DONE, predication_of
+from quadpy.codegen.predication import predication_of
 from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name, putter_code
 from quadpy.errors import DriverError, OutOfDeviceMemory
-from quadpy.jit import graph_piece, graph_plan
+from quadpy.graph.engines import argument_policy, executable
+from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
-from quadpy.jit.graph_stats import Counts
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
@@ -390,7 +391,7 @@ def settled(made, array):
 
     def make(kernel, *numbers):
         call = made(kernel)
-        given = [[array(*each) for each in numbers] for _ in range(graph_plan.PATIENCE + 1)]
+        given = [[array(*each) for each in numbers] for _ in range(argument_policy.PATIENCE + 1)]
         for n, arrays in enumerate(given):
             call(*arrays, *([n] if kernel is steps else []))
         assert call.stats.copies == 1
@@ -427,7 +428,7 @@ def test_what_was_launched_keeps_its_arguments_in_memory_too(settled, array):
 
 
 def test_nothing_is_made_anew_however_often_arguments_change(settled, array, monkeypatch):
-    monkeypatch.setattr(graph_piece, "MOST_UPDATES", 8)
+    monkeypatch.setattr(executable, "MOST_UPDATES", 8)
     call, (x, y, z) = settled(steps, (0,), (0,), (0,)), (array(), array(), array())
     before = call.stats
     for n in range(20):
@@ -524,9 +525,9 @@ def test_what_was_launched_keeps_its_arguments(made, array, device):
 
 
 def test_many_changes_make_the_graph_anew(made, array, monkeypatch):
-    assert graph_piece.MOST_UPDATES == 1000
-    monkeypatch.setattr(graph_piece, "MOST_UPDATES", 40)
-    monkeypatch.setattr(graph_plan, "PATIENCE", 100)
+    assert executable.MOST_UPDATES == 1000
+    monkeypatch.setattr(executable, "MOST_UPDATES", 40)
+    monkeypatch.setattr(argument_policy, "PATIENCE", 100)
     x, y, z = array(), array(), array()
     call, calls = made(steps), 12
     for n in range(calls):
@@ -550,7 +551,7 @@ def test_a_change_that_is_refused_makes_the_graph_anew(made, array, device):
 
 
 def test_streams_have_graphs_of_their_own(made, array, device, verbs, monkeypatch):
-    monkeypatch.setattr(graph_plan, "PATIENCE", 100)
+    monkeypatch.setattr(argument_policy, "PATIENCE", 100)
     call = made(steps)
     with device.create_stream() as one, device.create_stream() as other:
         for stream in (one, other, one, other):
@@ -705,7 +706,7 @@ def test_loops_in_loops(made, array, rounds):
 
 
 def test_graphs_of_a_loop_are_changed_and_not_made_anew(made, array, monkeypatch):
-    monkeypatch.setattr(graph_plan, "PATIENCE", 100)
+    monkeypatch.setattr(argument_policy, "PATIENCE", 100)
     call = made(repeated)
     for rounds in (30, 30, 30, 30):
         x, left = array(0), array(rounds)
@@ -734,8 +735,8 @@ def test_a_larger_chunk_that_cannot_be_made_is_done_without(made, array, device)
 def test_nobodys_turn_is_no_segment():
     found = predication_of(replace(trace_for(nested, {}).kernel, predicated=True))
     assert found is not None
-    assert DONE not in found.segments.values()
-    assert [latch.otherwise for latch in found.latches] == [1, 2, DONE]
+    assert LOOP_DONE not in found.segments.values()
+    assert [latch.otherwise for latch in found.latches] == [1, 2, LOOP_DONE]
 
 
 def test_launches_of_a_graph_are_those_of_the_kernel(made, array, device):

@@ -43,8 +43,9 @@ LAYERS = {
     "runtime.memory.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool
     "runtime.arrays.dlpack": Layer({"runtime", "runtime.cpu", "hostmath"}),  # the end of a capsule is machine code
     "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
-    "jit": Layer(INSIDE, {"llvmlite", "numpy"}),
-    "graph": Layer({"lang", "runtime", "hostmath"}, {"numpy"}),
+    "jit": Layer(INSIDE | {"graph.engines"}, {"llvmlite", "numpy"}),
+    "graph.engines": Layer({"graph", "runtime"}),  # for kernels that are graphs, too: jit has no graphs of its own
+    "graph": Layer({"lang", "runtime", "hostmath", "graph.engines"}, {"numpy"}),
     "math": Layer({"lang"}),
     "simt": Layer({"lang"}),
     "types": Layer({"hostmath"}),

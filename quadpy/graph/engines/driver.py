@@ -1,16 +1,13 @@
-"""A graph in the driver.  Owns: Built, the driver's nodes for quadpy's; DriverEngine, what can be launched of it.
-
-Imports: lowering, nodes, devices, the graphs' protocol.
-"""
+"""Graphs that the driver runs: its graph, node by node, and what can be launched of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from quadpy.errors import GraphError
-from quadpy.graph.engines.loop_nodes import LoopWork, Placed, Placing, TellWork
-from quadpy.graph.engines.lowering import Part, Supplies, parts_of
+from quadpy.graph.engines.executable import Executable
+from quadpy.graph.engines.lowering import Supplies, parts_of
+from quadpy.graph.engines.parts import Part, PartWork, Placed, ends_of, first_node, place, root_count
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import ChildNode, Node
 from quadpy.graph.support import graphs_of
@@ -26,9 +23,7 @@ from quadpy.runtime.drivers.graph_driver import (
     HostWork,
     KernelWork,
     NodeHandle,
-    Work,
 )
-from quadpy.runtime.launch.graph_parts import first_node
 from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["Built", "DriverEngine"]
@@ -53,14 +48,13 @@ class Built:
         self.flight: set[Timeline] = set()
         self._origin = device, failures, runs
         self._parts: dict[str, list[Placed]] = {}
-        self._exits: dict[str, tuple[NodeHandle, ...]] = {}
+        self._ends: dict[str, tuple[NodeHandle, ...]] = {}
         self._children: list[Built] = []
         self._first: list[NodeHandle] = []
         self.handle = self._owned.make(self.graphs.graph_destroy, self.graphs.graph_create)
         try:
             planned = [(node, self._parts_of(node)) for node in nodes]
-            firsts = (part for node, parts in planned if not node.after for part in parts if part.inside < 0)
-            roots = sum(not part.after for part in firsts)
+            roots = sum(root_count(parts) for node, parts in planned if not node.after)
             self._first = first_node(self.graphs, self.handle, 2 if grows else roots)
             for node, parts in planned:
                 self._place(node, parts)
@@ -73,16 +67,14 @@ class Built:
         self._place(node, self._parts_of(node))
 
     def _place(self, node: Node, parts: list[Part]) -> None:
-        placed = Placing(self.graphs, self.handle, self._behind(node.after), parts).run()
-        inner = {k for one in placed for k in one.part.after}
-        ends = (one for k, one in enumerate(placed) if k not in inner and one.part.inside < 0)
+        placed = place(self.graphs, self.handle, self._ends_of(node.after), parts)
         self._parts[node.name] = placed
-        self._exits[node.name] = tuple(one.handle for one in ends)
+        self._ends[node.name] = tuple(one.handle for one in ends_of(placed))
 
     def add_alloc(self, name: str, after: tuple[str, ...], work: AllocWork) -> Address:
         """The address of an alloc node's memory."""
-        handle, pointer = self.graphs.add_alloc(self.handle, self._behind(after), work)
-        self._parts[name], self._exits[name] = [Placed(handle, Part(work))], (handle,)
+        handle, pointer = self.graphs.add_alloc(self.handle, self._ends_of(after), work)
+        self._parts[name], self._ends[name] = [Placed(handle, Part(work))], (handle,)
         return pointer
 
     def placed(self, name: str) -> list[Placed]:
@@ -117,29 +109,25 @@ class Built:
         self._children.append(child)
         return [Part(ChildWork(child.handle))]
 
-    def _behind(self, after: tuple[str, ...]) -> list[NodeHandle]:
-        return list(dict.fromkeys(handle for name in after for handle in self._exits[name])) or self._first
+    def _ends_of(self, after: tuple[str, ...]) -> list[NodeHandle]:
+        return list(dict.fromkeys(handle for name in after for handle in self._ends[name])) or self._first
 
 
-class DriverEngine:
-    """What a ``GraphExec`` launches on a GPU."""
+class DriverEngine(Executable):
+    """What a ``GraphExec`` launches on a GPU; it owns the driver's graph unless others share that."""
 
     def __init__(self, built: Built, *, owned: bool, auto_free: bool, priorities: bool) -> None:
         self.built = built
-        self._graphs = built.graphs
         self._owned = ResourceStack(built.device.reaper)
         if owned:
             self._owned.add(Built.give_back, built)
-        instantiate = partial(self._graphs.instantiate, auto_free=auto_free, priorities=priorities)
         try:
-            self.handle = self._owned.make(self._graphs.exec_destroy, instantiate, built.handle)
+            super().__init__(
+                built.graphs, built.handle, self._owned, auto_free=auto_free, priorities=priorities, limited=owned
+            )
         except BaseException:
             self.give_back()
             raise
-
-    def launch(self, stream: StreamHandle) -> None:
-        """Put one run of all nodes on ``stream``."""
-        self._graphs.launch(self.handle, stream)
 
     def change(self, node: Node) -> bool:
         """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if they cannot."""
@@ -150,16 +138,15 @@ class DriverEngine:
         complete = False
         try:
             for placed, part in zip(self.built.placed(node.name), parts, strict=True):
-                if placed.part.work != part.work:
-                    if not self._graphs.update(self.handle, placed.handle, placed.work(part)):
+                before = placed.part
+                if before.work != part.work:
+                    if not self.update(placed, part):
                         return False
-                    changed.append((placed, placed.part))
-                    placed.part = part
+                    changed.append((placed, before))
             complete = True
         finally:
-            for placed, old in () if complete else changed:
-                placed.part = old
-                self._graphs.update(self.handle, placed.handle, placed.work(old))
+            for placed, before in () if complete else changed:
+                self.restore(placed, before)
         return True
 
     def enable(self, node: Node, *, enabled: bool) -> None:
@@ -167,18 +154,18 @@ class DriverEngine:
         for placed in self.built.placed(node.name):
             work = placed.part.work
             if isinstance(work, HostWork):  # no driver can switch one off: it is made to call nothing
-                self._graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)
+                self.graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)
             elif isinstance(work, (KernelWork, CopyWork, FillWork)):
-                self._graphs.enable(self.handle, placed.handle, enabled=enabled)
+                self.graphs.enable(self.handle, placed.handle, enabled=enabled)
 
     def upload(self, stream: StreamHandle) -> None:
         """Bring what a launch needs to the device."""
-        self._graphs.upload(self.handle, stream)
+        self.graphs.upload(self.handle, stream)
 
     def give_back(self) -> None:
         """Give back the executable graph, and the driver's graph where no other owns it: no launch is pending."""
         self._owned.give_back()
 
 
-def _shape(part: Part) -> tuple[type[Work | LoopWork | TellWork], tuple[int, ...], int]:
+def _shape(part: Part) -> tuple[type[PartWork], tuple[int, ...], int]:
     return type(part.work), part.after, part.inside

@@ -94,12 +94,7 @@ class Table:
 
 
 class IndirectEngine(DriverEngine):
-    """What a ``GraphExec`` launches whose arguments change; ``build`` makes the driver's graph of nodes.
-
-    ``asked`` says whether the driver was asked for the last change.
-    """
-
-    asked = False
+    """What a ``GraphExec`` launches whose arguments change; ``build`` makes the driver's graph of nodes."""
 
     def __init__(
         self, device: Device, nodes: Mapping[str, Node], build: Callable[[Iterable[Node]], Built],
@@ -124,14 +119,13 @@ class IndirectEngine(DriverEngine):
 
     def change(self, node: Node) -> bool:
         """As ``DriverEngine.change``; where only arguments are others, the driver is not asked."""
-        before, self.asked = self._now.get(node.name), True
+        before = self._now.get(node.name)
         if before is None:
             return super().change(node)
         assert isinstance(before, KernelNode)
         if not isinstance(node, KernelNode) or not is_indirect(node) or _sizes(node) != _sizes(before):
             return False
-        self.asked = _shape(node) != _shape(before)
-        if self.asked and not super().change(self._table.through(node)):
+        if _shape(node) != _shape(before) and not super().change(self._table.through(node)):
             return False
         self._table.write(node)
         self._now[node.name] = node

@@ -1,17 +1,13 @@
-"""Nodes as the driver's work.  Owns: Part, Lowering, Supplies: what a node comes to, and what that needs on the host.
-
-Imports: nodes, callbacks, Owned, the graphs' protocol.
-"""
+"""Nodes as the driver's work, and what that work needs on the host."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from quadpy.flow import Flow, Fork, Loop
-from quadpy.graph.engines.loop_nodes import LoopWork, TellWork
+from quadpy.graph.engines.parts import Part, parts_of_tasks
+from quadpy.graph.engines.task_nodes import task_nodes_in_order
 from quadpy.graph.model.nodes import (
     EmptyNode,
     EventRecordNode,
@@ -45,21 +41,9 @@ from quadpy.runtime.drivers.graph_driver import (
 from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.streams.owned import Owned
 
-__all__ = ["Part", "Supplies", "parts_of"]
+__all__ = ["Supplies", "parts_of"]
 
 H = TypeVar("H", bound=int)
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One node of the driver's, behind other parts of the same node, by number; behind the node's own for none.
-
-    ``inside`` is the loop whose body it belongs to, by its number, or -1.
-    """
-
-    work: Work | LoopWork | TellWork
-    after: tuple[int, ...] = ()
-    inside: int = -1
 
 
 class Supplies:
@@ -101,7 +85,9 @@ def parts_of(node: Node, supplies: Supplies) -> list[Part]:
     match node:
         case KernelNode():
             works = [_kernel(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]
-            return _FlowParts(works, node).parts or [Part(EmptyWork())]
+            tasks = task_nodes_in_order(node.flow or tuple(range(len(works))))
+            setter = node.origin.condition_setter() if node.conditions and node.origin is not None else None
+            return parts_of_tasks(tasks, works, setter, node.conditions) or [Part(EmptyWork())]
         case MemcpyNode() if node.nbytes:
             return _copy_parts(node, supplies)
         case MemsetNode() if node.width:
@@ -144,42 +130,3 @@ def _copy_parts(node: MemcpyNode, supplies: Supplies) -> list[Part]:
         return [Part(fetch), Part(CopyWork(node.target, pinned, node.nbytes, "in"), (0,))]
     deliver = supplies.call(ctypes.memmove, node.target, pinned, node.nbytes)
     return [Part(CopyWork(pinned, node.source, node.nbytes, "out")), Part(deliver, (0,))]
-
-
-class _FlowParts:
-    """The launches of one kernel, forked, joined and repeated as its flow says."""
-
-    def __init__(self, works: Sequence[Work], node: KernelNode) -> None:
-        self._works, self._node = works, node
-        self.parts: list[Part] = []
-        self._walk(node.flow or tuple(range(len(works))), (), -1)
-
-    def _walk(self, flow: Flow, frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
-        """Parts for ``flow`` behind those of ``frontier``; the last ones."""
-        for step in flow:
-            match step:
-                case int():
-                    frontier = self._add(Part(self._works[step], frontier, inside))
-                case Fork(branches=branches):
-                    ends = [end for branch in branches for end in self._walk(branch, frontier, inside)]
-                    frontier = tuple(dict.fromkeys(ends))
-                case Loop():
-                    frontier = self._loop(step, frontier, inside)
-                case _:
-                    raise AssertionError(step)
-        return frontier
-
-    def _loop(self, step: Loop, frontier: tuple[int, ...], inside: int) -> tuple[int, ...]:
-        """A launch of the whole graph begins with loops that go on; one in a loop must be told that each time."""
-        assert self._node.origin is not None
-        teller = self._node.origin.teller()
-        if inside >= 0:
-            frontier = self._add(Part(TellWork(teller, len(self.parts) + 1), frontier, inside))
-        loop = self._add(Part(LoopWork(), frontier, inside))
-        ends = self._walk(step.body, (), loop[0])
-        self._add(Part(TellWork(teller, loop[0], *self._node.conditions[step.condition]), ends, loop[0]))
-        return loop
-
-    def _add(self, part: Part) -> tuple[int]:
-        self.parts.append(part)
-        return (len(self.parts) - 1,)

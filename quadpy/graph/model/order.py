@@ -1,15 +1,16 @@
-"""What must come before what.  Owns: Order, which derives dependencies from the memory that nodes read and write.
+"""Dependencies of nodes, derived from the memory that they read and write.
 
-Reads come after the writes before them, writes after the reads and writes before them.  A dependency that follows from
-others is left out, so that what is independent stays a fork.  Imports: the standard library only.
+What follows from other dependencies is left out, so that independent nodes stay a fork.
 """
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
+
+from quadpy.graph.model.dependences import UNTOUCHED, Ancestors, History
 
 __all__ = ["MemoryRange", "Order"]
 
@@ -19,50 +20,46 @@ MemoryRange: TypeAlias = tuple[int, int]
 
 @dataclass(slots=True)
 class _Segment:
-    """Bytes from ``start`` to ``end`` with one history: the nodes that wrote them last, and have read them since."""
+    """Bytes from ``start`` to ``end`` with one history."""
 
     start: int
     end: int
-    writers: list[int] = field(default_factory=list)
-    readers: list[int] = field(default_factory=list)
+    history: History = UNTOUCHED
 
 
 class Order:
-    """The nodes of one graph in the order of their making, by number, and what each comes after.
+    """The nodes of one graph in the order in which they were made, by number, and what each comes after.
 
-    A node of unknown effects comes after all nodes before it, and before all that come later.
+    A node of unknown effects is a barrier: it comes after all nodes before it, and before all that come later.
     """
 
     def __init__(self) -> None:
-        self._ancestors: list[int] = []  # a bit for each node that must have run before
+        self._ancestors = Ancestors()
         self._segments: list[_Segment] = []
-        self._leaves: set[int] = set()
-        self._barriers: set[int] = set()
+        self._last: set[int] = set()  # nodes that nothing comes after yet
+        self._barriers: list[int] = []
 
     def __len__(self) -> int:
         return len(self._ancestors)
 
     def follows(self, later: int, earlier: int) -> bool:
         """Whether ``later`` comes after ``earlier``, directly or not."""
-        return bool(self._ancestors[later] >> earlier & 1)
+        return self._ancestors.follows(later, earlier)
 
     def derive(
         self, reads: Iterable[MemoryRange], writes: Iterable[MemoryRange], *, barrier: bool = False
     ) -> tuple[int, ...]:
         """What the next node must come after, if it reads and writes so; nothing that follows from the rest."""
         if barrier:
-            return tuple(sorted(self._leaves))
+            return tuple(sorted(self._last))
         found = set(self._barriers)
         for start, nbytes in reads:
             for segment in self._over(start, start + nbytes):
-                found.update(segment.writers)
+                found.update(segment.history.writers)
         for start, nbytes in writes:
             for segment in self._over(start, start + nbytes):
-                found.update(segment.readers, segment.writers)
-        implied = 0
-        for node in found:
-            implied |= self._ancestors[node]
-        return tuple(sorted(node for node in found if not implied >> node & 1))
+                found.update(segment.history.readers, segment.history.writers)
+        return self._ancestors.without_implied(found)
 
     def add(
         self,
@@ -72,30 +69,21 @@ class Order:
         *,
         barrier: bool = False,
     ) -> int:
-        """The number of a new node behind ``after``."""
-        number, ancestors = len(self._ancestors), 0
-        for node in after:
-            ancestors |= self._ancestors[node] | 1 << node
-        self._ancestors.append(ancestors)
-        self._leaves.difference_update(after)
-        self._leaves.add(number)
+        """The number of a new node that comes after ``after``."""
+        number = self._ancestors.add(after)
+        self._last.difference_update(after)
+        self._last.add(number)
         for start, nbytes in reads:
             for segment in self._over(start, start + nbytes):
-                segment.readers = [*self._unordered(segment.readers, ancestors), number]
+                segment.history = segment.history.read_by(number, self._ancestors)
         for start, nbytes in writes:
             for segment in self._over(start, start + nbytes):
-                segment.writers = [*self._unordered(segment.writers, ancestors), number]
-                segment.readers = [node for node in self._unordered(segment.readers, ancestors) if node != number]
+                segment.history = segment.history.written_by(number, self._ancestors)
         if barrier:
-            self._barriers = {node for node in self._barriers if not ancestors >> node & 1} | {number}
-            if self._leaves == {number}:  # all that comes later comes after it, and so after everything
+            self._barriers = [*self._ancestors.not_before(self._barriers, number), number]
+            if self._last == {number}:  # all that comes later comes after it, and so after everything
                 self._segments.clear()
         return number
-
-    @staticmethod
-    def _unordered(nodes: Iterable[int], ancestors: int) -> list[int]:
-        """Those of ``nodes`` that are not among ``ancestors``: what comes after these need not come after the new one."""
-        return [node for node in nodes if not ancestors >> node & 1]
 
     def _over(self, start: int, end: int) -> list[_Segment]:
         """Segments that are together exactly the bytes from ``start`` to ``end``, made where there are none."""
@@ -103,24 +91,24 @@ class Order:
             return []
         self._split(start)
         self._split(end)
-        place, position, found = self._place(start), start, []
+        number, position, found = self._first_from(start), start, []
         while position < end:
-            following = self._segments[place].start if place < len(self._segments) else end
+            following = self._segments[number].start if number < len(self._segments) else end
             if following > position:
-                self._segments.insert(place, _Segment(position, min(following, end)))
-            found.append(self._segments[place])
+                self._segments.insert(number, _Segment(position, min(following, end)))
+            found.append(self._segments[number])
             position = found[-1].end
-            place += 1
+            number += 1
         return found
 
-    def _place(self, address: int) -> int:
-        """Which segment is the first that starts at ``address`` or behind."""
+    def _first_from(self, address: int) -> int:
+        """Which segment is the first that starts at ``address`` or after it."""
         return bisect.bisect_left(self._segments, address, key=lambda segment: segment.start)
 
     def _split(self, address: int) -> None:
-        """No segment reaches over ``address``."""
-        place = self._place(address) - 1
-        if place >= 0 and (whole := self._segments[place]).start < address < whole.end:
-            rest = _Segment(address, whole.end, list(whole.writers), list(whole.readers))
-            self._segments.insert(place + 1, rest)
+        """Let no segment reach over ``address``."""
+        number = self._first_from(address) - 1
+        if number >= 0 and (whole := self._segments[number]).start < address < whole.end:
+            rest = _Segment(address, whole.end, whole.history)
+            self._segments.insert(number + 1, rest)
             whole.end = address

@@ -69,7 +69,9 @@ class Variant:
     def __init__(self, device: Device, hint: Hint, run: GraphExec, tape: Tape, arena: Arena) -> None:
         self.device, self.hint, self.run, self.tape, self.arena = device, hint, run, tape, arena
         self._config, self._seen = current_config(), run.version
-        run.few_changes = 0  # to change one node takes the host as long as thirty launches, to put its arguments as two
+        run.argument_policy.few = (
+            0  # to change one node takes the host as long as thirty launches, to put its arguments as two
+        )
 
     @property
     def is_as_it_was(self) -> bool:

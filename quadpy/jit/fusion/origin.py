@@ -136,8 +136,8 @@ class Code:
         code = Code(self.device, kernel.name, layout, [extent], 1, loops=False, mode=self.mode, trace=lambda: kernel)
         return code, struct.pack(layout.format, *values)
 
-    def teller(self) -> FunctionHandle:
-        """As ``Origin.teller``."""
+    def condition_setter(self) -> FunctionHandle:
+        """As ``Origin.condition_setter``."""
         code = teller_code(parse_target(self.device.driver.info.arch))
         return self.device.modules.load(code).function(TELLER)
 

@@ -1,7 +1,7 @@
-"""Memory on a device that kernels read their arguments from.  Owns: ArgumentMemory; FEW_CHANGES, PATIENCE, NEVER.
+"""Memory on a device that kernels read their arguments from.
 
-One launch puts a few KiB there, which travel as arguments of the launch itself: so what is put comes behind all earlier
-work of the stream and before all later work, and the host waits for nothing.  Imports: devices, the driver protocol.
+One launch puts a few KiB there, which travel as arguments of the launch itself: so they come after all earlier work of the
+stream and before all later work, and the host waits for nothing.
 """
 
 from __future__ import annotations
@@ -9,37 +9,28 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping
-from typing import Final
 
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import FunctionHandle, StreamHandle
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["FEW_CHANGES", "NEVER", "PATIENCE", "ArgumentMemory"]
-
-FEW_CHANGES: Final = 2
-"""Nodes of a graph that are changed in less time than it takes to put their arguments here."""
-PATIENCE: Final = 2
-"""After so many changes of more nodes than that, a graph has its arguments here."""
-NEVER: Final = -(1 << 62)
-"""So many changes as good as never become PATIENCE."""
+__all__ = ["ArgumentMemory"]
 
 
 class ArgumentMemory:
     """``nbytes`` bytes and more, and what was put there last; one thread at a time.
 
-    ``putters`` are kernels by how many bytes they put: each takes an address and so many bytes, in a thread for each
-    eight of them.
+    ``upload_kernels`` are by how many bytes they put: each takes an address and so many bytes, in a thread for each eight.
     """
 
-    def __init__(self, device: Device, putters: Mapping[int, FunctionHandle], nbytes: int, on: Stream) -> None:
-        sizes = _sizes(nbytes, sorted(putters))
+    def __init__(self, device: Device, upload_kernels: Mapping[int, FunctionHandle], nbytes: int, on: Stream) -> None:
+        sizes = _sizes(nbytes, sorted(upload_kernels))
         self.buffer = device.allocate_lasting(sum(sizes), on)
         self.address = self.buffer.pointer
         self._parts: list[_Part] = []
         start = 0
         for size in sizes:
-            self._parts.append(_Part(device, putters[size], size, start, self.address + start))
+            self._parts.append(_Part(device, upload_kernels[size], size, start, self.address + start))
             start += size
 
     def put(self, data: bytes, stream: StreamHandle) -> int:

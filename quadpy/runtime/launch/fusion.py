@@ -57,7 +57,7 @@ class Origin(Protocol):
     def of(self, work: FillWork | CopyWork) -> Call | str:
         """A call that does ``work``, or why there is none."""
 
-    def teller(self) -> FunctionHandle:
+    def condition_setter(self) -> FunctionHandle:
         """The kernel by which a graph of the driver's goes on with a loop."""
 
 

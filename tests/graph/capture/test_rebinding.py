@@ -11,7 +11,7 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
 from quadpy.errors import DriverError
-from quadpy.graph import execution
+from quadpy.graph.engines import argument_policy
 from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.graph.model.kernels import kernel_node
 from quadpy.runtime.device import devices
@@ -184,8 +184,8 @@ def bound(device, replayed, args):
 
 def test_other_arguments_are_one_launch_more(device):
     replayed, given = qp.graph.replay(step, fuse=False), sets(8, 1.0, 2.5)
-    settle(device, replayed, given[: execution.PATIENCE + 1])
-    for args in given[execution.PATIENCE + 1 :]:
+    settle(device, replayed, given[: argument_policy.PATIENCE + 1])
+    for args in given[argument_policy.PATIENCE + 1 :]:
         bound(device, replayed, args)
     assert (replayed.stats.captures, replayed.stats.fallbacks) == (1, 0)
     settle(device, replayed, [given[-1], given[-1]])  # again the same
@@ -200,7 +200,7 @@ def one_number(x, y, a):
 def test_one_number_that_changes_with_each_call_is_put_where_the_kernel_reads_it(device):
     """As a time or a step: changing its node would take the host longer than to launch the whole step."""
     replayed, (x, y) = qp.graph.replay(one_number, fuse=False), arrays(2)
-    settle(device, replayed, [(x, y, float(k)) for k in range(execution.PATIENCE + 1)])
+    settle(device, replayed, [(x, y, float(k)) for k in range(argument_policy.PATIENCE + 1)])
     for k in range(4):
         bound(device, replayed, (x, y, 10.0 + k))
 

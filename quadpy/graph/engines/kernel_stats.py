@@ -1,4 +1,4 @@
-"""What a graph kernel has done.  Owns: GraphKernelStats, Counts.  Imports: the standard library only."""
+"""What a graph kernel has done."""
 
 from __future__ import annotations
 

@@ -1,0 +1,58 @@
+"""A driver's graph that can be launched, and changed node by node."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from quadpy.graph.engines.parts import LoopWork, Part, Placed
+from quadpy.runtime.device.resource_stack import ResourceStack
+from quadpy.runtime.drivers.driver import StreamHandle
+from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphHandle
+
+__all__ = ["MOST_UPDATES", "Executable"]
+
+MOST_UPDATES: Final = 1000
+"""Changes of nodes before the executable graph is made anew: HIP takes new memory for each, until it is destroyed."""
+
+
+class Executable:
+    """What the driver launches of ``graph``; ``owned`` gives it back.
+
+    With ``limited`` it refuses changes after ``MOST_UPDATES`` of them; one that cannot be made anew is not limited.
+    """
+
+    def __init__(
+        self,
+        graphs: GraphDriver,
+        graph: GraphHandle,
+        owned: ResourceStack,
+        *,
+        auto_free: bool = False,
+        priorities: bool = False,
+        limited: bool = True,
+    ) -> None:
+        self.graphs, self._limited, self._updates = graphs, limited, 0
+        instantiate = partial(graphs.instantiate, auto_free=auto_free, priorities=priorities)
+        self.handle = owned.make(graphs.exec_destroy, instantiate, graph)
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Put one run of all nodes on ``stream``."""
+        self.graphs.launch(self.handle, stream)
+
+    def update(self, placed: Placed, part: Part) -> bool:
+        """Whether later launches do ``part``, which is not what ``placed`` does; False, and nothing is changed, if not."""
+        if type(part.work) is not type(placed.part.work) or isinstance(part.work, LoopWork):
+            return False
+        if self._limited and self._updates >= MOST_UPDATES:
+            return False
+        if not self.graphs.update(self.handle, placed.handle, placed.work(part.work)):
+            return False
+        placed.part = part
+        self._updates += 1
+        return True
+
+    def restore(self, placed: Placed, part: Part) -> None:
+        """Let later launches do ``part`` again, which ``placed`` did before a change."""
+        placed.part = part
+        self.graphs.update(self.handle, placed.handle, placed.work(part.work))

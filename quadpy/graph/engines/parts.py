@@ -1,0 +1,164 @@
+"""Parts: what a node of quadpy's comes to in the driver's graph, where each part is one node."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from quadpy.graph.engines.task_nodes import TaskNode
+from quadpy.runtime.drivers.driver import FunctionHandle
+from quadpy.runtime.drivers.graph_driver import (
+    ConditionHandle,
+    EmptyWork,
+    GraphDriver,
+    GraphHandle,
+    KernelWork,
+    NodeHandle,
+    Work,
+)
+from quadpy.runtime.launch.launch import MemoryRange
+
+__all__ = [
+    "ConditionWork",
+    "LoopWork",
+    "Part",
+    "PartWork",
+    "Placed",
+    "ends_of",
+    "first_node",
+    "parts_of_tasks",
+    "place",
+    "root_count",
+]
+
+_SETTER_ARGUMENTS: Final = struct.Struct("<QQI")
+"""The loop, an address, and how many bytes decide there; of 0 bytes the loop goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWork:
+    """The parts inside this one, and again as long as the last of them says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionWork:
+    """Tells the device whether the loop that is part number ``loop`` goes on: as the integer at ``address`` says.
+
+    Of 0 bytes it goes on.  ``setter`` is the kernel that tells.
+    """
+
+    setter: FunctionHandle
+    loop: int
+    address: int = 0
+    nbytes: int = 0
+
+
+PartWork: TypeAlias = "Work | LoopWork | ConditionWork"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One node of the driver's, after other parts of the same node, by number; after the node's own for none.
+
+    ``inside`` is the loop to whose body it belongs, by its number, or -1.
+    """
+
+    work: PartWork
+    after: tuple[int, ...] = ()
+    inside: int = -1
+
+
+def parts_of_tasks(
+    nodes: Iterable[TaskNode],
+    works: Sequence[Work] | Mapping[int, Work],
+    setter: FunctionHandle | None = None,
+    conditions: Mapping[str, MemoryRange] | None = None,
+) -> list[Part]:
+    """The nodes of a kernel's graph, whose tasks are ``works``, and the arrays that decide its loops ``conditions``."""
+
+    def work_of(node: TaskNode) -> PartWork:
+        if node.kind == "task":
+            return works[node.task]
+        if node.kind == "loop":
+            return LoopWork()
+        assert setter is not None
+        asked = conditions[node.condition] if conditions and node.kind == "again" else (0, 0)
+        return ConditionWork(setter, node.loop, *asked)
+
+    return [Part(work_of(node), node.after, node.inside) for node in nodes]
+
+
+@dataclass(slots=True)
+class Placed:
+    """A part in the driver's graph; ``condition`` is that of the loop about which it tells."""
+
+    handle: NodeHandle
+    part: Part
+    condition: ConditionHandle = ConditionHandle(0)
+
+    def work(self, work: PartWork) -> Work:
+        """What the driver does for ``work`` here."""
+        if isinstance(work, ConditionWork):
+            arguments = _SETTER_ARGUMENTS.pack(self.condition, work.address, work.nbytes)
+            return KernelWork(work.setter, (1, 1, 1), (1, 1, 1), 0, arguments)
+        assert not isinstance(work, LoopWork)
+        return work
+
+
+def ends_of(placed: Sequence[Placed]) -> list[Placed]:
+    """Those that nothing comes after, outside of loops."""
+    followed = {before for one in placed for before in one.part.after}
+    return [one for number, one in enumerate(placed) if number not in followed and one.part.inside < 0]
+
+
+def root_count(parts: Iterable[Part]) -> int:
+    """How many parts come after no other, outside of loops."""
+    return sum(not part.after and part.inside < 0 for part in parts)
+
+
+def first_node(graphs: GraphDriver, graph: GraphHandle, roots: int) -> list[NodeHandle]:
+    """What comes before ``roots`` nodes that come after nothing else: an empty node, or nothing where there is one root.
+
+    Of several nodes that come after none, HIP 7.2 lets all but one run before the stream's earlier work is done.
+    """
+    return [graphs.add(graph, [], EmptyWork())] if roots > 1 else []
+
+
+def place(graphs: GraphDriver, graph: GraphHandle, after: Sequence[NodeHandle], parts: Sequence[Part]) -> list[Placed]:
+    """Add ``parts`` to ``graph``, those without others before them after the nodes ``after``."""
+    placing = _Placing(graphs, graph, parts)
+    for number, part in enumerate(parts):
+        before = [placing.placed[k].handle for k in part.after] or ([] if part.inside >= 0 else list(after))
+        placing.placed.append(placing.place(number, part, before))
+    return placing.placed
+
+
+class _Placing:
+    """Parts on their way into a driver's graph."""
+
+    def __init__(self, graphs: GraphDriver, graph: GraphHandle, parts: Sequence[Part]) -> None:
+        self._graphs, self._graph, self._parts = graphs, graph, parts
+        self._bodies: dict[int, GraphHandle] = {}
+        self._conditions: dict[int, ConditionHandle] = {}
+        self.placed: list[Placed] = []
+
+    def place(self, number: int, part: Part, after: list[NodeHandle]) -> Placed:
+        graph = self._graph_of(part)
+        if isinstance(part.work, LoopWork):
+            handle, self._bodies[number] = self._graphs.add_loop(graph, after, self._condition(number))
+            return Placed(handle, part)
+        told = self._condition(part.work.loop) if isinstance(part.work, ConditionWork) else ConditionHandle(0)
+        placed = Placed(NodeHandle(0), part, told)
+        placed.handle = self._graphs.add(graph, after, placed.work(part.work))
+        return placed
+
+    def _graph_of(self, part: Part) -> GraphHandle:
+        return self._bodies[part.inside] if part.inside >= 0 else self._graph
+
+    def _condition(self, loop: int) -> ConditionHandle:
+        """That of a loop; one in a loop is told to begin before it is placed."""
+        if loop not in self._conditions:
+            self._conditions[loop] = self._graphs.condition_create(self._graph_of(self._parts[loop]))
+        return self._conditions[loop]

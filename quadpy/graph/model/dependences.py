@@ -1,0 +1,70 @@
+"""What must come before what: one tracker for the tasks of a kernel and for the nodes of a graph.
+
+A read comes after the writes before it, a write after the reads and writes before it.  The tracker numbers what is added;
+what is touched (memory, or an array by its name) has a ``History``, which those who use the tracker keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+__all__ = ["UNTOUCHED", "Ancestors", "History"]
+
+
+class Ancestors:
+    """Numbered nodes, and which of them must have run before each."""
+
+    def __init__(self) -> None:
+        self._before: list[int] = []  # a bit for each ancestor
+
+    def __len__(self) -> int:
+        return len(self._before)
+
+    def add(self, after: Iterable[int]) -> int:
+        """The number of a new node that comes after ``after``."""
+        ancestors = 0
+        for node in after:
+            ancestors |= self._before[node] | 1 << node
+        self._before.append(ancestors)
+        return len(self._before) - 1
+
+    def follows(self, later: int, earlier: int) -> bool:
+        """Whether ``later`` comes after ``earlier``, directly or not."""
+        return bool(self._before[later] >> earlier & 1)
+
+    def without_implied(self, nodes: set[int]) -> tuple[int, ...]:
+        """``nodes`` in order, without those that others of them come after."""
+        implied = 0
+        for node in nodes:
+            implied |= self._before[node]
+        return tuple(sorted([node for node in nodes if not implied >> node & 1]))
+
+    def not_before(self, nodes: Sequence[int], later: int) -> list[int]:
+        """Those of ``nodes`` that ``later`` does not come after."""
+        ancestors = self._before[later]
+        return [node for node in nodes if not ancestors >> node & 1]
+
+
+class History(NamedTuple):
+    """Who wrote something last, and who has read it since."""
+
+    writers: Sequence[int]
+    readers: Sequence[int]
+
+    def read_by(self, node: int, ancestors: Ancestors) -> History:
+        """The history with a read by ``node``: what comes after ``node`` comes after its ancestors, too."""
+        return History(self.writers, [*ancestors.not_before(self.readers, node), node])
+
+    def written_by(self, node: int, ancestors: Ancestors) -> History:
+        """The history with a write by ``node``."""
+        readers = [reader for reader in ancestors.not_before(self.readers, node) if reader != node]
+        return History([*ancestors.not_before(self.writers, node), node], readers)
+
+    def joined(self, other: History) -> History:
+        """What one or the other says, for what comes after two branches."""
+        return History(list({*self.writers, *other.writers}), list({*self.readers, *other.readers}))
+
+
+UNTOUCHED: Final = History((), ())
+"""Of what nobody has read or written."""
