@@ -15,6 +15,7 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.streams.owned import OwningDevice
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["HostArrays"]
@@ -58,7 +59,7 @@ class _Copy:
     pointer: int
     nbytes: int
     block: Block | None
-    device: Device
+    device: OwningDevice
     buffer: DeviceBuffer
 
 

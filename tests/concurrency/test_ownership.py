@@ -231,7 +231,7 @@ def test_decorated_functions_are_copied_and_pickled_as_functions_are(function):
 
 
 def test_the_end_of_a_use_that_has_not_begun_is_an_error():
-    with simulated(RecordingDriver()), pytest.raises(StreamError, match="had not begun"):
+    with simulated(RecordingDriver()), pytest.raises(StreamError, match="ended before it began"):
         qp.use_stream(None).__exit__(None, None, None)
 
 

@@ -113,7 +113,7 @@ def test_elapsed_time(device):
         with device.create_event() as plain:
             plain.record()
             plain.synchronize()
-            with pytest.raises(EventError, match="made with timing"):
+            with pytest.raises(EventError, match="with timing"):
                 start.elapsed_time(plain)
 
 
@@ -244,7 +244,7 @@ def test_cuda_stream_protocol(device):
         borrowed.destroy()
         stream.synchronize()
     for wrong in (7, "stream", object()):
-        with pytest.raises(StreamError, match="is no stream"):
+        with pytest.raises(StreamError, match="is not a stream"):
             device.stream_for(wrong)
 
 
@@ -258,7 +258,7 @@ def test_the_default_stream_is_borrowed_by_handle_0(device):
 def test_an_unknown_handle_is_not_borrowed(device):
     if isinstance(device.driver, GpuDriver):
         pytest.skip("vendors do not check every handle that they are asked about")
-    with pytest.raises(StreamError, match="0x7777 is no stream"):
+    with pytest.raises(StreamError, match="0x7777 is not a stream"):
         Stream.from_handle(0x7777, device)
 
 

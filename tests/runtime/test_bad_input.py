@@ -91,7 +91,7 @@ def other_gpu_s_code(device):
 
 ROWS = {
     "a device number out of range, of the CPU": (
-        lambda on: devices.open_device("cpu", 7), NoDeviceError, "no cpu device 7", "the CPU is one device, 0"),
+        lambda on: devices.open_device("cpu", 7), NoDeviceError, "no cpu device 7", "the CPU is one device, number 0"),
     "a backend that is none": (
         lambda on: qp.init(arch="tpu"), NoDeviceError, "no backend 'tpu'", "qp.cpu, qp.amdgpu, qp.cuda"),
     "a code object for another GPU": (
@@ -101,10 +101,10 @@ ROWS = {
         lambda on: on.first.driver.module_load(b"not one"), DriverError, "is no code object", ""),
     "a destroyed stream, of a launch": (
         lambda on: touch(qp.ndarray(qp.f32, 4), stream=destroyed(on.first.create_stream())), StreamError,
-        "the stream was destroyed", "create it anew"),
+        "the stream was destroyed", "create a new one"),
     "a destroyed stream, of a fill": (
         lambda on: qp.ndarray(qp.f32, 4).fill(1, stream=destroyed(on.first.create_stream())), StreamError,
-        "the stream was destroyed", "create it anew"),
+        "the stream was destroyed", "create a new one"),
     "a stream of another device, of a launch": (
         lambda on: touch(qp.ndarray(qp.f32, 4), stream=on.second.create_stream()), StreamError,
         "recording:1.*cannot take work.*recording:0", "use a stream of its device"),
@@ -113,34 +113,34 @@ ROWS = {
         "use a stream of its device"),
     "a stream of a device that was closed": (
         lambda on: on.second.close() or on.second.default_stream.synchronize(), StreamError, "was closed",
-        "create it anew"),
+        "create a new one"),
     "no stream at all": (
-        lambda on: touch(qp.ndarray(qp.f32, 4), stream="fast"), StreamError, "'fast' is no stream",
+        lambda on: touch(qp.ndarray(qp.f32, 4), stream="fast"), StreamError, "'fast' is not a stream",
         "qp.create_stream makes one"),
     "a foreign stream that is none of the device": (
         lambda on: Stream.from_handle(on.first.driver.foreign_stream(device=1), on.first), StreamError,
         "belongs to device 1, not to <recording:0", "a stream of this device"),
     "a handle that was destroyed": (
-        lambda on: on.first.streams.query_stream(0x7777), StreamError, "0x7777 is no stream of this device",
+        lambda on: on.first.streams.query_stream(0x7777), StreamError, "0x7777 is not a stream of this device",
         "Stream.from_handle"),
     "a destroyed event": (
-        lambda on: destroyed(on.first.create_event()).record(), EventError, "the event was destroyed", "create it anew"),
+        lambda on: destroyed(on.first.create_event()).record(), EventError, "the event was destroyed", "create a new one"),
     "an event on a stream of another device": (
         lambda on: on.first.create_event().record(on.second.create_stream()), StreamError,
         "event of <recording:0.*stream of <recording:1", "wait"),
     "an event handle that is none": (
-        lambda on: on.first.streams.query_event(0x7777), EventError, "0x7777 is no event of this device", "create_event"),
+        lambda on: on.first.streams.query_event(0x7777), EventError, "0x7777 is not an event of this device", "create_event"),
     "elapsed time without timing": (
-        lambda on: elapsed(on.first, timing=False), EventError, "made with timing", r"create_event\(timing=True\)"),
+        lambda on: elapsed(on.first, timing=False), EventError, "with timing", r"create_event\(timing=True\)"),
     "elapsed time of an event that was never recorded": (
         lambda on: elapsed(on.first, record=False), EventError, "never recorded", "record"),
     "elapsed time of an event that is not complete": (
-        lambda on: elapsed(on.first, done=False), EventError, "not complete yet", "synchronize"),
+        lambda on: elapsed(on.first, done=False), EventError, "not complete", "synchronize"),
     "elapsed time between two devices": (
         lambda on: on.first.create_event(timing=True).elapsed_time(on.second.create_event(timing=True)), EventError,
         "two events of one device", "one device"),
-    "elapsed time to what is no event": (
-        lambda on: on.first.create_event(timing=True).elapsed_time(on.first.default_stream), EventError, "is no event",
+    "elapsed time to what is not an event": (
+        lambda on: on.first.create_event(timing=True).elapsed_time(on.first.default_stream), EventError, "is not an event",
         "the event that was recorded last"),
     "a dtype that compares like an array": (
         lambda on: qp.ndarray(np.zeros(3), 4), ArgumentError, "is no scalar type", "use one of"),
@@ -156,7 +156,7 @@ ROWS = {
     "an array that lies nowhere": (
         lambda on: touch(Nowhere()), ArgumentError, "the __dlpack_device__ of Nowhere cannot be used", "shows rightly"),
     "a consumer's stream that is none": (
-        lambda on: qp.ndarray(qp.f32, 4).__dlpack__(stream="fast"), StreamError, "'fast' is no handle", "it is an int"),
+        lambda on: qp.ndarray(qp.f32, 4).__dlpack__(stream="fast"), StreamError, "'fast' is not a handle", "it is an int"),
     "a consumer's version that is none": (
         lambda on: qp.ndarray(qp.f32, 4).__dlpack__(max_version=(1,)), ArgumentError, "no version of DLPack", "two"),
     "a target that is no text": (
@@ -174,7 +174,7 @@ ROWS = {
         lambda on: touch(np.zeros(4)), ArgumentError, "takes elements of f32, not f64", "convert the array"),
     "no array": (lambda on: touch(3), ArgumentError, "x takes an array, not int", ""),
     "memory that is freed twice": (
-        lambda on: on.first.streams.free_async(0x1234, 0), DeviceError, "no allocation of this device", "freed before"),
+        lambda on: on.first.streams.free_async(0x1234, 0), DeviceError, "not an allocation of this device", "freed before"),
     "a negative size": (lambda on: on.first.streams.malloc_async(-1, 0), ArgumentError, "-1 bytes", ""),
 }  # fmt: skip
 

@@ -451,7 +451,7 @@ def test_streams_are_checked():
     for use in uses:
         with pytest.raises(StreamError, match="destroyed"):
             use()
-    with pytest.raises(StreamError, match="no stream"):
+    with pytest.raises(StreamError, match="not a stream"):
         a.fill(1, stream=object())
 
 

@@ -147,7 +147,7 @@ def test_a_handle_that_a_drop_left_behind_names_nothing(device):
     event = device.create_event()
     handle = event.handle
     del event
-    with pytest.raises(EventError, match="is no event of this device"):
+    with pytest.raises(EventError, match="is not an event of this device"):
         device.streams.query_event(handle)
 
 

@@ -100,7 +100,7 @@ def test_s9_what_is_above_the_drivers_knows_no_vendor():
     """One protocol: no branch on the backend in what manages streams, events and memory."""
     folders = [ROOT / f"runtime/{name}" for name in ("streams", "memory/allocators", "device")]
     files = [file for folder in folders for file in folder.glob("*.py")]
-    files += [ROOT / f"runtime/memory/{name}.py" for name in ("device_memory", "staging", "lending")]
+    files += [ROOT / f"runtime/memory/{name}.py" for name in ("device_memory", "staging")]
     for file in files:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare)]

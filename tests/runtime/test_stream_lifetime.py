@@ -104,7 +104,7 @@ def test_a_foreign_stream_is_borrowed_and_outlives_the_borrowing():
             again.destroy()
             stream.synchronize()
         assert ("stream_destroy", (handle,)) not in [(call.verb, call.arguments) for call in driver.calls]
-        with pytest.raises(StreamError, match="is no stream of this device"):
+        with pytest.raises(StreamError, match="is not a stream of this device"):
             device.streams.synchronize_stream(handle)
         with pytest.raises(StreamError, match="not quadpy's to destroy"), Stream.from_handle(handle, device):
             device.streams.destroy_stream(handle)

@@ -12,7 +12,7 @@ from quadpy.errors import ArgumentError, CaptureError
 from quadpy.graph.capture.session import CaptureSession
 from quadpy.graph.model.graph import Graph
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.device.devices import current_device, device_or_current
+from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import session_of
@@ -51,7 +51,7 @@ class capture(OneProcess):  # noqa: N801 - it reads as a statement
             raise CaptureError("one capture object captures once", call_site(), hint=hint)
         refuse_in_host_function()
         stream = self._stream
-        device = stream.device if isinstance(stream, Stream) else device_or_current(self._device)
+        device = device_or_current(stream.device if isinstance(stream, Stream) else self._device)
         device.life.check()
         self._session = session = CaptureSession(device, device.stream_for(stream))
         # An interrupt just before the block, or before the first instruction of ``__exit__``, can be caught nowhere:
@@ -91,7 +91,7 @@ def host_function(function: Callable[..., object], *args: Any, stream: object = 
     """
     if not callable(function):
         raise ArgumentError(f"{function!r} is no function")
-    device = stream.device if isinstance(stream, Stream) else current_device()
+    device = device_or_current(stream.device if isinstance(stream, Stream) else None)
     on = device.stream_for(stream)
     if (session := session_of(on)) is not None:
         session.record_host(on, function, args)

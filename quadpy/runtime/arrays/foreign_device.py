@@ -6,6 +6,7 @@ DLPack, NumPy.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,7 @@ from quadpy.runtime.arrays.foreign_host import (
     row_bytes,
     type_key,
 )
+from quadpy.runtime.device.deferred_release import DeferredRelease
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.launch.capturing import session_of
@@ -133,8 +135,35 @@ def _describe(
         shape = view.abi[1:]
         kind = device_kind(view.pointer, row_bytes(shape, view.nbytes // (math.prod(shape) or 1)))
     key = type_key(kind, *rest)
-    keep = owner if block is None else device.lending.borrow(block, owner)
+    keep = owner if block is None else _borrow(device, block, owner)
     return DeviceView(key, *view[1:6], owner=keep, device=device, block=block)
+
+
+class _Borrowed:
+    """Borrowed memory: ``owner`` keeps that of ``block`` alive."""
+
+    __slots__ = ("__weakref__", "block", "owner")
+
+    def __init__(self, block: Block, owner: object) -> None:
+        self.block, self.owner = block, owner
+
+
+def _borrow(device: Device, block: Block, owner: object) -> _Borrowed:
+    """Keep ``owner`` alive as long as the result, and then until the users of ``block`` are complete."""
+    device.reaper.drain()
+    device.deferred.sweep()
+    borrowed = _Borrowed(block, owner)
+    device.reaper.adopt(borrowed, functools.partial(_release, device.deferred), (block, owner))
+    return borrowed
+
+
+def _release(deferred: DeferredRelease, lent: tuple[Block, object]) -> None:
+    block, owner = lent
+    deferred.add(block.users(), _nothing, keep=(owner,))
+
+
+def _nothing() -> None:
+    """There is nothing to give back but what is kept."""
 
 
 class _Layout:

@@ -1,4 +1,4 @@
-"""Things that pending work may still use, after their owner is gone.  Owns: DeferredRelease.  Imports: timelines."""
+"""Resources that pending work may still use after their owner is gone."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["Releasable", "DeferredRelease"]
 
 
 class Releasable(Protocol):
-    """What must be given back before its device closes."""
+    """Something to release before its device closes."""
 
     def release(self) -> None:
-        """Give everything back; doing it again does nothing."""
+        """Release everything; releasing twice does nothing."""
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """Something to give back after the work before ``marks``; those of ``unmarked`` are still to be made."""
+    """A release that waits for ``marks``, and for marks still to be made on ``unmarked``."""
 
     unmarked: list[Timeline]
     give_back: Callable[[], None]
@@ -31,9 +31,9 @@ class _Waiting:
 
 
 class DeferredRelease:
-    """What graphs hold of one device, and what they held until the launches that use it are complete.
+    """Releases resources of one device once the work that uses them is complete, and the rest when the device closes.
 
-    Nothing here waits: ``sweep`` looks at what is complete, and is called where that costs little.
+    Nothing here waits: ``sweep`` checks what is complete, and is called where that costs little.
     """
 
     def __init__(self, timelines: Timelines) -> None:
@@ -42,11 +42,11 @@ class DeferredRelease:
         self._waiting: deque[_Waiting] = deque()
 
     def __len__(self) -> int:
-        """How many things wait for work to complete."""
+        """How many releases wait for work to complete."""
         return len(self._waiting)
 
     def register(self, thing: Releasable) -> None:
-        """Release ``thing`` when the device closes, if nobody did before."""
+        """Release ``thing`` when the device closes, unless it is unregistered before."""
         self._live[id(thing)] = thing
 
     def unregister(self, thing: Releasable) -> None:
@@ -54,16 +54,16 @@ class DeferredRelease:
         self._live.pop(id(thing), None)
 
     def add(self, users: Iterable[Timeline], give_back: Callable[[], None], keep: object = None) -> None:
-        """Call ``give_back`` after the work so far of ``users``; it and ``keep`` refer to all that must stay until then.
+        """Call ``give_back`` after the work so far of ``users``; until then, it and ``keep`` stay alive.
 
-        From the first step on nothing is lost, whatever is raised here: a later ``sweep`` goes on where this one ended.
-        ``give_back`` is called again where it was interrupted, and then does the rest.
+        Nothing is lost if this call raises: a later ``sweep`` continues where this one ended.  ``give_back`` is called
+        again if it was interrupted, and must then do the rest.
         """
         self._waiting.append(_Waiting(list(users), give_back, keep))
         self.sweep()
 
     def sweep(self) -> None:
-        """Give back what nothing uses any more."""
+        """Release what no work uses any more."""
         busy: set[Timeline] = set()
         for _ in range(len(self._waiting)):
             self._take_one(busy)
@@ -72,24 +72,24 @@ class DeferredRelease:
         """Release everything; the device is idle."""
         for thing in list(self._live.values()):
             thing.release()
-        while self._waiting:  # after which there is no work, whether or not its marks have been passed
+        while self._waiting:  # there is no more work, whether or not the marks have passed
             self._take_one(None)
 
     def _take_one(self, busy: set[Timeline] | None) -> None:
-        """Finish the first that waits if it is through, or in any case for None; else it waits on, as the last."""
+        """Finish the first waiting release if its work is complete, or ``busy`` is None; else move it to the end."""
         taken: list[_Waiting] = []
         try:
             with suppress(IndexError):  # another thread, or a finalizer, took it
-                taken.extend(map(deque.popleft, (self._waiting,)))  # one step: it is there or here
+                taken.extend(map(deque.popleft, (self._waiting,)))  # one step: it is in the queue or here
             for one in taken:
-                if busy is None or self._is_through(one, busy):
+                if busy is None or self._is_complete(one, busy):
                     one.give_back()
                     taken.clear()
         finally:
             self._waiting.extend(taken)
 
-    def _is_through(self, one: _Waiting, busy: set[Timeline]) -> bool:
-        """Whether all work before it is complete; of a timeline in ``busy`` an earlier mark has not been passed."""
+    def _is_complete(self, one: _Waiting, busy: set[Timeline]) -> bool:
+        """Whether all marks have passed; the timelines in ``busy`` have an earlier mark that has not."""
         while one.unmarked:
             one.marks.append(self._timelines.mark(one.unmarked[-1]))
             one.unmarked.pop()

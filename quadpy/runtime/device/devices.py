@@ -1,7 +1,4 @@
-"""The devices of this process.  Owns: which are open, which one is current, their end at exit.
-
-Imports: errors, settings, the configuration, the drivers; a vendor's package when a device of its kind is first asked for.
-"""
+"""The devices of this process: opening them, the current one, and closing them at exit."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from quadpy.runtime.drivers.driver import Driver
 from quadpy.runtime.drivers.hip_api import open_hip_driver
 from quadpy.runtime.memory.device_memory import MemoryStats
 from quadpy.runtime.streams.event import Event
-from quadpy.runtime.streams.stream import Stream
+from quadpy.runtime.streams.stream import Stream, set_device_lookup
 from quadpy.settings import settings
 
 __all__ = [
@@ -36,7 +33,7 @@ __all__ = [
 
 def _open_cpu(ordinal: int) -> Driver:
     if ordinal:
-        raise NoDeviceError(f"there is no cpu device {ordinal}", hint="the CPU is one device, 0")
+        raise NoDeviceError(f"there is no cpu device {ordinal}", hint="the CPU is one device, number 0")
     return CpuDriver()
 
 
@@ -49,7 +46,7 @@ _lock: Final = new_lock()
 
 
 def open_device(arch: str, ordinal: int = 0) -> Device:
-    """Device ``ordinal`` of the backend ``arch``; the same object until it is closed.
+    """Device ``ordinal`` of the backend ``arch``.  Returns the same object until it is closed.
 
     Raises:
         NoDeviceError: there is no such device; the message says what is missing.
@@ -65,48 +62,49 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
 
 
 def current_device() -> Device:
-    """The device that ``qp.init`` chose; it is opened at the first call."""
-    config = State.config
-    device = _open.get((config.arch, config.ordinal))
-    return device if device is not None and device.life.ended is None else open_device(config.arch, config.ordinal)
+    """The device that ``qp.init`` chose, opened on the first call."""
+    return device_of(State.config)
 
 
 def device_or_current(device: object) -> Device:
-    """``device``, or the current one for None; ArgumentError where it is no device."""
+    """``device``, or the current one for None; ArgumentError if it is not a device."""
     if device is None:
         return current_device()
     if not isinstance(device, Device):
-        raise ArgumentError(f"{device!r} is no device", hint="pass the device of an array or a stream")
+        raise ArgumentError(f"{device!r} is not a device", hint="pass the device of an array or a stream")
     return device
 
 
+set_device_lookup(device_or_current)
+
+
 def device_of(config: Config) -> Device:
-    """The device that ``config`` chose; it is opened at the first call."""
+    """The device that ``config`` names, opened on the first call."""
     device = _open.get((config.arch, config.ordinal))
     return device if device is not None and device.life.ended is None else open_device(config.arch, config.ordinal)
 
 
 def create_stream(priority: int = 0) -> Stream:
-    """A new stream of the current device; work of a lower ``priority`` goes first, one out of range is clamped."""
+    """Create a stream on the current device.  Lower ``priority`` runs first; values out of range are clamped."""
     return current_device().create_stream(priority)
 
 
 def create_event(timing: bool = False) -> Event:
-    """A new event of the current device; ``elapsed_time`` needs two with ``timing``."""
+    """Create an event on the current device.  ``elapsed_time`` needs two with ``timing``."""
     return current_device().create_event(timing=timing)
 
 
 def memory_stats() -> MemoryStats:
-    """What quadpy holds of the current device's memory, in bytes."""
+    """How much of the current device's memory quadpy holds, in bytes."""
     return current_device().memory_stats()
 
 
 @atexit.register
 def close_devices() -> None:
-    """Close every device: wait for its work, free everything.  Streams, events and arrays of it are refused then."""
+    """Close every device: wait for its work and free everything.  Its streams, events and arrays are refused then."""
     with _lock:
         devices = list(_open.values())
         _open.clear()
     for device in devices:
-        device.life.captures = 0  # one that nobody will end: its thread is gone, or its generator suspended
+        device.life.captures = 0  # nobody will end them: their threads are gone, or their generators suspended
         device.close()

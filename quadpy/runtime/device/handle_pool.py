@@ -1,7 +1,7 @@
-"""Handles that are used again.  Owns: HandlePool.  Imports: the reaper.
+"""A pool of stream or event handles that are used again.
 
-A driver takes longer to create and destroy a stream than all else that happens to one, and as long for an event.  So a
-handle whose owner died is kept for the next one, by the same single steps by which others go to the reaper.
+Creating and destroying a stream costs a driver more than everything else that happens to it, and an event costs as
+much.  So a handle whose owner died is kept for the next owner, by the same single steps that the reaper uses.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ __all__ = ["HandlePool"]
 H = TypeVar("H", bound=int)
 
 _LOOKS: Final = 3
-"""Spare handles that are looked at before another one is created: those that died first are the first to be unused."""
+"""Pooled handles to try before creating a new one; the oldest are the most likely to be idle."""
 
 
 class _Record(weakref.ref[Any]):
-    """Where the handle of an owner is: in ``cell``, also after the owner died."""
+    """Holds the handle of an owner in ``cell``, also after the owner died."""
 
     __slots__ = ("cell",)
 
     cell: list[Any]
 
-    __hash__ = object.__hash__  # a reference's own is that of its object
+    __hash__ = object.__hash__  # a reference's own hash is that of its object
     __eq__ = object.__eq__
 
 
 class HandlePool(Generic[H]):
     """The handles of one kind on one device.  Safe from any thread, without a lock.
 
-    A handle is in the cell of one record, and moves to another in one step.  ``unused`` says of a handle whether all
-    work that it was given is complete: then nobody can tell it from a new one.
+    A handle is in the cell of one record and moves to another in one step.  ``unused`` tells whether all work of a
+    handle is complete, so that it behaves like a new one.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class HandlePool(Generic[H]):
         self._reaper, self.destroy, self._unused = reaper, destroy, unused
         self._create, self._arguments = create, (arguments,)
         self.dead: deque[_Record] = deque()
-        """Of owners that died; the latest last."""
+        """Records of owners that died, the latest last."""
         self._died = self.dead.append
         self._records: set[_Record] = set()
         reaper.pools.append(self)
 
     def take(self) -> Owner[H]:
-        """The owner of a handle that is as good as new; it is spare again when nobody refers to the owner."""
+        """The owner of an idle handle, which returns to the pool when nobody refers to the owner."""
         dead, records = self.dead, self._records
         looks = min(_LOOKS, len(dead))
         while True:
@@ -62,15 +62,15 @@ class HandlePool(Generic[H]):
             cell: list[H] = []
             record = _Record(owner, self._died)
             record.cell = cell
-            records.add(record)  # from here on a death is told
+            records.add(record)  # from here on, the owner's death is recorded
             if not looks:
-                cell.extend(starmap(self._create, self._arguments))  # one step: what was created is owned
+                cell.extend(starmap(self._create, self._arguments))  # one step: a handle that was created is owned
                 owner.handle = cell[0]
                 return owner
             looks -= 1
             try:
                 first = dead[0]
-                if spare := getattr(first, "cell", None):  # one that an interrupt fell on has none
+                if spare := getattr(first, "cell", None):  # a record that was interrupted has none
                     cell.extend(map(_pop, (spare,)))
                 records.discard(first)
                 dead.remove(first)
@@ -78,11 +78,11 @@ class HandlePool(Generic[H]):
                 continue
             if cell:
                 owner.handle = cell[0]
-                if self._unused(owner.handle):  # asked of what is this owner's alone: another thread may destroy spares
+                if self._unused(owner.handle):  # only now: another thread may destroy a handle that is still pooled
                     return owner
 
     def shrink(self, most: int = MAX_POOLED) -> None:
-        """Give the oldest back to the driver until no more than ``most`` are left."""
+        """Give the oldest handles back to the driver until at most ``most`` are left."""
         while len(self.dead) > most and not self._reaper.holding:
             with suppress(IndexError, ValueError):  # another thread took it
                 first = self.dead[0]
@@ -95,12 +95,12 @@ class HandlePool(Generic[H]):
                         self.dead.remove(first)
 
     def close(self) -> None:
-        """Give all back, whoever refers to them."""
+        """Destroy all handles, even if they are still referred to."""
         for record in tuple(self._records):
             give_back(self.destroy, record.cell)
 
     def abandon(self) -> None:
-        """Forget all: the device is gone, or another process's."""
+        """Forget all handles: the device is gone, or belongs to another process."""
         self.dead.clear()
         self._records.clear()
 

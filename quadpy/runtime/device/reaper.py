@@ -1,8 +1,9 @@
-"""What is given back when nobody refers to it any more.  Owns: Owner, Death, Reaper.  Imports: the standard library only.
+"""Resources that are freed after the last reference to their owner has died.
 
-A finalizer may run on any thread, between any two instructions, inside a capture, or at exit; so here is none that is
-Python: the death of an object appends it to a queue, by a call of C's that the interpreter makes.  The device drains:
-before an allocation, when it synchronizes, when it closes.  See "State that is shared" in the documentation.
+A finalizer may run on any thread, between any two instructions, inside a capture, or at exit.  So no finalizer here is
+written in Python: the death of an object appends a record to a queue, by a C call that the interpreter makes.  The
+device drains the queue before an allocation, when it synchronizes and when it closes.  See "Shared state" in the
+documentation.
 """
 
 from __future__ import annotations
@@ -12,10 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
-
-if TYPE_CHECKING:
-    from quadpy.runtime.device.handle_pool import HandlePool
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 __all__ = ["MAX_POOLED", "Death", "Owner", "Reaper", "give_back", "give_back_one"]
 
@@ -23,17 +21,17 @@ H = TypeVar("H")
 T = TypeVar("T")
 
 MAX_POOLED: Final = 32
-"""Handles of one kind that are kept to be used again; of more, the oldest go back."""
+"""Handles of one kind that a pool keeps; the oldest beyond that go back to the driver."""
 
 _Held: TypeAlias = "tuple[Callable[[Any], object], list[Any]]"
-"""What destroys things, and those that are there."""
+"""A destroy function, and the handles it is to destroy."""
 
 
 class Owner(Generic[H]):
-    """The owner of one thing of a driver, which goes back after the last reference to this object is gone.
+    """Owns one handle, which goes back to the driver after the last reference to this object is gone.
 
-    Who passes the handle to a driver refers to this object until the call returns: no other thread, finalizer or signal
-    can take the handle away meanwhile.
+    A caller that passes the handle to a driver keeps this object until the call returns, so no other thread, finalizer
+    or signal can destroy the handle meanwhile.
     """
 
     __slots__ = ("__weakref__", "handle")
@@ -42,8 +40,18 @@ class Owner(Generic[H]):
         self.handle = handle
 
 
+class Pool(Protocol):
+    """A pool of handles that the reaper trims and closes; see ``HandlePool``."""
+
+    @property
+    def dead(self) -> deque[Any]: ...
+    def shrink(self, most: int = ...) -> None: ...
+    def close(self) -> None: ...
+    def abandon(self) -> None: ...
+
+
 class Death(weakref.ref[Any]):
-    """What is to be done when an object dies: ``free(thing)``, which may be called again when it was broken off."""
+    """Calls ``free(thing)`` after an object has died, and calls it again if an interrupt broke it off."""
 
     __slots__ = ("_pending", "free", "thing")
 
@@ -51,57 +59,57 @@ class Death(weakref.ref[Any]):
     thing: Any
     _pending: set[Death]
 
-    __hash__ = object.__hash__  # a reference's own is that of its object
+    __hash__ = object.__hash__  # a reference's own hash is that of its object
     __eq__ = object.__eq__
 
     def detach(self) -> bool:
-        """Do nothing then; whether anything was still to be done."""
+        """Cancel the call; returns whether it was still pending."""
         try:
-            self._pending.remove(self)  # one step: of two threads one is told so
+            self._pending.remove(self)  # one step: it succeeds for one of two threads
         except KeyError:
             return False
         return True
 
 
 class Reaper:
-    """Frees of things whose owners died."""
+    """Frees resources whose owners died."""
 
     def __init__(self) -> None:
         self.dead: deque[Death] = deque()
-        """What is queued; an empty one needs no ``drain``."""
+        """The queue; no ``drain`` is needed while it is empty."""
         self._died = self.dead.append
         self._pending: set[Death] = set()
         self._owned: dict[int, _Held] = {}
         self._holds: list[None] = []
         self._closed = False
-        self.pools: list[HandlePool[Any]] = []
-        """What keeps handles that are used again; entered as the device opens."""
+        self.pools: list[Pool] = []
+        """The device's handle pools, added when it opens."""
 
     def __len__(self) -> int:
         return len(self.dead)
 
     @property
     def holding(self) -> bool:
-        """Whether nothing may be freed at present."""
+        """Whether nothing may be freed now."""
         return self._closed or bool(self._holds)
 
     def adopt(self, owner: object, free: Callable[[T], object], thing: T) -> Death:
         """Queue ``free(thing)`` when ``owner`` dies; neither argument may refer to ``owner``.
 
-        ``free`` does nothing where it was done before: when it breaks off, it is called again.
+        ``free`` is called again if it breaks off, and must then do only what is left.
         """
         death = Death(owner, self._died)
-        death.free, death.thing, death._pending = free, thing, self._pending  # noqa: SLF001 - one of this module's
+        death.free, death.thing, death._pending = free, thing, self._pending  # noqa: SLF001 - this module's class
         self._pending.add(death)
         return death
 
     def own(self, destroy: Callable[[H], object], create: Callable[..., H], *arguments: object) -> Owner[H]:
-        """An owner of ``create(*arguments)``, which ``destroy`` gives back."""
+        """An owner of ``create(*arguments)``, which ``destroy`` destroys."""
         held: _Held = destroy, []
         owner: Owner[H] = Owner.__new__(Owner)
         self.adopt(owner, self._give_back, held)
         self._owned[id(held)] = held
-        held[1].extend(starmap(create, (arguments,)))  # one step: what was created is owned
+        held[1].extend(starmap(create, (arguments,)))  # one step: a handle that was created is owned
         owner.handle = held[1][0]
         return owner
 
@@ -119,7 +127,7 @@ class Reaper:
             self._holds.pop()
 
     def drain(self) -> None:
-        """Free what is queued; an error leaves the rest to the next drain, and an interrupt all that is not done."""
+        """Free what is queued.  After an error or an interrupt, the next drain frees the rest."""
         if self.dead:
             self._free_queued()
         for pool in self.pools:
@@ -127,7 +135,7 @@ class Reaper:
                 pool.shrink()
 
     def trim(self) -> None:
-        """As ``drain``; and give back to the driver each handle that is spare."""
+        """Drain, and give every pooled handle back to the driver."""
         self.drain()
         for pool in self.pools:
             pool.shrink(0)
@@ -137,13 +145,13 @@ class Reaper:
         while dead and not self._closed and not holds:
             taken: list[Death] = []
             try:
-                taken.extend(map(_popleft, (dead,)))  # one step: it is in the queue or here
+                taken.extend(map(_popleft, (dead,)))  # one step: a record is in the queue or here
                 death = taken[0]
                 if death in pending:
                     try:
                         death.free(death.thing)
                     except Exception:
-                        pending.discard(death)  # it would fail each time
+                        pending.discard(death)  # it would fail every time
                         raise
                     pending.discard(death)
             except BaseException as error:
@@ -154,7 +162,7 @@ class Reaper:
                 raise
 
     def close(self) -> None:
-        """Give back all that is owned, whoever refers to it, and free nothing any more."""
+        """Destroy everything that is owned, even if it is still referred to, and free nothing after that."""
         self._closed = True
         for held in list(self._owned.values()):
             give_back(*held)
@@ -163,7 +171,7 @@ class Reaper:
         self.abandon()
 
     def abandon(self) -> None:
-        """Free nothing any more: the device is gone, or another process's."""
+        """Free nothing from now on: the device is gone, or belongs to another process."""
         self._closed = True
         self.dead.clear()
         self._owned.clear()
@@ -173,7 +181,7 @@ class Reaper:
 
 
 def give_back_one(destroy: Callable[..., object], cell: list[T], argument: object) -> None:
-    """As ``give_back``, of a cell that has one thing at most."""
+    """As ``give_back``, for a cell with one entry at most."""
     try:
         _exhaust(map(destroy, map(_pop, (cell,)), (argument,)))
     except IndexError:  # another thread took it
@@ -185,11 +193,11 @@ _pop: Final = list.pop
 
 
 def give_back(destroy: Callable[..., object], cell: list[T], *more: object) -> None:
-    """Call ``destroy`` with each thing in ``cell``, and ``more``: once, as it is taken from there in the same step."""
+    """Call ``destroy(entry, *more)`` once for each entry of ``cell``; the same step takes it from the cell."""
     with contextlib.suppress(IndexError):
         while True:
             _exhaust(map(destroy, map(_pop, (cell,)), *zip(more)))
 
 
 _exhaust: Final[Callable[[Iterable[object]], object]] = deque[object](maxlen=0).extend
-"""As ``for _ in each: pass``, in one step."""
+"""Runs an iterator to its end, in one step."""

@@ -1,8 +1,7 @@
-"""Who notes work instead of running it.  Owns: Session, the protocol of a capture; Captured; session_of.
+"""Captures: work that is recorded instead of run.
 
-A capture notes what its own thread puts on its streams; nothing is told to the driver, and other threads go on.  Each
-thread so has a table of its streams that are captured, which is asked only while anything is captured anywhere.
-Imports: errors, timelines.
+A capture records what its own thread submits to its streams; the driver is not called, and other threads are not
+affected.  Each thread has a table of its captured streams, which is consulted only while any capture is active.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 from quadpy.errors import CaptureError
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.call_site import call_site
+from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.host_memory import Buffer
+from quadpy.runtime.streams.owned import OwningDevice
 from quadpy.runtime.streams.timeline import Timeline
 
 if TYPE_CHECKING:
-    from quadpy.runtime.device.device import Device
-    from quadpy.runtime.memory.device_memory import DeviceBuffer
-    from quadpy.runtime.memory.host_memory import Buffer
     from quadpy.runtime.streams.event import Event
     from quadpy.runtime.streams.stream import Stream
 
@@ -42,66 +41,68 @@ __all__ = [
 
 
 class Session(Protocol):
-    """A capture that goes on.  Every ``note_…`` and what is allocated belongs to its graph.
+    """An active capture.  Everything that is recorded or allocated through it belongs to its graph.
 
-    ``host`` says that its device is the CPU, where arrays lie in memory of the host.
+    ``host`` is true on the CPU, where arrays are in host memory.
     ``strict`` refuses this thread's work on streams that are not captured, which a replay would miss.
     """
 
-    device: Device
+    @property
+    def device(self) -> OwningDevice: ...
+
     host: bool
     strict: bool
     active: bool
 
     def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
-        """The launches of one call; ``draws`` says that random numbers depend on its number."""
+        """Record the launches of one call; ``draws`` if it draws random numbers, which depend on its number."""
 
     def record_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
-        """``pattern``, of 1, 2 or 4 bytes, over ``nbytes`` bytes."""
+        """Record a fill of ``nbytes`` bytes with ``pattern``, which has 1, 2 or 4 bytes."""
 
     def record_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
-        """A copy within the device's memory."""
+        """Record a copy within the device's memory."""
 
     def record_transfer(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object],
                       *, out: bool) -> None:  # fmt: skip
-        """A copy from or to memory of the host, done each time that the graph runs."""
+        """Record a copy from or, with ``out``, to host memory, which runs at each launch of the graph."""
 
     def record_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
-        """Bytes as they are now, put at ``target`` each time that the graph runs."""
+        """Record that ``data``, as it is now, is written to ``target`` at each launch of the graph."""
 
     def record_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
-        """A call on the host."""
+        """Record a call on the host."""
 
     def record_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
-        """All nodes of a graph that is launched."""
+        """Record the launch of a graph with these nodes."""
 
     def record_event(self, stream: Stream, event: Event) -> None:
-        """``event`` stands behind what was noted on ``stream``."""
+        """Record ``event`` after what was recorded on ``stream``."""
 
     def wait_event(self, stream: Stream, event: Event) -> None:
-        """What comes on ``stream`` comes behind ``event``: the stream is captured from here on."""
+        """Order later work on ``stream``, which is captured from here on, after ``event``."""
 
     def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
-        """Memory that belongs to the graph."""
+        """Allocate device memory that belongs to the graph."""
 
     def host_memory(self, nbytes: int) -> Buffer:
-        """Memory of the host that belongs to the graph."""
+        """Allocate host memory that belongs to the graph."""
 
     def refuse(self, what: str, hint: str = "") -> NoReturn:
-        """CaptureError: ``what`` cannot be captured; the capture comes to nothing."""
+        """Raise CaptureError, as ``what`` cannot be captured, and invalidate the capture."""
 
 
 class Replaying(Protocol):
-    """A session that knows what the function that it notes did before."""
+    """A session that knows what the function that it records did before."""
 
     def repeats(self, kernel: Any, args: tuple[Any, ...], stream: object) -> bool:
-        """Whether a call of ``kernel`` is the next one that is known, perhaps with other arguments: it is noted then."""
+        """Whether a call of ``kernel`` is the expected next one, perhaps with other arguments; if so, it is recorded."""
 
 
 class Captured(NamedTuple):
-    """Where in a capture an event was recorded: behind the nodes of these names.
+    """A record of an event in a capture, after the nodes named ``after``.
 
-    It keeps nothing of the capture alive: an event may be there for as long as the program.
+    It keeps no part of the capture alive, as an event may live as long as the program.
     """
 
     recorder: weakref.ref[Session]
@@ -109,13 +110,13 @@ class Captured(NamedTuple):
 
     @property
     def session(self) -> Session | None:
-        """The capture, as long as it goes on."""
+        """The capture, while it is active."""
         found = self.recorder()
         return found if found is not None and found.active else None
 
 
 class Table(NamedTuple):
-    """One thread's captures, the innermost last, and the streams that are captured."""
+    """One thread's captures, the innermost last, and its captured streams."""
 
     sessions: list[Session]
     streams: dict[Timeline, Session]
@@ -130,9 +131,9 @@ class _Thread(threading.local):
 
 
 class _Captures:
-    """The captures that go on in the process, by their ``count``: while there is none, nothing else is asked.
+    """Counts the active captures of the process.  While ``count`` is 0, nothing else needs to be looked at.
 
-    ``begin`` and ``end`` may be said more than once, as after an interrupt of the first time.
+    ``begin`` and ``end`` may be called again, for example after an interrupt of the first call.
     """
 
     def __init__(self) -> None:
@@ -141,16 +142,16 @@ class _Captures:
         self._lock = new_lock()  # a finalizer may end a capture while this thread begins one
 
     def begin(self, session: Session) -> None:
-        """``session`` goes on; its device knows."""
+        """``session`` becomes active; its device is told."""
         self._open.add(session)
         self._tell(session.device)
 
     def end(self, session: Session) -> None:
-        """``session`` is over, or never began."""
+        """``session`` has ended, or never began."""
         self._open.discard(session)
         self._tell(session.device)
 
-    def _tell(self, device: Device) -> None:
+    def _tell(self, device: OwningDevice) -> None:
         with self._lock:
             told: set[Session] | None = None
             while told != self._open:
@@ -169,36 +170,36 @@ def table() -> Table:
 
 
 def set_launching_kernel(kernel: object, args: tuple[Any, ...]) -> None:
-    """Say which kernel the calling thread's next launches are of, so that a node can be changed by its arguments."""
+    """Set the kernel that the calling thread launches next, so that a node can be changed by its arguments."""
     _thread.kernel, _thread.arguments = kernel, args
 
 
 def take_launching_kernel() -> object:
-    """The kernel that was said last; None where none was since."""
+    """The kernel that was set last, once; None if none was set since."""
     kernel, _thread.kernel, _thread.arguments = _thread.kernel, None, ()
     return kernel
 
 
 def launching_kernel() -> tuple[Any, tuple[Any, ...]]:
-    """What ``take_launching_kernel`` would take, and with which arguments it is called."""
+    """What ``take_launching_kernel`` would return, and the arguments of the call."""
     return _thread.kernel, _thread.arguments
 
 
 def replaying_here() -> Replaying | None:
-    """The session of the calling thread that knows what comes."""
+    """The calling thread's replaying session."""
     return _thread.replaying
 
 
 def set_replaying(session: Replaying | None) -> None:
-    """Let ``replaying_here`` answer ``session`` on this thread."""
+    """Let ``replaying_here`` return ``session`` on this thread."""
     _thread.replaying = session
 
 
 def session_of(stream: Stream) -> Session | None:
-    """The capture that notes the calling thread's work on ``stream``; None where work runs.
+    """The capture that records the calling thread's work on ``stream``; None if the work runs.
 
     Raises:
-        CaptureError: the stream is captured by another thread, or the work would be missing from a replay.
+        CaptureError: another thread captures the stream, or a replay would miss the work.
     """
     if not CAPTURES.count:
         return None
@@ -208,21 +209,21 @@ def session_of(stream: Stream) -> Session | None:
         return found
     if timeline.captured is not None:
         raise CaptureError(
-            f"{stream!r} is captured by another thread",
+            f"another thread captures {stream!r}",
             call_site(),
-            hint="put the work on another stream, or end that capture first",
+            hint="submit the work to another stream, or end that capture first",
         )
     for session in _thread.table.sessions:
         if session.strict and session.device is stream.device:
             session.refuse(
                 f"work on {stream!r}, which a replay would miss",
-                "fork it: event.record() on the current stream and event.wait(stream), and join it the same way",
+                "fork it with event.record() on the current stream and event.wait(stream), and join it the same way",
             )
     return None
 
 
-def refuse_in_capture(device: Device, what: str, hint: str) -> None:
-    """CaptureError on a thread that captures on ``device``, for what concerns all of it."""
+def refuse_in_capture(device: OwningDevice, what: str, hint: str) -> None:
+    """Raise CaptureError on a thread that captures on ``device``, for an operation on the whole device."""
     if CAPTURES.count:
         for session in _thread.table.sessions:
             if session.device is device:

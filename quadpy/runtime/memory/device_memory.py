@@ -18,7 +18,7 @@ from quadpy.runtime.drivers.driver import AllocatorName, Driver
 from quadpy.runtime.memory.allocators.block import Allocator, Block
 from quadpy.runtime.memory.allocators.cache import CachingAllocator
 from quadpy.runtime.memory.allocators.pool import PoolAllocator
-from quadpy.runtime.streams.timeline import Timeline, Timelines, known_by, shown
+from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text, lookup
 
 __all__ = ["DeviceBuffer", "DeviceMemory", "MemoryStats"]
 
@@ -100,14 +100,15 @@ class DeviceMemory:
 
     def _at(self, pointer: object) -> Block:
         """The block at ``pointer``; DeviceError where there is none."""
-        buffer = known_by(self._by_address, pointer)
+        buffer = lookup(self._by_address, pointer)
         if buffer is not None and buffer.block is not None:
             return buffer.block
         for block in tuple(self._blocks):  # an array's
             if block.pointer == pointer and block.cell:
                 return block
         raise DeviceError(
-            f"{shown(pointer)} is no allocation of this device", hint="was it freed before, or is it inside one?"
+            f"{handle_text(pointer)} is not an allocation of this device",
+            hint="was it freed before, or is it inside one?",
         )
 
     # by object

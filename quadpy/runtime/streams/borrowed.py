@@ -1,6 +1,6 @@
-"""Streams of other libraries, which lend them.  Owns: BorrowedHandle, BorrowedStreams.  Imports: the driver protocol, timelines, the reaper.
+"""Streams borrowed from other libraries.
 
-All borrowings of a stream at a time are one loan, to which each of them refers; the loan ends with the last of them.
+All objects that borrow a stream at one time share a ``BorrowedHandle``, which ends with the last of them.
 """
 
 from __future__ import annotations
@@ -17,74 +17,75 @@ __all__ = ["BorrowedHandle", "BorrowedStreams"]
 
 
 class BorrowedHandle(Owner[StreamHandle]):
-    """A stream of another library, as long as it is borrowed; the driver is never told to destroy it."""
+    """A stream of another library while it is borrowed.  quadpy never destroys it."""
 
-    __slots__ = ("seats", "timeline")
+    __slots__ = ("refs", "timeline")
 
     def __init__(self, handle: StreamHandle) -> None:
         super().__init__(handle)
-        self.timeline: Timeline = _Borrowed(self)
-        self.seats: list[OwnerRef[StreamHandle]] = []
+        self.timeline: Timeline = _BorrowedTimeline(self)
+        self.refs: list[OwnerRef[StreamHandle]] = []
 
 
-class _Borrowed(Timeline):
-    """The work of a loan, which ends with it."""
+class _BorrowedTimeline(Timeline):
+    """The work of a borrowed stream, which ends with its ``BorrowedHandle``."""
 
-    __slots__ = ("_loan",)
+    __slots__ = ("_handle",)
 
-    def __init__(self, loan: BorrowedHandle) -> None:
-        self._loan = weakref.ref(loan)
-        super().__init__(loan)
+    def __init__(self, handle: BorrowedHandle) -> None:
+        self._handle = weakref.ref(handle)
+        super().__init__(handle)
 
     @property
     def owner(self) -> BorrowedHandle | None:
-        return self._loan()
+        return self._handle()
 
     @owner.setter
     def owner(self, _: Owner[StreamHandle] | None) -> None:
-        """Only the end of the loan is its end."""
+        """Does nothing: only the end of the handle ends the timeline."""
 
 
 class BorrowedStreams:
-    """The borrowings of one device.  Safe from any thread, without a lock."""
+    """The borrowed streams of one device.  Safe from any thread, without a lock."""
 
     def __init__(self, timelines: Timelines, reaper: Reaper, life: Life) -> None:
         self._timelines, self._reaper, self._life = timelines, reaper, life
 
-    def borrow(self, handle: StreamHandle) -> BorrowedHandle:
-        """The loan of a stream of another library, which keeps it alive as long as the result."""
+    def borrow(self, handle: StreamHandle) -> tuple[Timeline, OwnerRef[StreamHandle]]:
+        """Borrow a stream of another library, until the reference in the result is given to ``give_back`` or ``drop``."""
         known = self._timelines.live.get(handle)
-        loan = None if known is None else known.owner
-        if isinstance(loan, BorrowedHandle):
-            return loan
-        loan = BorrowedHandle(handle)  # where two threads make one each, both are right: each has its own work
-        self._reaper.adopt(loan, self._forget, loan.timeline)
-        self._timelines.live[handle] = loan.timeline
-        return loan
+        borrowed = None if known is None else known.owner
+        if not isinstance(borrowed, BorrowedHandle):
+            borrowed = BorrowedHandle(handle)  # two threads may make one each: each then has its own work
+            self._reaper.adopt(borrowed, self._forget, borrowed.timeline)
+            self._timelines.live[handle] = borrowed.timeline
+        ref: OwnerRef[StreamHandle] = OwnerRef(borrowed)
+        borrowed.refs.append(ref)
+        return borrowed.timeline, ref
 
-    def give_back(self, seat: OwnerRef[StreamHandle]) -> None:
-        """The end of one borrowing: what was submitted through it is waited for by an event."""
-        self._end(seat, alive=True)
+    def give_back(self, ref: OwnerRef[StreamHandle]) -> None:
+        """End one borrowing; memory waits for its work through an event."""
+        self._end(ref, alive=True)
 
-    def give_up(self, seat: OwnerRef[StreamHandle]) -> None:
-        """The end of a borrowing that was dropped: the stream may be gone, so nothing is asked of it."""
-        self._end(seat, alive=False)
+    def drop(self, ref: OwnerRef[StreamHandle]) -> None:
+        """End a borrowing that was dropped: the stream may be gone, so nothing more is submitted to it."""
+        self._end(ref, alive=False)
 
-    def _end(self, seat: OwnerRef[StreamHandle], *, alive: bool) -> None:
-        loan = seat.owner
-        if isinstance(loan, BorrowedHandle):
-            if seat in loan.seats:
-                loan.seats.remove(seat)
+    def _end(self, ref: OwnerRef[StreamHandle], *, alive: bool) -> None:
+        borrowed = ref.owner
+        if isinstance(borrowed, BorrowedHandle):
+            if ref in borrowed.refs:
+                borrowed.refs.remove(ref)
             if self._life.ended is None:
                 if alive:
-                    loan.timeline.ending = True
-                    self._timelines.move_last(loan.timeline, loan)
-                elif not loan.seats:
-                    self._timelines.lose(loan.timeline)
-            seat.owner = None
+                    borrowed.timeline.ending = True
+                    self._timelines.move_last(borrowed.timeline, borrowed)
+                elif not borrowed.refs:
+                    self._timelines.lose(borrowed.timeline)
+            ref.owner = None
 
     def follow(self, foreign: StreamHandle, after: Timeline) -> None:
-        """Let ``after``'s later work wait for all work so far of a stream of another library, which is not kept."""
+        """Order later work of ``after`` after the work so far of a stream of another library, without borrowing it."""
         known = self._timelines.live.get(foreign)
         if known is None or known.owner is None:
             known = Timeline(Owner(foreign))
@@ -94,4 +95,4 @@ class BorrowedStreams:
     def _forget(self, timeline: Timeline) -> None:
         known = self._timelines.live.get(timeline.handle)
         if known is timeline:
-            self._timelines.live.pop(timeline.handle, None)  # one that another thread enters just now is only not found
+            self._timelines.live.pop(timeline.handle, None)  # an entry that another thread just made is only not found

@@ -1,4 +1,4 @@
-"""Streams for the branches of a kernel.  Owns: Branches.  Imports: errors, the driver protocol, timelines, the reaper."""
+"""Streams for the parallel branches of a kernel."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from quadpy.runtime.streams.timeline import Timeline, Timelines
 __all__ = ["MOST_BRANCHES", "Branches"]
 
 MOST_BRANCHES: Final = 16
-"""Streams that are kept; only a fork of more branches, or forks in several threads at once, make more."""
+"""Branch streams that are kept for reuse.  Larger forks, and forks on several threads at once, create more."""
 
 
 class _Branch:
-    """A stream for branches, and ``ends``: its timeline, and that of the stream that it works for, or did last.
+    """A branch stream.  ``ends`` are its timeline and that of the stream that forked it last.
 
-    It is joined and ends when nobody refers to it, whatever broke off the call that had it.
+    When the last reference to it dies, even after an interrupted call, it is joined and ends.
     """
 
     __slots__ = ("__weakref__", "ends")
@@ -36,19 +36,19 @@ class _Branch:
 class Branches:
     """One device's streams for work that is forked from a stream and joined to it.  Safe from any thread.
 
-    A fork takes those that the same stream used last, where there are any: its branches come after that stream's
-    earlier work in any case.  Branches of two streams share one only when there are MOST_BRANCHES already.
+    A fork prefers branch streams that the same stream used last, whose earlier work it comes after in any case.  Two
+    streams share a branch stream only once MOST_BRANCHES exist.
     """
 
     def __init__(self, driver: Driver, timelines: Timelines, reaper: Reaper) -> None:
         self._driver, self._timelines, self._reaper = driver, timelines, reaper
-        self._free: list[_Branch] = []  # the latest last
+        self._free: list[_Branch] = []  # the most recently used last
 
     @contextlib.contextmanager
     def fork(self, on: Timeline, count: int) -> Iterator[list[Timeline]]:
-        """``count`` streams whose work comes after that of ``on`` so far; when the block ends, ``on`` waits for them.
+        """Yield ``count`` streams ordered after the work so far of ``on``; at the end of the block, ``on`` waits for them.
 
-        Also when it ends with an exception: what was submitted still uses memory that only ``on`` is known to use.
+        The same holds if an exception ends the block: submitted work uses memory that is known to be used by ``on`` only.
         """
         taken: list[_Branch] = []
         try:
@@ -76,7 +76,7 @@ class Branches:
         return branch
 
     def _claim(self, branch: _Branch) -> bool:
-        """Whether this thread gets ``branch``, which lies free."""
+        """Take ``branch`` from the free ones; returns whether this thread got it."""
         try:
             self._free.remove(branch)
         except ValueError:
@@ -84,7 +84,7 @@ class Branches:
         return True
 
     def _join(self, ends: list[Timeline]) -> None:
-        """Let the stream wait that forked; where the driver cannot do that, the host waits."""
+        """Let the forking stream wait for the branch; if the driver cannot, the host waits."""
         branch, on = ends
         owner = branch.owner
         try:

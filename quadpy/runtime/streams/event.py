@@ -1,9 +1,9 @@
-"""Events as users hold them.  Owns: Event.  Imports: errors, Owned, streams."""
+"""Events as users hold them."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from quadpy.errors import CaptureError, EventError, StreamError
 from quadpy.runtime.device.life import THREAD, refuse_in_host_function
@@ -12,45 +12,43 @@ from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import Captured, session_of, table
 from quadpy.runtime.streams.owned import Owned, OwnerRef
-from quadpy.runtime.streams.stream import Stream
-
-if TYPE_CHECKING:
-    from quadpy.runtime.device.device import Device
+from quadpy.runtime.streams.stream import Stream, StreamDevice
 
 __all__ = ["Event"]
 
 
 class Event(Owned[EventHandle]):
-    """A place in a stream's work that others can wait for; ``qp.create_event`` makes one.  Safe from any thread.
+    """A point in a stream's work that others can wait for; ``qp.create_event`` makes one.  Safe from any thread.
 
-    An event that was never recorded is complete, and waiting for it waits for nothing.  Recording again replaces the
-    place; waits that were made before keep the one they saw.  ``with`` destroys the event at its end.
+    An event that was never recorded is complete.  Recording it again replaces the record; earlier waits keep the record
+    that they saw.  A ``with`` block destroys the event at its end.
 
-    Recorded on a stream that is captured, it is a place in that graph: another stream that waits for it is captured from
-    there on, and it says nothing outside of that capture.
+    An event that is recorded on a captured stream is a point in that graph: another stream that waits for it is captured
+    from there on, and outside of that capture the event has no meaning.
     """
 
     __slots__ = ("_stamp", "captured", "timing")
 
     kind: ClassVar[str] = "event"
     error: ClassVar[type[EventError]] = EventError
+    device: StreamDevice
 
-    def __init__(self, device: Device, seat: OwnerRef[EventHandle], *, timing: bool) -> None:
-        self.device, self._ref, self.timing = device, seat, timing
+    def __init__(self, device: StreamDevice, ref: OwnerRef[EventHandle], *, timing: bool) -> None:
+        self.device, self._ref, self.timing = device, ref, timing
         self._holds: list[Owner[EventHandle]] = []
-        self.captured: Captured | None = None  # where in a capture it was recorded last
-        self._stamp: float | None = None  # when the host last recorded it, for timing where work runs at once; else 0
+        self.captured: Captured | None = None  # the last record, if it was captured
+        self._stamp: float | None = None  # the time of the last record, for the CPU; 0 without timing
 
     def destroy(self) -> None:
-        """Give the event back; streams that wait for it stay ordered.  Doing it again does nothing.
+        """Destroy the event; streams that wait for it stay ordered.  Destroying twice does nothing.
 
         Raises:
-            DeviceError: called from within a host function of a graph.
+            DeviceError: a host function of a graph made the call.
         """
         if THREAD.in_host_function:
             refuse_in_host_function()
         device = self.device
-        device.streams.end_event(self._ref)
+        device.streams.events.end(self._ref)
         device.reaper.drain()
 
     @property
@@ -58,16 +56,16 @@ class Event(Owned[EventHandle]):
         return self._stamp is not None
 
     def record(self, stream: object = None) -> None:
-        """Put the event behind the work so far on ``stream``, by default the calling thread's.
+        """Record the event after the work so far on ``stream``, by default the calling thread's stream.
 
         Raises:
             StreamError: ``stream`` was destroyed or belongs to another device.
             EventError: the event was destroyed.
-            CaptureError: ``stream`` is captured by another thread.
+            CaptureError: another thread captures ``stream``.
         """
         device = self.device
         on = stream if type(stream) is Stream else device.stream_for(stream)
-        mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - both handles live as long as these
+        mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - they keep both handles valid
         if (
             mine is not None
             and theirs is not None
@@ -75,17 +73,17 @@ class Event(Owned[EventHandle]):
             and device.life.direct
             and self.captured is None
             and not THREAD.in_host_function
-        ):  # as ``_goes_straight_to``, of which a call would take as long as all of this
+        ):  # as ``_is_direct``, inlined: a call would double the time
             device.driver.event_record(mine.handle, theirs.handle)
             self._stamp = time.perf_counter() if self.timing else 0.0
             if self._ref.owner is None or on._ref.owner is None:  # noqa: SLF001 - another thread destroyed it
                 del mine, theirs
                 device.reaper.drain()
         else:
-            self._record_with_care(on)
+            self._record_checked(on)
 
-    def _goes_straight_to(self, stream: Stream) -> bool:
-        """Whether nothing is captured, and both are of one device, which is there."""
+    def _is_direct(self, stream: Stream) -> bool:
+        """Whether nothing is captured, and both belong to one open device."""
         return (
             stream.device is self.device
             and self.device.life.direct
@@ -93,11 +91,11 @@ class Event(Owned[EventHandle]):
             and not THREAD.in_host_function
         )
 
-    def _record_with_care(self, target: Stream) -> None:
+    def _record_checked(self, target: Stream) -> None:
         device = self.device
         mine, theirs = self._take(), target._take()  # noqa: SLF001
         if target.device is not device:
-            hint = "record one that was created on the stream's device: event.wait takes streams of both"
+            hint = "record an event of the stream's device; event.wait takes streams of other devices"
             raise StreamError(f"an event of {device} cannot be recorded on a stream of {target.device}", hint=hint)
         if (session := session_of(target)) is not None:
             session.record_event(target, self)
@@ -107,32 +105,32 @@ class Event(Owned[EventHandle]):
         self._stamp = time.perf_counter()
 
     def mark_recorded(self) -> None:
-        """Remember that a graph, which was launched just now, records the event."""
+        """Remember that a graph that was just launched records the event."""
         self.captured = None
         self._stamp = time.perf_counter()
 
     def wait(self, stream: object = None) -> None:
-        """Let later work on ``stream``, by default the calling thread's, wait for the event; the host does not wait.
+        """Order later work on ``stream``, by default the calling thread's, after the event; the host does not wait.
 
         The stream may belong to another device of the same kind.
 
         Raises:
-            EventError: the event was destroyed, or the stream's device cannot wait for events of this one.
+            EventError: the event was destroyed, or the stream's device cannot wait for events of this device.
             StreamError: the stream was destroyed.
-            CaptureError: one of the two is in a capture, and the other one is not, and cannot be.
+            CaptureError: only one of the two is captured, and the other cannot join the capture.
         """
         device = self.device
         on = stream if type(stream) is Stream else device.stream_for(stream)
-        mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - both handles live as long as these
-        if mine is not None and theirs is not None and self._goes_straight_to(on):
+        mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - they keep both handles valid
+        if mine is not None and theirs is not None and self._is_direct(on):
             device.driver.stream_wait(theirs.handle, mine.handle)
             if self._ref.owner is None or on._ref.owner is None:  # noqa: SLF001 - another thread destroyed it
                 del mine, theirs
                 device.reaper.drain()
         else:
-            self._wait_with_care(on)
+            self._wait_checked(on)
 
-    def _wait_with_care(self, target: Stream) -> None:
+    def _wait_checked(self, target: Stream) -> None:
         mine, theirs = self._take(), target._take()  # noqa: SLF001
         driver = target.device.driver
         if driver.name != self.device.driver.name:
@@ -142,70 +140,70 @@ class Event(Owned[EventHandle]):
             driver.stream_wait(theirs.handle, mine.handle)
 
     def _wait_in_capture(self, target: Stream) -> bool:
-        """Whether the wait is part of a capture, and noted there."""
-        place, here = self.captured, table()
+        """Record the wait, if it belongs to a capture; returns whether it does."""
+        record, here = self.captured, table()
         mine = here.streams.get(target.timeline)
-        if place is not None and (session := place.session) is not None:
+        if record is not None and (session := record.session) is not None:
             if session not in here.sessions:
-                what = f"a wait of {target!r} for an event that another thread's capture has recorded"
-                hint = "end that capture first, and wait for a stream that its graph was launched on"
+                what = f"a wait of {target!r} for an event that another thread's capture recorded"
+                hint = "end that capture first, then wait for a stream that its graph was launched on"
                 if mine is not None:
                     mine.refuse(what, hint)
                 raise CaptureError(what, call_site(), hint=hint)
             if mine not in (None, session) or target.device is not self.device:
                 session.refuse(
-                    f"a wait of {target!r}, which is no part of it, for an event that was recorded in it",
-                    "end the capture first, and wait for a stream that its graph was launched on",
+                    f"a wait of {target!r}, which is not captured, for an event that was recorded in the capture",
+                    "end the capture first, then wait for a stream that its graph was launched on",
                 )
             session.wait_event(target, self)
             return True
-        self._need_work()
+        self._refuse_stale()
         session = session_of(target)
         if session is not None and self.recorded:
             session.refuse(
                 f"a wait of {target!r}, which is captured, for an event that was recorded outside of the capture",
-                "wait before the capture begins, on the stream that the graph will be launched on; or add_event_wait",
+                "wait before the capture, on the stream that the graph will be launched on; or use add_event_wait",
             )
-        return session is not None  # one that was never recorded waits for nothing
+        return session is not None  # an event that was never recorded is complete
 
-    def _need_work(self) -> None:
-        """Refuse an event that was a place in a capture, and of which no record is known since."""
+    def _refuse_stale(self) -> None:
+        """Refuse an event whose last known record is in a capture that has ended."""
         if self.captured is not None:
             raise CaptureError(
                 "the event was recorded in a capture that has ended, and stands for no work of a stream",
                 call_site(),
-                hint="record it again behind the launch of the graph, or add it to the graph: add_event_record",
+                hint="record it again after the launch of the graph, or add it to the graph: add_event_record",
             )
 
-    def _need_outside(self, what: str) -> None:
-        """Refuse a question to which only a launch of the graph could give an answer, or not even that."""
-        place = self.captured
-        if place is not None and (session := place.session) is not None:
-            hint = "ask behind a launch of the graph"
+    def _refuse_captured(self, what: str) -> None:
+        """Refuse a query whose answer is known only after a launch of the graph."""
+        record = self.captured
+        if record is not None and (session := record.session) is not None:
+            hint = "call it after a launch of the graph"
             if session in table().sessions:
                 session.refuse(f"{what} of an event that was recorded in this capture", hint)
             raise CaptureError(f"{what} of an event that another thread captures", call_site(), hint=hint)
-        self._need_work()
+        self._refuse_stale()
 
     def synchronize(self) -> None:
         """Wait on the host for the last record.
 
         Raises:
             EventError: the event was destroyed.
-            CaptureError: it was recorded last in a capture.
+            CaptureError: the last record is in a capture.
         """
-        self._need_outside("synchronize()")
+        self._refuse_captured("synchronize()")
         owner = self._take()
         self.device.driver.event_synchronize(owner.handle)
 
     def query(self) -> bool:
-        """Whether the last record is complete; True where there is none.
+        """Whether the last record is complete; True if there is none.
 
         Raises:
             EventError: the event was destroyed.
-            CaptureError: it was recorded last in a capture.
+            CaptureError: the last record is in a capture.
         """
-        self._need_outside("query()")
+        self._refuse_captured("query()")
         owner = self._take()
         return self.device.driver.event_query(owner.handle)
 
@@ -213,23 +211,23 @@ class Event(Owned[EventHandle]):
         """Milliseconds from the last record of this event to that of ``end``.
 
         Raises:
-            EventError: one of the two was destroyed, made without ``timing``, never recorded or is not complete yet,
-                or they belong to two devices.
-            CaptureError: one of the two was recorded last in a capture.
+            EventError: one of the two was destroyed, has no timing, was never recorded or is not complete, or they
+                belong to two devices.
+            CaptureError: the last record of one of the two is in a capture.
         """
         if not isinstance(end, Event):
-            raise EventError(f"{end!r} is no event", hint="give the event that was recorded last")
+            raise EventError(f"{end!r} is not an event", hint="pass the event that was recorded last")
         for event in (self, end):
             event._check()  # noqa: SLF001
-            event._need_outside("elapsed_time()")  # noqa: SLF001
+            event._refuse_captured("elapsed_time()")  # noqa: SLF001
         if self.device is not end.device:
             raise EventError("elapsed_time needs two events of one device", hint="record both on one device")
         if not (self.timing and end.timing):
-            raise EventError("elapsed_time needs events made with timing", hint="qp.create_event(timing=True)")
+            raise EventError("elapsed_time needs events with timing", hint="qp.create_event(timing=True)")
         if self._stamp is None or end._stamp is None:
-            raise EventError("elapsed_time of an event that was never recorded", hint="call record() of both first")
+            raise EventError("elapsed_time of an event that was never recorded", hint="record both events first")
         if not (self.query() and end.query()):
-            raise EventError("elapsed_time of an event that is not complete yet", hint="call its synchronize() first")
+            raise EventError("elapsed_time of an event that is not complete", hint="call its synchronize() first")
         if "timing" not in self.device.driver.features:
             return (end._stamp - self._stamp) * 1e3
         start, last = self._take(), end._take()

@@ -1,33 +1,41 @@
-"""What a handle's holder is.  Owns: OwnerRef, Owned, the state that streams and events share.  Imports: errors, the reaper.
+"""Objects that own a handle of a driver.
 
-Drivers check no handle, and crash on one that was destroyed.  So a handle has an owner, which gives it back when nobody
-refers to it; a seat refers to the owner until the handle is destroyed; and a call takes the owner from the seat, once,
-and refers to it until it returns, though another thread destroys the object meanwhile.
+Drivers do not check handles, and crash on one that was destroyed.  So each handle has an ``Owner``, which gives it back
+when nobody refers to the owner any more.  An ``OwnerRef`` refers to the owner until the handle is destroyed.  A call
+takes the owner from the ``OwnerRef`` once and keeps it until it returns, even if another thread destroys the object
+meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from quadpy.copying import OneProcess
 from quadpy.errors import EventError, GraphError, StreamError
-from quadpy.runtime.device.life import THREAD
-from quadpy.runtime.device.reaper import Owner
+from quadpy.runtime.device.life import THREAD, Life
+from quadpy.runtime.device.reaper import Owner, Reaper
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from quadpy.runtime.device.device import Device
-
-__all__ = ["Owned", "OwnerRef"]
+__all__ = ["Owned", "OwnerRef", "OwningDevice"]
 
 H = TypeVar("H", bound=int)
 T = TypeVar("T")
 
 
+class OwningDevice(Protocol):
+    """What an owned handle needs of its device."""
+
+    @property
+    def life(self) -> Life: ...
+    @property
+    def reaper(self) -> Reaper: ...
+
+
 class OwnerRef(Generic[H]):
-    """Where the owner of a handle is found; None from when the handle was destroyed."""
+    """Refers to the owner of a handle; ``owner`` is None once the handle was destroyed."""
 
     __slots__ = ("__weakref__", "owner")
 
@@ -36,15 +44,16 @@ class OwnerRef(Generic[H]):
 
 
 class Owned(OneProcess, Generic[H]):
-    """A handle of ``device``.  ``destroy`` gives it back now; dropping the last reference does so later."""
+    """A handle of ``device``.  ``destroy`` gives it back now, dropping the last reference gives it back later."""
 
     __slots__ = ("__weakref__", "_holds", "_ref", "device")
 
     kind: ClassVar[str]
     error: ClassVar[type[StreamError | EventError | GraphError]]
+    device: OwningDevice
 
-    def __init__(self, device: Device, seat: OwnerRef[H]) -> None:
-        self.device, self._ref = device, seat
+    def __init__(self, device: OwningDevice, ref: OwnerRef[H]) -> None:
+        self.device, self._ref = device, ref
         self._holds: list[Owner[H]] = []
 
     @property
@@ -53,11 +62,11 @@ class Owned(OneProcess, Generic[H]):
 
     @property
     def handle(self) -> H:
-        """The driver's handle; 0 on the CPU, and for the default stream."""
+        """The driver's handle; 0 on the CPU and for the default stream."""
         return self._take().handle
 
     def destroy(self) -> None:
-        """Give the handle back; work that was submitted still completes.  Doing it again does nothing."""
+        """Give the handle back.  Submitted work still completes; destroying twice does nothing."""
         self._ref.owner = None
         self.device.reaper.drain()
 
@@ -75,14 +84,14 @@ class Owned(OneProcess, Generic[H]):
 
     def _check(self) -> None:
         if self._ref.owner is None:
-            raise self.error(f"the {self.kind} was destroyed", hint="create it anew, or destroy it later")
+            raise self.error(f"the {self.kind} was destroyed", hint="create a new one, or destroy it later")
         life = self.device.life
         if life.closed:
-            raise self.error(f"the {self.kind} belongs to a device that was closed", hint="create it anew")
+            raise self.error(f"the {self.kind} belongs to a device that was closed", hint="create a new one")
         life.check()
 
     def _take(self) -> Owner[H]:
-        """The owner of the handle, which stays alive as long as the caller refers to it; refuses what was destroyed."""
+        """The owner of the handle, which stays valid while the caller keeps it.  Refuses a destroyed handle."""
         owner = self._ref.owner
         if owner is None or not self.device.life.direct or THREAD.in_host_function:
             self._check()
@@ -90,12 +99,12 @@ class Owned(OneProcess, Generic[H]):
         return owner
 
     def _call(self, function: Callable[..., T], *arguments: object) -> T:
-        """``function(*arguments, handle)``; the handle stays alive until it returns."""
+        """``function(*arguments, handle)``; the handle stays valid until it returns."""
         owner = self._take()
         return function(*arguments, owner.handle)
 
     def _begin(self) -> None:
-        """From here to ``_end`` the handle stays alive; refuses what was destroyed."""
+        """Keep the handle valid until ``_end``.  Refuses a destroyed handle."""
         self._holds.append(self._take())
 
     def _end(self) -> None:

@@ -1,74 +1,88 @@
-"""Streams as users hold them.  Owns: Stream, use_stream.  Imports: errors, Owned, timelines."""
+"""Streams as users hold them, and ``use_stream``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, StreamError
+from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.life import refuse_in_host_function
-from quadpy.runtime.drivers.driver import StreamHandle
+from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import session_of, table
-from quadpy.runtime.streams.owned import Owned, OwnerRef
-from quadpy.runtime.streams.timeline import Timeline
+from quadpy.runtime.memory.device_memory import DeviceMemory
+from quadpy.runtime.streams.manager import StreamManager
+from quadpy.runtime.streams.owned import Owned, OwnerRef, OwningDevice
+from quadpy.runtime.streams.timeline import Timeline, Timelines
 
-if TYPE_CHECKING:
-    from quadpy.runtime.device.device import Device
-
-__all__ = ["Stream", "use_stream"]
+__all__ = ["Stream", "StreamDevice", "set_device_lookup", "use_stream"]
 
 T = TypeVar("T")
 
 
-class Stream(Owned[StreamHandle]):
-    """Device work that runs in the order given; ``qp.create_stream`` makes one.  Safe from any thread.
+class StreamDevice(OwningDevice, Protocol):
+    """A device as its streams and events see it; see ``Device``."""
 
-    Work on two streams has no order but what events give it.  ``with`` destroys the stream at its end.
+    driver: Driver
+    timelines: Timelines
+    memory: DeviceMemory
+    streams: StreamManager
+    failures: Failures
+
+    @property
+    def default_stream(self) -> Stream: ...
+    def stream_for(self, stream: object) -> Stream: ...
+    def borrow_stream(self, handle: int) -> Stream: ...
+    def leave(self, stream: Stream) -> None: ...
+
+
+class Stream(Owned[StreamHandle]):
+    """A queue of device work that runs in order; ``qp.create_stream`` makes one.  Safe from any thread.
+
+    Work on two streams is ordered by events only.  A ``with`` block destroys the stream at its end.
     """
 
     __slots__ = ("_death", "_free", "timeline")
 
     kind: ClassVar[str] = "stream"
     error: ClassVar[type[StreamError]] = StreamError
+    device: StreamDevice
 
     def __init__(
         self,
-        device: Device,
+        device: StreamDevice,
         timeline: Timeline,
-        seat: OwnerRef[StreamHandle] | None = None,
+        ref: OwnerRef[StreamHandle] | None = None,
         free: Callable[[Any], object] | None = None,
         dropped: Callable[[Any], object] | None = None,
     ) -> None:
-        """``free(seat)`` gives the handle back; so does ``dropped``, where it is another thing to do it later."""
+        """``free(ref)`` gives the handle back; ``dropped``, if given, does so for a stream that was not destroyed."""
         self.timeline, self._free = timeline, free
-        self._ref: OwnerRef[StreamHandle] = timeline if seat is None else seat
-        super().__init__(device, self._ref)
+        super().__init__(device, timeline if ref is None else ref)
         self._death = None if free is None else device.reaper.adopt(self, dropped or free, self._ref)
 
     @staticmethod
-    def from_handle(handle: int, device: Device | None = None) -> Stream:
-        """A stream of another library (torch's ``stream.cuda_stream``, CuPy's ``stream.ptr``), borrowed.
+    def from_handle(handle: int, device: StreamDevice | None = None) -> Stream:
+        """Borrow a stream of another library (torch's ``stream.cuda_stream``, CuPy's ``stream.ptr``).
 
-        Its owner keeps it alive until this object is destroyed; destroying it leaves the stream as it is.  Where it is
-        dropped without, memory that it used is free again only after the whole device was waited for.
+        The stream must stay alive until this object is destroyed; destroying the object leaves the stream as it is.
+        If the object is dropped instead, memory that it used is reused only after the whole device was synchronized.
 
         Raises:
-            StreamError: no stream of ``device``; on the CPU, any handle but 0.
+            StreamError: ``handle`` is not a stream of ``device``; on the CPU, it is not 0.
         """
-        from quadpy.runtime.device.devices import device_or_current  # devices make streams
-
-        return device_or_current(device).borrow_stream(handle)
+        return _Lookup.find(device).borrow_stream(handle)
 
     @property
     def usable(self) -> bool:
-        """Whether nobody has destroyed it, as an object or by its handle."""
+        """Whether the stream was not destroyed, as an object or by handle."""
         return self._ref.owner is not None
 
     def synchronize(self) -> None:
-        """Wait for all work on this stream, and raise what a host function of a graph on it raised."""
-        self._need_work("synchronize()", "synchronize behind a launch of the graph")
+        """Wait for all work on this stream, and raise the first error of a host function of a graph on it."""
+        self._refuse_captured("synchronize()", "synchronize after a launch of the graph")
         owner = self._take()
         self.device.driver.stream_synchronize(owner.handle)
         self.device.reaper.drain()
@@ -76,31 +90,31 @@ class Stream(Owned[StreamHandle]):
 
     def query(self) -> bool:
         """Whether all work on this stream is complete."""
-        self._need_work("query()", "ask behind a launch of the graph")
+        self._refuse_captured("query()", "query after a launch of the graph")
         owner = self._take()
         return self.device.driver.stream_query(owner.handle)
 
     def destroy(self) -> None:
-        """Give the stream back; its work still completes, and memory that it used waits for it.
+        """Destroy the stream.  Submitted work still completes, and memory that it used waits for it.
 
-        Doing it again does nothing.  A thread whose current stream it is goes back to the default one, with a warning:
-        the calling thread now, another one when it next asks for its stream.
+        Destroying twice does nothing.  A thread whose current stream it is goes back to the default stream, with a
+        warning: the calling thread now, another thread when it next needs its stream.
 
         Raises:
-            StreamError: the default stream, which stays.
-            CaptureError: it is being captured.
-            DeviceError: called from within a host function of a graph.
+            StreamError: this is the default stream.
+            CaptureError: the stream is being captured.
+            DeviceError: a host function of a graph made the call.
         """
         if self is self.device.default_stream:
             raise StreamError("the default stream cannot be destroyed")
         refuse_in_host_function()
         if (session := table().streams.get(self.timeline)) is not None:
-            session.refuse(f"destroy() of {self!r}, which is captured", "destroy it behind the capture")
+            session.refuse(f"destroy() of {self!r}, which is captured", "destroy it after the capture")
         if self.timeline.captured is not None:
-            hint = "destroy it when that capture has ended"
-            raise CaptureError(f"{self!r} is captured by another thread", call_site(), hint=hint)
+            hint = "destroy it after that capture has ended"
+            raise CaptureError(f"another thread captures {self!r}", call_site(), hint=hint)
         if self._free is None:
-            self._ref = OwnerRef(None)  # the handle is another object's
+            self._ref = OwnerRef(None)  # another object owns the handle
         else:
             self._free(self._ref)
             if self._death is not None:
@@ -109,7 +123,7 @@ class Stream(Owned[StreamHandle]):
         self.device.reaper.drain()
 
     def _call(self, function: Callable[..., T], *arguments: object) -> T:
-        """As ``Owned._call``, for what submits work: that of a stream which ends meanwhile stays known to memory."""
+        """As ``Owned._call``, for calls that submit work: if the stream ends meanwhile, memory still waits for it."""
         owner = self._take()
         try:
             return function(*arguments, owner.handle)
@@ -119,23 +133,23 @@ class Stream(Owned[StreamHandle]):
                 del owner
                 self.device.reaper.drain()
 
-    def _need_work(self, what: str, hint: str) -> None:
-        """Refuse what asks after work that is only noted."""
+    def _refuse_captured(self, what: str, hint: str) -> None:
+        """Refuse a call that would wait for work that is only recorded."""
         if (session := session_of(self)) is not None:
             session.refuse(f"{what} of {self!r}, which is captured", hint)
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """The protocol by which libraries hand streams to each other: its version, and the handle."""
+        """The protocol by which libraries exchange streams: its version and the handle."""
         return 0, int(self.handle)
 
 
 class use_stream(OneProcess):  # noqa: N801 - used as a function
-    """Make ``stream`` the calling thread's stream of its device until the block ends.
+    """Context manager: makes ``stream`` current for this thread, on the stream's device.
 
-    ``stream`` is a Stream, or an object with ``__cuda_stream__``; None is the stream that is current already.
+    ``stream`` is a Stream or an object with ``__cuda_stream__``; None keeps the current stream.
 
     Raises:
-        StreamError: ``stream`` is no stream, was destroyed, or its device was closed.
+        StreamError: ``stream`` is not a stream, was destroyed, or its device was closed.
     """
 
     __slots__ = ("_stream", "_uses")
@@ -147,16 +161,25 @@ class use_stream(OneProcess):  # noqa: N801 - used as a function
         self._uses: list[object] = []
 
     def __enter__(self) -> Stream:
-        from quadpy.runtime.device.devices import current_device  # devices make streams
-
         given = self._stream
-        stream = given if isinstance(given, Stream) else current_device().stream_for(given)
-        stream._take()  # noqa: SLF001 - refuses one that was destroyed
-        stream.device.use(stream, self._uses)
+        stream = given if isinstance(given, Stream) else _Lookup.find(None).stream_for(given)
+        stream._take()  # noqa: SLF001 - refuses a destroyed stream
+        stream.device.streams.thread.use(stream.timeline, stream, self._uses)
         return stream
 
     def __exit__(self, *exception: object) -> None:
         try:
             self._uses.pop()
         except IndexError:
-            raise StreamError("a use_stream ended that had not begun", hint="use it with `with`") from None
+            raise StreamError("a use_stream block ended before it began", hint="use it with `with`") from None
+
+
+class _Lookup:
+    """How streams find a device: ``devices``, which imports this module, sets it."""
+
+    find: ClassVar[Callable[[object], StreamDevice]]
+
+
+def set_device_lookup(find: Callable[[object], StreamDevice]) -> None:
+    """Let ``find`` return the device that it is given, or the current device for None."""
+    _Lookup.find = staticmethod(find)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from quadpy.runtime.device.reaper import give_back
 from quadpy.runtime.drivers.driver import Driver, PlainPointer
 from quadpy.runtime.memory.allocators.block import Block, move
-from quadpy.runtime.streams.timeline import Timeline, Timelines
+from quadpy.runtime.streams.timeline import Timeline, Timelines, WaitingBlock
 
 __all__ = ["CachingAllocator", "size_class"]
 
@@ -93,13 +93,13 @@ class CachingAllocator:
                 if waiting:  # another thread has just put something there
                     self._awaited.add(timeline)
 
-    def _pass(self, block: Block) -> None:
+    def _pass(self, block: WaitingBlock) -> None:
         """The last mark of ``block`` has passed; forget it, and those before it that have."""
         block.marks = block.marks[:-1]
         while block.marks and self._timelines.passed(block.marks[-1]):
             block.marks = block.marks[:-1]
 
-    def _await(self, block: Block) -> None:
+    def _await(self, block: WaitingBlock) -> None:
         """Put ``block`` behind the last of its marks; without any, its memory is free."""
         if block.marks:
             timeline = block.marks[-1].timeline

@@ -1,0 +1,76 @@
+"""Which stream is current on each thread."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from typing import Any
+
+from quadpy.runtime.streams.timeline import Timeline
+
+__all__ = ["CurrentStreams", "Use", "warn_of_reset"]
+
+
+def warn_of_reset() -> None:
+    """Warn the thread that its current stream was destroyed."""
+    message = "the current stream was destroyed: this thread is back on the default stream"
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+class Use(weakref.ref[Any]):
+    """One entry of a thread's stack of streams.  It lasts as long as a token, whose death removes it in one step.
+
+    ``stream`` is the Stream object of ``timeline``, or None if it is not known.  Whoever changes both clears it first.
+    """
+
+    __slots__ = ("stream", "timeline")
+
+    stream: object
+    timeline: Timeline
+
+    __hash__ = object.__hash__  # a reference's own hash is that of its object
+    __eq__ = object.__eq__
+
+
+def _use(token: object, uses: list[Use], timeline: Timeline, stream: object) -> Use:
+    use = Use(token, uses.remove)
+    use.timeline, use.stream = timeline, stream
+    return use
+
+
+class _Token:
+    """Kept alive by a ``with use_stream`` block."""
+
+    __slots__ = ("__weakref__",)
+
+
+class CurrentStreams(threading.local):
+    """A thread's stack of streams, the innermost ``use_stream`` last.  A new thread starts on the default stream."""
+
+    def __init__(self, default: Timeline) -> None:
+        self._default, self._token = default, _Token()
+        self.uses: list[Use] = []
+        self.uses.append(_use(self._token, self.uses, default, None))
+
+    def change(self, timeline: Timeline, stream: object) -> None:
+        """Make the stream of ``timeline`` current until the innermost ``use_stream`` ends."""
+        use = self.uses[-1]
+        use.stream = None
+        use.timeline = timeline
+        use.stream = stream
+
+    def use(self, timeline: Timeline, stream: object, tokens: list[object]) -> None:
+        """Make ``stream`` current for as long as the token that is put into ``tokens`` lives."""
+        token, uses = _Token(), self.uses
+        uses.append(_use(token, uses, timeline, stream))
+        tokens.append(token)
+
+    def timeline(self) -> Timeline:
+        """The timeline of the current stream: the default one, with a warning, if the current stream was destroyed."""
+        timeline = self.uses[-1].timeline
+        if timeline.owner is None:
+            timeline = self._default
+            self.change(timeline, None)
+            warn_of_reset()
+        return timeline
