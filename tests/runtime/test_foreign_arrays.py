@@ -181,15 +181,15 @@ class HostProducer:
         return (self.kind, 0)
 
     def __dlpack__(self, *, max_version=None):
-        from quadpy.runtime.arrays.dlpack import _lent
+        from quadpy.runtime.arrays.dlpack import _exported
 
         version = max_version if 1 in self.versions else None
         layout = (self.array.shape, self.array.strides)
-        before = set(_lent)
+        before = set(_exported)
         address = self.array.__array_interface__["data"][0]
         capsule = export(address, self.scalar, layout, (self.kind, 0), self.array, version)
-        (key,) = set(_lent) - before
-        self.change(_lent[key][0])
+        (key,) = set(_exported) - before
+        self.change(_exported[key][0])
         return capsule
 
 
@@ -243,16 +243,16 @@ def test_a_struct_of_the_future_is_refused():
 
 
 def test_a_tensor_is_given_back_once_and_after_its_last_view():
-    from quadpy.runtime.arrays.dlpack import _lent
+    from quadpy.runtime.arrays.dlpack import _exported
 
-    before = set(_lent)
+    before = set(_exported)
     array = describe_host_array(HostProducer(np.arange(3.0), f64)).owner
     gc.collect()
-    assert len(set(_lent) - before) == 1
+    assert len(set(_exported) - before) == 1
     assert array.tolist() == [0, 1, 2]
     part = array[1:]
     del array
     assert part.tolist() == [1, 2]
     del part
     gc.collect()
-    assert set(_lent) == before
+    assert set(_exported) == before

@@ -57,14 +57,14 @@ class Versioned(ctypes.Structure):
     )
 
 
-_lent: Final[dict[int, tuple[object, ...]]] = {}
+_exported: Final[dict[int, tuple[object, ...]]] = {}
 """By the address of its struct: all that a tensor keeps alive until its consumer is done."""
 
 _new: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
 
-_consumed: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_lent.pop)
+_consumed: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_exported.pop)
 """The deleter: a consumer may call it on any thread, at any time; so it is one step, and no Python."""
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_consumed))  # a consumer may be done after this module is gone
 
@@ -145,9 +145,9 @@ def export(
     managed = Versioned(*_VERSION, None, deleter, 0, tensor) if versioned else Managed(tensor, None, deleter)
     address, held = ctypes.addressof(managed), (managed, extents, strides, keep)
     try:
-        _lent[address] = held
+        _exported[address] = held
         return _new(address, NAMES[versioned], end)
     except BaseException:
-        if _lent.get(address) is held:
-            _lent.pop(address, None)
+        if _exported.get(address) is held:
+            _exported.pop(address, None)
         raise

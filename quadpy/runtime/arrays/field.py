@@ -189,11 +189,11 @@ def field(
         return made
     extents = shape_of(shape)
     strides = _strides(extents, _order_of(order, len(extents)), product(made.element_shape), layout)
-    made.span(extents, offset, _Alone(made, strides))
+    made.span(extents, offset, _OwnTree(made, strides))
     return made
 
 
-class _Alone:
+class _OwnTree:
     """The tree of a field that has one to itself: it gets its memory when that is first needed.
 
     So a field that a module makes before ``qp.init`` has chosen the device lies on that device all the same.

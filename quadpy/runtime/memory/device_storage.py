@@ -52,14 +52,14 @@ class Region:
     def lock(self) -> RLock:
         lock = self._lock
         if lock is None:  # made when it is first needed: most arrays are never written by the host
-            with _locking:
+            with _region_lock:
                 if self._lock is None:
                     self._lock = new_lock()
                 lock = self._lock
         return lock
 
 
-_locking: Final = new_lock()
+_region_lock: Final = new_lock()
 
 
 def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
