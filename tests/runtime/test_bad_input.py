@@ -156,7 +156,7 @@ ROWS = {
     "an array that lies nowhere": (
         lambda on: touch(Nowhere()), ArgumentError, "the __dlpack_device__ of Nowhere cannot be used", "shows rightly"),
     "a consumer's stream that is none": (
-        lambda on: qp.ndarray(qp.f32, 4).__dlpack__(stream="fast"), StreamError, "'fast' is not a handle", "it is an int"),
+        lambda on: qp.ndarray(qp.f32, 4).__dlpack__(stream="fast"), StreamError, "'fast' is not a handle", "pass an int"),
     "a consumer's version that is none": (
         lambda on: qp.ndarray(qp.f32, 4).__dlpack__(max_version=(1,)), ArgumentError, "no version of DLPack", "two"),
     "a target that is no text": (
