@@ -6,31 +6,18 @@ import argparse
 import dataclasses
 import inspect
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 import quadpy.math
 from quadpy import cli, errors, settings
 from quadpy.dtypes import SCALARS, Scalar, promote
-from quadpy.lang.builtins import BUILTINS
+from quadpy.intrinsics import GROUPS
+from quadpy.intrinsics.rows import Row
 from quadpy.lang.decorators import Func
 from quadpy.runtime.memory.numpy_storage import STORAGE
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.manager import StreamManager
 from quadpy.runtime.streams.stream import Stream
 from quadpy.target import AMD_ARCHS
-
-_GROUPS = {
-    "Functions of one number": "sin",
-    "Signs and bits": "abs",
-    "Functions of two numbers": "atan2",
-    "Integers as C has them": "raw_div",
-    "Selection and conversion": "fma",
-    "Atomics": "atomic_add",
-    "Random numbers": "random",
-    "Loops and compile time": "ndrange",
-}
-"""Each group begins with the builtin named here, and ends before the next."""
-
 
 _MEMBERS = {
     Stream: ("handle", "synchronize", "query", "destroy", "from_handle", "__cuda_stream__"),
@@ -88,13 +75,16 @@ def print_commands() -> str:
 
 
 def print_builtins() -> str:
-    names = list(BUILTINS)
-    starts = [*(names.index(first) for first in _GROUPS.values()), len(names)]
     parts = []
-    for title, (start, end) in zip(_GROUPS, pairwise(starts), strict=True):
-        rows = [(f"`qp.{name}`", _code(BUILTINS[name].__doc__ or "")) for name in names[start:end]]
-        parts.append(f"## {title}\n\n{_table(('name', 'meaning'), rows)}\n")
+    for title, rows in GROUPS.items():
+        table = _table(("name", "meaning"), [(f"`{_public(row)}`", _code(row.doc)) for row in rows])
+        parts.append(f"## {title}\n\n{table}\n")
     return "\n".join(parts)
+
+
+def _public(row: Row) -> str:
+    """How users write a call."""
+    return f"qp.{'simt.' if row.per_block else ''}{row.signature}"
 
 
 def print_glsl() -> str:

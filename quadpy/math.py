@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 from typing import Any
 
-from quadpy.lang.builtins import BUILTINS
+from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
 __all__ = [

@@ -201,7 +201,7 @@ class BitCast(Node):
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic(Node):
-    """A pure operation that every target has: ``fma``, ``copysign``, ``popcnt``, ``clz``, ``ctz``, ``mulhi``."""
+    """A pure operation that targets have instructions for: a row of ``quadpy.intrinsics.INSTRUCTIONS``."""
 
     CHILDREN = ("args",)
     name: str

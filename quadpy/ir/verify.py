@@ -11,10 +11,11 @@ from typing import Final, NoReturn
 from quadpy.dtypes import Scalar, i32, u1
 from quadpy.errors import CodegenError
 from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
+from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled, walk
 
-__all__ = ["INTRINSICS", "binary_takes", "unary_takes", "verify"]
+__all__ = ["binary_takes", "unary_takes", "verify"]
 
 _BITWISE: Final = {ir.BinOp.AND, ir.BinOp.OR, ir.BinOp.XOR}
 _INTEGER: Final = {
@@ -23,10 +24,6 @@ _INTEGER: Final = {
 _ROUNDING: Final = {ir.UnOp.SQRT, ir.UnOp.FLOOR, ir.UnOp.CEIL, ir.UnOp.TRUNC, ir.UnOp.RINT}
 _BITWISE_ATOMICS: Final = {ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR}
 _U1_ATOMICS: Final = _BITWISE_ATOMICS | {ir.AtomicOp.EXCHANGE, ir.AtomicOp.CAS}
-
-INTRINSICS: Final = {"fma": 3, "copysign": 2, "popcnt": 1, "clz": 1, "ctz": 1, "mulhi": 2}
-"""How many operands each intrinsic has.  ``fma`` and ``copysign`` take floats of the result's type, ``mulhi``
-integers of it; the others take any integer."""
 
 
 def verify(kernel: ir.Kernel) -> None:
@@ -292,13 +289,12 @@ class _Verifier:
         return self.mutable.get(var.name) == var.type
 
     def intrinsic(self, e: ir.Intrinsic) -> None:
-        self.check(INTRINSICS.get(e.name) == len(e.args), e, f"{e.name!r} with {len(e.args)} operands")
+        row = INSTRUCTIONS.get(e.name)
+        if row is None:
+            self.fail(e, f"there is no intrinsic {e.name!r}")
+        self.check(row.arity == len(e.args), e, f"{e.name!r} with {len(e.args)} operands")
         types = [self.expr(arg) for arg in e.args]
-        if e.name in ("popcnt", "clz", "ctz"):
-            fits = types[0].kind in ("int", "uint") and e.type.kind in ("int", "uint")
-        else:
-            fits = set(types) == {e.type} and e.type.is_float == (e.name != "mulhi") and e.type != u1
-        self.check(fits, e, f"{e.name} of {types} giving {e.type}")
+        self.check(row.types.admits(types, e.type), e, f"{e.name} of {types} giving {e.type}")
 
     def call(self, node: ir.Node, name: str, args: tuple[ir.Expr, ...]) -> tuple[Scalar, ...]:
         function = self.functions.get(name)

@@ -39,7 +39,7 @@ __all__ = ["Compiled", "Request", "compile_request", "compiled_code", "digest_of
 def _own_files() -> str:
     """A mark of quadpy's own files: in a checkout the compiler changes while its version does not."""
     root = Path(__file__).parent.parent
-    folders = ("codegen", "hostmath", "ir", "jit", "lang", "mathlib", "runtime", "simt")
+    folders = ("codegen", "hostmath", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime", "simt")
     files = [*root.glob("*.py"), *(file for folder in folders for file in (root / folder).rglob("*.py"))]
     stats = [(file.name, file.stat()) for file in sorted(files)]
     text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])

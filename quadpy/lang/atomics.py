@@ -6,9 +6,9 @@ import ast
 from typing import Any, Final
 
 from quadpy.dtypes import BY_NAME
+from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import element_shape, written_places
-from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.comparisons import compare
 from quadpy.lang.components import is_chosen, named_part, place_of, read_part, write_part
 from quadpy.lang.context import LocalAtomicFound, Trace

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from quadpy.dtypes import Scalar
+from quadpy.intrinsics import Builtin
+from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
 from quadpy.lang.atomics import atomic_call
-from quadpy.lang.builtins import BUILTINS, Builtin
 from quadpy.lang.constructors import call_type, construct
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func
 from quadpy.lang.displays import display_items
 from quadpy.lang.functions import inline
-from quadpy.lang.graph_blocks import FORMS
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
-from quadpy.lang.operators import bit_cast, select
 from quadpy.lang.python_calls import (
     attribute_by_name,
     call_at_compile_time,
@@ -26,28 +24,19 @@ from quadpy.lang.python_calls import (
     is_pythons_own,
     takes_a_name,
 )
-from quadpy.lang.ranges import Grouped, NdRange
-from quadpy.lang.scalars import call_function, library_args, to_scalar
+from quadpy.lang.scalars import call_function, library_args
 from quadpy.lang.values import ArrayRef, BoundMethod, Value
 from quadpy.lang.vecmethods import METHODS
-from quadpy.mathlib import ops
 from quadpy.mathlib.library import LibraryFunction
 from quadpy.source import Span
 
 __all__ = ["call_value", "expr_Call"]
 
 
-ATOMICS: Final = {f"atomic_{op.value}": op for op in ir.AtomicOp}
-
-
-_OPS_UNARY: Final = {ops.sqrt: ir.UnOp.SQRT, ops.floor: ir.UnOp.FLOOR, ops.rint: ir.UnOp.RINT, ops.trunc: ir.UnOp.TRUNC,
-                     ops.abs_: ir.UnOp.ABS}  # fmt: skip
-
-
 def expr_Call(t: Trace, node: ast.Call) -> Value:
     span, fn = t.span(node), t.expr(node.func)
-    if isinstance(fn, Builtin) and fn.__name__ in ATOMICS:
-        return atomic_call(t, ATOMICS[fn.__name__], node)
+    if isinstance(fn, Builtin) and isinstance(fn.row.lowering, Update):
+        return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):
         return attribute_by_name(t, fn, node, span)
     args = display_items(t, node.args)
@@ -62,7 +51,7 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
 def call_value(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
     """Calls whatever ``fn`` turned out to be."""
     if isinstance(fn, Builtin):
-        return _call_builtin(t, fn.__name__, args, kwargs, span)
+        return _call_builtin(t, fn.row, args, kwargs, span)
     if isinstance(fn, Func):
         return inline(t, fn, args, kwargs, span)
     if isinstance(fn, BoundMethod):
@@ -75,30 +64,29 @@ def call_value(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         t.fail_syntax("a kernel cannot call a kernel", span, "make the callee a @qp.func")
     if is_pythons_own(fn):
         return call_pythons_own(t, fn, args, kwargs, span)
-    if t.is_library and fn in (*_OPS_UNARY, ops.select, ops.bitcast, ops.copysign):
-        return _call_op(t, fn, args, span)
     made = construct(t, fn, args, kwargs, span)
     return made if made is not None else call_at_compile_time(t, fn, args, kwargs, span)
 
 
-def _call_builtin(t: Trace, name: str, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
-    if name in FORMS:
-        t.fail_syntax(f"{name} is no value", span, f"write {FORMS[name]}")
-    if name == "ndrange":
-        return NdRange.of(args, span)
-    if name == "grouped":
-        if len(args) != 1:
-            t.fail_type(f"grouped takes 1 argument, not {len(args)}", span)
-        return Grouped(args[0])
-    if name not in RULES:
-        t.fail_syntax(f"{name} stands on a line of its own", span)
+def _call_builtin(t: Trace, row: Row, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    if row.per_block:
+        _need_block(t, row, span)
     try:
-        return RULES[name](t, span, *args, **kwargs)
+        return RULES[row.name](t, span, *args, **kwargs)
     except TypeError as exc:
         if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
-            doc = BUILTINS[name].__doc__ if name in BUILTINS else ""
-            t.fail_type(f"{name}: {str(exc).partition('() ')[2] or exc}", span, doc or "")
+            t.fail_type(f"{row.name}: {str(exc).partition('() ')[2] or exc}", span, f"{row.signature}: {row.doc}")
         raise
+
+
+def _need_block(t: Trace, row: Row, span: Span) -> None:
+    """The loop around this has blocks; it remembers that it needs them."""
+    if t.loop is None:
+        t.fail_syntax(
+            f"{row.name}() belongs to the iterations of a parallel loop, and there is none here", span,
+            "put it into a top-level for that is not serialized",
+        )  # fmt: skip
+    t.loop.uses_block = True
 
 
 def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
@@ -110,15 +98,3 @@ def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[
         if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
             t.fail_type(f"{method.name}: wrong arguments", span)
         raise
-
-
-def _call_op(t: Trace, fn: Callable[..., Any], args: list[Value], span: Span) -> Value:
-    """A primitive of ``mathlib.ops``."""
-    if fn is ops.select:
-        return select(t, args[0], args[1], args[2], span)
-    if fn is ops.bitcast:
-        return bit_cast(t, args[0], args[1], span)
-    if fn is ops.copysign:
-        return RULES["copysign"](t, span, *args)
-    x = to_scalar(t, args[0], span)
-    return ir.Unary(_OPS_UNARY[fn], x, x.type, span=span)

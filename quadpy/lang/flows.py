@@ -6,9 +6,9 @@ import ast
 from typing import Final
 
 from quadpy.dtypes import u32
+from quadpy.intrinsics import Builtin
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
-from quadpy.lang.builtins import Builtin
 from quadpy.lang.concurrent import OpenFork, use_of
 from quadpy.lang.context import Trace
 from quadpy.lang.graph_blocks import FORMS, do_while, parallel, parallel_context, stream_parallel

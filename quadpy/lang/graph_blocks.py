@@ -1,37 +1,24 @@
-"""What a kernel writes to shape the order of its tasks: markers, to which ``lang.flows`` gives their meaning.
-
-Owns: ``stream_parallel``, ``do_while``, ``parallel``, ``parallel_context``.  Imports: ``lang.builtins`` only.
-"""
+"""The markers that shape the order of a kernel's tasks; ``lang.flows`` gives them their meaning."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from quadpy.lang.builtins import Builtin
+from quadpy.intrinsics import BUILTINS, Builtin
+from quadpy.intrinsics.rows import Syntax
 
 __all__ = ["FORMS", "do_while", "parallel", "parallel_context", "stream_parallel"]
 
-stream_parallel = Builtin(
-    "stream_parallel",
-    "``with qp.stream_parallel():`` at the top level of a kernel: adjacent blocks run at once, on streams of their own.",
-)
-do_while = Builtin(
-    "graph.do_while",
-    "``while qp.graph.do_while(cond):`` in a graph kernel: the body, and again while element 0 of ``cond`` is not 0.",
-)
-parallel = Builtin(
-    "graph.parallel",
-    "``with qp.graph.parallel():`` in a graph kernel: adjacent blocks run at once.",
-)
-parallel_context = Builtin(
-    "graph.parallel_context",
-    "``with qp.graph.parallel_context():`` around ``parallel()`` blocks: they run at once, and are joined at its end.",
-)
+stream_parallel: Final = BUILTINS["stream_parallel"]
+do_while: Final = BUILTINS["graph.do_while"]
+parallel: Final = BUILTINS["graph.parallel"]
+parallel_context: Final = BUILTINS["graph.parallel_context"]
 
-FORMS: Final = {
-    "stream_parallel": "with qp.stream_parallel():",
-    "graph.do_while": "while qp.graph.do_while(cond):",
-    "graph.parallel": "with qp.graph.parallel():",
-    "graph.parallel_context": "with qp.graph.parallel_context():",
-}
+
+def _form(marker: Builtin) -> str:
+    assert isinstance(marker.row.lowering, Syntax)
+    return marker.row.lowering.form
+
+
+FORMS: Final = {marker.__name__: _form(marker) for marker in (stream_parallel, do_while, parallel, parallel_context)}
 """How each is written; there is no other way."""

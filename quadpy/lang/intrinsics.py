@@ -1,54 +1,76 @@
-"""What each builtin does in a trace: functions of the trace, the place and the arguments."""
+"""What a call of each builtin means in a trace."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from functools import reduce
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
+from typing import Any, Final, NoReturn, TypeAlias
 
 from quadpy.dtypes import Scalar, i32, promote, u1
+from quadpy.intrinsics import BUILTINS
+from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
-from quadpy.lang.builtins import UNARY_MATH
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
 from quadpy.lang.literals import greatest, least
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
 from quadpy.lang.random_numbers import random_number
-from quadpy.lang.scalars import call_library, cast, convert, decide, meet, square_root, to_integer, to_scalar
+from quadpy.lang.ranges import Grouped, NdRange
+from quadpy.lang.scalars import call_library, cast, convert, decide, meet, to_integer, to_scalar
 from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.values import Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import OF_TRUTHS
 from quadpy.lang.vectors import broadcast, make_vector, map_vec
 from quadpy.source import Span
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "TRACED"]
 
 
 _ROUNDING: Final = {"floor": ir.UnOp.FLOOR, "ceil": ir.UnOp.CEIL, "round": ir.UnOp.RINT, "trunc": ir.UnOp.TRUNC}
 
 
-def _library(name: str) -> Callable[..., Value]:
-    """A math function of floats, by component; integers are converted to the default float type first."""
-    arity = 1 if name in UNARY_MATH else 2
-
-    def run(t: Trace, span: Span, *args: Value) -> Value:
-        if len(args) != arity:
-            t.fail_type(f"{name} takes {arity} argument{'s' * (arity > 1)}, not {len(args)}", span)
-        if any(isinstance(a, (Vec, list, tuple)) for a in args):
-            first = next(make_vector(t, a, span) for a in args if isinstance(a, (Vec, list, tuple)))
-            spread = [broadcast(t, a, first, span)[0] for a in args]
-            return map_vec(t, lambda *row: run(t, span, *row), *spread)
-        exprs = [to_scalar(t, a, span) for a in args]
-        type = reduce(promote, (e.type for e in exprs), exprs[0].type)
-        type = type if type.is_float else t.defaults.fp
-        return call_library(t, name, tuple(convert(t, a, type, span) for a in args), span)
-
-    return run
+Rule: TypeAlias = Callable[..., Any]
+"""``(trace, span, *args)``: a call in the trace; its value."""
 
 
-def _rounding(name: str) -> Callable[..., Value]:
+def _by_component(row: Row, t: Trace, span: Span, *args: Value) -> Value:
+    """A row whose types follow a rule, over scalars or over the components of vectors."""
+    if len(args) != row.arity:
+        t.fail_type(f"{row.name} takes {row.arity} argument{'s' * (row.arity > 1)}, not {len(args)}", span)
+    if any(isinstance(a, (Vec, list, tuple)) for a in args):
+        first = next(make_vector(t, a, span) for a in args if isinstance(a, (Vec, list, tuple)))
+        spread = [broadcast(t, a, first, span)[0] for a in args]
+        return map_vec(t, lambda *elems: _by_component(row, t, span, *elems), *spread)
+    operands = _operands(row.types, t, args, span)
+    type = operands[0].type
+    match row.lowering:
+        case Library():
+            return call_library(t, row.name, operands, span)
+        case Operator(op=op) if row.arity == 1:
+            return ir.Unary(ir.UnOp(op), operands[0], type, span=span)
+        case Operator(op=op):
+            return ir.Binary(ir.BinOp(op), operands[0], operands[1], type, span=span)
+        case _:
+            return ir.Intrinsic(row.name, operands, i32 if row.types is Types.COUNT else type, span=span)
+
+
+def _operands(types: Types, t: Trace, args: tuple[Value, ...], span: Span) -> tuple[ir.Expr, ...]:
+    match types:
+        case Types.FLOATS:
+            found = reduce(promote, (to_scalar(t, a, span).type for a in args))
+            return tuple(convert(t, a, found if found.is_float else t.defaults.fp, span) for a in args)
+        case Types.INTEGERS:
+            a, b = args
+            return tuple(to_integer(t, x, span) for x in meet(t, a, b, span))
+        case Types.COUNT:
+            return tuple(to_integer(t, to_scalar(t, a, span), span) for a in args)
+        case Types.OWN:
+            raise AssertionError("a row with types of its own has a function of its own")
+
+
+def _rounding(name: str) -> Rule:
     def run(t: Trace, span: Span, x: Value, dtype: Scalar | None = None) -> Value:
         if isinstance(x, Vec):
             return map_vec(t, lambda e: run(t, span, e, dtype), x)
@@ -73,13 +95,7 @@ def _abs(t: Trace, span: Span, x: Value) -> Value:
     return ir.Unary(ir.UnOp.ABS, expr, expr.type, span=span)
 
 
-def _sqrt(t: Trace, span: Span, x: Value) -> Value:
-    if isinstance(x, Vec):
-        return map_vec(t, lambda e: _sqrt(t, span, e), x)
-    return square_root(t, to_scalar(t, x, span), span)
-
-
-def _extreme(op: ir.BinOp) -> Callable[..., Value]:
+def _extreme(op: ir.BinOp) -> Rule:
     def pair(t: Trace, span: Span, a: Value, b: Value) -> Value:
         if isinstance(a, (Vec, tuple, list)) or isinstance(b, (Vec, tuple, list)):
             a, b = broadcast(t, a, b, span)
@@ -103,27 +119,6 @@ def _extreme(op: ir.BinOp) -> Callable[..., Value]:
     return run
 
 
-def _integers(op: ir.BinOp) -> Callable[..., Value]:
-    def run(t: Trace, span: Span, a: Value, b: Value) -> Value:
-        if isinstance(a, Vec) or isinstance(b, Vec):
-            return map_vec(t, lambda x, y: run(t, span, x, y), a, b)
-        x, y = meet(t, a, b, span)
-        x, y = to_integer(t, x, span), to_integer(t, y, span)
-        return ir.Binary(op, x, y, x.type, span=span)
-
-    return run
-
-
-def _bits(name: str) -> Callable[..., Value]:
-    def run(t: Trace, span: Span, x: Value) -> Value:
-        if isinstance(x, Vec):
-            return map_vec(t, lambda e: run(t, span, e), x)
-        expr = to_integer(t, to_scalar(t, x, span), span)
-        return ir.Intrinsic(name, (expr,), i32, span=span)
-
-    return run
-
-
 def _ffs(t: Trace, span: Span, x: Value) -> Value:
     """One more than the trailing zeros, or 0 for 0."""
     if isinstance(x, Vec):
@@ -131,20 +126,6 @@ def _ffs(t: Trace, span: Span, x: Value) -> Value:
     expr = t.build.let(to_integer(t, to_scalar(t, x, span), span))
     position = binary(t, ast.Add, ir.Intrinsic("ctz", (expr,), i32, span=span), 1, span)
     return select(t, compare(t, ast.NotEq, expr, 0, span), position, 0, span)
-
-
-def _float_intrinsic(name: str, arity: int) -> Callable[..., Value]:
-    def run(t: Trace, span: Span, *args: Value) -> Value:
-        if len(args) != arity:
-            t.fail_type(f"{name} takes {arity} arguments, not {len(args)}", span)
-        vec = next((a for a in args if isinstance(a, Vec)), None)
-        if vec is not None:
-            return map_vec(t, lambda *row: run(t, span, *row), *(broadcast(t, a, vec, span)[0] for a in args))
-        type = reduce(promote, (to_scalar(t, a, span).type for a in args))
-        type = type if type.is_float else t.defaults.fp
-        return ir.Intrinsic(name, tuple(convert(t, a, type, span) for a in args), type, span=span)
-
-    return run
 
 
 def _pow(t: Trace, span: Span, x: Value, y: Value) -> Value:
@@ -163,12 +144,11 @@ def _bit_cast(t: Trace, span: Span, x: Value, dtype: Scalar) -> Value:
     return bit_cast(t, x, _scalar_type(t, dtype, span), span)
 
 
-def _random(t: Trace, span: Span, dtype: Any = float) -> Value:
-    return random_number(t, "uniform", _scalar_type(t, dtype, span), span)
+def _random(kind: str) -> Rule:
+    def run(t: Trace, span: Span, dtype: Any = float) -> Value:
+        return random_number(t, kind, _scalar_type(t, dtype, span), span)
 
-
-def _randn(t: Trace, span: Span, dtype: Any = float) -> Value:
-    return random_number(t, "normal", _scalar_type(t, dtype, span), span)
+    return run
 
 
 def _scalar_type(t: Trace, dtype: Any, span: Span) -> Scalar:
@@ -196,7 +176,7 @@ def _static_print(t: Trace, span: Span, *args: Value) -> None:
         print(*(shape_text(a) if holds_runtime(a) else a for a in args))  # noqa: T201  (what the user asked for)
 
 
-def _filled(number: int) -> Callable[..., Value]:
+def _filled(number: int) -> Rule:
     def run(t: Trace, span: Span, x: Value) -> Value:
         if isinstance(x, Vec):
             return Vec(x.shape, (literal(number, x.type, span),) * len(x.elems))
@@ -205,15 +185,41 @@ def _filled(number: int) -> Callable[..., Value]:
     return run
 
 
-RULES: Final[dict[str, Callable[..., Any]]] = {
+def _ndrange(t: Trace, span: Span, *ranges: Value) -> NdRange:
+    return NdRange.of(list(ranges), span)
+
+
+def _grouped(t: Trace, span: Span, x: Value) -> Grouped:
+    return Grouped(x)
+
+
+TRACED: Final[Mapping[str, Rule]] = {
     **SIMT_RULES,
-    **{name: _library(name) for name in UNARY_MATH},
     **{name: _rounding(name) for name in _ROUNDING},
-    **{name: _library(name) for name in ("atan2", "hypot", "fmod")},
-    "abs": _abs, "sqrt": _sqrt, "popcnt": _bits("popcnt"), "clz": _bits("clz"), "ffs": _ffs, "pow": _pow,
-    "min": _extreme(ir.BinOp.MIN), "max": _extreme(ir.BinOp.MAX), "copysign": _float_intrinsic("copysign", 2),
-    "fma": _float_intrinsic("fma", 3), "raw_div": _integers(ir.BinOp.RAWDIV), "raw_mod": _integers(ir.BinOp.RAWMOD),
-    "bit_shr": _integers(ir.BinOp.USHR), "select": _select, "cast": _cast, "bit_cast": _bit_cast,
-    "random": _random, "randn": _randn, "static": _static, "static_assert": _static_assert,
+    "abs": _abs, "ffs": _ffs, "pow": _pow, "min": _extreme(ir.BinOp.MIN), "max": _extreme(ir.BinOp.MAX),
+    "select": _select, "cast": _cast, "bit_cast": _bit_cast, "random": _random("uniform"), "randn": _random("normal"),
+    "ndrange": _ndrange, "grouped": _grouped, "static": _static, "static_assert": _static_assert,
     "static_print": _static_print, "zero": _filled(0), "one": _filled(1),
 }  # fmt: skip
+
+
+def _misplaced(row: Row, t: Trace, span: Span, *args: Value, **kwargs: Value) -> NoReturn:
+    if isinstance(row.lowering, Syntax):
+        t.fail_syntax(f"{row.name} has no value", span, f"write {row.lowering.form}")
+    t.fail_syntax(f"{row.name} changes its first argument, so it is called by name", span, f"write qp.{row.signature}")
+
+
+def _rule_of(row: Row) -> Rule:
+    if row.types is not Types.OWN:
+        return partial(_by_component, row)
+    match row.lowering:
+        case Traced() | Library():
+            return TRACED[row.name]
+        case Update() | Syntax():  # the text of the call decides, which ``calls`` and ``statements`` read
+            return partial(_misplaced, row)
+        case _:
+            raise AssertionError(f"{row.name} has types of its own, and no function here that knows them")
+
+
+RULES: Final[Mapping[str, Rule]] = {name: _rule_of(builtin.row) for name, builtin in BUILTINS.items()}
+"""What a call of a builtin does in a trace."""

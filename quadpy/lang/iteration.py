@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 
 from quadpy.dtypes import Scalar, i64
+from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import extent_of
-from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import display_items

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quadpy.dtypes import u64
-from quadpy.lang.builtins import BUILTINS
+from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import Func
 
 __all__ = ["power_of_float", "power_of_integer"]

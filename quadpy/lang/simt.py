@@ -15,19 +15,13 @@ from quadpy.source import Span
 __all__ = ["SIMT_RULES"]
 
 
-def _loop_around(t: Trace, name: str, span: Span) -> ParallelLoop:
-    """The loop around this has blocks; it remembers that it needs them."""
-    if t.loop is None:
-        t.fail_syntax(
-            f"{name} belongs to the iterations of a parallel loop, and there is none here", span,
-            "put it into a top-level for that is not serialized",
-        )  # fmt: skip
-    t.loop.uses_block = True
+def _loop_around(t: Trace) -> ParallelLoop:
+    """The loop that the iteration belongs to; calls of rows that are ``per_block`` are refused elsewhere."""
+    assert t.loop is not None
     return t.loop
 
 
 def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
-    loop = _loop_around(t, "a SharedArray", span)
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not extents or not all(type(n) is int and n > 0 for n in extents):
         given = ", ".join(str(n) if isinstance(n, (int, float)) else shape_text(n) for n in extents)
@@ -37,7 +31,7 @@ def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
     type_ = Array(elem, len(extents), element, extents, space=Space.SHARED)
     name = f"shared${t.shared_count}"
     t.shared_count += 1
-    loop.shared.append(ir.SharedArray(name, type_, span=span))
+    _loop_around(t).shared.append(ir.SharedArray(name, type_, span=span))
     return ArrayRef(name, type_)
 
 
@@ -51,27 +45,23 @@ def _element_type(t: Trace, dtype: Value, span: Span) -> tuple[Scalar, tuple[int
 
 
 def _sync(t: Trace, span: Span) -> None:
-    _loop_around(t, "block.sync()", span)
     t.build.emit(ir.Barrier(span=span))
 
 
 def _mem_fence(t: Trace, span: Span) -> None:
-    _loop_around(t, "block.mem_fence()", span)
     t.build.emit(ir.Fence(span=span))
 
 
 def _thread_idx(t: Trace, span: Span) -> Value:
-    _loop_around(t, "block.thread_idx()", span)
     return ir.ThreadIndex(span=span)
 
 
 def _block_idx(t: Trace, span: Span) -> Value:
-    _loop_around(t, "block.block_idx()", span)
     return ir.BlockIndex(span=span)
 
 
 def _block_dim(t: Trace, span: Span) -> int:
-    return _loop_around(t, "block.block_dim()", span).block_dim
+    return _loop_around(t).block_dim
 
 
 def _global_thread_idx(t: Trace, span: Span) -> Value:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.assignments import assign_target
-from quadpy.lang.builtins import BUILTINS
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.loops import StaticBreak, StaticContinue

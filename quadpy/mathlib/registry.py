@@ -1,7 +1,6 @@
-"""Finds library functions by name and argument types.  Owns: ``lookup``.
+"""Finds library functions by name and argument types.
 
-A family's module is imported when one of its names is first asked for, so that a kernel pays for
-the functions that it uses.
+A module is imported when one of its functions is first looked up, so that a kernel pays for the functions that it uses.
 """
 
 from __future__ import annotations
@@ -11,25 +10,14 @@ from importlib import import_module
 from typing import Final
 
 from quadpy.dtypes import Scalar
+from quadpy.intrinsics import ROWS
+from quadpy.intrinsics.rows import Library
 from quadpy.mathlib.library import LibraryFunction, PerWidth
 
 __all__ = ["HOMES", "lookup", "overloads"]
 
-_FAMILIES: Final = {
-    "exponential": "exp exp2 exp10 expm1",
-    "logarithm": "log log2 log10 log1p",
-    "trig": "sin cos sincos tan",
-    "inverse_trig": "asin acos atan atan2",
-    "hyperbolic": "sinh cosh tanh",
-    "inverse_hyperbolic": "asinh acosh atanh",
-    "power": "pow",
-    "roots": "cbrt hypot rsqrt",
-    "special": "erf erfc",
-    "rounding": "fmod py_mod py_floordiv",
-    "random": "philox uniform_f32 uniform_f64 normal_f32 normal_f64",
-}
-HOMES: Final = {name: module for module, names in _FAMILIES.items() for name in names.split()}
-"""The module that each public name lives in."""
+HOMES: Final = {row.name: row.lowering.module for row in ROWS if isinstance(row.lowering, Library)}
+"""The module of each function."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""``qp.simt``: what the iterations of a loop do together, by blocks.  Imports: ``lang`` only."""
+"""``qp.simt``: what the iterations of a loop do together, by blocks."""
 
 from __future__ import annotations
 

@@ -381,9 +381,9 @@ def test_another_thread_may_end_a_loop(arch):
 
 HEAD = "@qp.kernel(graph=True)\ndef bad(x: qp.types.ndarray(qp.i32, 1), c: qp.types.ndarray(qp.i32, 0), n: qp.i32):\n"
 SYNTAX = {
-    "negated": ("while not qp.graph.do_while(c):\n    x[0] = 1", "is no value", 1),
-    "and": ("while qp.graph.do_while(c) and n > 0:\n    x[0] = 1", "is no value", 1),
-    "a value": ("x[0] = qp.graph.do_while(c)", "is no value", 1),
+    "negated": ("while not qp.graph.do_while(c):\n    x[0] = 1", "has no value", 1),
+    "and": ("while qp.graph.do_while(c) and n > 0:\n    x[0] = 1", "has no value", 1),
+    "a value": ("x[0] = qp.graph.do_while(c)", "has no value", 1),
     "element": ("while qp.graph.do_while(c[None]):\n    x[0] = 1", "the name of one array", 1),
     "two": ("while qp.graph.do_while(c, x):\n    x[0] = 1", "the name of one array", 1),
     "none": ("while qp.graph.do_while():\n    x[0] = 1", "the name of one array", 1),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.lang.builtins import UNARY_MATH
+from quadpy.intrinsics import GROUPS
 
 FLOATS = [0.0, -0.0, 0.1, -2.5, 3.0, 1e308, -5e-324, -math.inf, math.nan]
 FEW = [0.0, -0.0, 0.7, -2.5, math.inf, math.nan]
@@ -22,7 +22,7 @@ BITS = ["a << b", "a >> b", "a & b", "a | b", "a ^ b"]
 UNARY = ["-a", "+a", "abs(a)", "not a", "qp.abs(a)", "qp.one(a)", "qp.i32(a)", "qp.u8(qp.f32(a))", "qp.f16(a)", "qp.bf16(a)",
          "qp.u1(a)", "bool(a)", "float(a)", "qp.select(a, 2.0, 1.0)", "1.5 if a else 2.5"]  # fmt: skip
 ROUNDINGS = ["qp.floor(a)", "qp.ceil(a)", "qp.round(a)", "qp.trunc(a)", "qp.fma(a, a, 0.5)", "qp.copysign(2.0, a)"]
-LIBRARY = [f"qp.{name}(a)" for name in UNARY_MATH]
+LIBRARY = [f"qp.{row.name}(a)" for row in GROUPS["Functions of one number"]]
 TWO_FLOATS = ["qp.atan2(a, b)", "qp.hypot(a, b)", "qp.fmod(a, b)", "qp.pow(a, b)", "qp.copysign(a, b)"]
 
 

@@ -301,8 +301,8 @@ BAD = {
     "not called": ("with qp.stream_parallel:\n    x[0] = 1", "is called, without arguments", 1),
     "arguments": ("with qp.stream_parallel(2):\n    x[0] = 1", "is called, without arguments", 1),
     "return": ("with qp.stream_parallel():\n    x[0] = 1\n    return", "a section cannot return", 3),
-    "a value": ("x[0] = qp.stream_parallel()", "is no value", 1),
-    "a line of its own": ("qp.stream_parallel()", "is no value", 1),
+    "a value": ("x[0] = qp.stream_parallel()", "has no value", 1),
+    "a line of its own": ("qp.stream_parallel()", "has no value", 1),
     "another with": ("with open('f'):\n    x[0] = 1", "With is not part of the kernel language", 1),
     "graph": ("with qp.graph.parallel():\n    x[0] = 1", "no graph", 1),
     "changed in both": (

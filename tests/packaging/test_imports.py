@@ -26,16 +26,17 @@ class Layer:
     packages: set[str] = field(default_factory=set)
 
 
-INSIDE = {"codegen", "hostmath", "ir", "jit", "lang", "mathlib", "runtime"}
+INSIDE = {"codegen", "hostmath", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
 PUBLIC = {"", "api", "graph", "math", "simt", "types"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
     **{leaf: Layer() for leaf in LEAVES},
-    "ir": Layer(),
-    "mathlib": Layer({"ir"}),
-    "lang": Layer({"ir", "mathlib"}),
-    "codegen": Layer({"ir"}, {"llvmlite"}),
+    "intrinsics": Layer(),
+    "ir": Layer({"intrinsics"}),
+    "mathlib": Layer({"intrinsics", "ir"}),
+    "lang": Layer({"intrinsics", "ir", "mathlib"}),
+    "codegen": Layer({"intrinsics", "ir"}, {"llvmlite"}),
     "runtime": Layer(
         {"hostmath", "runtime.arrays.dlpack", "runtime.memory.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}
     ),
@@ -46,8 +47,8 @@ LAYERS = {
     "jit": Layer(INSIDE | {"graph.engines"}, {"llvmlite", "numpy"}),
     "graph.engines": Layer({"graph", "runtime"}),  # for kernels that are graphs, too: jit has no graphs of its own
     "graph": Layer({"lang", "runtime", "hostmath", "graph.engines"}, {"numpy"}),
-    "math": Layer({"lang"}),
-    "simt": Layer({"lang"}),
+    "math": Layer({"intrinsics", "lang"}),
+    "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),
     "api": Layer(INSIDE),
     "": Layer(INSIDE | PUBLIC),

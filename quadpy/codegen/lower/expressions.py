@@ -1,4 +1,4 @@
-"""Expressions.  Owns: ``lower_expr``, ``lower_call``, ``lower_offset``, the intrinsics."""
+"""Expressions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Final
 
 from quadpy.codegen.lower.arithmetic import binary, compare, unary
 from quadpy.codegen.lower.casts import bitcast, cast, resize
+from quadpy.codegen.lower.intrinsics import lower_intrinsic
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type, symbol
-from quadpy.dtypes import Scalar, f32, f64
+from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled
 
@@ -28,7 +29,6 @@ _PRODUCTS: Final = 64
 """The largest whole power that is made of products under ``fast_math``."""
 _ROUNDED_ONCE: Final = (-1, 0, 1, 2)
 """Powers that products give correctly rounded."""
-_COUNTS: Final = {"popcnt": "ctpop", "clz": "ctlz", "ctz": "cttz"}
 
 
 def lower_expr(s: Scope, e: ir.Expr) -> str:
@@ -57,7 +57,7 @@ def lower_expr(s: Scope, e: ir.Expr) -> str:
         case ir.BitCast(operand=x, type=t):
             return bitcast(s.text, lower_expr(s, x), x.type, t)
         case ir.Intrinsic():
-            return _intrinsic(s, e)
+            return lower_intrinsic(s, e, [lower_expr(s, arg) for arg in e.args])
         case ir.Call(function=name, args=args):
             return lower_call(s, name, args)
         case ir.ShapeOf(array=array, axis=axis):
@@ -190,52 +190,3 @@ def _whole_power(s: Scope, base: ir.Expr, exponent: ir.Expr) -> str | None:
         if left := left >> 1:
             square = binary(s.text, ir.BinOp.MUL, square, square, t, s.flags)
     return binary(s.text, ir.BinOp.DIV, constant(1, t), power, t, s.flags) if exponent.value < 0 else power
-
-
-# ----------------------------------------------------------------- intrinsics
-
-
-def _intrinsic(s: Scope, e: ir.Intrinsic) -> str:
-    args = [lower_expr(s, arg) for arg in e.args]
-    if e.name in _COUNTS:
-        return _count(s, e, args[0])
-    if e.name == "mulhi":
-        return _mulhi(s, args[0], args[1], e.type)
-    if e.name == "fma":
-        return _fma(s, args, e.type)
-    sign = s.text.op(f"and i{e.type.bits} {_bits(s, args[1], e.type)}, {-1 << (e.type.bits - 1)}")
-    size = s.text.op(f"and i{e.type.bits} {_bits(s, args[0], e.type)}, {(1 << (e.type.bits - 1)) - 1}")
-    return _from_bits(s, s.text.op(f"or i{e.type.bits} {size}, {sign}"), e.type)
-
-
-def _count(s: Scope, e: ir.Intrinsic, x: str) -> str:
-    """Counting leading or trailing zeros of 0 gives the width."""
-    src, ty = e.args[0].type, llvm_type(e.args[0].type)
-    zero = () if e.name == "popcnt" else (("i1", "false"),)
-    counted = s.text.intrinsic(f"llvm.{_COUNTS[e.name]}.{ty}", ty, (ty, x), *zero)
-    return resize(s.text, counted, Scalar("", "uint", src.bits), e.type.bits)
-
-
-def _mulhi(s: Scope, a: str, b: str, t: Scalar) -> str:
-    extend, ty, double = ("sext" if t.kind == "int" else "zext"), f"i{t.bits}", f"i{2 * t.bits}"
-    wide = [s.text.op(f"{extend} {ty} {x} to {double}") for x in (a, b)]
-    product = s.text.op(f"mul {double} {wide[0]}, {wide[1]}")
-    return s.text.op(f"trunc {double} {s.text.op(f'lshr {double} {product}, {t.bits}')} to {ty}")
-
-
-def _fma(s: Scope, args: list[str], t: Scalar) -> str:
-    """16-bit floats: in f64, where the product is exact, and then rounded."""
-    wide = t if t in (f32, f64) else f64
-    ty = llvm_type(wide)
-    a, b, c = ((ty, cast(s.text, x, t, wide)) for x in args)
-    return cast(s.text, s.text.intrinsic(f"llvm.fma.f{wide.bits}", ty, a, b, c), wide, t)
-
-
-def _bits(s: Scope, x: str, t: Scalar) -> str:
-    ty = llvm_type(t)
-    return x if ty == "i16" else s.text.op(f"bitcast {ty} {x} to i{t.bits}")
-
-
-def _from_bits(s: Scope, x: str, t: Scalar) -> str:
-    ty = llvm_type(t)
-    return x if ty == "i16" else s.text.op(f"bitcast i{t.bits} {x} to {ty}")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
+from quadpy.target import Family
 
 __all__ = ["GpuRules", "Saturation", "TargetRules", "Writer"]
 
@@ -93,7 +94,7 @@ class TargetRules:
     has_atomic      whether a read-modify-write of a type may be left to LLVM; a compare-and-swap loop where not
     """
 
-    family: str
+    family: Family
     pointer: str
     private: str
     alloca: str

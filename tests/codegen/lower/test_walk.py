@@ -15,8 +15,9 @@ import pytest
 
 from quadpy.codegen.compile import compile_kernel
 from quadpy.dtypes import BY_NAME, SCALARS, u1
+from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.ir.nodes import AtomicOp, BinOp, CmpOp, UnOp, Var
-from quadpy.ir.verify import INTRINSICS, binary_takes, unary_takes
+from quadpy.ir.verify import binary_takes, unary_takes
 from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 
 TARGETS = [
@@ -35,12 +36,9 @@ def expressions(b, t, x, y):
     yield from (b.select(b.compare(op, x, y), x, y) for op in CmpOp)
     yield from (x.to(other).to(t) for other in SCALARS)
     yield from (b.bitcast(b.bitcast(x, other), t) for other in SCALARS if other.bits == t.bits)
-    for name, arity in INTRINSICS.items():
-        if name in ("popcnt", "clz", "ctz"):
-            if t.kind in ("int", "uint"):
-                yield b.intrinsic(name, t, x)
-        elif t != u1 and t.is_float == (name != "mulhi"):
-            yield b.intrinsic(name, t, *(x, y, x)[:arity])
+    for row in INSTRUCTIONS.values():
+        if row.types.admits([t] * row.arity, t):
+            yield b.intrinsic(row.name, t, *(x, y, x)[: row.arity])
 
 
 def atomics(b, t, place, x):

@@ -18,7 +18,7 @@ from quadpy.codegen.lower.text import FunctionText, constant
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import f32
 
-__all__ = ["fast_body"]
+__all__ = ["APPROXIMATED", "fast_body"]
 
 Approximate: TypeAlias = Callable[[str, str], str]
 """``(name, operand)``: write one of the hardware's functions; the name of its result."""
@@ -29,7 +29,7 @@ Body: TypeAlias = Callable[..., str]
 def fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
     """What writes the function called ``name`` (``sin.f32``) from ``out`` and its operands; None where nothing is faster."""
     function, _, types = name.partition(".")
-    body = _BODIES.get(function) if types and set(types.split(".")) == {"f32"} else None
+    body = APPROXIMATED.get(function) if types and set(types.split(".")) == {"f32"} else None
     if body is None or rules.gpu is None:
         return None
     intrinsics = rules.gpu.approximate
@@ -85,7 +85,7 @@ def _pow(out: FunctionText, approximate: Approximate, x: str, y: str) -> str:
     return out.op(f"select i1 {out.op(f'fcmp oeq float {y}, {_number(0)}')}, float {_number(1)}, float {found}")
 
 
-_BODIES: Final[Mapping[str, Body]] = {
+APPROXIMATED: Final[Mapping[str, Body]] = {
     "rsqrt": _itself("rsqrt"),
     "exp": _exponential(math.e),
     "exp2": _exponential(2),

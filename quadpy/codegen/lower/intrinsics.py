@@ -1,0 +1,68 @@
+"""Intrinsics of the IR: each row of ``quadpy.intrinsics`` that is an instruction, on each target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from quadpy.codegen.lower.casts import cast, resize
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.text import llvm_type
+from quadpy.dtypes import Scalar, f32, f64
+from quadpy.errors import CodegenError
+from quadpy.intrinsics import INSTRUCTIONS
+from quadpy.intrinsics.rows import Emitted, Llvm
+from quadpy.ir import nodes as ir
+
+__all__ = ["EMITTED", "lower_intrinsic"]
+
+Emit: TypeAlias = Callable[[Scope, list[str], Scalar], str]
+"""``(scope, operands, type)``: writes the instructions; the name of the result."""
+
+
+def lower_intrinsic(s: Scope, e: ir.Intrinsic, operands: list[str]) -> str:
+    """The operand that holds the value of ``e``; CodegenError where no row gives it an instruction on this target."""
+    row = INSTRUCTIONS.get(e.name)
+    match row and row.on(s.rules.family):
+        case Llvm(name=name, constants=constants):
+            return _llvm(s, e, name, operands, constants)
+        case Emitted() if e.name in EMITTED:
+            return EMITTED[e.name](s, operands, e.type)
+        case other:
+            raise CodegenError(f"{s.rules.family} has no instruction for {e.name!r}: {other}", e.span)
+
+
+def _llvm(s: Scope, e: ir.Intrinsic, name: str, operands: list[str], constants: tuple[tuple[str, str], ...]) -> str:
+    """A call of LLVM's intrinsic, whose result has the operands' type until it is brought to that of ``e``."""
+    t = e.args[0].type
+    ty = llvm_type(t)
+    found = s.text.intrinsic(f"llvm.{name}.{ty}", ty, *((ty, x) for x in operands), *constants)
+    return found if t == e.type else resize(s.text, found, Scalar("", "uint", t.bits), e.type.bits)
+
+
+def _mulhi(s: Scope, operands: list[str], t: Scalar) -> str:
+    extend, ty, double = ("sext" if t.kind == "int" else "zext"), f"i{t.bits}", f"i{2 * t.bits}"
+    wide = [s.text.op(f"{extend} {ty} {x} to {double}") for x in operands]
+    product = s.text.op(f"mul {double} {wide[0]}, {wide[1]}")
+    return s.text.op(f"trunc {double} {s.text.op(f'lshr {double} {product}, {t.bits}')} to {ty}")
+
+
+def _fma(s: Scope, operands: list[str], t: Scalar) -> str:
+    """16-bit floats: in f64, where the product is exact, and then rounded."""
+    wide = t if t in (f32, f64) else f64
+    ty = llvm_type(wide)
+    a, b, c = ((ty, cast(s.text, x, t, wide)) for x in operands)
+    return cast(s.text, s.text.intrinsic(f"llvm.fma.f{wide.bits}", ty, a, b, c), wide, t)
+
+
+def _copysign(s: Scope, operands: list[str], t: Scalar) -> str:
+    """On the bits, which bf16 is held as."""
+    ty, word = llvm_type(t), f"i{t.bits}"
+    size, sign = (x if ty == word else s.text.op(f"bitcast {ty} {x} to {word}") for x in operands)
+    sign = s.text.op(f"and {word} {sign}, {-1 << (t.bits - 1)}")
+    size = s.text.op(f"and {word} {size}, {(1 << (t.bits - 1)) - 1}")
+    bits = s.text.op(f"or {word} {size}, {sign}")
+    return bits if ty == word else s.text.op(f"bitcast {word} {bits} to {ty}")
+
+
+EMITTED: Final[Mapping[str, Emit]] = {"mulhi": _mulhi, "fma": _fma, "copysign": _copysign}

@@ -1,0 +1,32 @@
+"""Loops, the order of tasks, and what happens at compile time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.intrinsics.rows import Row, Syntax, Traced
+
+__all__ = ["GROUPS"]
+
+GROUPS: Final = {
+    "Loops and compile time": (
+        Row("ndrange", "*ranges", "The product of ranges ``n`` or ``(a, b)``, the last fastest.", Traced()),
+        Row("grouped", "x", "The indices of x, or of an ndrange, as a vector.", Traced()),
+        Row("static", "x", "x at compile time; a loop over it is unrolled, an if over it decided.", Traced()),
+        Row("static_assert", "cond, message='static assertion failed'", "Fails the compilation unless cond holds.", Traced()),
+        Row("static_print", "*args", "Prints while compiling.", Traced()),
+        Row("loop_config", "*, block_dim=None, serialize=False, name=None", "Options of the loop that follows.",
+            Syntax("qp.loop_config(...)")),
+        Row("zero", "x", "0 of the shape and type of x.", Traced()),
+        Row("one", "x", "1 of the shape and type of x.", Traced()),
+    ),
+    "Order of tasks": (
+        Row("stream_parallel", "", "At the top level of a kernel: adjacent blocks run at once, on streams of their own.",
+            Syntax("with qp.stream_parallel():")),
+        Row("graph.do_while", "cond", "In a graph kernel: the body, and again while element 0 of ``cond`` is not 0.",
+            Syntax("while qp.graph.do_while(cond):")),
+        Row("graph.parallel", "", "In a graph kernel: adjacent blocks run at once.", Syntax("with qp.graph.parallel():")),
+        Row("graph.parallel_context", "", "In a graph kernel, around ``parallel()`` blocks: they run at once, and are "
+            "joined at its end.", Syntax("with qp.graph.parallel_context():")),
+    ),
+}  # fmt: skip

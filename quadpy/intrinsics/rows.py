@@ -1,0 +1,156 @@
+"""What a row says of one function or operation of the language.  Rows are data: they name code and hold none."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from quadpy.dtypes import Scalar, u1
+from quadpy.target import Family
+
+__all__ = [
+    "Effect", "Emitted", "Library", "Llvm", "Lowering", "Operator", "Row", "Syntax", "Traced", "Types", "Unsupported",
+    "Update",
+]  # fmt: skip
+
+
+class Types(enum.Enum):
+    """How the operands of a row get their types, and which type its result has.
+
+    ``FLOATS``    one float type for all operands and the result; an integer becomes the default float type
+    ``INTEGERS``  one integer type for all operands and the result
+    ``COUNT``     an integer; the result is an i32
+    ``OWN``       what the function in the trace says
+    """
+
+    FLOATS = "floats"
+    INTEGERS = "integers"
+    COUNT = "count"
+    OWN = "own"
+
+    def admits(self, operands: Sequence[Scalar], result: Scalar) -> bool:
+        """Whether typed operands and a result keep the rule."""
+        match self:
+            case Types.FLOATS:
+                return set(operands) == {result} and result.is_float
+            case Types.INTEGERS:
+                return set(operands) == {result} and result.is_integral and result != u1
+            case Types.COUNT:
+                return all(t.is_integral and t != u1 for t in (*operands, result))
+            case Types.OWN:
+                return False
+
+
+class Effect(enum.Flag):
+    """What a call does beside giving a value.  A row without effects is pure and may be an expression of the IR.
+
+    ``UPDATES``    changes the place that is its first argument
+    ``ORDERS``     orders what the block reads and writes
+    ``CONVERGES``  all iterations of a block reach it, or none does
+    ``DRAWS``      advances the random numbers of its iteration
+    ``ALLOCATES``  gives each block memory of its own
+    """
+
+    UPDATES = enum.auto()
+    ORDERS = enum.auto()
+    CONVERGES = enum.auto()
+    DRAWS = enum.auto()
+    ALLOCATES = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The function of the row's name in ``quadpy.mathlib.module``."""
+
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """The operator of the IR, a ``UnOp`` or ``BinOp``, that has this value."""
+
+    op: str
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The ``AtomicOp`` that has this value; the first argument is a place."""
+
+    op: str
+
+
+@dataclass(frozen=True, slots=True)
+class Llvm:
+    """LLVM's intrinsic ``llvm.NAME`` for the type of the operands, which ``constants`` follow: type and value."""
+
+    name: str
+    constants: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """Instructions that the function of the row's name in ``codegen.lower.intrinsics`` writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Nodes that the function of the row's name in ``lang.intrinsics`` makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """Part of a statement, which is written as ``form``: the statement gives it its meaning."""
+
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A target does not have it; ``why`` is for the user."""
+
+    why: str
+
+
+Lowering: TypeAlias = Library | Operator | Update | Llvm | Emitted | Traced | Syntax | Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One function or operation of the language.
+
+    name        what users write after ``qp.``, or ``qp.simt.`` for blocks
+    parameters  as a signature shows them
+    lowering    for all targets, or for each family of targets
+    per_block   belongs to the iterations of a parallel loop, which then has blocks
+    derivative  reserved
+    """
+
+    name: str
+    parameters: str
+    doc: str
+    lowering: Lowering | Mapping[Family, Lowering]
+    types: Types = Types.OWN
+    effects: Effect = Effect(0)
+    per_block: bool = False
+    derivative: None = None
+
+    @property
+    def arity(self) -> int:
+        """How many operands a row takes whose types are not its own."""
+        return len(self.parameters.split(","))
+
+    @property
+    def signature(self) -> str:
+        return f"{self.name}({self.parameters})"
+
+    def on(self, family: Family) -> Lowering:
+        """The lowering for one family of targets."""
+        return self.lowering[family] if isinstance(self.lowering, Mapping) else self.lowering
+
+    @property
+    def is_instruction(self) -> bool:
+        """Whether the row is an ``Intrinsic`` of the IR, which code generation writes for each target."""
+        every = self.lowering.values() if isinstance(self.lowering, Mapping) else (self.lowering,)
+        return not self.effects and any(isinstance(lowering, (Llvm, Emitted)) for lowering in every)
