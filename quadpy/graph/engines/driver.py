@@ -74,7 +74,7 @@ class Built:
     def add_alloc(self, name: str, after: tuple[str, ...], work: AllocWork) -> Address:
         """The address of an alloc node's memory."""
         handle, pointer = self.graphs.add_alloc(self.handle, self._ends_of(after), work)
-        self._parts[name], self._ends[name] = [Placed(handle, Part(work))], (handle,)
+        self._parts[name], self._ends[name] = [Placed(handle, Part(work), work)], (handle,)
         return pointer
 
     def placed(self, name: str) -> list[Placed]:
@@ -134,13 +134,13 @@ class DriverEngine(Executable):
         parts = self.built.new_parts(node)
         if parts is None:
             return False
-        changed: list[tuple[Placed, Part]] = []
+        changed: list[tuple[Placed, PartWork]] = []
         complete = False
         try:
             for placed, part in zip(self.built.placed(node.name), parts, strict=True):
-                before = placed.part
-                if before.work != part.work:
-                    if not self.update(placed, part):
+                before = placed.work
+                if before != part.work:
+                    if not self.update(placed, part.work):
                         return False
                     changed.append((placed, before))
             complete = True
@@ -152,7 +152,7 @@ class DriverEngine(Executable):
     def enable(self, node: Node, *, enabled: bool) -> None:
         """Whether later launches run ``node``, which then only orders."""
         for placed in self.built.placed(node.name):
-            work = placed.part.work
+            work = placed.work
             if isinstance(work, HostWork):  # no driver can switch one off: it is made to call nothing
                 self.graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)
             elif isinstance(work, (KernelWork, CopyWork, FillWork)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from quadpy.graph.engines.parts import LoopWork, Part, Placed
+from quadpy.graph.engines.parts import PartWork, Placed
 from quadpy.runtime.device.resource_stack import ResourceStack
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphHandle
@@ -40,19 +40,17 @@ class Executable:
         """Put one run of all nodes on ``stream``."""
         self.graphs.launch(self.handle, stream)
 
-    def update(self, placed: Placed, part: Part) -> bool:
-        """Whether later launches do ``part``, which is not what ``placed`` does; False, and nothing is changed, if not."""
-        if type(part.work) is not type(placed.part.work) or isinstance(part.work, LoopWork):
+    def update(self, placed: Placed, work: PartWork) -> bool:
+        """Whether later launches do ``work``, which is not what ``placed`` does; False, and nothing is changed, if not."""
+        if type(work) is not type(placed.work) or (self._limited and self._updates >= MOST_UPDATES):
             return False
-        if self._limited and self._updates >= MOST_UPDATES:
+        if not self.graphs.update(self.handle, placed.handle, placed.driver_work(work)):
             return False
-        if not self.graphs.update(self.handle, placed.handle, placed.work(part.work)):
-            return False
-        placed.part = part
+        placed.work = work
         self._updates += 1
         return True
 
-    def restore(self, placed: Placed, part: Part) -> None:
-        """Let later launches do ``part`` again, which ``placed`` did before a change."""
-        placed.part = part
-        self.graphs.update(self.handle, placed.handle, placed.work(part.work))
+    def restore(self, placed: Placed, work: PartWork) -> None:
+        """Let later launches do ``work`` again, which ``placed`` did before a change."""
+        placed.work = work
+        self.graphs.update(self.handle, placed.handle, placed.driver_work(work))

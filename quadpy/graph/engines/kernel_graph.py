@@ -100,12 +100,12 @@ class KernelGraph:
         assert binding is not None
         if self._arguments is not None:
             self._counts.copies += self._arguments.put(self._block, on.handle)
-        for number in range(len(self.program.parts)):
-            if (loop := self._loops.get(number)) is None:
-                self._graph(number, binding).launch(on.handle)
+        for number, part in enumerate(self.program.parts):
+            if isinstance(part, RepeatedBody):
+                graph_of, chunks = partial(self._graph, number, binding), partial(self._chunks_of, number)
+                expected[number] = self._loops[number].run(expected.get(number, 0), graph_of, chunks, on)
             else:
-                graph_of = partial(self._graph, number, binding)
-                expected[number] = loop.run(expected.get(number, 0), graph_of, partial(self._chunks_of, number), on)
+                self._graph(number, binding).launch(on.handle)
 
     def retire(self) -> None:
         """Give everything back when the launches that are pending are complete."""

@@ -12,7 +12,7 @@ from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.flow import Flow, Loop, Step, tasks_of
 from quadpy.graph.engines.executable import Executable
 from quadpy.graph.engines.kernel_stats import Counts
-from quadpy.graph.engines.parts import Placed, ends_of, first_node, parts_of_tasks, place, root_count
+from quadpy.graph.engines.parts import PartWork, Placed, ends_of, first_node, parts_of_tasks, place, root_count, work_of
 from quadpy.graph.engines.task_nodes import Effects, TaskNode, task_nodes
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.device.resource_stack import ResourceStack
@@ -94,6 +94,7 @@ class KernelProgram:
         self.parts: tuple[GraphPart, ...] = tuple(self._split(ordered=ordered))
         self.expected: dict[int, int] = {}
         self._nodes: dict[tuple[int, int], tuple[TaskNode, ...]] = {}
+        self._last_change: tuple[KernelBinding, KernelBinding, frozenset[int]] | None = None
 
     def _split(self, *, ordered: bool) -> Iterator[GraphPart]:
         tasks = self.code.tasks
@@ -132,7 +133,13 @@ class KernelProgram:
         return KernelWork(launch.function, (max(blocks, 1), 1, 1), launch.block, 0, binding.arguments)
 
     def changed(self, before: KernelBinding, now: KernelBinding) -> frozenset[int]:
-        """The tasks that read what is not the same in both."""
+        """The tasks that read what is not the same in both; each graph of a call asks for the same two."""
+        known = self._last_change
+        if known is None or known[0] is not before or known[1] is not now:
+            known = self._last_change = before, now, self._changed(before, now)
+        return known[2]
+
+    def _changed(self, before: KernelBinding, now: KernelBinding) -> frozenset[int]:
         old, new = before.arguments, now.arguments
         names: set[str] = set()
         for slot, end in self._slots:
@@ -193,7 +200,7 @@ class BoundGraph:
         before, self._binding = self._binding, binding
         changed = self._program.changed(before, binding)
         works = {task: self._program.work(task, binding) for task in changed}
-        if not all(self._change(*pair, works) for pair in zip(self._placed, self._nodes, strict=True)):
+        if not all(self._change(placed, node, works) for placed, node in zip(self._placed, self._nodes, strict=True)):
             old = self._owned
             self._build()
             self._retire(old)
@@ -201,7 +208,7 @@ class BoundGraph:
 
     def launch(self, stream: StreamHandle) -> None:
         """Put one run of all nodes on ``stream``."""
-        self._executable.launch(stream)
+        self._graphs.launch(self._exec, stream)
         self._counts.launches += 1
 
     def retire(self) -> None:
@@ -214,16 +221,12 @@ class BoundGraph:
 
     def _change(self, placed: Placed, node: TaskNode, works: Mapping[int, Work]) -> bool:
         """Whether the node does now what is bound."""
-        match node.kind:
-            case "task" if node.task in works:
-                (part,) = parts_of_tasks((node,), works)
-            case "again":
-                (part,) = parts_of_tasks((node,), works, self._program.setter, self._binding.conditions)
-            case _:
-                return True
-        if part == placed.part:
+        work: PartWork | None = works.get(node.task)
+        if node.kind == "again":
+            work = work_of(node, works, self._program.setter, self._binding.conditions)
+        if work is None or work == placed.work:
             return True
-        if not self._executable.update(placed, part):
+        if not self._executable.update(placed, work):
             return False
         self._counts.updates += 1
         return True
@@ -244,4 +247,5 @@ class BoundGraph:
             owned.give_back()
             raise
         self.graph, self._executable, self._placed, self._owned = graph, executable, placed, owned
+        self._exec = executable.handle
         self._counts.builds += 1

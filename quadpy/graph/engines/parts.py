@@ -70,35 +70,39 @@ class Part:
     inside: int = -1
 
 
+Works: TypeAlias = "Sequence[Work] | Mapping[int, Work]"
+"""What each task does, by its number."""
+Conditions: TypeAlias = Mapping[str, MemoryRange]
+"""Where the arrays that decide about loops begin, and how many bytes decide."""
+
+
 def parts_of_tasks(
-    nodes: Iterable[TaskNode],
-    works: Sequence[Work] | Mapping[int, Work],
-    setter: FunctionHandle | None = None,
-    conditions: Mapping[str, MemoryRange] | None = None,
+    nodes: Iterable[TaskNode], works: Works, setter: FunctionHandle | None, conditions: Conditions
 ) -> list[Part]:
-    """The nodes of a kernel's graph, whose tasks are ``works``, and the arrays that decide its loops ``conditions``."""
+    """The nodes of a kernel's graph; ``setter`` is the kernel by which the device is told of loops."""
+    return [Part(work_of(node, works, setter, conditions), node.after, node.inside) for node in nodes]
 
-    def work_of(node: TaskNode) -> PartWork:
-        if node.kind == "task":
-            return works[node.task]
-        if node.kind == "loop":
-            return LoopWork()
-        assert setter is not None
-        asked = conditions[node.condition] if conditions and node.kind == "again" else (0, 0)
-        return ConditionWork(setter, node.loop, *asked)
 
-    return [Part(work_of(node), node.after, node.inside) for node in nodes]
+def work_of(node: TaskNode, works: Works, setter: FunctionHandle | None, conditions: Conditions) -> PartWork:
+    """What one of these nodes does."""
+    if node.kind == "task":
+        return works[node.task]
+    if node.kind == "loop":
+        return LoopWork()
+    assert setter is not None
+    return ConditionWork(setter, node.loop, *(conditions[node.condition] if node.kind == "again" else (0, 0)))
 
 
 @dataclass(slots=True)
 class Placed:
-    """A part in the driver's graph; ``condition`` is that of the loop about which it tells."""
+    """A part in the driver's graph, and its work now; ``condition`` is that of the loop about which it tells."""
 
     handle: NodeHandle
     part: Part
+    work: PartWork
     condition: ConditionHandle = ConditionHandle(0)
 
-    def work(self, work: PartWork) -> Work:
+    def driver_work(self, work: PartWork) -> Work:
         """What the driver does for ``work`` here."""
         if isinstance(work, ConditionWork):
             arguments = _SETTER_ARGUMENTS.pack(self.condition, work.address, work.nbytes)
@@ -148,10 +152,10 @@ class _Placing:
         graph = self._graph_of(part)
         if isinstance(part.work, LoopWork):
             handle, self._bodies[number] = self._graphs.add_loop(graph, after, self._condition(number))
-            return Placed(handle, part)
+            return Placed(handle, part, part.work)
         told = self._condition(part.work.loop) if isinstance(part.work, ConditionWork) else ConditionHandle(0)
-        placed = Placed(NodeHandle(0), part, told)
-        placed.handle = self._graphs.add(graph, after, placed.work(part.work))
+        placed = Placed(NodeHandle(0), part, part.work, told)
+        placed.handle = self._graphs.add(graph, after, placed.driver_work(part.work))
         return placed
 
     def _graph_of(self, part: Part) -> GraphHandle:
