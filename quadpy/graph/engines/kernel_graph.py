@@ -79,7 +79,7 @@ class KernelGraph:
 
     def rebind(self, packed: bytes) -> None:
         """Another call with the same grids, whose arguments stand in memory."""
-        self._block = self.block_of(packed)
+        self._block = packed if self.scratch is None else self.block_of(packed)
         self.packed = packed
 
     def block_of(self, packed: bytes) -> bytes:
@@ -96,12 +96,13 @@ class KernelGraph:
 
     def launch(self, on: Stream) -> None:
         """Put the work of the call on ``on``; waits as long as the host must know whether a loop goes on."""
-        binding, expected = self.binding, self.program.expected
+        binding = self.binding
         assert binding is not None
         if self._arguments is not None:
             self._counts.copies += self._arguments.put(self._block, on.handle)
         for number, part in enumerate(self.program.parts):
             if isinstance(part, RepeatedBody):
+                expected = self.program.expected
                 graph_of, chunks = partial(self._graph, number, binding), partial(self._chunks_of, number)
                 expected[number] = self._loops[number].run(expected.get(number, 0), graph_of, chunks, on)
             else:
