@@ -76,7 +76,7 @@ class TaskInfo:
     ``count`` is the iteration count as text of the IR, for a reader, and ``extent`` the same for the host, None where
     it depends on memory; ``effects`` maps an array to
     letters out of ``r``, ``w`` and ``a`` (atomic).  On a GPU, ``grid_stride`` says that any number of blocks runs
-    all iterations; without it a launch has a thread for each, or some fewer: ``tiled``, where it is not None.
+    all iterations; without it a launch has a thread for each, or fewer that run several: ``coarsened`` counts them.
     ``has_barrier`` says that iterations wait for each other: their number is a multiple of ``block_dim``.  ``scratch`` is
     what it does with scratch memory: nothing, ``r`` or ``rw``.  A ``latch`` decides which part of a loop comes next.
     A ``cooperative`` launch has blocks that wait for each other, and so no more than the device can hold at once.
@@ -90,7 +90,7 @@ class TaskInfo:
     grid_stride: bool = False
     extent: Formula | None = None
     has_barrier: bool = False
-    tiled: Formula | None = None
+    coarsened: Formula | None = None
     scratch: str = ""
     latch: bool = False
     cooperative: bool = False

@@ -1,14 +1,11 @@
-"""From a kernel and the types of a call to machine code: trace, look up, compile, remember.
-
-Owns: Request, Compiled, ``compile_request``, ``compiled_code``.  Imports: leaves, ``lang``, ``codegen``, ``settings``.
-"""
+"""From a kernel and the types of a call to machine code: trace, look up in the cache, compile, store."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,16 +21,27 @@ from quadpy.codegen.lower.gpu.tasks import launches_of
 from quadpy.codegen.lower.task import task_name
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
+from quadpy.jit.results import ResultShape
 from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.guard import guarded
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import Traced, reads_of, trace_kernel
+from quadpy.runtime.arrays.field import Field
 from quadpy.settings import settings
 from quadpy.source import Span
 from quadpy.target import TargetSpec
 
-__all__ = ["Compiled", "Request", "compile_request", "compiled_code", "digest_of", "kernel_cache", "traced_for"]
+__all__ = [
+    "Compiled",
+    "Request",
+    "cached_code",
+    "compile_request",
+    "compiled_code",
+    "digest_of",
+    "kernel_cache",
+    "traced_for",
+]
 
 
 def _own_files() -> str:
@@ -62,15 +70,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Machine code, and the Python objects that a launch of it needs; ``spans`` are the places of the code's tasks.
+    """Machine code, and the Python objects that a launch of it needs.
 
-    ``reads`` are what was read from around the kernel, and ``digest`` names the code.
+    ``digest`` names the code, ``fields`` are those that it uses, ``spans`` says where its tasks begin, and ``reads`` is what
+    was read from around the kernel.
     """
 
     code: CodeObject
     digest: str
-    fields: tuple[Any, ...]
-    outline: Any
+    fields: tuple[Field, ...]
+    result_shape: ResultShape
     spans: tuple[Span, ...]
     reads: Dependencies
 
@@ -79,6 +88,16 @@ class Compiled:
 def kernel_cache() -> Cache:
     """The cache of this process, as its settings ask for it."""
     return open_cache(settings())
+
+
+def cached_code(key: str, build: Callable[[], bytes]) -> bytes:
+    """Native code of quadpy's own, kept beside the kernels' under ``key``; ``build`` makes it where there is none."""
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    found = kernel_cache().load(digest)
+    if found is None:
+        found = build()
+        kernel_cache().store(digest, found)
+    return found
 
 
 def compile_request(request: Request) -> Compiled:
@@ -175,28 +194,28 @@ def _facts(traced: Traced, spans: tuple[Span, ...]) -> str | None:
     if not reads.complete or None in spots:
         return None
     lines = [span.line for span in spans]
-    return json.dumps([reads.log, spots, _written(traced.outline), lines], separators=(",", ":"))
+    return json.dumps([reads.log, spots, _shape_to_json(traced.outline), lines], separators=(",", ":"))
 
 
 def _from_index(index: IndexKey, request: Request) -> Compiled | None:
     for digest, facts in kernel_cache().find(index):
-        log, spots, outline, lines = json.loads(facts)
+        log, spots, shape, lines = json.loads(facts)
         reads = reads_of(request.source, request.args, request.before)
         if reads.repeat(log) and (code := _load(digest)):
             fields = tuple(map(reads.at, spots))
             spans = tuple(Span(request.source.span.file, line) for line in lines)
-            return Compiled(code, digest, fields, _read(outline), spans, reads)
+            return Compiled(code, digest, fields, _shape_from_json(shape), spans, reads)
     return None
 
 
-def _written(outline: Any) -> Any:
+def _shape_to_json(shape: ResultShape) -> object:
     """JSON has no tuples: a vector's shape is an object of one entry."""
-    if isinstance(outline, list):
-        return [_written(item) for item in outline]
-    return {"shape": outline} if isinstance(outline, tuple) else outline
+    if isinstance(shape, list):
+        return [_shape_to_json(part) for part in shape]
+    return {"shape": shape} if isinstance(shape, tuple) else shape
 
 
-def _read(outline: Any) -> Any:
-    if isinstance(outline, list):
-        return [_read(item) for item in outline]
-    return tuple(outline["shape"]) if isinstance(outline, dict) else outline
+def _shape_from_json(data: Any) -> ResultShape:
+    if isinstance(data, list):
+        return [_shape_from_json(part) for part in data]
+    return tuple(data["shape"]) if isinstance(data, dict) else data

@@ -1,21 +1,18 @@
-"""Formulas of ``codegen.extent``, evaluated at a launch.  Owns: ``compile_formula``, ``formula_source``, HELPERS.
-
-Imports: ``artifact`` only.
-"""
+"""Formulas of ``codegen.extent``, evaluated at a launch."""
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from quadpy.artifact import Formula
+from quadpy.jit.plan import ArgumentValue
 
-__all__ = ["HELPERS", "compile_formula", "formula_source"]
+__all__ = ["HELPERS", "Evaluator", "compile_formula", "formula_source"]
 
-Values: TypeAlias = Sequence[Any]
-Evaluator: TypeAlias = Callable[[Values], int]
+Evaluator: TypeAlias = Callable[[Sequence[ArgumentValue]], int]
 
 
 def _divide(a: int, b: int) -> int:
@@ -42,8 +39,8 @@ def compile_formula(formula: Formula) -> Evaluator:
         return lambda values: formula
     name, *rest = formula
     if name == "value":
-        place = rest[0]
-        return lambda values: int(values[place])
+        index = rest[0]
+        return lambda values: int(values[index])
     if name == "product":
         factors = [compile_formula(f) for f in rest]
         return lambda values: math.prod(f(values) for f in factors)
@@ -59,7 +56,7 @@ def compile_formula(formula: Formula) -> Evaluator:
 
 
 def formula_source(formula: Formula, values: Sequence[str]) -> str:
-    """``formula`` as an expression of Python's, over HELPERS and the sources of the ``values``."""
+    """``formula`` as a Python expression over HELPERS and the sources of the ``values``."""
     if isinstance(formula, int):
         return str(formula)
     name, *rest = formula
@@ -77,7 +74,7 @@ def formula_source(formula: Formula, values: Sequence[str]) -> str:
 
 
 def _from_zero(stop: str) -> str:
-    """``max(stop, 0)``, which Python finds quicker without a call."""
+    """``max(stop, 0)``, which Python evaluates quicker without a call."""
     return stop if stop.isdecimal() else f"(stop if (stop := {stop}) > 0 else 0)"
 
 

@@ -1,7 +1,4 @@
-"""The launches of a kernel on a GPU, and how a call puts them on streams.
-
-Owns: TaskLaunch, task_launches, Submission, the limits of grids.  Imports: leaves, ``artifact`` and ``runtime``.
-"""
+"""The launches of a kernel on a GPU, and how a call puts them on streams."""
 
 from __future__ import annotations
 
@@ -9,80 +6,87 @@ import copy
 import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from quadpy.artifact import CodeObject, Formula, TaskInfo
+from quadpy.artifact import CodeObject
+from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name, putter_code
 from quadpy.errors import DeviceError, DriverError
 from quadpy.flow import Flow, Fork, Loop, has_loop
 from quadpy.jit.formula import Evaluator, compile_formula
+from quadpy.jit.plan import ArgumentValue
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.modules import Module
 from quadpy.runtime.drivers.driver import Driver, FunctionHandle
 from quadpy.runtime.launch.launch import MemoryRange
 from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
+from quadpy.target import parse_target
 
-__all__ = ["MOST_BLOCKS", "MOST_THREADS", "SPARE_BLOCKS", "Submission", "TaskLaunch", "task_launches"]
+__all__ = ["MOST_BLOCKS", "MOST_THREADS", "SPARE_BLOCKS", "Submission", "TaskLaunch", "putters_on", "task_launches"]
 
 MOST_BLOCKS: Final = (1 << 31) - 1
 """CUDA's and HIP's limit for the blocks of a grid."""
 MOST_THREADS: Final = (1 << 32) - 1
 """HIP's limit for its threads; and code with a thread for each iteration numbers them in 32 bits on every GPU."""
 MANY_ITERATIONS: Final = 2048
-"""For each of a device's units: from there on a thread may do several, and the device is still busy."""
+"""Per compute unit of the device: from there on a thread may do several, and the device is still busy."""
 _USUAL_UNITS: Final = 128
-"""Of a device that does not say how many it has."""
+"""Compute units of a device that does not say how many it has."""
 SPARE_BLOCKS: Final = 8
-"""Such a thread may number iterations behind the last one, and must not come round to the first."""
-_STRIDING_BLOCKS: Final = 2048
-"""Blocks of a loop that takes any number of them, where nobody knows how many the device runs at once."""
+"""A thread of coarsened code may number iterations after the last one, and must not wrap round to the first."""
+_GRID_STRIDE_BLOCKS: Final = 2048
+"""Blocks of a grid-stride loop where the driver does not say how many the device runs at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLaunch:
     """One kernel of the code object.
 
-    ``extent`` counts its iterations by ``formula``, None where it is one block or only the device can count them.  One
-    that ``strides`` has ``most`` blocks: as many as the device runs at once, since more would only come after them.  From
-    ``many`` blocks on, ``tiled`` counts the threads, where it is there.
-    The blocks of a ``cooperative`` one wait for each other.
+    name         for people: kernel and task
+    block        threads of a block along three axes
+    parallel     False for one block
+    grid_stride  whether any number of blocks runs all iterations
+    max_blocks   of a grid-stride loop: as many as the device runs at once, since more would only run after them
+    extent       counts the iterations; None where only the device can
+    span         where the task begins; None where that is unknown
+    coarsened    counts the threads where each runs several iterations; None where none does
+    coarsen_from from this many blocks on threads are coarsened
+    cooperative  whether the blocks wait for each other
     """
 
     name: str
     function: FunctionHandle
     block: tuple[int, int, int]
     parallel: bool
-    strides: bool
-    most: int
-    formula: Formula | None
+    grid_stride: bool
+    max_blocks: int
     extent: Evaluator | None
     span: Span | None
-    tiled_formula: Formula | None = None
-    tiled: Evaluator | None = None
-    many: int = 0
+    coarsened: Evaluator | None = None
+    coarsen_from: int = 0
     cooperative: bool = False
 
-    def blocks(self, values: list[Any]) -> int | None:
+    def blocks(self, values: Sequence[ArgumentValue]) -> int | None:
         """How many blocks to launch; None where the grid cannot be that large."""
         if not self.parallel:
             return 1
         if self.extent is None:
-            return self.most
+            return self.max_blocks
         threads = self.block[0]
         blocks = -(-self.extent(values) // threads)
-        if self.strides:
-            return min(blocks, self.most)
+        if self.grid_stride:
+            return min(blocks, self.max_blocks)
         if blocks > MOST_BLOCKS or blocks * threads > MOST_THREADS:
             return None
-        if self.tiled is not None and self.many <= blocks <= MOST_THREADS // threads - SPARE_BLOCKS:
-            blocks = min(blocks, -(-self.tiled(values) // threads))  # it counts more of axes that are short
+        if self.coarsened is not None and self.coarsen_from <= blocks <= MOST_THREADS // threads - SPARE_BLOCKS:
+            blocks = min(blocks, -(-self.coarsened(values) // threads))  # it counts more of axes that are short
         return blocks
 
     def named(self, error: DeviceError) -> DeviceError:
-        """``error`` of a driver that refused this launch, with the kernel's name and place."""
-        place = f" ({self.span.file}:{self.span.line})" if self.span else ""
+        """``error`` of a driver that refused this launch, with the name and line of the kernel."""
+        line = f" ({self.span.file}:{self.span.line})" if self.span else ""
         found = copy.copy(error)
-        found.message = f"kernel `{self.name}`{place}: {error.message}"
+        found.message = f"kernel `{self.name}`{line}: {error.message}"
         found.args = (found.message,)
         return found
 
@@ -90,37 +94,38 @@ class TaskLaunch:
 def task_launches(
     code: CodeObject, driver: Driver, module: Module, name: str, spans: Sequence[Span | None]
 ) -> Iterator[TaskLaunch]:
-    """What each task of ``code`` asks of ``driver``; ``spans`` are their places, none for none known."""
-    known = spans or [None] * len(code.tasks)
+    """The launch of each task of ``code``; ``spans`` says where they begin, and is empty where that is unknown."""
     many = MANY_ITERATIONS * (driver.info.units or _USUAL_UNITS)
-    for task, span in zip(code.tasks, known, strict=True):
+    for task, span in zip(code.tasks, spans or [None] * len(code.tasks), strict=True):
         extent = None if task.extent is None else compile_formula(task.extent)
-        tiled = None if task.tiled is None else compile_formula(task.tiled)
+        coarsened = None if task.coarsened is None else compile_formula(task.coarsened)
         function, any_number = module.function(task.symbol), task.grid_stride or extent is None
-        most = _at_once(driver, function, task.block_dim) if task.parallel and any_number else 1
+        most = _resident_blocks(driver, function, task.block_dim) if task.parallel and any_number else 1
         yield TaskLaunch(
-            _title(name, task), function, (task.block_dim, 1, 1), task.parallel, task.grid_stride, most, task.extent,
-            extent, span, task.tiled, tiled, many // task.block_dim, task.cooperative,
+            f"{name}, {task.symbol}" if name else task.symbol, function, (task.block_dim, 1, 1), task.parallel,
+            task.grid_stride, most, extent, span, coarsened, many // task.block_dim, task.cooperative,
         )  # fmt: skip
 
 
-def _at_once(driver: Driver, function: FunctionHandle, threads: int) -> int:
+def _resident_blocks(driver: Driver, function: FunctionHandle, threads: int) -> int:
     """How many blocks of ``function`` the device runs at once.  No result depends on it."""
     try:
-        return driver.max_blocks(function, threads, 0) or _STRIDING_BLOCKS
-    except DriverError:  # an older library has no such call; what else is wrong, the launch says
-        return _STRIDING_BLOCKS
+        return driver.max_blocks(function, threads, 0) or _GRID_STRIDE_BLOCKS
+    except DriverError:  # an older library has no such call; the launch reports any other error
+        return _GRID_STRIDE_BLOCKS
 
 
-def _title(kernel: str, task: TaskInfo) -> str:
-    return f"{kernel}, {task.symbol}" if kernel else task.symbol
+def putters_on(device: Device) -> dict[int, FunctionHandle]:
+    """The kernels that upload arguments, for ``ArgumentMemory``; DriverError where the driver refuses them."""
+    module = device.modules.load(putter_code(parse_target(device.driver.info.arch)))
+    return {size: module.function(put_name(size)) for size in PUT_SIZES}
 
 
 @dataclass(slots=True)
 class Submission:
-    """The launches of one call on their way to the driver, each with the same ``arguments``.
+    """The launches of one call, each with the same ``arguments``.
 
-    ``conditions`` are where the conditions of the flow's loops lie on the device.
+    ``conditions`` says where the conditions of the flow's loops are in the device's memory.
     """
 
     device: Device
@@ -130,7 +135,7 @@ class Submission:
     conditions: dict[str, MemoryRange]
 
     def run(self, flow: Flow, on: Timeline) -> None:
-        """The steps of ``flow``, in order, on ``on``: whatever comes on it next comes after all of them."""
+        """Launches the steps of ``flow`` in order on ``on``; later work on it comes after all of them."""
         for step in flow:
             match step:
                 case int():
@@ -154,10 +159,10 @@ class Submission:
             raise task.named(error) from error
 
     def _fork(self, branches: Sequence[Flow], on: Timeline) -> None:
-        """One branch stays on the stream: the last, and one in which the host waits where there is one.
+        """Runs one branch on the stream itself: one with a loop, for which the host waits, or else the last.
 
-        Memory need not know the streams of the others: it belongs to this call until that returns, and by then they
-        are joined, so that what comes after the launch's stream comes after them, too; a free as well as a read.
+        Memory need not know the streams of the other branches: it belongs to this call until that returns, and by then
+        they are joined, so later work on the stream, a free as well as a read, comes after them too.
         """
         if not branches:
             return
@@ -168,7 +173,7 @@ class Submission:
             self.run(last, on)
 
     def _loop(self, condition: str, body: Flow, on: Timeline) -> None:
-        """The host reads the condition behind each iteration."""
+        """The host reads the condition after each iteration."""
         address, nbytes = self.conditions[condition]
         found = (ctypes.c_char * nbytes)()
         while True:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from quadpy.artifact import CodeObject
 from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH, teller_code
@@ -21,11 +20,14 @@ from quadpy.graph.engines.kernel_graph import KernelGraph
 from quadpy.graph.engines.kernel_graphs import KernelGraphs
 from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram
 from quadpy.graph.engines.kernel_stats import Counts
-from quadpy.jit.argument_upload import putters_on
+from quadpy.jit.gpu_launch import putters_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import HostArrays
+from quadpy.jit.plan import Values, Views
+from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.drivers.graph_driver import GraphDriver
-from quadpy.runtime.launch.launch import MemoryRange, Prepared
+from quadpy.runtime.launch.fusion import Fusion
+from quadpy.runtime.launch.launch import HostLaunch, MemoryRange, Prepared
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.target import parse_target
@@ -61,11 +63,15 @@ class GraphPlan:
     def code(self) -> CodeObject:
         return self.eager.code
 
-    def prepare(self, values: list[Any], views: list[Any], stream: Stream | None = None) -> Prepared:
-        """As ``GpuPlan.prepare``."""
+    def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
+        """As ``Plan.prepare``."""
         return self.eager.prepare(values, views, stream)
 
-    def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
+    def fusion(self, values: Values) -> Fusion:
+        """As ``Plan.fusion``."""
+        return self.eager.fusion(values)
+
+    def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``GpuPlan.run``; waits for the device where the host must know whether a loop goes on."""
         on = stream_of(self.device, stream)
         if not self.device.life.direct:  # a capture notes the launches
@@ -73,50 +79,49 @@ class GraphPlan:
         eager, given = self.eager, values[:]
         values += eager.hidden.values()
         packed = eager.format.pack(*values)
-        arrays = [*views, *eager.fields]
         there = not any(map(_is_on_host, views))
         engine = self._graphs.take_bound(packed, on) if there else None
         if engine is None:
             grids = self.eager.grids.of(values)
             if grids is None:
-                return eager._wider().run(given, views, stream)  # noqa: SLF001
+                return eager.wider().run(given, views, stream)
             if there and self._program is not None and not self._has_loops:
                 engine = self._graphs.take_rebound(self._program, packed, grids, on)
             if engine is None:
-                return self._run(values, grids, arrays, on)
+                return self._run(values, grids, views, on)
         self._counts.calls += 1
-        self._submit(engine, arrays, on)
+        self._submit(engine, views, on)
         return None
 
-    def _submit(self, engine: KernelGraph, arrays: list[Any], on: Stream) -> None:
+    def _submit(self, engine: KernelGraph, views: Views, on: Stream) -> None:
         """A call of which nothing but the launch is left to do."""
         try:
-            self.eager._announce(arrays, on)  # noqa: SLF001
+            self.eager.announce(views, on)
             on._call(lambda _: engine.launch(on))  # noqa: SLF001
         except BaseException:
             self._graphs.discard(engine)
             raise
         self._graphs.give(engine)
 
-    def _run(self, values: list[Any], grids: tuple[int, ...], arrays: list[Any], on: Stream) -> Any:
+    def _run(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
         """A call that may be like none before."""
         self._counts.calls += 1
         if self._refused:
             self._counts.eager += 1
-            return on._call(lambda _: self.eager._run(values, grids, arrays, on))  # noqa: SLF001
-        return on._call(lambda _: self._run_bound(values, grids, arrays, on))  # noqa: SLF001
+            return on._call(lambda _: self.eager._run(values, grids, views, on))  # noqa: SLF001
+        return on._call(lambda _: self._run_bound(values, grids, views, on))  # noqa: SLF001
 
-    def _run_bound(self, values: list[Any], grids: tuple[int, ...], arrays: list[Any], on: Stream) -> Any:
+    def _run_bound(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
         eager = self.eager
-        host = HostArrays(self.device, on, arrays, eager.places.written)
+        host = HostArrays(self.device, on, views, eager.arrays.written)
         for member, address in host.addresses.items():
-            values[eager.places.pointers[member]] = address
-        conditions = eager._conditions(values, arrays)  # noqa: SLF001
-        eager._announce(arrays, on)  # noqa: SLF001
+            values[eager.arrays.pointers[member]] = address
+        conditions = eager.conditions(values, views)
+        eager.announce(views, on)
         engine = self._ready(values, grids, conditions, on)
         if engine is None:
             self._counts.eager += 1
-            return eager._run(values, grids, arrays, on)  # noqa: SLF001
+            return eager._run(values, grids, views, on)  # noqa: SLF001
         try:
             engine.launch(on)
         except BaseException:
@@ -127,7 +132,7 @@ class GraphPlan:
         return None
 
     def _ready(
-        self, values: list[Any], grids: tuple[int, ...], conditions: dict[str, MemoryRange], on: Stream
+        self, values: Values, grids: tuple[int, ...], conditions: dict[str, MemoryRange], on: Stream
     ) -> KernelGraph | None:
         """An engine whose graphs are made and bound, so that nothing of the call has run if that fails; then None."""
         try:
@@ -154,7 +159,7 @@ class GraphPlan:
     def _bound(
         self,
         program: KernelProgram,
-        values: list[Any],
+        values: Values,
         grids: tuple[int, ...],
         conditions: dict[str, MemoryRange],
         on: Stream,
@@ -205,5 +210,5 @@ class GraphPlan:
             _log.warning("%s: %s", self._name, reason)
 
 
-def _is_on_host(view: Any) -> bool:
-    return getattr(view, "block", None) is None and bool(view.nbytes)
+def _is_on_host(view: ArrayView) -> bool:
+    return view.block is None and bool(view.nbytes)

@@ -1,16 +1,15 @@
-"""Host arrays in a kernel of a GPU: copied in before, and out behind what wrote them.
-
-Owns: HostArrays, noted_host_arrays.  Imports: ``runtime`` only.
-"""
+"""Host arrays among the arguments of a kernel on a GPU: copied in before it, and out after it where it wrote them."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from quadpy.jit.array_arguments import ArrayArguments
+from quadpy.jit.plan import Values, Views
+from quadpy.runtime.arrays.foreign_host import TypeKey
+from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.allocators.block import Block
@@ -18,12 +17,12 @@ from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.streams.owned import OwningDevice
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["HostArrays"]
+__all__ = ["HostArrays", "recorded_host_arrays"]
 
 
 @dataclass(slots=True)
 class _Range:
-    """Host memory from ``start`` to ``end`` that one buffer stands for; arrays that overlap share one."""
+    """Host memory from ``start`` to ``end`` with one copy on the device; arrays that overlap share it."""
 
     start: int
     end: int
@@ -34,7 +33,7 @@ class _Range:
 class HostArrays:
     """The device's copies of the host arrays of one launch."""
 
-    def __init__(self, device: Device, stream: Stream, views: Sequence[Any], written: Sequence[bool]) -> None:
+    def __init__(self, device: Device, stream: Stream, views: Views, written: Sequence[bool]) -> None:
         self._device, self._stream = device, stream
         self._copies: list[tuple[_Range, DeviceBuffer]] = []
         self.addresses: dict[int, int] = {}
@@ -54,43 +53,49 @@ class HostArrays:
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A host array's place in a buffer of a graph's."""
+    """The copy of a host array in a buffer that belongs to a graph."""
 
+    type_key: TypeKey
+    abi: tuple[int, ...]
     pointer: int
     nbytes: int
     block: Block | None
     device: OwningDevice
     buffer: DeviceBuffer
+    wide: bool
+    writable: bool = True
 
 
 @contextlib.contextmanager
-def noted_host_arrays(
-    session: Session, on: Stream, values: list[Any], views: Sequence[Any], places: ArrayArguments
-) -> Iterator[list[Any]]:
-    """What stands for ``views`` inside the block: host arrays are copied each time that the graph runs, in and out.
+def recorded_host_arrays(
+    session: Session, on: Stream, values: Values, views: Views, arguments: ArrayArguments
+) -> Iterator[list[ArrayView]]:
+    """Context manager: gives ``views`` with the graph's copies of host arrays, which each run of the graph copies in and out.
 
-    ``values`` get the addresses of the graph's copies.
+    ``values`` get the addresses of the copies.
     """
-    there, copies = list(views), []
-    for part in _ranges(views, places.written):
+    there: list[ArrayView] = list(views)
+    copies = []
+    for part in _ranges(views, arguments.written):
         nbytes, keep = part.end - part.start, tuple(views[member] for member in part.members)
         buffer = session.device_memory(on, nbytes)
         session.record_transfer(on, buffer.pointer, part.start, nbytes, (buffer, *keep), out=False)
         copies.append((part, buffer, keep))
         for member in part.members:
             view = views[member]
-            start, first = (buffer.pointer + place - part.start for place in (view.pointer, view.abi[0]))
-            there[member] = _Copy(start, view.nbytes, buffer.block, session.device, buffer)
-            values[places.pointers[member]] = first
+            start, first = (buffer.pointer + address - part.start for address in (view.pointer, view.abi[0]))
+            abi, where = (first, *view.abi[1:]), (buffer.block, session.device, buffer)
+            there[member] = _Copy(view.type_key, abi, start, view.nbytes, *where, view.wide)
+            values[arguments.pointers[member]] = first
     yield there
     for part, buffer, keep in copies:
         if part.written:
             session.record_transfer(on, part.start, buffer.pointer, buffer.nbytes, (buffer, *keep), out=True)
 
 
-def _ranges(views: Sequence[Any], written: Sequence[bool]) -> list[_Range]:
-    """The memory of the views that lie on the host, ranges that overlap as one."""
-    host = [(view.pointer, k) for k, view in enumerate(views) if getattr(view, "block", None) is None and view.nbytes]
+def _ranges(views: Views, written: Sequence[bool]) -> list[_Range]:
+    """The memory of the views on the host; ranges that overlap are one."""
+    host = [(view.pointer, k) for k, view in enumerate(views) if view.block is None and view.nbytes]
     merged: list[_Range] = []
     for start, k in sorted(host):
         end = start + views[k].nbytes

@@ -1,21 +1,19 @@
-"""Kernels as Python calls them.  Owns: Kernel, ``kernel``.
-
-Imports: leaves, ``lang``, ``runtime``; the compiler when a kernel is first compiled, since it loads LLVM.
-"""
+"""Kernels as Python calls them."""
 
 from __future__ import annotations
 
 import functools
 import importlib
-import struct
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from quadpy.artifact import CodeObject
 from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
 from quadpy.graph.engines.kernel_stats import Counts, GraphKernelStats
-from quadpy.jit.dispatcher import Dispatcher, compiler
+from quadpy.jit.dispatcher import Dispatcher
+from quadpy.jit.parameters import Argument
+from quadpy.jit.plan import MISFITS, Plan, Values, Views
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
@@ -23,19 +21,24 @@ from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
 from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 from quadpy.target import parse_target
 
+if TYPE_CHECKING:
+    from quadpy.jit.fast_call.arguments import FastCall
+
 __all__ = ["Kernel", "kernel"]
+
+T = TypeVar("T")
 
 
 class Kernel(ByName):
     """A function that runs as machine code, compiled at its first call with arguments of each type.
 
-    ``kernel(…, stream=s)`` puts the work on a stream, instead of the calling thread's own; on the CPU a call returns
-    when the work is done.
+    ``kernel(…, stream=s)`` puts the work on stream ``s`` instead of the calling thread's; on the CPU a call returns when the
+    work is done.
     """
 
     __quadpy_kernel__ = True
 
-    def __init__(self, fn: Callable[..., Any], *, graph: bool = False, fuse: Fuse = "auto") -> None:
+    def __init__(self, fn: Callable[..., object], *, graph: bool = False, fuse: Fuse = "auto") -> None:
         functools.update_wrapper(self, fn)
         require_fuse(fuse, graph=graph)
         self.graph = graph
@@ -44,21 +47,21 @@ class Kernel(ByName):
         code = fn.__code__
         if "stream" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             raise KernelSyntaxError(
-                f"{fn.__name__}: a parameter cannot be called stream, the keyword that says where a kernel runs",
+                f"{fn.__name__}: a parameter cannot be named stream, which is the keyword that says where a kernel runs",
                 self.source.span, hint="give the parameter another name",
             )  # fmt: skip
         self._here: Dispatcher | None = None
-        self._fast_call: Callable[..., bool] | None = None
+        self._fast_call: FastCall | None = None
 
-    def __call__(self, /, *args: Any, stream: Any = None, **kwargs: Any) -> Any:
-        """Runs the kernel and gives its result.
+    def __call__(self, /, *args: Argument, stream: object = None, **kwargs: Argument) -> Any:
+        """Runs the kernel and returns its result.
 
         Raises:
             ArgumentError: wrong number or types of arguments.
-            StreamError: ``stream`` is none, was destroyed, or belongs to another device.
+            StreamError: ``stream`` is not a stream, was destroyed, or belongs to another device.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
-        if (express := self._fast_call) is not None and not kwargs and express(stream, *args):
+        if (fast_call := self._fast_call) is not None and not kwargs and fast_call(stream, *args):
             return None
         here = self._here
         if here is None or here.config is not State.config:
@@ -70,72 +73,70 @@ class Kernel(ByName):
         if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(self, args, stream):
             return None
         try:
-            variants, values, views = here.resolve(args)
-            plan = variants.pick(views)
-            if variants.on_gpu and not self.graph:
-                self._fast_call = variants.find_fast_call(here.parameters, here.with_views(args, views))
+            specialisation, values, views = here.resolve(args)
+            plan = specialisation.pick(views)
+            if specialisation.has_fast_calls:
+                self._fast_call = specialisation.fast_call(here.with_views(args, views))
             if CAPTURES.count:
                 set_launching_kernel(self, args)
             try:
                 return plan.run(values, views, stream)
-            except (struct.error, OverflowError, TypeError):
+            except MISFITS:
                 return plan.run(here.checked(args, views), views, stream)
         except ArgumentError as error:
             raise self._named(error) from error
 
-    def prepare(self, *args: Any, **kwargs: Any) -> Prepared | HostLaunch:
+    def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """What a call with these arguments would launch, without launching it; a graph takes it as a node.
 
         Raises:
             ArgumentError: wrong number or types of arguments, or an array of the host for a GPU.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
-        here, args = self._in_order(args, kwargs)
-        try:
-            variants, values, views = here.resolve(args)
-            plan = variants.pick(views)
-            prepared: Prepared | HostLaunch
-            try:
-                prepared = plan.prepare(values, views)
-            except (struct.error, OverflowError, TypeError):
-                prepared = plan.prepare(here.checked(args, views), views)
-        except ArgumentError as error:
-            raise self._named(error) from error
-        return prepared
+        return self._planned(args, kwargs, lambda plan, values, views: plan.prepare(values, views))
 
-    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Dispatcher, tuple[Any, ...]]:
-        """The configuration of now, and each parameter's argument; as a call does, whose own lines are the shorter way."""
-        here = self._here
-        if here is None or here.config is not State.config:
-            here = self._configure()
-        return here, self._bind(here, args, kwargs) if kwargs or len(args) != len(here.parameters) else args
-
-    def binder(self, *args: Any) -> Binder | None:
-        """What finds the argument blocks of calls that run the code of this one; None where each must be looked at anew."""
-        here, args = self._in_order(args, {})
-        variants, _, views = here.resolve(args)
-        plan = variants.pick(views)
-        found: Binder | None = variants.binder(plan, here.parameters, here.with_views(args, views), here.resolve)
-        return found
-
-    def fusion(self, *args: Any, **kwargs: Any) -> Fusion:
-        """Whether a call with these arguments would be one launch, and why it would, or would not.
+    def fusion(self, *args: Argument, **kwargs: Argument) -> Fusion:
+        """Whether a call with these arguments would be one launch, and why.
 
         Raises:
             ArgumentError: wrong number or types of arguments.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
         if not self.graph:
-            return Fusion(False, "it is no graph kernel: qp.kernel(graph=True)")
+            return Fusion(False, "it is not a graph kernel: qp.kernel(graph=True)")
+        return self._planned(args, kwargs, lambda plan, values, views: plan.fusion(values))
+
+    def _planned(
+        self, args: tuple[Argument, ...], kwargs: dict[str, Argument], use: Callable[[Plan, Values, Views], T]
+    ) -> T:
+        """What ``use`` makes of a call with these arguments; ``__call__`` does the same, with as few steps as possible."""
         here, args = self._in_order(args, kwargs)
         try:
-            variants, values, views = here.resolve(args)
-            found: Fusion = compiler().fusion_of(variants.pick(views), values)
+            specialisation, values, views = here.resolve(args)
+            plan = specialisation.pick(views)
+            try:
+                return use(plan, values, views)
+            except MISFITS:
+                return use(plan, here.checked(args, views), views)
         except ArgumentError as error:
             raise self._named(error) from error
-        return found
 
-    def compile(self, target: str = "cpu", /, **arguments: Any) -> CodeObject:
+    def _in_order(
+        self, args: tuple[Argument, ...], kwargs: dict[str, Argument]
+    ) -> tuple[Dispatcher, tuple[Argument, ...]]:
+        """The dispatcher of the current configuration, and an argument for each parameter."""
+        here = self._here
+        if here is None or here.config is not State.config:
+            here = self._configure()
+        return here, self._bind(here, args, kwargs) if kwargs or len(args) != len(here.parameters) else args
+
+    def binder(self, *args: Argument) -> Binder | None:
+        """What packs the arguments of later calls that run the same code; None where each must be resolved."""
+        here, args = self._in_order(args, {})
+        specialisation, _, views = here.resolve(args)
+        return specialisation.binder(views, here.with_views(args, views), here.resolve)
+
+    def compile(self, target: str = "cpu", /, **arguments: Argument) -> CodeObject:
         """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.
 
         ``arguments`` are what annotations leave open: ``x=qp.types.ndarray(dtype=qp.f32, ndim=2)`` for an array, a
@@ -152,69 +153,65 @@ class Kernel(ByName):
         return code
 
     def graph_stats(self) -> GraphKernelStats:
-        """What the calls of a graph kernel came to on GPUs since ``qp.init``; all 0 for any other kernel."""
-        return Counts.sum(variants.counts for variants in list(self._here.plans.values() if self._here else ()))
+        """Counters of a graph kernel's calls on GPUs since ``qp.init``; all 0 for any other kernel."""
+        return Counts.sum(each.counts for each in list(self._here.specialisations.values() if self._here else ()))
 
     def _configure(self) -> Dispatcher:
-        """Starts anew where ``qp.init`` changed what kernels depend on."""
+        """Starts again after ``qp.init`` changed what kernels depend on."""
         self._here, self._fast_call = Dispatcher(self.source, current_config(), graph=self.graph, fuse=self.fuse), None
         return self._here
 
-    def _bind(self, here: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Positional arguments out of keywords and defaults."""
+    def _bind(self, here: Dispatcher, args: tuple[Argument, ...], kwargs: dict[str, Argument]) -> tuple[Argument, ...]:
+        """The arguments by position, from keywords and defaults."""
         names = [parameter.name for parameter in here.parameters]
         try:
-            return _signature(self.source.fn, args, kwargs)
+            import inspect  # slow to import, and most calls need no signature
+
+            bound = inspect.signature(self.source.fn).bind(*args, **kwargs)
+            bound.apply_defaults()
+            return tuple(bound.arguments.values())
         except TypeError as error:
             raise ArgumentError(
                 f"{self.source.name}: {error}", self.source.span, hint=f"it takes {', '.join(names) or 'nothing'}"
             ) from None
 
     def _named(self, error: ArgumentError) -> ArgumentError:
-        """``error`` with this kernel's name and place."""
+        """``error`` with the name and line of this kernel."""
         return ArgumentError(f"{self.source.name}: {error.message}", self.source.span, hint=error.hint)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
         return f"<quadpy kernel {self.source.name} at {self.source.span}>"
 
 
-def _signature(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    import inspect
-
-    bound = inspect.signature(fn).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return tuple(bound.arguments.values())
-
-
 @overload
 def kernel(
-    fn: Callable[..., Any], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
+    fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
 ) -> Kernel: ...
 @overload
 def kernel(
     *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
-) -> Callable[[Callable[..., Any]], Kernel]: ...
+) -> Callable[[Callable[..., object]], Kernel]: ...
 def kernel(
-    fn: Callable[..., Any] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
+    fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
 ) -> Any:
     """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
 
     ``graph=True`` makes a graph kernel of it: its tasks become one graph, with loops over tasks (``qp.graph.do_while``)
     and sections that run at once (``qp.graph.parallel``); it returns nothing.
-    ``fuse`` says whether its tasks run as one launch, with loops and all, on a GPU: ``True`` wherever that is possible,
-    ``"auto"`` where it is also expected to be quicker, ``False`` never; ``Kernel.fusion`` tells what a call would do.
-    ``fastcache`` is accepted for programs written for Quadrants: quadpy caches every kernel that way.
+    ``fuse`` says whether its tasks, loops included, run as one launch on a GPU: ``True`` wherever that is possible,
+    ``"auto"`` where it is also expected to be faster, ``False`` never; ``Kernel.fusion`` says what a call would do.
+    ``fastcache`` is accepted for programs written for Quadrants; quadpy caches every kernel that way.
 
     Raises:
-        KernelSourceError: ``fn`` is no Python function.
+        KernelSourceError: ``fn`` is not a Python function.
         ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``.
     """
     if fn is None:
         require_fuse(fuse, graph=graph)
         return functools.partial(kernel, graph=graph, fuse=fuse)
     if not hasattr(fn, "__code__"):
-        raise KernelSourceError(f"{fn!r} is no Python function")
+        raise KernelSourceError(f"{fn!r} is not a Python function")
     return Kernel(fn, graph=graph, fuse=fuse)

@@ -120,7 +120,7 @@ def _array_type(parameter: ArrayParameter, given: Any) -> ArgType:
             f"or --arg '{name}=f32[2]' on the command line",
         )
     dtype, element = element_of(given.dtype)
-    return parameter.arg_type(("nd", dtype.name, given.ndim, element), writable=True)
+    return parameter.type_of(("nd", dtype.name, given.ndim, element), writable=True)
 
 
 def _default(kernel: Kernel, name: str) -> Any:

@@ -1,7 +1,4 @@
-"""What the parameters of a kernel take, and how a call's arguments become values of the argument block.
-
-Owns: the parameter kinds and ``parameters_of``.  Imports: leaves, ``hostmath``, ``lang``, ``runtime``.
-"""
+"""What the parameters of a kernel take, and how a call's arguments become values of the argument block."""
 
 from __future__ import annotations
 
@@ -17,19 +14,24 @@ from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, f32, rounded_later, u1
 from quadpy.errors import ArgumentError, DeviceError, KernelTypeError
 from quadpy.hostmath import Elements, NDArrayType, element_of
 from quadpy.ir.types import Array
+from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
 from quadpy.lang.decorators import Template
 from quadpy.lang.source import FunctionSource
-from quadpy.runtime.arrays.foreign_device import DeviceView, describe_device_array, lies_on_gpu
-from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, HostView, describe_host_array
+from quadpy.runtime.arrays.foreign_device import describe_device_array, lies_on_gpu
+from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, TypeKey, describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config, current_config
 from quadpy.runtime.device.devices import current_device
 
 __all__ = [
-    "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "SingleParameter", "TemplateParameter", "VectorParameter",
-    "parameters_of",
+    "Argument", "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "SingleParameter",
+    "TemplateParameter", "VectorParameter", "parameters_of",
 ]  # fmt: skip
+
+Argument: TypeAlias = Any
+"""What a caller passes, before it is checked; an array's view once it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +41,35 @@ class ScalarParameter:
     name: str
     type: Scalar
 
-    def arg_type(self) -> ArgType:
+    def arg_type(self, given: Argument = None) -> ArgType:
         return ScalarArg(self.type)
 
-    def value(self, given: Any) -> Any:
-        """``given`` as ``struct`` takes it, when the quick way failed.
+    def value(self, given: Argument) -> ArgumentValue:
+        """``given`` as ``struct`` takes it.
 
         Raises:
-            ArgumentError: it is no number of this type.
+            ArgumentError: it is not a number of this type.
         """
         return _number(given, self.type, self.name)
 
-
-@dataclass(frozen=True, slots=True)
-class CheckedParameter(ScalarParameter):
-    """A truth value or a 16-bit float: ``struct`` would take whatever comes for it, so each value is looked at."""
-
-    def values(self, given: Any) -> list[Any]:
+    def values(self, given: Argument) -> list[ArgumentValue]:
+        """The same as part of the argument block."""
         return [self.value(given)]
 
 
 @dataclass(frozen=True, slots=True)
-class SingleParameter(ScalarParameter):
-    """A number of type f32: ``struct`` would round large integers twice, so only floats go to it as they are."""
+class CheckedParameter(ScalarParameter):
+    """A truth value or a 16-bit float: ``struct`` would accept any number for it, so each value is checked."""
 
-    def value(self, given: Any) -> Any:
-        return given if isinstance(given, np.floating) else _number(given, self.type, self.name)
+
+@dataclass(frozen=True, slots=True)
+class SingleParameter(ScalarParameter):
+    """A number of type f32: ``struct`` would round large integers twice, so only floats are passed to it unchecked."""
+
+    def value(self, given: Argument) -> ArgumentValue:
+        if isinstance(given, np.floating):
+            return given  # type: ignore[return-value]  # ``struct`` takes it
+        return _number(given, self.type, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,31 +80,31 @@ class VectorParameter:
     type: Scalar
     shape: tuple[int, ...]
 
-    def values(self, given: Any) -> list[Any]:
+    def values(self, given: Argument) -> list[ArgumentValue]:
         """The components of ``given``, row-major."""
-        flat = np.asarray(given.to_numpy() if isinstance(given, Elements) else given)
-        if flat.shape != self.shape:
-            raise ArgumentError(f"{self.name} takes shape {self.shape}, not {flat.shape}")
-        return [_number(x, self.type, self.name) for x in flat.reshape(-1).tolist()]
+        components = np.asarray(given.to_numpy() if isinstance(given, Elements) else given)
+        if components.shape != self.shape:
+            raise ArgumentError(f"{self.name} takes shape {self.shape}, not {components.shape}")
+        return [_number(x, self.type, self.name) for x in components.reshape(-1).tolist()]
 
-    def arg_type(self) -> ArgType:
+    def arg_type(self, given: Argument = None) -> ArgType:
         return VecArg(self.shape, self.type)
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayParameter:
-    """An array: quadpy's, NumPy's, a CPU tensor, or whatever shows its memory."""
+    """An array: quadpy's, NumPy's, a CPU tensor, or any object that exports its memory."""
 
     name: str
     type: Scalar | None
     element: tuple[int, ...]
     ndim: int | None
 
-    def view(self, given: Any) -> HostView | DeviceView | NDArray:
+    def view(self, given: Argument) -> ArrayView:
         """``given`` as a launch sees it.
 
         Raises:
-            ArgumentError: it is no array that the CPU can read.
+            ArgumentError: it is not an array, or one that cannot be read.
         """
         if type(given) is NDArray:
             return given
@@ -112,12 +117,20 @@ class ArrayParameter:
         except ArgumentError as error:
             raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error
 
-    def arg_type(self, key: tuple[str, str, int, tuple[int, ...]], writable: bool) -> ArgType:
-        """The type of an argument with this key.
+    def values(self, given: ArrayView) -> tuple[int, ...]:
+        """The part of the argument block."""
+        return given.abi
+
+    def arg_type(self, given: ArrayView) -> ArgType:
+        """The type of an array with this view; raises as ``type_of``."""
+        return self.type_of(given.type_key, writable=given.writable)
+
+    def type_of(self, key: TypeKey, *, writable: bool) -> ArgType:
+        """The type of an array with this key.
 
         Raises:
             ArgumentError: the parameter is declared otherwise.
-            DeviceError: the array lies where this kernel cannot reach it.
+            DeviceError: the array is where this kernel cannot reach it.
         """
         kind, scalar, ndim, element = key
         if kind in DEVICE_KINDS and current_config().arch == "cpu":
@@ -136,15 +149,9 @@ class ArrayParameter:
         if self.ndim is not None and ndim != self.ndim:
             raise ArgumentError(f"{self.name} takes {self.ndim} dimensions, not {ndim}")
         rows = kind == ALIGNED_ROWS
-        found_type = Array(
-            BY_NAME[scalar],
-            ndim,
-            element,
-            strided=kind == "strided",
-            aligned=rows or kind == ALIGNED,
-            aligned_rows=rows,
-        )
-        return ArrayArg(found_type, writable)
+        aligned = rows or kind == ALIGNED
+        array = Array(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
+        return ArrayArg(array, writable)
 
     def declared(self) -> ArgType | None:
         """The type that the annotation alone gives; None where it leaves something out."""
@@ -155,19 +162,23 @@ class ArrayParameter:
 
 @dataclass(frozen=True, slots=True)
 class TemplateParameter:
-    """A compile-time value: one specialisation for each."""
+    """A compile-time value: each has a specialisation of its own."""
 
     name: str
 
-    def key(self, given: Any) -> Hashable:
-        """Equal numbers share a specialisation, other objects are told apart by identity."""
+    def key(self, given: Argument) -> Hashable:
+        """Equal numbers share a specialisation; other objects are distinguished by identity."""
         if isinstance(given, float):
             return ("float", given.hex())  # -0.0 is not 0.0, and a NaN is itself
         if given is None or isinstance(given, (bool, int, str, Scalar)):
             return (type(given).__name__, given)
         return ("id", id(given))
 
-    def arg_type(self, given: Any) -> ArgType:
+    def values(self, given: Argument) -> tuple[()]:
+        """The argument block has nothing of it."""
+        return ()
+
+    def arg_type(self, given: Argument) -> ArgType:
         return StaticArg(given)
 
 
@@ -178,7 +189,7 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Parameter, ..
     """The parameters of a kernel, from its annotations.
 
     Raises:
-        KernelTypeError: a parameter without annotation, or with one that is no kernel type.
+        KernelTypeError: a parameter has no annotation, or one that is not a kernel type.
     """
     made: list[Parameter] = []
     for name, parameter in inspect.signature(source.fn).parameters.items():
@@ -188,7 +199,7 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Parameter, ..
     return tuple(made)
 
 
-def _parameter(name: str, annotation: Any, source: FunctionSource, config: Config) -> Parameter:
+def _parameter(name: str, annotation: object, source: FunctionSource, config: Config) -> Parameter:
     defaults = ((int, config.default_ip), (float, config.default_fp), (bool, u1))
     scalar = next((type for python, type in defaults if annotation is python), annotation)
     if isinstance(scalar, Scalar):
@@ -212,7 +223,7 @@ def _parameter(name: str, annotation: Any, source: FunctionSource, config: Confi
     )  # fmt: skip
 
 
-def _number(given: Any, type: Scalar, name: str) -> Any:
+def _number(given: Argument, type: Scalar, name: str) -> ArgumentValue:
     if hasattr(given, "item") and getattr(given, "ndim", 1) == 0:
         given = given.item()
     if not isinstance(given, (bool, int, float)):
@@ -232,7 +243,7 @@ def _number(given: Any, type: Scalar, name: str) -> Any:
     return number
 
 
-def _float_bits(value: float, type: Scalar) -> Any:
+def _float_bits(value: float, type: Scalar) -> ArgumentValue:
     """What ``struct`` packs: 16-bit floats travel as their bits; what f32 cannot hold is infinite."""
     with np.errstate(over="ignore"):
         if type == f16:

@@ -1,49 +1,63 @@
-"""What a kernel returned, out of its scratch memory.  Owns: ``result_of``.  Imports: leaves, ``hostmath``, storage."""
+"""What a kernel returned, read from its scratch memory."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import struct
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.hostmath.values import wrap
 from quadpy.runtime.memory.numpy_storage import SCALAR_OF, STORAGE, decode
 
-__all__ = ["result_of"]
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
+__all__ = ["ResultReader", "ResultShape"]
+
+ResultShape: TypeAlias = "str | tuple[int, ...] | list[ResultShape] | None"
+"""``"scalar"``, the shape of a vector or matrix, or a list of these; None for a kernel that returns nothing."""
 
 _CODES: Final = {"b": {1: "?"}, "i": {1: "b", 2: "h", 4: "i", 8: "q"}, "u": {1: "B", 2: "H", 4: "I", 8: "Q"},
                  "f": {2: "e", 4: "f", 8: "d"}}  # fmt: skip
 _PACKINGS: Final = {
     scalar: struct.Struct("=" + _CODES[dtype.kind][dtype.itemsize]) for dtype, scalar in SCALAR_OF.items()
 }
-"""All but bf16, which Python has not."""
+"""All but bf16, which Python does not have."""
 
 
-def result_of(scratch: Any, types: tuple[Scalar, ...], outline: Any) -> Any:
-    """The first slots of ``scratch``, a buffer, in the shape that the kernel returned."""
-    if outline == "scalar":
-        return _read(scratch, 0, types[0])
-    return _shaped(outline, ((_read(scratch, slot, type), type) for slot, type in enumerate(types)))
+class ResultReader:
+    """Reads the first slots of scratch memory, numbers of ``types``, in the shape that the kernel returned."""
+
+    __slots__ = ("_shape", "_types", "nbytes")
+
+    def __init__(self, types: Iterable[str], shape: ResultShape) -> None:
+        self._types, self._shape = tuple(BY_NAME[name] for name in types), shape
+        self.nbytes = 8 * len(self._types)
+
+    def read(self, scratch: Buffer) -> object:
+        """The result of the launch that wrote ``scratch``."""
+        if self._shape == "scalar":
+            return _read(scratch, 0, self._types[0])
+        return _shaped(self._shape, ((_read(scratch, slot, type), type) for slot, type in enumerate(self._types)))
 
 
-def _read(scratch: Any, slot: int, type: Scalar) -> Any:
+def _read(scratch: Buffer, slot: int, type: Scalar) -> object:
     """The number in a slot."""
     if (packing := _PACKINGS.get(type)) is not None:
         return packing.unpack_from(scratch, 8 * slot)[0]
-    return decode(np.frombuffer(scratch, STORAGE[type], 1, 8 * slot), type)[0].item()
+    return decode(np.frombuffer(memoryview(scratch), STORAGE[type], 1, 8 * slot), type)[0].item()
 
 
-def _shaped(outline: Any, numbers: Iterator[tuple[Any, Scalar]]) -> Any:
+def _shaped(shape: ResultShape, numbers: Iterator[tuple[object, Scalar]]) -> object:
     """Numbers, each with its type, as one of them, a vector or matrix, or a tuple of such."""
-    if outline == "scalar":
-        return next(numbers)[0]
-    if isinstance(outline, list):
-        return tuple(_shaped(part, numbers) for part in outline)
-    flat, types = zip(*itertools.islice(numbers, math.prod(outline)), strict=True)
-    return wrap(np.array(flat).reshape(outline), types[0])
+    if isinstance(shape, list):
+        return tuple(_shaped(part, numbers) for part in shape)
+    if isinstance(shape, tuple):
+        flat, types = zip(*itertools.islice(numbers, math.prod(shape)), strict=True)
+        return wrap(np.array(flat).reshape(shape), types[0])
+    return next(numbers)[0]

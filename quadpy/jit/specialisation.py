@@ -1,29 +1,28 @@
-"""The plans of one signature: with the promise that no written array overlaps another, and without.
-
-Owns: Specialisation, fusion_of, prepare.  Imports: leaves, ``ir``, ``lang``, ``runtime`` and the compiler (and so LLVM).
-"""
+"""The plans of one call signature, and where the way to launch is chosen."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypeAlias
 
 from quadpy.dtypes import i64
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.ir.nodes import Kernel
-from quadpy.jit.binder import CpuBinder, GpuBinder, host_packer
-from quadpy.jit.compilation import Request, compile_request, digest_of, traced_for
+from quadpy.jit.compilation import Compiled, Request, cached_code, compile_request, digest_of, traced_for
 from quadpy.jit.cpu_plan import CpuPlan
-from quadpy.jit.fast_call.generate import express, packer
-from quadpy.jit.fast_call.native_cache import cached_code
+from quadpy.jit.dispatcher import Resolved
+from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
+from quadpy.jit.fast_call.binders import CpuBinder, GpuBinder, bind_on_cpu
+from quadpy.jit.fast_call.generate import bind_on_gpu, fast_call
 from quadpy.jit.fusion.origin import code_of
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
-from quadpy.jit.parameters import Parameter
+from quadpy.jit.parameters import Argument, Parameter
+from quadpy.jit.plan import Plan, Views
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
@@ -32,131 +31,180 @@ from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_of
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.fusion import Fuse, Fusion
+from quadpy.runtime.launch.fusion import Fuse
+from quadpy.runtime.launch.launch import Bound
+from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.target import parse_target
 
-__all__ = ["Specialisation", "fusion_of", "prepare"]
+__all__ = ["Specialisation", "prepare"]
+
+Resolver: TypeAlias = Callable[[Sequence[Argument]], Resolved]
+"""``Dispatcher.resolve``."""
 
 
 class Specialisation:
-    """Compiled at once for arrays that do not overlap; for overlapping ones when they first come.
+    """A kernel for one call signature: compiled at once for arrays that do not overlap, for others when they first come.
 
-    All code of a signature is made under one configuration, ``config``, and of what its first code read: one signature
-    has one meaning, whatever becomes of globals meanwhile.
+    All its code is made under one configuration, ``config``, and from what its first code read: one signature has one
+    meaning, even if globals change later.
     """
 
     __slots__ = (
-        "_args", "_config", "_digest", "_fast_call", "_fields", "_fuse", "_lock", "_options", "_overlapping", "_packers",
-        "_pairs", "_plain", "_reads", "_source", "counts", "express", "on_gpu",
+        "_args", "_binds", "_config", "_digest", "_disjoint", "_fast_calls", "_fields", "_fuse", "_lock", "_options",
+        "_overlapping", "_pairs", "_parameters", "_reads", "_source", "counts", "has_fast_calls",
     )  # fmt: skip
 
     def __init__(
-        self, source: FunctionSource, args: Mapping[str, ArgType], options: Options, config: Config, fuse: Fuse = False
-    ) -> None:
-        self._source, self._args, self._options, self._config, self._fuse = source, args, options, config, fuse
+        self, source: FunctionSource, parameters: Sequence[Parameter], args: Mapping[str, ArgType], options: Options,
+        config: Config, fuse: Fuse = False,
+    ) -> None:  # fmt: skip
+        self._source, self._parameters, self._args, self._options = source, parameters, args, options
+        self._config, self._fuse = config, fuse
         self.counts = Counts()
         self._lock = new_lock()
-        self._overlapping: Any = None
         self._fields: tuple[tuple[int, int], ...] = ()
-        self._reads: Dependencies | None = None  # those of the first code, whose name is the digest
+        self._reads: Dependencies | None = None  # of the first code, whose name is the digest
         self._digest = ""
-        self._plain = self._compile(options)
+        self._disjoint = self._plan(options)
+        self._overlapping: Plan | None = None
         self._pairs = self._pairs_to_check()
-        self.on_gpu = isinstance(self._plain, GpuPlan)
-        self.express: Callable[..., bool] | None = None
-        self._fast_call: dict[tuple[object, ...], Callable[..., bool] | None] = {}
-        self._packers: dict[tuple[object, ...], Callable[..., Any] | None] = {}
+        self.has_fast_calls = isinstance(self._disjoint, GpuPlan)
+        self._fast_calls: dict[tuple[object, ...], FastCall | None] = {}
+        self._binds: dict[tuple[object, ...], Bind | None] = {}
 
-    def find_fast_call(self, parameters: Sequence[Parameter], args: Sequence[Any]) -> Callable[..., bool] | None:
-        """The quick way of later calls like this one, where there is one; ``express`` is the one found last.
-
-        It is written for each mixture of quadpy's memory and other libraries'.
-        """
-        forms = tuple(getattr(given, "form", None) for given in args)
-        if forms not in self._fast_call:
-            self._fast_call[forms] = express(parameters, args, self._plain, self._pairs)
-        self.express = self._fast_call[forms]
-        return self.express
-
-    def binder(
-        self, plan: Any, parameters: Sequence[Parameter], args: Sequence[Any], resolve: Callable[..., Any]
-    ) -> CpuBinder | GpuBinder | None:
-        """What binds later calls of ``plan``, one with ``args``; None where it is the plan of arrays that overlap on a GPU."""
-        plain = plan is self._plain
-        if isinstance(plan, CpuPlan):
-            pack = host_packer(parameters, args, plan, self._pairs, self._fields) if plain else None
-            return CpuBinder.looking(plan, self, resolve) if pack is None else CpuBinder(plan, pack)
-        if not plain or not isinstance(plan, GpuPlan) or not plan.launches:
-            return None
-        forms = tuple(getattr(given, "form", None) for given in args)
-        if forms not in self._packers:
-            self._packers[forms] = packer(parameters, args, plan, self._pairs)
-        pack = self._packers[forms]
-        return None if pack is None else GpuBinder(plan, pack)
-
-    def pick(self, views: list[Any]) -> Any:
-        """The plan for arrays that lie like this: ranges are compared where one of the two is written."""
+    def pick(self, views: Views) -> Plan:
+        """The plan for arrays with these addresses: ranges are compared where at least one of the two is written."""
         for i, j in self._pairs:
             a, b = views[i], views[j]
             start_a, start_b = a.pointer, b.pointer
             if start_a < start_b + b.nbytes and start_b < start_a + a.nbytes:
-                return self._overlap()
-        for i, start, nbytes in self._field_checks(views):
-            if views[i].pointer < start + nbytes and start < views[i].pointer + views[i].nbytes:
-                return self._overlap()
-        return self._plain
+                return self._for_overlaps()
+        for start, nbytes in self._fields:  # their memory can reach a kernel a second time, as a NumPy view
+            for view in views:
+                if view.pointer < start + nbytes and start < view.pointer + view.nbytes:
+                    return self._for_overlaps()
+        return self._disjoint
 
-    def _field_checks(self, views: list[Any]) -> list[tuple[int, int, int]]:
-        """Fields against arguments; a field's memory can reach a kernel a second time, as a NumPy view."""
-        if not self._fields:
-            return []
-        return [(i, start, nbytes) for i in range(len(views)) for start, nbytes in self._fields]
+    def fast_call(self, args: Sequence[Argument]) -> FastCall | None:
+        """The fast call for arguments like ``args``, which have views in place of arrays; None where there is none.
 
-    def _overlap(self) -> Any:
+        One is generated for each mixture of quadpy's memory and other libraries'.
+        """
+        forms = tuple(getattr(given, "form", None) for given in args)
+        if forms not in self._fast_calls:
+            plan = self._disjoint
+            found = fast_call(self._parameters, args, plan, self._pairs) if isinstance(plan, GpuPlan) else None
+            self._fast_calls[forms] = found
+        return self._fast_calls[forms]
+
+    def binder(self, views: Views, args: Sequence[Argument], resolve: Resolver) -> CpuBinder | GpuBinder | None:
+        """What binds later calls like the one of ``args``, which have ``views`` in place of arrays; None where there is none.
+
+        On the CPU there always is one: it resolves each call where no faster way is known.
+        """
+        plan, forms = self.pick(views), tuple(getattr(given, "form", None) for given in args)
+        match plan:
+            case CpuPlan():
+                pack = bind_on_cpu(self._parameters, args, plan, self._pairs) if plan is self._disjoint else None
+                return CpuBinder(plan, pack or self._resolving(plan, resolve))
+            case GpuPlan() if plan is self._disjoint and plan.launches:
+                if forms not in self._binds:
+                    self._binds[forms] = bind_on_gpu(self._parameters, args, plan, self._pairs)
+                pack = self._binds[forms]
+                return None if pack is None else GpuBinder(plan, pack)
+            case _:
+                return None
+
+    def _resolving(self, plan: CpuPlan, resolve: Resolver) -> Bind:
+        """Binds a call by resolving its arguments, which is slower."""
+
+        def bind(_timeline: object, *args: Argument) -> Bound | None:
+            try:
+                found, values, views = resolve(args)
+                if found is not self or self.pick(views) is not plan or any(map(is_exported, views)):
+                    return None
+                return Bound(plan.block_of(values), (), tuple(views))
+            except REFUSALS:
+                return None
+
+        return bind
+
+    def _for_overlaps(self) -> Plan:
         with self._lock:
             if self._overlapping is None:
-                self._overlapping = self._compile(replace(self._options, noalias=False))
+                self._overlapping = self._plan(replace(self._options, noalias=False))
         return self._overlapping
 
-    def _compile(self, options: Options, like: GpuPlan | None = None) -> Any:
-        """The plan of such code: for the device of ``like``, or else the one of the configuration."""
-        config = self._config
-        device = like.device if like else None if config.arch == "cpu" else device_of(config)
-        compiled = compile_request(self._request(options, device))
-        fields = compiled.fields
-        if self._reads is None:
-            self._reads, self._digest = compiled.reads, compiled.digest
-        for field in fields:
-            if field.device is not device:
-                raise DeviceError(
-                    f"{self._source.name} uses {field!r}, which lives on {field.device or 'the host'} and not on "
-                    f"{device or 'the host'}", self._source.span, hint="make fields after qp.init has chosen the device",
-                )  # fmt: skip
-        self._fields = tuple((field.pointer, field.nbytes) for field in fields)
-        seed = like.hidden.seed if like else config.random_seed
-        if device:
-            plan = GpuPlan(
-                compiled.code, device, fields=fields, seed=seed, outline=compiled.outline,
-                wider=functools.cache(lambda: self._compile(replace(options, index=i64))),
+    def _plan(self, options: Options) -> Plan:
+        """The way to launch such code under the configuration: this is where it is chosen."""
+        device = None if self._config.arch == "cpu" else device_of(self._config)
+        if device is None:
+            compiled = self._compiled(options, None)
+            return CpuPlan(
+                compiled.code, fields=compiled.fields, seed=self._config.random_seed, result_shape=compiled.result_shape,
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
-            mode = options.index, options.fast_math
-            plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options, device))
-            if not (options.predicated or options.indirect):
-                plan.indirect_by(functools.cache(lambda: self._read_from_memory(options, plan)))
-            return plan if options.predicated or options.indirect or not options.graph else self._graph(plan, options)
-        return CpuPlan(
-            compiled.code, fields=fields, seed=seed, outline=compiled.outline, name=self._source.name, spans=compiled.spans,
+        tasks = self._gpu_plan(options, device, self._config.random_seed)
+        if options.predicated or options.indirect or not options.graph:
+            return tasks
+        graph = GraphPlan(
+            tasks, functools.partial(self._variant, options, tasks), self.counts, ordered=not options.noalias,
+            name=self._source.name,
         )  # fmt: skip
+        if self._fuse is False:
+            return graph
+        return FusingPlan(graph, device, self._fuse, lambda: self._one_launch(tasks, options))
 
-    def _read_from_memory(self, options: Options, like: GpuPlan) -> Any:
-        return self._compile(replace(options, indirect=True), like)
+    def _gpu_plan(self, options: Options, device: Device, seed: int) -> GpuPlan:
+        """A launch for each task on ``device``."""
+        compiled = self._compiled(options, device)
+        plan = GpuPlan(
+            compiled.code, device, fields=compiled.fields, seed=seed, result_shape=compiled.result_shape,
+            wider=functools.cache(lambda: self._plan(replace(options, index=i64))),
+            name=self._source.name, spans=compiled.spans,
+        )  # fmt: skip
+        mode = options.index, options.fast_math
+        plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options, device))
+        if not (options.predicated or options.indirect):
+            plan.indirect_by(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
+        return plan
+
+    def _variant(self, options: Options, like: GpuPlan, predicated: bool, indirect: bool) -> GpuPlan:
+        """The code of ``like`` with loops that the host repeats without a look, or arguments that it reads from memory."""
+        options = replace(options, predicated=predicated, indirect=indirect)
+        return self._gpu_plan(options, like.device, like.hidden.seed)
+
+    def _one_launch(self, separate: GpuPlan, options: Options) -> FusedPlan | str:
+        """All tasks of ``separate`` in one launch, or why that cannot be."""
+        try:
+            compiled = compile_request(self._request(replace(options, fused=True), separate.device))
+        except CodegenError as error:
+            return error.message
+        return FusedPlan(compiled.code, separate, name=self._source.name, spans=compiled.spans)
+
+    def _compiled(self, options: Options, device: Device | None) -> Compiled:
+        """Code for ``device``, or the CPU for None.
+
+        Raises:
+            DeviceError: the kernel uses a field that is elsewhere.
+        """
+        compiled = compile_request(self._request(options, device))
+        if self._reads is None:
+            self._reads, self._digest = compiled.reads, compiled.digest
+        for field in compiled.fields:
+            if field.device is not device:
+                raise DeviceError(
+                    f"{self._source.name} uses {field!r}, which is on {field.device or 'the host'} and not on "
+                    f"{device or 'the host'}", self._source.span, hint="make fields after qp.init has chosen the device",
+                )  # fmt: skip
+        self._fields = tuple((field.pointer, field.nbytes) for field in compiled.fields)
+        return compiled
 
     def _request(self, options: Options, device: Device | None) -> Request:
         """What is asked of the compiler: the first code of the signature, or more that does the same.
 
         Raises:
-            CodegenError: it would not do the same, since user code that runs at compile time now says something else.
+            CodegenError: it would not do the same, since user code that runs at compile time now gives other values.
         """
         target = parse_target(device.driver.info.arch if device else "cpu")
         reads = self._reads
@@ -174,34 +222,10 @@ class Specialisation:
         plain = replace(options, predicated=False, indirect=False, fused=False)
         return traced_for(self._request(plain, device)).kernel
 
-    def _graph(self, eager: GpuPlan, options: Options) -> GraphPlan | FusingPlan:
-        """How a graph kernel runs on a GPU."""
-
-        def other(blindly: bool, indirect: bool) -> GpuPlan:
-            found: GpuPlan = (self._read_from_memory if indirect else self._compile)(
-                replace(options, predicated=blindly), eager
-            )
-            return found
-
-        plan = GraphPlan(
-            eager, other, self.counts, ordered=not options.noalias, name=self._source.name,
-        )  # fmt: skip
-        if self._fuse is False:
-            return plan
-        return FusingPlan(plan, plan.device, self._fuse, lambda: self._one_launch(eager, options))
-
-    def _one_launch(self, separate: GpuPlan, options: Options) -> FusedPlan | str:
-        """All tasks of ``separate`` in one launch, or why that cannot be."""
-        try:
-            compiled = compile_request(self._request(replace(options, fused=True), separate.device))
-        except CodegenError as error:
-            return error.message
-        return FusedPlan(compiled.code, separate, name=self._source.name, spans=compiled.spans)
-
     def _pairs_to_check(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of array arguments, by position, of which at least one is written."""
+        """Pairs of array arguments, by number, of which at least one is written."""
         names = [name for name, arg in self._args.items() if isinstance(arg, ArrayArg)]
-        written = {name for task in self._plain.code.tasks for name, access in task.effects if access != "r"}
+        written = {name for task in self._disjoint.code.tasks for name, access in task.effects if access != "r"}
         return tuple(
             (i, j)
             for i, first in enumerate(names)
@@ -210,16 +234,7 @@ class Specialisation:
         )
 
 
-def fusion_of(plan: Any, values: list[Any]) -> Fusion:
-    """Whether a call of ``plan`` is one launch."""
-    if isinstance(plan, FusingPlan):
-        return plan.fusion(values)
-    if isinstance(plan, CpuPlan):
-        return Fusion(False, "on the CPU a call runs all tasks anyway")
-    return Fusion(False, "fuse is False")
-
-
 def prepare(threads: int | None) -> None:
-    """Loads the pool of threads, its code from the cache; called by ``qp.init``."""
+    """Loads the thread pool, whose code is cached; called by ``qp.init``."""
     pool_address(cached_code)
     set_threads(threads or default_threads())

@@ -264,7 +264,7 @@ def test_a_launch_from_inside_a_launch_has_a_record_of_its_own(vendor, copy):
         return launch(*arguments)
 
     callback = LAUNCH(nested)
-    tasks = [TaskLaunch("t", 1, (64, 1, 1), True, False, 1, None, None, None)]
+    tasks = [TaskLaunch("t", 1, (64, 1, 1), True, False, 1, None, None)]
     calls = devices.current_device().driver.native_launch()
     calls = dataclasses.replace(calls, launch=ctypes.cast(callback, ctypes.c_void_p).value)
     block = bytearray(HEAD + 16)
@@ -278,7 +278,7 @@ def test_a_launch_from_inside_a_launch_has_a_record_of_its_own(vendor, copy):
 def test_a_record_keeps_what_it_reads(vendor):
     library, _ = vendor
     driver = devices.current_device().driver
-    tasks = [TaskLaunch("t", 0x7F00_1234_5678, (2**20, 1, 1), True, False, 1, None, None, None)]
+    tasks = [TaskLaunch("t", 0x7F00_1234_5678, (2**20, 1, 1), True, False, 1, None, None)]
     records = LaunchRecords(driver, tasks, 24)
     block, submit, _ = records.make()
     records.head.pack_into(block, HEAD, 2**64 - 16, 2**32 - 1)
@@ -298,7 +298,7 @@ def test_other_threads_run_while_the_driver_works():
 
     lost = ctypes.c_int(0)
     at = [ctypes.cast(function, ctypes.c_void_p).value for function in (libc.sched_yield, libc.usleep)]
-    tasks = [TaskLaunch("sleep", 200_000, (1, 1, 1), True, False, 1, None, None, None)]  # its first argument
+    tasks = [TaskLaunch("sleep", 200_000, (1, 1, 1), True, False, 1, None, None)]  # its first argument
     block = bytearray(HEAD + 16)
     native = NativeTasks(NativeLaunch(ctypes.addressof(lost), at[0], 0, at[1], print), tasks)
     submit = native.record(block, 0)

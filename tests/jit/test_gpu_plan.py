@@ -43,7 +43,7 @@ def plan_for(device: Device, kernel: qp.Kernel, target: str = "gfx942", **bodies
     code = kernel.compile(target)
     for task in code.tasks:
         device.driver.kernels[task.symbol] = RecordedKernel(bodies.get(task.symbol, lambda block: None))
-    return GpuPlan(code, device, outline="scalar", wider=lambda: pytest.fail("the grid is large enough"))
+    return GpuPlan(code, device, result_shape="scalar", wider=lambda: pytest.fail("the grid is large enough"))
 
 
 def launches(device: Device) -> list[tuple[object, ...]]:

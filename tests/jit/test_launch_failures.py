@@ -95,7 +95,7 @@ def bodies() -> dict[str, RecordedKernel]:
 
 
 def plan_on(device) -> GpuPlan:
-    return GpuPlan(replace(CODE, flow=FLOW), device, outline="scalar", wider=lambda: pytest.fail("wide"))
+    return GpuPlan(replace(CODE, flow=FLOW), device, result_shape="scalar", wider=lambda: pytest.fail("wide"))
 
 
 def call(plan, stream=None) -> float:

@@ -91,7 +91,7 @@ def test_what_a_task_reads_and_writes_is_told_apart(device, plan_of):
 
 
 def test_the_arrays_and_the_scratch_memory_are_kept(device, plan_of):
-    made = plan_of(total.compile("gfx942"), outline="scalar").prepare([10], [])
+    made = plan_of(total.compile("gfx942"), result_shape="scalar").prepare([10], [])
     device.synchronize()
     assert device.memory_stats().blocks == 1
     scratch = next(thing for thing in made.launches[0].keep if hasattr(thing, "block"))
@@ -108,7 +108,7 @@ def test_what_was_prepared_can_be_launched_and_its_result_read(device, plan_of):
         ctypes.c_int32.from_address(struct.unpack("Q", block[8:16])[0]).value = 45
 
     code = total.compile("gfx942")
-    made = plan_of(code, {code.tasks[-1].symbol: merge}, outline="scalar").prepare([10], [])
+    made = plan_of(code, {code.tasks[-1].symbol: merge}, result_shape="scalar").prepare([10], [])
     stream = device.default_stream
     for launch in made.launches:
         block = ctypes.create_string_buffer(launch.arguments, len(launch.arguments))
@@ -174,7 +174,7 @@ def test_a_call_on_the_cpu_is_a_closure():
 
 @pytest.mark.usefixtures("on_the_cpu")
 def test_a_result_on_the_cpu_is_that_of_the_last_run():
-    made = CpuPlan(total.compile(), outline="scalar").prepare([10], [])
+    made = CpuPlan(total.compile(), result_shape="scalar").prepare([10], [])
     made.run()
     assert made.result() == 45
 

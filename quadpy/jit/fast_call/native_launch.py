@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from quadpy.jit.fast_call.native_cache import cached_code
+from quadpy.jit.compilation import cached_code
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.runtime.cpu.orc import TRIPLE, LoadedObject, assemble, link
 from quadpy.runtime.drivers.driver import Driver, NativeLaunch

@@ -77,7 +77,7 @@ class JoinedLaunch:
         (launch,) = task_launches(code, device.driver, self._module, NAME, ())
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
         self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
-        self._launch = replace(launch, most=self.most_blocks)
+        self._launch = replace(launch, max_blocks=self.most_blocks)
         self._counters = FusedScratch(device, 8 * code.slots)
         self._places = _places(codes, code.layout)
         self._values = struct.Struct(code.layout.format)

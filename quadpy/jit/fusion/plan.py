@@ -5,24 +5,25 @@ Owns: FusingPlan, FusedPlan, ``why_separate``, BLOCKS_OF_UNIT.  Imports: leaves,
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from quadpy.artifact import CodeObject
-from quadpy.errors import ArgumentError, DriverError
+from quadpy.errors import DriverError
 from quadpy.flow import has_loop
 from quadpy.jit.barrier_loops import barrier_loops
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.fusion.scratch import FusedScratch
-from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.grids import Grids, what_decides
+from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
+from quadpy.jit.graph_plan import GraphPlan
+from quadpy.jit.grids import Grids, deciding_values
+from quadpy.jit.plan import Values, Views
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import Driver
 from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
-from quadpy.runtime.launch.launch import Prepared
+from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
@@ -49,7 +50,7 @@ class FusedPlan(GpuPlan):
         super().__init__(
             code,
             device,
-            fields=separate.fields,
+            fields=separate.hidden.fields,
             seed=separate.hidden.seed,
             wider=lambda: separate,
             name=name,
@@ -58,61 +59,48 @@ class FusedPlan(GpuPlan):
         (launch,) = self.launches
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
         self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
-        self.launches = (replace(launch, most=self.most_blocks),)
+        self.launches = (replace(launch, max_blocks=self.most_blocks),)
         self.grids = Grids(code, self.launches, barrier_loops(separate.code, [each.span for each in separate.launches]))
-        self._asked = separate.places.conditions
+        self._separate = separate
         self._counters = FusedScratch(device, 8 * code.slots)
 
-    def require_conditions(self, views: Sequence[Any]) -> None:
-        """ArgumentError where an array is empty whose element 0 decides whether a loop goes on."""
-        arrays = [*views, *self.fields]
-        for name, (member, _) in self._asked.items():
-            if not arrays[member].nbytes:
-                raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
+    def complete(self, values: Values) -> tuple[int, ...] | None:
+        self._separate.arrays.require_conditions(values)  # the code of this plan has no loops of its own
+        return super().complete(values)
 
-    def _run(self, values: list[Any], grids: Sequence[int], arrays: list[Any], on: Stream) -> Any:
-        found = super()._run(values, grids, arrays, on)
+    def _run(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
+        found = super()._run(values, grids, views, on)
         self._counters.settle(self._counters.on(on), on.handle)
         return found
 
     def _scratch(self, on: Stream) -> DeviceBuffer | None:
         return self._counters.on(on)
 
-    def take_block(self) -> Any:
-        try:
-            return self.spare.pop()
-        except IndexError:
-            return _Block(self)
-
-
-class _Block:
-    """An argument block as ``GpuPlan`` has them, and the addresses of its parts."""
-
-    def __init__(self, plan: FusedPlan) -> None:
-        layout = plan.code.layout
-        self.buffer = ctypes.create_string_buffer(plan.block_bytes)
+    def _new_block(self) -> ArgumentBlock:
+        layout, arguments = self.code.layout, self.device.driver.cooperative_arguments
         offsets = [*(slot.offset for slot in layout.slots), layout.size]
-        self.arguments = plan.device.driver.cooperative_arguments(ctypes.addressof(self.buffer), offsets)
+        return ArgumentBlock(self.block_bytes, lambda address, _: arguments(address, offsets))
 
 
 class FusingPlan:
     """A plan that runs ``separate`` launches, or one; ``compile_fused`` gives the latter, or says why there is none."""
 
-    def __init__(self, separate: Any, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]) -> None:
+    def __init__(
+        self, separate: GraphPlan, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]
+    ) -> None:
         self.separate, self.device, self._fuse, self._compile = separate, device, fuse, compile_fused
-        self.code: CodeObject = separate.code
+        self.code = separate.code
         formulas = [task.extent for task in self.code.tasks if task.extent is not None]
-        self._extents, self._key = [compile_formula(formula) for formula in formulas], what_decides(formulas)
-        self._last: tuple[Any, str] | None = None
+        self._extents, self._key = [compile_formula(formula) for formula in formulas], deciding_values(formulas)
+        self._last: tuple[object, str] | None = None
         self._fused: FusedPlan | str | None = None
         self._lock = new_lock()
 
-    def run(self, values: list[Any], views: list[Any], stream: Any) -> Any:
+    def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``GpuPlan.run``."""
         given = values[:]
         fused = self._choose(values) if self.device.life.direct else ""
         if isinstance(fused, FusedPlan):
-            fused.require_conditions(views)
             try:
                 return fused.run(values, views, stream)
             except DriverError as error:
@@ -121,25 +109,24 @@ class FusingPlan:
                 self._fused = f"the device refused a launch of {fused.most_blocks} blocks at once"
         return self.separate.run(given, views, stream)
 
-    def prepare(self, values: list[Any], views: list[Any], stream: Stream | None = None) -> Prepared:
+    def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
         """As ``GpuPlan.prepare``, always the separate launches: nodes of a graph may run at once with others."""
-        prepared: Prepared = self.separate.prepare(values, views, stream)
-        return prepared
+        return self.separate.prepare(values, views, stream)
 
-    def fusion(self, values: list[Any]) -> Fusion:
+    def fusion(self, values: Values) -> Fusion:
         """What ``run`` would do."""
         found = self._choose(values)
         if isinstance(found, str):
             return Fusion(False, found)
         return Fusion(True, f"one launch of at most {found.most_blocks} blocks, all of them resident")
 
-    def _choose(self, values: Sequence[Any]) -> FusedPlan | str:
+    def _choose(self, values: Values) -> FusedPlan | str:
         """The plan for one launch, or why it is several."""
         if len(self.code.tasks) == 1 and not self.code.flow:
             return "there is one launch only"
         return self._why_separate(values) or self._one_launch()
 
-    def _why_separate(self, values: Sequence[Any]) -> str:
+    def _why_separate(self, values: Values) -> str:
         """As ``why_separate``; most calls have the extents of the call before."""
         key, last = self._key(values), self._last
         if last is not None and last[0] == key:

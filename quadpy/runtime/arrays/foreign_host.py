@@ -48,6 +48,14 @@ class HostView(NamedTuple):
     writable: bool
     owner: Numbers
 
+    @property
+    def device(self) -> None:
+        """None: the memory is the host's."""
+
+    @property
+    def block(self) -> None:
+        """None: as ``device``."""
+
 
 def device_kind(pointer: int, row: int) -> str:
     """The kind of an ndarray in a GPU's memory, whose rows have ``row`` bytes, of one axis 0.

@@ -6,12 +6,14 @@ A plan makes these where it must not submit: for the nodes of a graph.  Imports:
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from quadpy.flow import Flow
 from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.launch.fusion import Origin
 from quadpy.runtime.streams.stream import Stream
@@ -29,6 +31,7 @@ __all__ = [
     "MemoryRange",
     "Prepared",
     "Runner",
+    "Scratch",
     "memory_range",
 ]
 
@@ -90,7 +93,7 @@ class Prepared:
     launches: tuple[KernelLaunch, ...]
     flow: Flow = ()
     conditions: dict[str, MemoryRange] = field(default_factory=dict)
-    result: Callable[[Stream], Any] | None = None
+    result: Callable[[Stream], object] | None = None
     origin: Origin | None = field(default=None, repr=False)
     arguments: bytes = field(default=b"", repr=False)
 
@@ -109,8 +112,12 @@ class HostLaunch:
     writes: tuple[MemoryRange, ...]
     keep: tuple[object, ...] = field(repr=False)
     span: Span | None
-    result: Callable[[], Any] | None = None
+    result: Callable[[], object] | None = None
     arguments: bytes = field(default=b"", repr=False)
+
+
+Scratch: TypeAlias = "ctypes.Array[ctypes.c_uint64] | None"
+"""The scratch memory of a call on the CPU; None where the kernel needs none."""
 
 
 class Runner:
@@ -121,7 +128,7 @@ class Runner:
 
     __slots__ = ("_entry", "_go_on", "block", "scratch")
 
-    def __init__(self, entry: Callable[..., int], go_on: Callable[..., int], block: bytes, scratch: Any) -> None:
+    def __init__(self, entry: Callable[..., int], go_on: Callable[..., int], block: bytes, scratch: Scratch) -> None:
         self._entry, self._go_on, self.block, self.scratch = entry, go_on, block, scratch
 
     def run(self) -> None:
@@ -142,7 +149,7 @@ class Bound(NamedTuple):
 
     block: bytes
     grids: tuple[int, ...]
-    arrays: tuple[Any, ...]
+    arrays: tuple[ArrayMemory, ...]
 
 
 class Binder(Protocol):
@@ -163,7 +170,7 @@ class Binder(Protocol):
         """The blocks that it reads, and those that it writes."""
 
 
-def memory_range(array: Any) -> MemoryRange:
+def memory_range(array: ArrayMemory) -> MemoryRange:
     """What a kernel may touch of ``array``: an NDArray, a view of another library's array, or a field.
 
     The numbers of a field may lie apart, between those of others.

@@ -149,7 +149,7 @@ def test_a_thread_of_a_block_has_one_iteration():
             y[i] = x[i] + block.thread_idx()
 
     (task,) = copy.compile("sm_90").tasks
-    assert (task.tiled, task.grid_stride) == (None, False)
+    assert (task.coarsened, task.grid_stride) == (None, False)
 
 
 def test_shared_arrays_are_no_effects():

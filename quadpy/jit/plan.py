@@ -1,0 +1,60 @@
+"""What a way to launch a kernel is, and what passes through it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeAlias
+
+from quadpy.artifact import CodeObject
+from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.launch.fusion import Fusion
+from quadpy.runtime.launch.launch import HostLaunch, Prepared
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["MISFITS", "ArgumentValue", "Plan", "Values", "Views"]
+
+ArgumentValue: TypeAlias = int | float
+"""One value of the argument block, as ``struct`` packs it."""
+
+Values: TypeAlias = list[ArgumentValue]
+"""The caller's part of the argument block; a plan adds the hidden arguments to it."""
+
+Views: TypeAlias = Sequence[ArrayView]
+"""The arrays among the arguments, in their order."""
+
+
+MISFITS: Final = (struct.error, OverflowError, TypeError)
+"""What a value that does not fit its parameter raises when it is packed."""
+
+
+class Plan(Protocol):
+    """A kernel that is specialised for the types of its arguments, and one way to launch it.
+
+    ``Specialisation`` chooses: ``CpuPlan``; on a GPU ``GpuPlan``, and for graph kernels ``GraphPlan`` or ``FusingPlan``.
+    """
+
+    @property
+    def code(self) -> CodeObject: ...
+
+    def run(self, values: Values, views: Views, stream: object) -> object:
+        """Launches the kernel on ``stream``, or the calling thread's for None; its result, None where it has none.
+
+        While the stream is captured the launch is recorded instead.
+
+        Raises:
+            struct.error, OverflowError, TypeError: a value does not fit its parameter.
+            ArgumentError: the condition of a loop is empty, or a loop with barriers has incomplete blocks.
+            CaptureError: the kernel returns something, which a capture cannot.
+            OutOfDeviceMemory: there is no scratch memory.
+        """
+
+    def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
+        """What ``run`` would launch, without launching it; ``stream``, or the calling thread's, owns scratch memory.
+
+        Raises:
+            struct.error, OverflowError, TypeError, ArgumentError: as ``run``.
+        """
+
+    def fusion(self, values: Values) -> Fusion:
+        """Whether ``run`` is one launch, and why."""
