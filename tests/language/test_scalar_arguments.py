@@ -122,6 +122,6 @@ def test_large_integers_are_rounded_once(load, t):
 
 
 def test_a_parameter_called_stream_is_refused_where_the_kernel_is_made(load):
-    with pytest.raises(qp.KernelSyntaxError, match="cannot be called stream"):
+    with pytest.raises(qp.KernelSyntaxError, match="cannot be named stream"):
         load("@qp.kernel\ndef kernel(x: qp.i32, stream: qp.i32):\n    pass\n")
     assert load("@qp.kernel\ndef kernel(self: qp.i32) -> qp.i32:\n    return self\n").kernel(self=3) == 3
