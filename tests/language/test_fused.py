@@ -439,7 +439,7 @@ def test_why_not(arch):
     x, left = np.zeros(10, np.int32), flag(2)
     assert qp.kernel(graph=True, fuse=False)(count_down).fusion(x, left).fused is False
     plain = qp.kernel(chain).fusion(randoms(3), randoms(3), 1)
-    assert plain == (False, "it is no graph kernel: qp.kernel(graph=True)")
+    assert plain == (False, "it is not a graph kernel: qp.kernel(graph=True)")
     if arch == "cpu":
         found = qp.kernel(graph=True, fuse=True)(count_down).fusion(x, left)
         assert found == (False, "on the CPU a call runs all tasks anyway")
