@@ -4,41 +4,17 @@
 >>> qp.init(arch=qp.cpu)
 """
 
+# ruff: noqa: F403 - all errors and builtins are public, and named in one place
 from __future__ import annotations
 
-from quadpy import graph, math, simt, types
+from quadpy import errors as _errors, graph, math, simt, types
 from quadpy._version import __version__
 from quadpy.api import amdgpu, cpu, cuda, gpu, init, reset, sync
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from quadpy.errors import (
-    ArgumentError,
-    BoundsError,
-    CacheError,
-    CaptureError,
-    CodegenError,
-    CompilationError,
-    DeviceError,
-    DriverError,
-    EventError,
-    GraphError,
-    GraphUpdateError,
-    HazardError,
-    KernelAssertionError,
-    KernelNameError,
-    KernelSourceError,
-    KernelSyntaxError,
-    KernelTypeError,
-    KernelValueError,
-    LinkError,
-    NoDeviceError,
-    OutOfDeviceMemory,
-    QuadpyError,
-    StreamError,
-    UnknownTargetError,
-)
+from quadpy.errors import *
 from quadpy.hostmath import Matrix, Vector
 from quadpy.intrinsics import top as _top
-from quadpy.intrinsics.top import *  # noqa: F403 - one name for each row; the stub lists them
+from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
 from quadpy.lang.decorators import func, template
 from quadpy.runtime.arrays.field import Field, Layout, field
@@ -49,37 +25,13 @@ from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, use_stream
 
 __all__ = [
-    "ArgumentError",
-    "BoundsError",
-    "CacheError",
-    "CaptureError",
-    "CodegenError",
-    "CompilationError",
-    "DeviceError",
-    "DriverError",
     "Event",
-    "EventError",
     "Field",
-    "GraphError",
-    "GraphUpdateError",
-    "HazardError",
     "Kernel",
-    "KernelAssertionError",
-    "KernelNameError",
-    "KernelSourceError",
-    "KernelSyntaxError",
-    "KernelTypeError",
-    "KernelValueError",
     "Layout",
-    "LinkError",
     "Matrix",
     "NDArray",
-    "NoDeviceError",
-    "OutOfDeviceMemory",
-    "QuadpyError",
     "Stream",
-    "StreamError",
-    "UnknownTargetError",
     "Vector",
     "__version__",
     "amdgpu",
@@ -134,4 +86,5 @@ __all__ = [
     "u8",
     "use_stream",
 ]
+__all__ += _errors.__all__
 __all__ += _top.__all__

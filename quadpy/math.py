@@ -5,16 +5,16 @@ Functions take numbers or vectors, component by component, unless they say other
 
 from __future__ import annotations
 
-from math import e, inf, nan, pi
-from typing import Any
+import math as _math
+from typing import Any, Final
 
 from quadpy.intrinsics import BUILTINS
-from quadpy.lang.decorators import func
+from quadpy.lang.decorators import Func, func
 
-__all__ = [
-    "clamp", "cross", "degrees", "determinant", "distance", "dot", "e", "fract", "inf", "inverse", "isinf", "isnan",
-    "length", "mix", "mod", "nan", "normalize", "pi", "radians", "reflect", "refract", "sign", "smoothstep", "step",
-]  # fmt: skip
+pi: Final = _math.pi
+e: Final = _math.e
+inf: Final = _math.inf
+nan: Final = _math.nan
 
 floor, maximum, minimum, select, sqrt = (BUILTINS[name] for name in ("floor", "max", "min", "select", "sqrt"))
 
@@ -140,3 +140,6 @@ def determinant(m: Any) -> Any:
 def inverse(m: Any) -> Any:
     """The inverse of a square matrix, up to 4 x 4."""
     return m.inverse()
+
+
+__all__ = [name for name, value in globals().items() if isinstance(value, (Func, float))]

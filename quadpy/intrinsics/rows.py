@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.target import Family
@@ -60,54 +60,49 @@ class Effect(enum.Flag):
     ALLOCATES = enum.auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+# Tuples: a class of tuples is made in a sixth of the time that a dataclass takes, and every import pays for it.
+
+
+class Library(NamedTuple):
     """The function of the row's name in ``quadpy.mathlib.module``."""
 
     module: str
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """The operator of the IR, a ``UnOp`` or ``BinOp``, that has this value."""
 
     op: str
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """The ``AtomicOp`` that has this value; the first argument is a place."""
 
     op: str
 
 
-@dataclass(frozen=True, slots=True)
-class Llvm:
+class Llvm(NamedTuple):
     """LLVM's intrinsic ``llvm.NAME`` for the type of the operands, which ``constants`` follow: type and value."""
 
     name: str
     constants: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
+class Emitted(NamedTuple):
     """Instructions that the function of the row's name in ``codegen.lower.intrinsics`` writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traced:
+class Traced(NamedTuple):
     """Nodes that the function of the row's name in ``lang.intrinsics`` makes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Syntax:
+class Syntax(NamedTuple):
     """Part of a statement, which is written as ``form``: the statement gives it its meaning."""
 
     form: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unsupported:
+class Unsupported(NamedTuple):
     """A target does not have it; ``why`` is for the user."""
 
     why: str

@@ -1,7 +1,4 @@
-"""What a task does by blocks of iterations.  Owns: DEFAULT_BLOCK, uses_block, has_barrier, done_together.
-
-Imports: ``ir`` only.
-"""
+"""What a task does by blocks of iterations."""
 
 from __future__ import annotations
 
@@ -15,21 +12,21 @@ __all__ = ["DEFAULT_BLOCK", "done_together", "has_barrier", "uses_block"]
 
 
 def uses_block(task: ir.ParallelTask) -> bool:
-    """True where iterations know their block: its iterations stay together, in the loop's order."""
+    """True where iterations know their block: a block's iterations then stay together, in the loop's order."""
     return bool(task.shared) or any(
         isinstance(n, (ir.Barrier, ir.Fence, ir.ThreadIndex, ir.BlockIndex)) for n in walk(task.body)
     )
 
 
 def has_barrier(node: ir.Node) -> bool:
-    """True where the iterations of a block meet in ``node``: then only whole blocks can run."""
+    """True where the iterations of a block wait for each other in ``node``: then only whole blocks can run."""
     return any(isinstance(n, ir.Barrier) for n in walk(node))
 
 
 def done_together(body: ir.Block) -> frozenset[int]:
-    """The ``id`` of each statement that the iterations of a block do in one step.
+    """The ``id`` of each statement that the iterations of a block execute in step.
 
-    Barriers, all around a barrier, and jumps from there: else some iterations would stay behind.
+    These are barriers, the constructs around them, and jumps from there: otherwise some iterations would be left behind.
     """
     finder = _Finder()
     finder.block(body, (), {}, follows=False)
@@ -37,7 +34,7 @@ def done_together(body: ir.Block) -> frozenset[int]:
 
 
 DEFAULT_BLOCK: Final = 256
-"""Iterations of a block where the kernel does not say."""
+"""Iterations of a block where the kernel does not choose."""
 
 _Inside: TypeAlias = Callable[[bool], tuple[tuple[bool, ...], dict[str, bool]]]
 

@@ -1,4 +1,4 @@
-"""What a task does with each array.  Owns: effects_of, scratch_use.  Imports: ``ir`` only."""
+"""What a task does with each array, and with scratch memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ __all__ = ["effects_of", "scratch_use"]
 def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
     """The arrays that ``node`` (a task, or its body) touches, by name, in the order of their names.
 
-    Shared arrays are not among them.  The place of a reduction is read and written: partial results are merged into it once, after the loop.
+    Shared arrays are not among them.  The place of a reduction counts as read and written: partial results are merged
+    into it once, after the loop.
     """
     found: dict[str, ir.Access] = {}
     for child in walk(node):

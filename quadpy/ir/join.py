@@ -1,7 +1,7 @@
-"""Several kernels as one, whose tasks one launch can do.  Owns: ``join``.  Imports: ``ir`` only.
+"""Joins several kernels into one, whose tasks a single launch can execute.
 
 Parameters, slots and tasks of each kernel get names and numbers of their own; kernels that do not depend on each other
-become branches of a fork.  Nothing is known of arrays of different kernels: each may be another's.
+become branches of a fork.  Arrays of different kernels may overlap.
 """
 
 from __future__ import annotations

@@ -192,20 +192,7 @@ def _stmt(stmt: ir.Stmt, indent: str) -> Iterator[str]:
             yield indent + _line(stmt)
 
 
-def _line(
-    stmt: ir.Let
-    | ir.Assign
-    | ir.Load
-    | ir.Store
-    | ir.Atomic
-    | ir.CallMany
-    | ir.Break
-    | ir.Continue
-    | ir.Leave
-    | ir.Return
-    | ir.Barrier
-    | ir.Fence,
-) -> str:
+def _line(stmt: ir.Simple) -> str:
     match stmt:
         case ir.Let(var=var, value=value):
             return f"{_binding(var)} = {print_expr(value)}"

@@ -11,7 +11,7 @@ from quadpy.ir.types import Array
 
 __all__ = [
     "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fence",
-    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Region", "Return", "Sections", "SharedArray",
+    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Region", "Return", "Sections", "Simple", "SharedArray",
     "Slot", "Stmt", "Store", "While",
 ]  # fmt: skip
 
@@ -226,10 +226,12 @@ class DoWhile(Node):
     body: Block
 
 
-Stmt: TypeAlias = (
-    Let | Assign | Load | Store | Atomic | CallMany | If | For | While | Break | Continue | Region | Leave | Return
-    | ParallelFor | Barrier | Fence | Sections | DoWhile
+Simple: TypeAlias = (
+    Let | Assign | Load | Store | Atomic | CallMany | Break | Continue | Leave | Return | Barrier | Fence
 )  # fmt: skip
+"""Statements without blocks of their own."""
+
+Stmt: TypeAlias = Simple | If | For | While | Region | ParallelFor | Sections | DoWhile
 
 
 @dataclass(frozen=True, slots=True)

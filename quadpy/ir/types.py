@@ -1,4 +1,4 @@
-"""Types of the IR beyond machine numbers.  Owns: Array, Space.  Imports: leaves only."""
+"""Types of the IR beyond machine numbers."""
 
 from __future__ import annotations
 

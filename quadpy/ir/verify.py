@@ -1,7 +1,7 @@
-"""The rules that every kernel handed to code generation keeps.  Owns: ``verify``, which operators take which types.
+"""The rules that every kernel handed to code generation keeps.
 
-A broken rule is a defect of quadpy, not of the user's program; found here it is an exception with a place,
-found by LLVM it could be the end of the process.  Imports: ``ir`` and leaves only.
+A broken rule is a defect of quadpy, not of the user's program.  Here it is an exception with a location; in LLVM it
+could end the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One traversal for every pass.  Owns: children, walk, map_children, unhandled.  Imports: ``ir.nodes`` only."""
+"""One traversal for every pass."""
 
 from __future__ import annotations
 

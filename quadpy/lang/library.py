@@ -1,4 +1,4 @@
-"""Functions of the math library as IR, traced once in a process.  Imports: ``ir``, ``mathlib`` and leaves only."""
+"""Functions of the math library as IR, traced once per process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``x ** n`` for an ``n`` known at run time only, in the kernel language itself.  Imports: ``lang`` and leaves only."""
+"""``x ** n`` for an ``n`` that is known only at run time, in the kernel language itself."""
 
 from __future__ import annotations
 

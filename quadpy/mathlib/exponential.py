@@ -1,4 +1,4 @@
-"""exp, exp2, exp10, expm1.  Owns: the splitting of an exponential into ``2**n`` and a polynomial.
+"""exp, exp2, exp10, expm1: ``2**n`` times a polynomial.
 
 ``x = n*log(2) + r`` with an integer n and ``|r| <= log(2)/2``; then ``e**x = 2**n * e**r``.  Adding and
 subtracting 1.5 * 2**23 (2**52 for f64) rounds to an integer, which then stands in the low bits of the

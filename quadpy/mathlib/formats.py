@@ -1,4 +1,4 @@
-"""How a float is laid out, for f32 and f64: sign, exponent with a bias, fraction.  Imports: ``library`` only."""
+"""The layout of f32 and f64: sign, biased exponent, fraction."""
 
 from quadpy.mathlib.library import per_width
 

@@ -1,4 +1,4 @@
-"""Numbers of half the significand.  Owns: ``upper``.
+"""Numbers of half the significand.
 
 ``x`` is the exact sum of ``upper(x)`` and ``x - upper(x)``, and products of two such halves are exact: how
 the library multiplies without a rounding error where there is no fused multiply-add.

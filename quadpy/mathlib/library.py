@@ -1,7 +1,4 @@
-"""What a library function is.  Imports: ``dtypes`` only.
-
-Owns: LibraryFunction, ``library``, ``expand``; PerWidth, ``per_width``: one definition for f32 and f64.
-"""
+"""What a library function is, and how one definition serves f32 and f64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""log, log2, log10, log1p.  Owns: the splitting of a number into ``2**n * (1 + f)``.
+"""log, log2, log10, log1p: of ``2**n * (1 + f)``.
 
 With f in [sqrt(1/2) - 1, sqrt(2) - 1], ``log(x) = n*log(2) + log(1 + f)``.  The two leading terms are added
 with their rounding error kept, so that the result is nearly correctly rounded in any base.

@@ -1,4 +1,4 @@
-"""Polynomial evaluation.  Owns: ``horner``.  Imports: ``library`` and ``ops`` only."""
+"""Polynomial evaluation."""
 
 from quadpy.mathlib.library import expand
 from quadpy.mathlib.ops import Float

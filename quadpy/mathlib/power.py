@@ -1,4 +1,4 @@
-"""pow.  Owns: the logarithm to base 2 and the power of 2 in about one and a half times the type's precision.
+"""pow: a logarithm to base 2 and a power of 2 in about one and a half times the type's precision.
 
 ``x**y = 2**(y * log2(x))``: an error of the product is an error of the result that is larger by a factor
 of up to 128 (1024 for f64), so logarithm and product are carried as sums of two floats, whose leading

@@ -1,4 +1,4 @@
-"""Counter-based random numbers.  Owns: Philox4x32-10, uniform and normal numbers made from its words.
+"""Counter-based random numbers: Philox4x32-10, and uniform and normal numbers made from its words.
 
 Philox is by Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 """

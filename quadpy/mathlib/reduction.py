@@ -1,4 +1,4 @@
-"""Arguments of trigonometric functions, reduced to a quadrant.  Owns: ``reduce``.
+"""Reduces arguments of trigonometric functions to a quadrant.
 
 Up to a limit the multiple of pi/2 is subtracted in parts whose products are exact (Cody and Waite).  Above
 it (Payne and Hanek), the integer significand is multiplied by the bits of 2/pi that matter for its exponent,

@@ -1,4 +1,4 @@
-"""The kernel's own functions.  Owns: ``lower_functions``."""
+"""The functions that a kernel carries with it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Branches of pure functions as selections, for targets whose loops are vectorised.  Owns: flatten_branches.
+"""Branches of pure functions as selections, for targets whose loops are vectorised.
 
-A branch around the rare case of a function (sine of a huge number) saves a GPU most of its work and stops a CPU's
+A branch around the rare case of a function (sine of a huge number) saves a GPU most of its work, but stops a CPU's
 vectoriser.  Every operation of a function is defined for every operand, so both sides may be computed.
-Imports: ``ir`` only.
 """
 
 from __future__ import annotations

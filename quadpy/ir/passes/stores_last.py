@@ -1,4 +1,4 @@
-"""Moves the stores of a straight-line body behind its loads.  Owns: ``stores_last``.  Imports: ``ir`` only."""
+"""Moves the stores of a straight-line body after its loads."""
 
 from __future__ import annotations
 
