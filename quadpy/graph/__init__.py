@@ -1,4 +1,4 @@
-"""Graphs: many launches as one.  Owns: what users name ``qp.graph``.  Imports: the modules of this package.
+"""Graphs: many launches as one.
 
 >>> import quadpy as qp
 >>> a, b = qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
@@ -19,7 +19,9 @@ from quadpy.graph.model.graph import Graph
 from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.semaphore import Semaphore
-from quadpy.graph.replay.replay import Replay, ReplayStats, replay
+from quadpy.graph.replay.decorator import replay
+from quadpy.graph.replay.function import Replay
+from quadpy.graph.replay.stats import ReplayStats
 from quadpy.lang.graph_blocks import do_while, parallel, parallel_context
 from quadpy.runtime.drivers.graph_driver import GraphMemory
 

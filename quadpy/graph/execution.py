@@ -32,7 +32,7 @@ from quadpy.graph.model.nodes import EmptyNode, HostNode, KernelNode, MemcpyNode
 from quadpy.graph.model.ordered_nodes import OrderedNodes
 from quadpy.graph.model.reorder import reordered
 from quadpy.graph.model.resources import Resources
-from quadpy.graph.replay.tape import LaunchStep, Tape
+from quadpy.graph.replay.recording import LaunchStep, Recording
 from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
@@ -91,8 +91,8 @@ class GraphExec(OneProcess):
         self.argument_policy = ArgumentPolicy()
         self._outdated: set[Literal["order", "work"]] = set()  # where the engine is not what the nodes say: memory
         # changed, and with it perhaps what must come before what; or a change was interrupted, as by Ctrl-C
-        self._bound: Tape | None = None  # has the nodes that were bound, as they should be
-        self._uses: Tape | None = None  # has what is used then
+        self._bound: Recording | None = None  # has the nodes that were bound, as they should be
+        self._uses: Recording | None = None  # has what is used then
         nodes = {node.name: node for node in graph}
         runs = Runs()
         self._fixed = built is not None
@@ -257,16 +257,16 @@ class GraphExec(OneProcess):
         """Whether ``bind`` can be called."""
         return isinstance(self._held.engine, (IndirectEngine, FusedEngine, HostEngine))
 
-    def bind(self, steps: Sequence[LaunchStep], tape: Tape) -> None:
+    def bind(self, steps: Sequence[LaunchStep], recording: Recording) -> None:
         """Let later launches of kernels have what is bound, for those who know what that is.
 
-        ``tape``, of which ``steps`` are, says what the graph is then, when somebody asks.  What it uses is announced on the
+        ``recording``, of which ``steps`` are, says what the graph is then, when somebody asks.  What it uses is announced on the
         stream of its last launch.
         """
         with self._lock:
             engine = self._check()
             assert isinstance(engine, (IndirectEngine, FusedEngine, HostEngine))
-            self._bound = self._uses = tape
+            self._bound = self._uses = recording
             self._outdated.add("work")
             engine.bind(steps)
             self._outdated.discard("work")
@@ -468,14 +468,14 @@ class GraphExec(OneProcess):
 
     def _settle(self) -> None:
         """Let the nodes say what was bound; the engine does it already."""
-        tape, self._bound = self._bound, None
-        if tape is None or self.destroyed:
+        recording, self._bound = self._bound, None
+        if recording is None or self.destroyed:
             return
         version = self.version
         try:
-            self.replace(tape.nodes(self.device), same_order=True)
+            self.replace(recording.bound_nodes(self.device), same_order=True)
         except BaseException:
-            self._bound = tape
+            self._bound = recording
             raise
         self.version = version  # what is launched is the same
 
@@ -500,7 +500,7 @@ class GraphExec(OneProcess):
                     hint="build the graph anew",
                 )
             if self._bound is not None:
-                self._held.supersede(self._bound.nodes(self.device))
+                self._held.supersede(self._bound.bound_nodes(self.device))
                 self._bound = None
             engine = self._rebuild(self._held.nodes)
             self._usage, self._uses = Resources(self._held.nodes.values()), None

@@ -1,1 +1,1 @@
-"""Calls that become a graph."""
+"""Turns calls into nodes of a graph."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from quadpy.graph.model.nesting import flattened
 from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
-from quadpy.graph.replay.tape import LaunchStep
+from quadpy.graph.replay.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 from quadpy.runtime.launch.fusion import Call, Fuse, OneLaunch, Origin

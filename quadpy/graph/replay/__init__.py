@@ -1,1 +1,1 @@
-"""Functions that are recorded at their first call and replayed from then on."""
+"""Runs functions as graphs."""

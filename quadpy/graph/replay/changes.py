@@ -1,4 +1,4 @@
-"""What two recordings of a function have in common.  Owns: changes_between.  Imports: graphs, nodes."""
+"""The differences between two recordings of a function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["changes_between"]
 
 
 def changes_between(before: tuple[Node, ...], after: Graph) -> tuple[dict[str, Node], int] | None:
-    """Nodes that replace those of the same name, and how many of them do something else; None for another structure."""
+    """The nodes to replace by name, and how many of them do something else; None if the structure differs."""
     nodes = tuple(after)
     if len(nodes) != len(before):
         return None
@@ -19,7 +19,7 @@ def changes_between(before: tuple[Node, ...], after: Graph) -> tuple[dict[str, N
     for old, new in zip(before, nodes, strict=True):
         if type(old) is not type(new) or (old.name, old.after) != (new.name, new.after):
             return None
-        if isinstance(new, ChildNode) and old.nodes is not new.nodes:  # type: ignore[attr-defined]
+        if isinstance(new, ChildNode) and isinstance(old, ChildNode) and old.nodes is not new.nodes:
             return None
         other = _work(old) != _work(new)
         different += other
@@ -49,5 +49,5 @@ def _work(node: Node) -> object:
 
 def _launch(launch: KernelLaunch | HostLaunch) -> object:
     if isinstance(launch, HostLaunch):
-        return id(launch.keep[0]), launch.arguments  # the plan, and what it is called with
+        return id(launch.keep[0]), launch.arguments  # the plan, and the arguments that it is called with
     return launch.function, launch.grid, launch.block, launch.shared_bytes, launch.arguments

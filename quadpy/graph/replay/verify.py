@@ -1,7 +1,7 @@
-"""Replays held against what they stand for.  Owns: Verification.  Imports: what a call was given, nodes, devices.
+"""Compares replays with the functions that they stand for.
 
-With ``QUADPY_GRAPH_VERIFY=1`` every replay is followed by the function itself, on memory as it was before: all that the
-graph's nodes read and write, and the arrays that the call was given.
+With ``QUADPY_GRAPH_VERIFY=1`` the function itself runs after every replay, on memory as it was before: all memory that
+the graph's nodes read and write, and the arrays that the call was given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ctypes
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from quadpy.graph.capture.arena import Arena
 from quadpy.graph.model.nodes import (
@@ -22,6 +22,7 @@ from quadpy.graph.model.nodes import (
     MemcpyNode,
     MemsetNode,
     Node,
+    with_inner,
 )
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -31,51 +32,51 @@ from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.launch.launch import memory_range
 
-if TYPE_CHECKING:
-    from quadpy.graph.replay.replay import Replay
+__all__ = ["Observer", "Verification"]
 
-__all__ = ["Verification"]
+Observer: TypeAlias = Callable[[tuple[Node, ...], Arena], None]
+"""Is called with the nodes of a graph and its memory before the graph is launched."""
 
 _log: Final = logging.getLogger("quadpy.graph")
-_DEEPEST: Final = 8
+_MAX_DEPTH: Final = 8
 
-_KNOWN: Final = (KernelNode, MemcpyNode, MemsetNode, EmptyNode, EventRecordNode, EventWaitNode)
-"""Nodes that say all that they touch."""
+_COMPLETE: Final = (KernelNode, MemcpyNode, MemsetNode, ChildNode, EmptyNode, EventRecordNode, EventWaitNode)
+"""Nodes that list all memory that they touch."""
 
 
 class _Range(NamedTuple):
-    """Bytes that a graph touches; ``host`` says that they are read as the host reads them."""
+    """Bytes that a graph touches; ``host`` says whether the host can access them."""
 
     address: int
     nbytes: int
     host: bool
 
 
-class _Before:
-    """Memory as it was when a graph was about to be launched.
+class _Snapshot:
+    """The contents of memory before a graph is launched.
 
-    unknown  a node of which nobody knows what it touches; then nothing is remembered
+    incomplete  a node that does not list all memory that it touches; there is then no snapshot
     """
 
     def __init__(self, device: Device, nodes: Iterable[Node], arrays: Iterable[Any], arena: Arena) -> None:
-        everything = list(_flat(nodes))
-        self.unknown = next((node for node in everything if not isinstance(node, _KNOWN)), None)
+        inner = [node for _, node in with_inner(nodes)]
+        self.incomplete = next((node for node in inner if not isinstance(node, _COMPLETE)), None)
         on_host, own = "host" in device.driver.features, arena.ranges()
         touched = {_Range(*memory_range(array), on_host) for array in arrays}
-        touched |= {part for node in everything for part in _touched(node, on_host)}
+        touched |= {part for node in inner if not isinstance(node, ChildNode) for part in _touched(node, on_host)}
         self._device = device
-        self._ranges = (
-            [] if self.unknown else sorted(part for part in touched if part.nbytes and not _within(part, own))
-        )
+        self._ranges = sorted(part for part in touched if part.nbytes and not _within(part, own))
+        if self.incomplete is not None:
+            self._ranges = []
         self._contents = self.now()
 
     def now(self) -> list[bytes]:
-        """The contents of that memory at present; of what the graph allocated, which the function has not, nothing."""
+        """The present contents, except of memory that the graph allocated, which the function does not have."""
         self._device.synchronize()
         return [_read(self._device, part) for part in self._ranges]
 
     def restore(self, now: Iterable[bytes]) -> None:
-        """Put back what differs ``now``; memory that may not be written is left alone so."""
+        """Write back what differs from the contents ``now``; memory that did not change may be read-only."""
         for part, then, data in zip(self._ranges, self._contents, now, strict=True):
             if then != data:
                 _write(self._device, part, then)
@@ -88,47 +89,52 @@ class Verification:
     failed: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        self._said = False  # that calls are not verified
+        self._warned = False  # that the calls are not verified
 
     def call(
-        self, replayed: Replay, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        replay: Callable[[Observer], Any],
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
-        """What the function itself gives, after a replay that should have done the same.
+        """The result of the function itself, after a replay that should have done the same.
 
-        What the function does in Python happens twice.  A graph that has a node of which nobody knows what it touches,
-        such as a host function, is replayed and not verified.
+        The function's Python code runs twice.  A graph with a node that may touch any memory, such as a host function,
+        is replayed and not verified.
         """
-        device, found = current_device(), list[_Before]()
+        device, snapshots = current_device(), list[_Snapshot]()
 
-        def look(nodes: tuple[Node, ...], arena: Arena) -> None:
-            found.append(_Before(device, nodes, _arrays_in((args, kwargs)), arena))
+        def observe(nodes: tuple[Node, ...], arena: Arena) -> None:
+            snapshots.append(_Snapshot(device, nodes, _arrays_in((args, kwargs)), arena))
 
         first = launches_so_far()
-        result = replayed.replay(args, kwargs, look)
-        if not found or found[0].unknown is not None:  # it ran without a graph, or cannot run twice
-            if found:
-                self._say(function, found[0].unknown)
+        result = replay(observe)
+        if not snapshots:  # it ran without a graph
             return result
-        before = found[0]
-        replays, returned = before.now(), _results(device, result)
-        before.restore(replays)
+        before = snapshots[0]
+        if before.incomplete is not None:
+            self._warn(function, before.incomplete)
+            return result
+        replayed, returned = before.now(), _contents(device, result)
+        before.restore(replayed)
         take_back_launches(first, launches_so_far())
         result = function(*args, **kwargs)
-        if (before.now(), _results(device, result)) != (replays, returned):
+        if (before.now(), _contents(device, result)) != (replayed, returned):
             Verification.failed = True
-            _log.warning("%r gives other bytes as a graph: graphs are off in this process", function)
+            _log.warning("%r gives different bytes as a graph: graphs are off in this process", function)
         return result
 
-    def _say(self, function: Callable[..., Any], node: Node | None) -> None:
-        if not self._said and node is not None:
-            self._said = True
+    def _warn(self, function: Callable[..., Any], node: Node) -> None:
+        if not self._warned:
+            self._warned = True
             _log.warning(
-                "%r is not verified: nobody knows what its node %r, of kind %s, touches", function, node.name, node.kind
+                "%r is not verified: its node %r, of kind %s, may touch any memory", function, node.name, node.kind
             )
 
 
 def _arrays_in(thing: Any, depth: int = 0) -> Iterator[NDArray | Field]:
-    """quadpy's arrays, through tuples, lists, dicts and dataclasses."""
+    """The quadpy arrays in ``thing``: in tuples, lists, dicts and dataclasses."""
     if isinstance(thing, (NDArray, Field)):
         yield thing
         return
@@ -139,31 +145,23 @@ def _arrays_in(thing: Any, depth: int = 0) -> Iterator[NDArray | Field]:
         parts = thing
     elif is_dataclass(thing) and not isinstance(thing, type):
         parts = (getattr(thing, member.name, None) for member in fields(thing))
-    for part in parts if depth < _DEEPEST else ():
+    for part in parts if depth < _MAX_DEPTH else ():
         yield from _arrays_in(part, depth + 1)
 
 
-def _flat(nodes: Iterable[Node]) -> Iterator[Node]:
-    for node in nodes:
-        if isinstance(node, ChildNode):
-            yield from _flat(node.nodes)
-        else:
-            yield node
-
-
 def _touched(node: Node, on_host: bool) -> Iterator[_Range]:
-    """What ``node`` reads and writes; one end of a copy may be memory of the host."""
-    copied = node.direction if isinstance(node, MemcpyNode) and node.staged else ""
-    for parts, there in ((node.reads, copied == "in"), (node.writes, copied == "out")):
-        yield from (_Range(*part, on_host or there) for part in parts)
+    """What ``node`` reads and writes; one end of a copy may be host memory."""
+    direction = node.direction if isinstance(node, MemcpyNode) else "within"
+    for parts, host_end in ((node.reads, direction == "in"), (node.writes, direction == "out")):
+        yield from (_Range(*part, on_host or host_end) for part in parts)
 
 
 def _within(part: _Range, ranges: Iterable[tuple[int, int]]) -> bool:
     return any(start <= part.address and part.address + part.nbytes <= start + nbytes for start, nbytes in ranges)
 
 
-def _results(device: Device, result: Any) -> list[bytes]:
-    """The contents of arrays that were returned."""
+def _contents(device: Device, result: Any) -> list[bytes]:
+    """The contents of the arrays that a function returned."""
     device.synchronize()
     on_host = "host" in device.driver.features
     ranges = [_Range(*memory_range(array), on_host) for array in _arrays_in(result)]

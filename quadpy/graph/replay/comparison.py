@@ -1,0 +1,123 @@
+"""Compares the calls of a function with those of an earlier recording."""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import Any, Final
+
+from quadpy.graph.capture import new_nodes
+from quadpy.graph.capture.arena import Arena, ArenaMark
+from quadpy.graph.capture.new_nodes import Builder
+from quadpy.graph.model.nodes import Node
+from quadpy.graph.replay.recording import LaunchStep, Recording, Step
+from quadpy.runtime.device.current import State, launches_so_far, take_back_launches
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.launch.launch import Bound
+from quadpy.runtime.streams.stream import Stream
+from quadpy.runtime.streams.timeline import Timeline
+
+__all__ = ["Comparison"]
+
+_CHANGEABLE: Final[frozenset[Builder]] = frozenset(
+    {new_nodes.fill, new_nodes.copy, new_nodes.constant, new_nodes.host_call}
+)
+"""The calls whose node can be replaced by one with other arguments."""
+
+
+class Comparison:
+    """Follows a function through ``recording``, which is None for a function that was not recorded yet.
+
+    active   whether all calls so far were those of the recording
+    bound    launches with other arguments than before, and these
+    changed  other calls with other arguments, by the number of the step: the node, the values and what it keeps alive
+    packed   how many launches had to be packed for the comparison
+    after    the names of the nodes that the next one on each stream comes after
+    """
+
+    def __init__(
+        self, device: Device, origin: Stream, after: dict[Timeline, tuple[str, ...]], recording: Recording | None
+    ) -> None:
+        self.active = recording is not None
+        self.bound: list[tuple[LaunchStep, tuple[Any, ...], Bound]] = []
+        self.changed: dict[int, tuple[Node, tuple[Any, ...], tuple[Any, ...]]] = {}
+        self.packed = 0
+        recording = recording or Recording(())
+        self._steps, self._next_launches, self._linear = recording.steps, recording.next_launches, recording.linear
+        self._origin, self._after = origin, after
+        self._position = 0
+        self._config, self._thread, self._timeline = State.config, device.streams.thread, origin.timeline
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the function has repeated the whole recording."""
+        return self.active and self._position == len(self._steps)
+
+    def repeats(self, kernel: Any, args: tuple[Any, ...], stream: object) -> bool:
+        """Whether the call is the next launch of the recording, perhaps with other arguments; it then counts as done."""
+        found = self._next_launches[self._position] if self.active else None
+        if found is None:
+            return False
+        number, step = found
+        on = self._thread.uses[-1].stream if stream is None else stream
+        if step.kernel is not kernel or on is not (step.stream or self._origin) or State.config is not self._config:
+            return False
+        if not (all(map(is_, args, step.args)) and (step.immutable or step.check_immutable())):
+            if (binder := step.binder or step.find_binder()) is None:
+                return False
+            drawn = launches_so_far() if step.draws else 0
+            bound = binder.bind(self._timeline, *args)
+            is_same = bound and step.block.startswith(bound.block)  # then the step keeps the same memory alive
+            if not bound or not (is_same or self._linear):  # with forks, other memory may need another order
+                if step.draws:
+                    take_back_launches(drawn, launches_so_far())
+                return False
+            self.packed += 1
+            if not is_same:
+                self.bound.append((step, args, bound))
+        self._position = number + 1
+        if not self._linear:
+            self._after[(step.stream or self._origin).timeline] = step.after
+        return True
+
+    def match(self, operation: object, stream: Stream, values: tuple[Any, ...], keep: tuple[Any, ...]) -> Step | None:
+        """The next step if it is this call; ``advance`` then goes past it."""
+        if not self.active or self._position >= len(self._steps):
+            return None
+        step = self._steps[self._position]
+        timeline = (step.stream or self._origin).timeline
+        alike = step.operation is operation and stream.timeline is timeline and step.values == values
+        return step if alike and len(keep) == len(step.keep) and all(map(is_, keep, step.keep)) else None
+
+    def can_change(self, build: Builder, stream: Stream) -> bool:
+        """Whether the next step is a call like this one, whose node can be replaced."""
+        if not self.active or not self._linear or self._position >= len(self._steps):
+            return False
+        step = self._steps[self._position]
+        return step.operation is build and build in _CHANGEABLE and stream.timeline is self._timeline
+
+    def change(self, node: Node, values: tuple[Any, ...], keep: tuple[Any, ...]) -> None:
+        """Replace the node of the next step, and go past it."""
+        self.changed[self._position] = node, values, keep
+        self.advance(self._steps[self._position])
+
+    def advance(self, step: Step) -> None:
+        """Go past ``step``, which is the next one."""
+        self._position += 1
+        if not self._linear:
+            self._after[(step.stream or self._origin).timeline] = step.after
+
+    def arena_mark(self) -> ArenaMark:
+        """The state of the arena before the next step."""
+        return self._steps[self._position - 1].mark if self._position else Arena.START
+
+    def matched_steps(self) -> list[Step]:
+        """Copies of the steps so far, with the arguments of this time."""
+        matched = [step.copy() for step in self._steps[: self._position]]
+        numbers = {id(step): number for number, step in enumerate(self._steps)}
+        for known, args, bound in self.bound:
+            step = matched[numbers[id(known)]]
+            assert isinstance(step, LaunchStep)
+            step.bind(args, bound)
+        for number, change in self.changed.items():
+            matched[number].change(*change)
+        return matched
