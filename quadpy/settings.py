@@ -110,6 +110,10 @@ class Settings:
         "1 runs each replayed function a second time, without its graph, and compares the bytes; a difference turns "
         "graphs off for the process, and is logged.",
     )
+    frames: Path | None = _knob(
+        None, _path, "Folder for the frames of `quadpy.compat.taichi`'s windows; without it they are drawn nowhere."
+    )
+    frame_limit: int = _knob(100, _count, "Frames after which a window of `quadpy.compat.taichi` closes.")
     log_level: LogLevel = _knob(
         "warning",
         _one_of("debug", "info", "warning", "error"),

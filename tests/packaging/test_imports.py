@@ -53,6 +53,7 @@ LAYERS = {
     "api": Layer(INSIDE),
     "": Layer(INSIDE | PUBLIC),
     "testing": Layer(INSIDE | PUBLIC, {"numpy", "pytest"}),
+    "compat": Layer(INSIDE | PUBLIC, {"numpy", "PIL"}),
     "examples": Layer(PUBLIC, {"numpy", "PIL"}),
     "cli": Layer(INSIDE | PUBLIC | {"examples"}, {"llvmlite", "numpy"}),
     "__main__": Layer({"cli"}),

@@ -1,0 +1,75 @@
+"""Taichi's names for quadpy: ``import quadpy.compat.taichi as ti`` in place of ``import taichi as ti``.
+
+What differs from ``quadpy`` on purpose: ``ti.init`` takes Taichi's options and has ``fast_math`` on, ``ti.gpu`` is any GPU
+or else the CPU, and windows have no display (see ``GUI``).  All else is quadpy's own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, Final
+
+import quadpy
+from quadpy import *  # noqa: F403  (all of it, under the other name)
+from quadpy import Layout, bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy.compat import _tools, _ui
+from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
+
+__all__ = ["GUI", "hex_to_rgb", "init", "rgb_to_hex", "tools", "ui"]
+__all__ += quadpy.__all__
+
+_log: Final = logging.getLogger("quadpy")
+
+x64 = x86_64 = arm64 = cc = "cpu"
+vulkan = opengl = gles = metal = dx11 = dx12 = "gpu"
+AOS, SOA = Layout.AOS, Layout.SOA
+
+int8, int16, int32, int64 = i8, i16, i32, i64
+uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
+float16, float32, float64, bfloat16 = f16, f32, f64, bf16
+
+TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
+
+TaichiCompilationError = quadpy.CompilationError
+TaichiSyntaxError = quadpy.KernelSyntaxError
+TaichiNameError = quadpy.KernelNameError
+TaichiTypeError = quadpy.KernelTypeError
+TaichiIndexError = quadpy.BoundsError
+TaichiRuntimeError = quadpy.QuadpyError
+TaichiAssertionError = quadpy.KernelAssertionError
+
+tools = SimpleNamespace(**{name: getattr(_tools, name) for name in _tools.__all__})
+ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui.constants(), make_camera=_ui.Camera)
+
+_OPTIONS: Final = {
+    "default_fp", "default_ip", "fast_math", "debug", "random_seed", "cpu_max_num_threads", "enable_fallback",
+}  # fmt: skip
+
+
+def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:  # type: ignore[no-redef]  # in place of quadpy's
+    """As ``quadpy.init``, with Taichi's default of ``fast_math=True``; options that mean nothing here are ignored."""
+    ignored = sorted(set(options) - _OPTIONS)
+    if ignored:
+        _log.info("ti.init: %s: ignored", ", ".join(ignored))
+    known: dict[str, Any] = {"fast_math": True} | {name: options[name] for name in _OPTIONS & set(options)}
+    for name, default in (("default_fp", {float: f32}), ("default_ip", {int: i32})):
+        if isinstance(known.get(name), type):
+            known[name] = default.get(known[name], known[name])
+    quadpy.init(arch=arch, **known)
+
+
+def set_logging_level(level: str) -> None:
+    """The least level that quadpy logs: one of ``ti.TRACE`` to ``ti.CRITICAL``."""
+    names = {"trace": logging.DEBUG, "warn": logging.WARNING}
+    _log.setLevel(names.get(level, level.upper()))
+
+
+def is_logging_effective(level: str) -> bool:
+    """Whether messages of that level are logged."""
+    return _log.isEnabledFor(logging.getLevelName("WARNING" if level == "warn" else level.upper()))
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"quadpy has no {name!r}, which Taichi has")

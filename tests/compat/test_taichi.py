@@ -1,0 +1,207 @@
+"""Taichi's names: programs that change their import only, and windows without a display."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+import quadpy.compat.taichi as ti
+from quadpy import settings
+from quadpy.errors import ArgumentError
+
+Image = pytest.importorskip("PIL.Image", reason="pictures need Pillow, an extra of quadpy's")
+
+
+@pytest.fixture(autouse=True)
+def cpu():
+    yield ti.init(arch=ti.cpu)
+    qp.init(arch=qp.cpu)
+
+
+@pytest.fixture
+def window(monkeypatch, tmp_path):
+    """Settings of windows for one test: ``window(frames=..., frame_limit=...)``."""
+
+    def change(**changes):
+        monkeypatch.setattr("quadpy.compat._frames.settings", lambda: settings.Settings(**changes))
+
+    return change
+
+
+def test_a_program_changes_its_import_only():
+    x = ti.field(dtype=ti.float32, shape=(4, 3))
+
+    @ti.kernel
+    def fill(scale: ti.f32):
+        for i, j in x:
+            x[i, j] = ti.sin(0.0) + scale * (i + ti.cast(j, ti.f32))
+
+    fill(2.0)
+    assert x.to_numpy().tolist() == [[2.0 * (i + j) for j in range(3)] for i in range(4)]
+
+
+def test_init_has_taichis_default_and_ignores_what_means_nothing_here(caplog):
+    with caplog.at_level(logging.INFO, "quadpy"):
+        ti.init(arch=ti.x64, packed=True, default_fp=ti.f64, device_memory_GB=2)
+    assert caplog.messages == ["ti.init: device_memory_GB, packed: ignored"]
+    a = ti.field(float, shape=())
+    assert a.dtype == qp.f64
+
+
+@pytest.mark.parametrize("arch", [ti.gpu, ti.vulkan, ti.metal, ti.opengl])
+def test_a_gpu_that_is_not_there_is_the_cpu(arch):
+    from quadpy.errors import NoDeviceError
+
+    try:
+        qp.init(arch=qp.gpu, enable_fallback=False)
+    except NoDeviceError:
+        with pytest.warns(RuntimeWarning, match="the CPU is taken"):
+            ti.init(arch=arch)
+    else:
+        ti.init(arch=arch)
+
+
+def test_names_that_are_not_there_say_so():
+    with pytest.raises(AttributeError, match="quadpy has no 'no_such_name', which Taichi has"):
+        _ = ti.no_such_name
+
+
+def test_everything_of_quadpy_is_there_under_the_same_name():
+    differing = {name for name in qp.__all__ if getattr(ti, name) is not getattr(qp, name)}
+    assert differing == {"init"}
+
+
+def corner(gui, x, y):
+    """The colour of a pixel, x to the right, y upwards."""
+    return gui.get_image()[x, y, :3].tolist()
+
+
+def test_coordinates_go_from_the_lower_left():
+    gui = ti.GUI("points", res=(8, 4), background_color=0x000080)
+    gui.circle((0.99, 0.01), color=0xFF0000)
+    gui.circles(np.array([[0.01, 0.99], [0.5, 0.5]]), color=np.array([0x00FF00, 0xFFFFFF]))
+    assert corner(gui, 7, 0) == [1, 0, 0]
+    assert corner(gui, 0, 3) == [0, 1, 0]
+    assert corner(gui, 4, 2) == [1, 1, 1]
+    assert corner(gui, 3, 0) == pytest.approx([0, 0, 128 / 255])
+
+
+def test_an_image_is_a_field_of_numbers_or_vectors():
+    gui = ti.GUI("image", res=(4, 2))
+    shades, colors = ti.field(ti.f32, shape=(4, 2)), ti.Vector.field(3, ti.f32, shape=(4, 2))
+    shades[3, 1], colors[0, 0] = 2.0, (0.0, 1.0, 0.0)
+    gui.set_image(shades)
+    assert corner(gui, 3, 1) == [1, 1, 1]
+    assert corner(gui, 3, 0) == [0, 0, 0]
+    gui.set_image(colors)
+    assert corner(gui, 0, 0) == [0, 1, 0]
+    with pytest.raises(ArgumentError, match="two axes"):
+        gui.set_image(np.zeros(3))
+
+
+def test_lines_triangles_and_text():
+    gui = ti.GUI("shapes", res=64)
+    gui.line((0, 0.5), (1, 0.5), color=0xFF0000)
+    gui.triangle((0, 0), (0.4, 0), (0, 0.4), color=0x00FF00)
+    gui.rect((0.6, 0.4), (0.9, 0.1), color=0x0000FF)
+    gui.arrow((0.6, 0.6), (0.2, 0.0), color=0xFFFF00)
+    gui.text("x", (0.1, 0.95))
+    assert corner(gui, 20, 32) == [1, 0, 0]
+    assert corner(gui, 4, 4) == [0, 1, 0]
+    assert corner(gui, 38, 15) == [0, 0, 1]
+    assert corner(gui, 45, 38) == [1, 1, 0]
+    assert gui.get_image()[:20, 45:, :3].any()
+
+
+def test_frames_go_to_files_and_the_last_one_closes_the_window(window, tmp_path):
+    window(frames=tmp_path, frame_limit=2)
+    gui = ti.GUI("My window!", res=4)
+    while gui.running:
+        gui.circle((0.1, 0.1))
+        gui.show(tmp_path / f"own-{gui.frame}.png")
+    assert gui.frame == 2
+    (folder,) = tmp_path.glob("my-window-*")
+    assert sorted(file.name for file in folder.iterdir()) == ["00000.png", "00001.png"]
+    assert ti.tools.imread(tmp_path / "own-1.png").shape == (4, 4, 3)
+    assert not gui.get_event()
+    with pytest.raises(SystemExit) as ended:
+        gui.show()
+    assert ended.value.code == 0
+
+
+def test_a_frame_begins_with_the_background():
+    gui = ti.GUI("frames", res=2, background_color=0xFF0000)
+    gui.circle((0.1, 0.1), color=0)
+    gui.show()
+    assert corner(gui, 0, 0) == [1, 0, 0]
+
+
+def test_a_loop_without_an_end_ends_as_if_the_window_were_closed(tmp_path):
+    program = """
+        import quadpy.compat.taichi as ti
+        window = ti.ui.Window("loop", (8, 8))
+        while True:
+            window.get_canvas().circles([[0.5, 0.5]], 0.2)
+            window.show()
+    """
+    child = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, check=False, timeout=60
+    )
+    assert (child.returncode, child.stderr) == (0, b"")
+
+
+def test_a_scene_is_projected_and_lit():
+    window = ti.ui.Window("scene", (40, 20))
+    scene, camera = ti.ui.Scene(), ti.ui.Camera()
+    camera.position(0, 0, -5)
+    camera.lookat(0, 0, 0)
+    scene.set_camera(camera)
+    scene.ambient_light((0.9, 0.9, 0.9))
+    scene.particles(np.array([[0, 0, 0], [0, 0, 2.0], [0, 0, -9.0]]), 0.3, per_vertex_color=np.eye(3))
+    scene.mesh(np.array([[-9, -9, 5], [9, -9, 5], [0, 9, 5.0]]), color=(1, 1, 1))
+    window.get_canvas().scene(scene)
+    pixels = window.get_image_buffer_as_numpy()
+    assert pixels[20, 10, :3].tolist() == [1, 1, 1], "what is added later covers"
+    scene.particles(np.array([[0, 0, 0], [0, 0, 2.0], [0, 0, -9.0]]), 0.3, per_vertex_color=np.eye(3))
+    window.get_canvas().scene(scene)
+    pixels = window.get_image_buffer_as_numpy()
+    assert pixels[20, 10, :3].tolist() == [1, 0, 0], "the near one covers the far one; behind the camera is nothing"
+
+
+def test_pictures_are_written_and_read(tmp_path):
+    image = np.random.default_rng(1).integers(0, 256, (5, 3, 3)).astype(np.uint8)
+    ti.tools.imwrite(image, tmp_path / "a.png")
+    np.testing.assert_array_equal(ti.tools.imread(tmp_path / "a.png"), image)
+    assert ti.tools.imresize(image, 10, 6).shape == (10, 6, 3)
+    film = ti.tools.VideoManager(tmp_path / "film", framerate=10)
+    film.write_frames([image, 255 - image])
+    film.make_video()
+    with Image.open(film.get_output_filename(".gif")) as animation:
+        assert animation.n_frames == 2
+
+
+def test_a_mesh_is_written_as_ply(tmp_path):
+    writer = ti.tools.PLYWriter(num_vertices=3, num_faces=1)
+    writer.add_vertex_pos([0, 1, 0], [0, 0, 1], [0.5, 0, 0])
+    writer.add_vertex_id()
+    writer.add_faces([0, 1, 2])
+    writer.add_face_channel("material", "int", [7])
+    writer.export_frame(3, tmp_path / "mesh.ply")
+    lines = (tmp_path / "mesh_000003.ply").read_text().splitlines()
+    end = lines.index("end_header")
+    assert lines[end + 1 :] == ["0 0 0.5 0", "1 0 0.0 1", "0 1 0.0 2", "3 0 1 2 7"]
+    assert "element vertex 3" in lines
+    with pytest.raises(ArgumentError, match="2 numbers for 3 vertices"):
+        writer.add_vertex_channel("bad", "float", [1, 2])
+
+
+def test_colours_as_one_number():
+    assert ti.rgb_to_hex((1.0, 0.5, 0.0)) == 0xFF7F00
+    assert ti.hex_to_rgb(0xFF0000) == (1.0, 0.0, 0.0)
+    assert ti.rgb_to_hex(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])).tolist() == [0xFF0000, 0x0000FF]
