@@ -142,7 +142,7 @@ def settled(device, kernels, run, arrays):
     for number in range(argument_policy.PATIENCE):
         run.replace(nodes(device, kernels, arrays, number + 1))
         run.launch()
-    assert isinstance(run._held.engine, IndirectEngine)
+    assert isinstance(run._owner.engine, IndirectEngine)
 
 
 def test_many_changes_for_the_second_time_move_arguments_to_memory(device, kernels, array):
@@ -179,7 +179,7 @@ def test_few_changes_stay_changes_of_nodes(device, kernels, array):
     for number in range(6):
         run.update("n1", kernels.launch(arrays[1], number))
         run.launch()
-    assert not isinstance(run._held.engine, IndirectEngine)
+    assert not isinstance(run._owner.engine, IndirectEngine)
     assert read(device, arrays[1])[0] == sum(range(6))
 
 

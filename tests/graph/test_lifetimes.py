@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from quadpy.errors import DeviceError, EventError, GraphError
-from quadpy.graph import Semaphore
+from quadpy.graph import Graph, Semaphore
 from quadpy.graph.capture.capture import capture
 
 
@@ -92,7 +92,7 @@ def _updated(run):
     other = np.zeros(2, np.int32)
     node = run.nodes[-1]
     if node.kind == "child":
-        graph = type(run._graph)(run.device)
+        graph = Graph(run.device)
         graph.add_memcpy(other, node.nodes[0].source, nbytes=8)
         run.update(node.name, graph)
     else:

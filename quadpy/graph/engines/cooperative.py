@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from quadpy.graph.model.nesting import flattened
 from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
@@ -16,10 +17,10 @@ from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 from quadpy.runtime.launch.fusion import Call, Fuse, OneLaunch, Origin
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["FusedEngine", "fuse"]
+__all__ = ["CooperativeEngine", "cooperative_engine"]
 
 
-def fuse(nodes: Iterable[Node], wanted: Fuse) -> FusedEngine | str:
+def cooperative_engine(nodes: Iterable[Node], wanted: Fuse) -> CooperativeEngine | str:
     """One launch that does all of ``nodes``, or why there is none, or none that would be quicker."""
     flat = flattened(nodes, lambda _: True)
     origin = next((node.origin for node in flat if isinstance(node, KernelNode) and node.origin is not None), None)
@@ -39,7 +40,7 @@ def fuse(nodes: Iterable[Node], wanted: Fuse) -> FusedEngine | str:
     one = origin.join([[placed.call for placed in level] for level in levels], wanted)
     if isinstance(one, str):
         return one
-    return one.why_not() or FusedEngine(one, [placed for level in levels for placed in level], origin)
+    return one.why_not() or CooperativeEngine(one, [placed for level in levels for placed in level], origin)
 
 
 @dataclass(slots=True)
@@ -80,8 +81,12 @@ def _works(node: MemsetNode | MemcpyNode) -> Iterator[FillWork | CopyWork]:
         yield FillWork(node.target + row * node.pitch, node.value, node.element, node.width)
 
 
-class FusedEngine:
-    """What a ``GraphExec`` launches where all of its nodes are one launch."""
+class CooperativeEngine:
+    """One cooperative launch that does all nodes."""
+
+    one_launch: ClassVar[bool] = True
+    overlaps: ClassVar[bool] = True
+    binds: ClassVar[bool] = True
 
     def __init__(self, one: OneLaunch, placed: list[_Placed], origin: Origin) -> None:
         self._one, self._placed, self._origin = one, placed, origin
@@ -116,6 +121,10 @@ class FusedEngine:
         for number, placed in enumerate(self._placed):
             if (step := named.get(placed.node)) is not None:
                 self._one.bind(number, step.block.ljust(len(placed.call[1]), b"\0"))
+
+    def enable(self, node: Node, *, enabled: bool) -> bool:
+        """As ``Engine.enable``: it does all of its nodes."""
+        return False
 
     def upload(self, stream: StreamHandle) -> None:
         """Its code is on the device already."""

@@ -1,7 +1,6 @@
-"""What must be given back when a graph, or an executable one, is gone.  Owns: GraphHoldings, ExecHoldings.
+"""What must be given back when a graph, or an executable one, is gone.
 
-They hold everything but the object that the user holds, so that its death can be seen.
-Imports: errors, the build, nodes, devices.
+Owners hold everything but the object that the user holds, so that its death can be seen.
 """
 
 from __future__ import annotations
@@ -10,27 +9,23 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from quadpy.errors import DriverError
-from quadpy.graph.engines.cooperative import FusedEngine
-from quadpy.graph.engines.driver import Built, DriverEngine
-from quadpy.graph.engines.host import HostEngine
-from quadpy.graph.engines.host_loop import SeriesEngine
+from quadpy.graph.engines.driver import DriverGraph
+from quadpy.graph.engines.engine import Engine
 from quadpy.graph.model.nodes import Allocation, Node
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import PoolPointer
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["Engine", "ExecHoldings", "GraphHoldings"]
-
-Engine = DriverEngine | HostEngine | FusedEngine | SeriesEngine
+__all__ = ["ExecOwner", "GraphOwner"]
 
 
-class GraphHoldings:
+class GraphOwner:
     """The driver's graph of a ``Graph`` with memory of its own."""
 
-    def __init__(self, device: Device, built: Built, runs: Runs) -> None:
+    def __init__(self, device: Device, built: DriverGraph, runs: Runs) -> None:
         self._device, self._runs = device, runs
-        self._built: Built | None = built
+        self._built: DriverGraph | None = built
 
     def release(self) -> None:
         """Give the graph back when launches of it that are pending are complete."""
@@ -41,7 +36,7 @@ class GraphHoldings:
         self._device.deferred.unregister(self)
 
 
-class ExecHoldings:
+class ExecOwner:
     """What a ``GraphExec`` has: its engine, its nodes, and the timelines on which launches of it may be pending."""
 
     def __init__(self, device: Device, engine: Engine, nodes: dict[str, Node], runs: Runs) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from quadpy.errors import GraphError
 from quadpy.graph.engines.executable import Executable
@@ -10,6 +11,7 @@ from quadpy.graph.engines.lowering import Supplies, parts_of
 from quadpy.graph.engines.parts import Part, PartWork, Placed, ends_of, first_node, place, root_count
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import ChildNode, Node
+from quadpy.graph.replay.recording import LaunchStep
 from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.callbacks import Failures, Runs
 from quadpy.runtime.device.device import Device
@@ -24,15 +26,16 @@ from quadpy.runtime.drivers.graph_driver import (
     KernelWork,
     NodeHandle,
 )
+from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["Built", "DriverEngine"]
+__all__ = ["DriverGraph", "DriverEngine"]
 
 _NOTHING = HostWork(0)
 """A host function that nobody registered."""
 
 
-class Built:
+class DriverGraph:
     """The driver's graph of ``nodes``; ``flight`` are the timelines on which launches of it may be pending.
 
     To one that ``grows``, nodes are added later.
@@ -49,7 +52,7 @@ class Built:
         self._origin = device, failures, runs
         self._parts: dict[str, list[Placed]] = {}
         self._ends: dict[str, tuple[NodeHandle, ...]] = {}
-        self._children: list[Built] = []
+        self._children: list[DriverGraph] = []
         self._first: list[NodeHandle] = []
         self.handle = self._owned.make(self.graphs.graph_destroy, self.graphs.graph_create)
         try:
@@ -104,8 +107,8 @@ class Built:
         if not isinstance(node, ChildNode):
             return parts_of(node, self.supplies)
         device, failures, runs = self._origin
-        child = Built(device, node.nodes, failures, runs)
-        self._owned.add(Built.give_back, child)  # its host functions are the copy's, too
+        child = DriverGraph(device, node.nodes, failures, runs)
+        self._owned.add(DriverGraph.give_back, child)  # its host functions are the copy's, too
         self._children.append(child)
         return [Part(ChildWork(child.handle))]
 
@@ -114,13 +117,17 @@ class Built:
 
 
 class DriverEngine(Executable):
-    """What a ``GraphExec`` launches on a GPU; it owns the driver's graph unless others share that."""
+    """Launches a graph of the driver's, which belongs to it where it is ``owned``."""
 
-    def __init__(self, built: Built, *, owned: bool, auto_free: bool, priorities: bool) -> None:
+    one_launch: ClassVar[bool] = False
+    overlaps: ClassVar[bool] = True
+    binds: ClassVar[bool] = False
+
+    def __init__(self, built: DriverGraph, *, owned: bool, auto_free: bool, priorities: bool) -> None:
         self.built = built
         self._owned = ResourceStack(built.device.reaper)
         if owned:
-            self._owned.add(Built.give_back, built)
+            self._owned.add(DriverGraph.give_back, built)
         try:
             super().__init__(
                 built.graphs, built.handle, self._owned, auto_free=auto_free, priorities=priorities, limited=owned
@@ -149,14 +156,24 @@ class DriverEngine(Executable):
                 self.restore(placed, before)
         return True
 
-    def enable(self, node: Node, *, enabled: bool) -> None:
-        """Whether later launches run ``node``, which then only orders."""
+    def move(self, on: Stream) -> None:
+        """As ``Engine.move``: it has no memory of its own."""
+
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Its nodes have their arguments."""
+        raise AssertionError(steps)
+
+    def enable(self, node: Node, *, enabled: bool) -> bool:
+        """As ``Engine.enable``; no loop of the driver's can be switched off."""
+        if has_loops(node):
+            return False
         for placed in self.built.placed(node.name):
             work = placed.work
             if isinstance(work, HostWork):  # no driver can switch one off: it is made to call nothing
                 self.graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)
             elif isinstance(work, (KernelWork, CopyWork, FillWork)):
                 self.graphs.enable(self.handle, placed.handle, enabled=enabled)
+        return True
 
     def upload(self, stream: StreamHandle) -> None:
         """Bring what a launch needs to the device."""

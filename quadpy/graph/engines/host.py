@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from quadpy.errors import GraphError
 from quadpy.graph.model.nodes import (
@@ -26,6 +26,7 @@ from quadpy.graph.replay.recording import LaunchStep
 from quadpy.runtime.device.callbacks import Failures, HostCall, Runs
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.launch import HostLaunch, Runner
+from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["HostEngine"]
 
@@ -33,7 +34,11 @@ Step: TypeAlias = Callable[[], object]
 
 
 class HostEngine:
-    """What a ``GraphExec`` launches on the CPU: closures, run by the calling thread."""
+    """Runs closures on the calling thread."""
+
+    one_launch: ClassVar[bool] = False
+    overlaps: ClassVar[bool] = True
+    binds: ClassVar[bool] = True
 
     def __init__(self, nodes: Iterable[Node], failures: Failures, runs: Runs) -> None:
         self._failures, self._runs = failures, runs
@@ -68,9 +73,13 @@ class HostEngine:
             runners[name] = runner = step.binder.runner(step.block)
             self._steps[name] = runner.run
 
-    def enable(self, node: Node, *, enabled: bool) -> None:
-        """Whether later launches run ``node``."""
+    def move(self, on: Stream) -> None:
+        """As ``Engine.move``: launches run at once."""
+
+    def enable(self, node: Node, *, enabled: bool) -> bool:
+        """As ``Engine.enable``."""
         (self._off.discard if enabled else self._off.add)(node.name)
+        return True
 
     def upload(self, stream: StreamHandle) -> None:
         """There is nothing to bring anywhere."""

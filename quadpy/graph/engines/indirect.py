@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import ClassVar
 
-from quadpy.graph.engines.driver import Built, DriverEngine
+from quadpy.graph.engines.driver import DriverEngine, DriverGraph
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.graph.replay.recording import LaunchStep
@@ -94,10 +95,13 @@ class Table:
 
 
 class IndirectEngine(DriverEngine):
-    """What a ``GraphExec`` launches whose arguments change; ``build`` makes the driver's graph of nodes."""
+    """Launches a graph of the driver's whose kernels read their arguments from a table; ``build`` makes it of nodes."""
+
+    overlaps: ClassVar[bool] = False
+    binds: ClassVar[bool] = True
 
     def __init__(
-        self, device: Device, nodes: Mapping[str, Node], build: Callable[[Iterable[Node]], Built],
+        self, device: Device, nodes: Mapping[str, Node], build: Callable[[Iterable[Node]], DriverGraph],
         *, auto_free: bool, priorities: bool,
     ) -> None:  # fmt: skip
         self._device = device

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from quadpy.errors import ArgumentError, DeviceError, GraphError, QuadpyError
-from quadpy.graph.engines.deferred_release import GraphHoldings
-from quadpy.graph.engines.driver import Built
+from quadpy.graph.engines.deferred_release import GraphOwner
+from quadpy.graph.engines.driver import DriverGraph
 from quadpy.graph.model.arguments import sequence_of
 from quadpy.graph.model.extents import overlap
 from quadpy.graph.model.nodes import Allocation, AllocNode, Node
@@ -37,7 +37,7 @@ class Allocations:
     """
 
     def __init__(self) -> None:
-        self.built: Built | None = None
+        self.built: DriverGraph | None = None
         self.torn = False
         self._freed: list[tuple[MemoryRange, str]] = []  # with the name of the free node
 
@@ -90,13 +90,13 @@ class Allocations:
                 self.torn = True
             raise
 
-    def _build(self, graph: OrderedNodes) -> Built:
+    def _build(self, graph: OrderedNodes) -> DriverGraph:
         if self.built is None:
             device, runs = graph.device, Runs()
-            self.built = Built(device, graph, device.failures, runs, grows=True)
-            holdings = GraphHoldings(device, self.built, runs)
-            device.deferred.register(holdings)
-            device.reaper.adopt(graph, GraphHoldings.release, holdings)
+            self.built = DriverGraph(device, graph, device.failures, runs, grows=True)
+            owner = GraphOwner(device, self.built, runs)
+            device.deferred.register(owner)
+            device.reaper.adopt(graph, GraphOwner.release, owner)
         return self.built
 
 

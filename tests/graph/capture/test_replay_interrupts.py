@@ -11,7 +11,7 @@ import pytest
 from interrupts import interrupt, places_of, sample
 
 import quadpy as qp
-from quadpy.graph.engines.cooperative import FusedEngine
+from quadpy.graph.engines.cooperative import CooperativeEngine
 from quadpy.graph.engines.driver import DriverEngine
 from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, table
@@ -37,7 +37,7 @@ WAYS = {
     "a first call": (step, 0, False, None),
     "nodes that are changed": (step, 1, False, DriverEngine),
     "arguments in memory": (step, 4, False, IndirectEngine),
-    "one launch": (chain, 3, True, FusedEngine),
+    "one launch": (chain, 3, True, CooperativeEngine),
 }
 
 

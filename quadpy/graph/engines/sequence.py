@@ -1,4 +1,4 @@
-"""Graphs with loops where the driver's have none.  Owns: SeriesEngine, series.
+"""Graphs with loops where the driver's have none.  Owns: SequenceEngine, series.
 
 Each kernel with a loop is one launch whose blocks wait for each other and ask the condition themselves; what can run
 before it is a graph of the driver's, and so is what comes behind.  A node of a graph cannot be such a launch on HIP: of the
@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from quadpy.errors import GraphError
-from quadpy.graph.engines.cooperative import FusedEngine, fuse
+from quadpy.graph.engines.cooperative import CooperativeEngine, cooperative_engine
 from quadpy.graph.engines.driver import DriverEngine
+from quadpy.graph.engines.engine import Engine
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import Node
+from quadpy.graph.replay.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["SeriesEngine", "series"]
+__all__ = ["SequenceEngine", "sequence"]
 
 
-def series(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngine]) -> SeriesEngine:
+def sequence(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngine]) -> SequenceEngine:
     """What launches ``nodes``, none of which is a graph with loops in it; ``made`` gives an engine for those without loops.
 
     Raises:
@@ -39,18 +42,18 @@ def series(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngine]
         else:
             pieces[earliest].append(node)
             place[node.name] = earliest
-    engines: list[DriverEngine | FusedEngine] = []
+    engines: list[Engine] = []
     try:
         for number, piece in enumerate(pieces):
             if piece:
                 own = [_alone(node, number, place) for node in piece]
-                engines.append(_one(own[0]) if number % 2 else made(own))
+                engines.append(_cooperative(own[0]) if number % 2 else made(own))
     except BaseException:
         for engine in engines:
             engine.give_back()
         raise
     filled = [piece for piece in pieces if piece]
-    return SeriesEngine({node.name: e for piece, e in zip(filled, engines, strict=True) for node in piece}, engines)
+    return SequenceEngine({node.name: e for piece, e in zip(filled, engines, strict=True) for node in piece}, engines)
 
 
 def _alone(node: Node, number: int, place: dict[str, int]) -> Node:
@@ -58,8 +61,8 @@ def _alone(node: Node, number: int, place: dict[str, int]) -> Node:
     return replace(node, after=tuple(name for name in node.after if place[name] == number))
 
 
-def _one(node: Node) -> FusedEngine:
-    found = fuse([node], True)
+def _cooperative(node: Node) -> CooperativeEngine:
+    found = cooperative_engine([node], True)
     if isinstance(found, str):
         raise GraphError(
             f"{node.name!r} has a loop, which takes one launch on this device, and that cannot be: {found}",
@@ -68,19 +71,20 @@ def _one(node: Node) -> FusedEngine:
     return found
 
 
-class SeriesEngine:
-    """What a ``GraphExec`` launches: ``engines``, one behind the other; ``doing`` says which does each node."""
+class SequenceEngine:
+    """Launches ``engines`` one after the other; ``doing`` says which does each node."""
 
-    def __init__(
-        self, doing: dict[str, DriverEngine | FusedEngine], engines: Sequence[DriverEngine | FusedEngine]
-    ) -> None:
+    one_launch: ClassVar[bool] = False
+    overlaps: ClassVar[bool] = True
+    binds: ClassVar[bool] = False
+
+    def __init__(self, doing: dict[str, Engine], engines: Sequence[Engine]) -> None:
         self._doing, self._engines = doing, engines
 
     def move(self, on: Stream) -> None:
         """Let later launches come on ``on``."""
         for engine in self._engines:
-            if isinstance(engine, FusedEngine):
-                engine.move(on)
+            engine.move(on)
 
     def launch(self, stream: StreamHandle) -> None:
         """Put one run of all nodes on the stream of the last ``move``."""
@@ -92,11 +96,14 @@ class SeriesEngine:
         engine = self._doing.get(node.name)
         return engine is not None and engine.change(node)
 
-    def enable(self, node: Node, *, enabled: bool) -> None:
-        """Whether later launches run ``node``, which has no loop."""
+    def enable(self, node: Node, *, enabled: bool) -> bool:
+        """As ``Engine.enable``; a loop is a launch of its own."""
         engine = self._doing.get(node.name)
-        if isinstance(engine, DriverEngine):
-            engine.enable(node, enabled=enabled)
+        return not has_loops(node) and (engine is None or engine.enable(node, enabled=enabled))
+
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Its nodes have their arguments."""
+        raise AssertionError(steps)
 
     def upload(self, stream: StreamHandle) -> None:
         """Bring what a launch needs to the device."""

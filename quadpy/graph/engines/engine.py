@@ -1,0 +1,47 @@
+"""What every way to run a graph can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Protocol
+
+from quadpy.graph.model.nodes import Node
+from quadpy.graph.replay.recording import LaunchStep
+from quadpy.runtime.drivers.driver import StreamHandle
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["Engine"]
+
+
+class Engine(Protocol):
+    """What a ``GraphExec`` launches; ``choose`` decides which.
+
+    one_launch  whether all nodes are one launch of one kernel
+    overlaps    whether launches on several streams may run at once: their arguments do not share memory
+    binds       whether ``bind`` can be called
+    """
+
+    one_launch: ClassVar[bool]
+    overlaps: ClassVar[bool]
+    binds: ClassVar[bool]
+
+    def move(self, on: Stream) -> None:
+        """Let later launches come on ``on``, which comes after the stream of the launches before."""
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Put one run of all nodes on the stream of the last ``move``."""
+
+    def change(self, node: Node) -> bool:
+        """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if they cannot."""
+
+    def enable(self, node: Node, *, enabled: bool) -> bool:
+        """Let later launches run ``node``, or only keep its place in the order; False where that takes another engine."""
+
+    def bind(self, steps: Iterable[LaunchStep]) -> None:
+        """Launch kernels with what is bound; ``change`` knows nothing of it, and does not look at those before."""
+
+    def upload(self, stream: StreamHandle) -> None:
+        """Bring what a launch needs to the device."""
+
+    def give_back(self) -> None:
+        """Give back all that belongs to it: no launch is pending."""

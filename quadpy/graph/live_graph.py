@@ -1,0 +1,244 @@
+"""What an executable graph runs now: its nodes, the engine that runs them, and how both are changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Literal
+
+from quadpy.errors import DeviceError, GraphError, GraphUpdateError
+from quadpy.graph.engines.choose import EngineChoice
+from quadpy.graph.engines.deferred_release import ExecOwner
+from quadpy.graph.engines.driver import DriverEngine
+from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.indirect import is_indirect
+from quadpy.graph.model.arguments import find_node
+from quadpy.graph.model.nodes import Node
+from quadpy.graph.model.ordered_nodes import OrderedNodes
+from quadpy.graph.model.reorder import reordered
+from quadpy.graph.model.resources import Resources
+from quadpy.graph.replay.recording import LaunchStep, Recording
+from quadpy.runtime.streams.timeline import Timeline
+
+__all__ = ["LiveGraph"]
+
+
+class LiveGraph:
+    """The nodes of ``graph`` as they are now, and what runs them; its ``GraphExec`` has the lock.
+
+    version     how often nodes were replaced
+    updates     how many
+    rebuilds    how often the engine was made anew
+    outdated    where the engine is not what the nodes say: memory changed, and with it perhaps what must come before
+                what; or a change was interrupted, as by Ctrl-C
+    resources   what a launch uses, announced on
+    announced   the timeline that all launches are on, or in order with; None where a launch must announce again
+    """
+
+    def __init__(self, graph: OrderedNodes, choice: EngineChoice) -> None:
+        self.device = graph.device
+        self._graph: OrderedNodes | None = graph
+        self.choice = choice
+        self._off: set[str] = set()
+        self._was_one = False  # one launch, but for nodes that are off
+        self.version = self.updates = self.rebuilds = 0
+        self.outdated: set[Literal["order", "work"]] = set()
+        self._bound: Recording | None = None  # has the nodes that were bound, as they should be
+        self._bound_resources: Recording | None = None  # has what is used then
+        nodes = {node.name: node for node in graph}
+        self.owner = ExecOwner(self.device, choice.choose_engine(nodes, ()), nodes, choice.runs)
+        self.resources = Resources(nodes.values())
+        self.announced: Timeline | None = None
+
+    # what it is
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The nodes that are switched off, by name."""
+        return frozenset(self._off)
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        """The nodes, which say what was bound only after ``settle``."""
+        return self.owner.nodes
+
+    def check(self) -> Engine:
+        """The engine; GraphError where there is none any more, DeviceError where the device was closed."""
+        if self._graph is not None:
+            self.device.life.check()
+        if self.owner.engine is None:
+            raise GraphError("the executable graph was destroyed", hint="graph.instantiate() makes a new one")
+        return self.owner.engine
+
+    def node(self, name: str) -> Node:
+        """The node of this name; GraphError for none."""
+        self.check()
+        return find_node(self.nodes, name)
+
+    def resources_now(self) -> Resources:
+        """What a launch uses, also after ``bind``."""
+        if self._bound_resources is not None:
+            self.resources, self._bound_resources = self._bound_resources.resources(), None
+        return self.resources
+
+    def release(self) -> None:
+        """Give everything back when launches that are pending are complete."""
+        self.owner.release()
+        self._graph = self.choice.shared = self._bound = self._bound_resources = None
+        self.resources = Resources(())
+
+    # changes
+
+    def replace(self, changes: Mapping[str, Node], *, same_order: bool) -> None:
+        """As ``GraphExec.replace``."""
+        self.check()
+        if "work" in self.outdated:
+            self.bring_up_to_date()
+        self.settle()
+        placed = {name: self._in_place(name, node) for name, node in changes.items()}
+        resources = Resources({**self.nodes, **placed}.values())
+        moved = any(
+            (self.nodes[name].reads, self.nodes[name].writes) != (node.reads, node.writes)
+            for name, node in placed.items()
+        )
+        self.announced = None
+        self.outdated.add("work")
+        if moved and not same_order:
+            self.outdated.add("order")
+        self._apply(placed)
+        self.owner.supersede(placed)
+        self.resources, self._bound_resources = resources, None
+        self.outdated.discard("work")
+        self.updates += len(placed)
+        self.version += 1
+
+    def _in_place(self, name: str, node: Node) -> Node:
+        """``node`` with the name and the order of the one that it replaces."""
+        before = self.node(name)
+        if type(node) is not type(before):
+            raise GraphUpdateError(f"{name!r} is a {before.kind} node, and cannot become a {node.kind} node")
+        return replace(node, name=name, after=before.after, derived=before.derived, span=before.span)
+
+    def bind(self, steps: Sequence[LaunchStep], recording: Recording) -> None:
+        """As ``GraphExec.bind``."""
+        engine = self.check()
+        self._bound = self._bound_resources = recording
+        self.outdated.add("work")
+        engine.bind(steps)
+        self.outdated.discard("work")
+        self.updates += len(steps)
+
+    def settle(self) -> None:
+        """Let the nodes say what was bound; the engine does it already."""
+        recording, self._bound = self._bound, None
+        if recording is None or self.owner.engine is None:
+            return
+        version = self.version
+        try:
+            self.replace(recording.bound_nodes(self.device), same_order=True)
+        except BaseException:
+            self._bound = recording
+            raise
+        self.version = version  # what is launched is the same
+
+    def switch(self, node: Node, *, enabled: bool) -> None:
+        """Let later launches run ``node``, or only keep its place in the order."""
+        engine = self.bring_up_to_date()
+        self.outdated.add("work")
+        (self._off.discard if enabled else self._off.add)(node.name)
+        again_one = self._was_one and not self._off
+        if engine.one_launch and not self._off:
+            pass  # it was not off
+        elif again_one or not engine.enable(node, enabled=enabled):
+            self._was_one = engine.one_launch or (self._was_one and not again_one)
+            self._rebuild(self.nodes)
+        elif enabled:
+            self._apply({node.name: node})  # what it was changed to meanwhile
+        self.outdated.discard("work")
+
+    def separate(self, reason: str) -> Engine:
+        """Run nodes as launches of their own from now on, for ``reason``."""
+        self.choice.separate = reason
+        self.settle()
+        return self._rebuild(self.nodes)
+
+    def bring_up_to_date(self) -> Engine:
+        """Let the engine do what the nodes say, in an order that goes with them."""
+        engine = self.check()
+        if "work" in self.outdated:
+            self._require_rebuilds(
+                "a change of the graph was interrupted, and one that allocates memory cannot be made anew"
+            )
+            if self._bound is not None:
+                self.owner.supersede(self._bound.bound_nodes(self.device))
+                self._bound = None
+            engine = self._rebuild(self.nodes)
+            self.resources, self._bound_resources = Resources(self.nodes.values()), None
+            self.outdated.discard("work")
+        if "order" in self.outdated:
+            engine = self._reorder() or engine
+            self.outdated.discard("order")
+        return engine
+
+    # the engine
+
+    def _apply(self, placed: dict[str, Node]) -> None:
+        """Let the engine do the new nodes, in place where it can."""
+        engine = self.check()
+        done: list[str] = []
+        may_move = type(engine) is DriverEngine and self.choice.shared is None
+        if may_move and self.choice.policy.note_changes(sum(map(is_indirect, placed.values()))):
+            self._rebuild({**self.nodes, **placed})
+            return
+        try:
+            refused = self._change(engine, placed, done)
+            if refused is not None:
+                self._require_rebuilds(
+                    f"{refused!r} cannot be changed in place, and a graph that allocates memory cannot be made anew"
+                )
+                self._rebuild({**self.nodes, **placed})
+        except BaseException:
+            with suppress(DeviceError):  # the first one says what is wrong
+                for name in done:
+                    engine.change(self.nodes[name])
+                self.outdated.discard("work")
+            raise
+
+    def _change(self, engine: Engine, placed: Mapping[str, Node], done: list[str]) -> str | None:
+        """Change nodes in place, their names into ``done``; the first that cannot be, or None."""
+        for name, node in placed.items():
+            if name in self._off:  # HIP never runs a node again that was changed while it was off
+                continue
+            done.append(name)
+            if not engine.change(node):
+                return name
+        return None
+
+    def _rebuild(self, nodes: dict[str, Node]) -> Engine:
+        """Make the engine anew; where that fails, the old one stays."""
+        engine = self.choice.choose_engine(nodes, self._off)
+        for name in self._off:
+            engine.enable(nodes[name], enabled=False)
+        self.owner.exchange(engine)
+        self.rebuilds += 1
+        self.announced = None  # it knows of no stream yet
+        return engine
+
+    def _reorder(self) -> Engine | None:
+        """Derive dependencies from the memory that nodes touch now; None where the edges that are there say enough."""
+        nodes = reordered(self.nodes)
+        if nodes is None:
+            return None
+        self._require_rebuilds(
+            "the changes need another order of the nodes, and a graph that allocates memory cannot be made anew",
+            hint="build the graph anew, or give dependencies that hold for every change",
+        )
+        engine = self._rebuild(nodes)
+        self.owner.nodes = nodes
+        return engine
+
+    def _require_rebuilds(self, message: str, hint: str = "build the graph anew") -> None:
+        """GraphUpdateError where the driver's graph cannot be made anew."""
+        if self.choice.shared is not None:
+            raise GraphUpdateError(message, hint=hint)
