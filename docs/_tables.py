@@ -13,7 +13,7 @@ from quadpy.dtypes import SCALARS, Scalar, promote
 from quadpy.intrinsics import GROUPS
 from quadpy.intrinsics.rows import Row
 from quadpy.lang.decorators import Func
-from quadpy.runtime.memory.numpy_storage import STORAGE
+from quadpy.runtime.elements.numpy_types import STORAGE
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.manager import StreamManager
 from quadpy.runtime.streams.stream import Stream

@@ -1,14 +1,13 @@
-"""Vectors and matrices outside kernels, and the types that name them.
+"""Vectors and matrices outside kernels, and their types.
 
-Inside a kernel the front end recognises these same objects: ``qp.Vector`` there is a call that it compiles.
-Imports: leaves, ``runtime.device.current`` and ``runtime.memory.numpy_storage``; the array factories import ``runtime`` when called.
+The front end recognises the same objects inside kernels: there, it compiles a call of ``qp.Vector``.
 """
 
-from quadpy.hostmath.descriptors import DType, ElementType, MatrixType, NDArrayType, VectorType, element_of, type_of
-from quadpy.hostmath.dtype import ScalarLike, scalar_of
+from quadpy.hostmath.descriptors import MatrixType, NDArrayType, VectorType, type_of
 from quadpy.hostmath.matrix import Matrix
-from quadpy.hostmath.values import Elements
 from quadpy.hostmath.vector import Vector
+from quadpy.runtime.elements.types import DType, ElementType, ScalarLike, element_of, scalar_of
+from quadpy.runtime.elements.values import Elements
 
 __all__ = [
     "DType",

@@ -1,69 +1,52 @@
-"""Types of vectors, matrices and array parameters.  Imports: hostmath's own modules; the runtime when an array is made."""
+"""Types of vectors, matrices and array parameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
-from quadpy.hostmath.dtype import ScalarLike, scalar_of
-from quadpy.hostmath.values import Elements, full, wrap
-from quadpy.runtime.device.current import Config
-from quadpy.runtime.memory.numpy_storage import admit, cast
+from quadpy.runtime.arrays.field import Field, field
+from quadpy.runtime.arrays.ndarray import NDArray, ndarray
+from quadpy.runtime.elements.numpy_types import admit, cast
+from quadpy.runtime.elements.types import CompositeType, DType, ElementType, ScalarLike, element_of, scalar_of
+from quadpy.runtime.elements.values import Elements, full, wrap
 
-if TYPE_CHECKING:
-    from quadpy.runtime.arrays.field import Field
-    from quadpy.runtime.arrays.ndarray import NDArray
-
-__all__ = ["Composite", "DType", "ElementType", "MatrixType", "NDArrayType", "VectorType", "element_of", "type_of"]
+__all__ = ["MatrixType", "NDArrayType", "VectorType", "type_of"]
 
 
-class Composite:
-    """What a vector type and a matrix type do alike; either has ``dtype`` and ``element_shape``."""
+class _Constructible(CompositeType):
+    """Vector and matrix types: calling one makes a value, and its methods make arrays."""
 
     __slots__ = ()
-    __quadpy_constructor__ = "type"  # calls inside kernels are compiled: see lang.calls
-
-    dtype: ScalarLike
-
-    @property
-    def element_shape(self) -> tuple[int, ...]:
-        raise NotImplementedError
-
-    def __quadpy_fingerprint__(self) -> str:
-        dtype = self.dtype.name if isinstance(self.dtype, Scalar) else self.dtype.__name__
-        return f"type:{self.element_shape}:{dtype}"
+    __quadpy_constructor__ = "type"  # calls inside kernels are compiled
 
     def __call__(self, *entries: object) -> Any:
-        """A value: of one number for all, or of as many numbers as it has, in row-major order, nested at will."""
+        """A value, from one number for all entries, or from all numbers in row-major order, in any nesting."""
         scalar = scalar_of(self.dtype)
         flat = np.concatenate([_flat(entry, scalar) for entry in entries or ((),)])
         count = int(np.prod(self.element_shape))
         if len(flat) == 1:
             return full(self.element_shape, flat[0], scalar)
         if len(flat) != count:
-            raise ArgumentError(f"{self!r} is made of 1 number or of {count}, not of {len(flat)}")
+            raise ArgumentError(f"{self!r} takes 1 number or {count}, not {len(flat)}")
         return wrap(flat.reshape(self.element_shape), scalar)
 
     def field(self, shape: Any = None, **options: Any) -> Field:
-        """A field of such elements; ``options`` as in ``qp.field``."""
-        from quadpy.runtime.arrays.field import field
-
+        """A field with elements of this type; ``options`` as in ``qp.field``."""
         return field(self, shape, **options)
 
     def ndarray(self, shape: Any) -> NDArray:
-        """An array of such elements."""
-        from quadpy.runtime.arrays.ndarray import ndarray
-
+        """An array with elements of this type."""
         return ndarray(self, shape)
 
 
 @dataclass(frozen=True)
-class VectorType(Composite):
-    """Vectors of ``n`` numbers; calling it makes one, as in ``vec3 = qp.types.vector(3, qp.f32); vec3(1, 2, 3)``."""
+class VectorType(_Constructible):
+    """Vectors of ``n`` numbers.  Calling the type makes one: ``vec3 = qp.types.vector(3, qp.f32); vec3(1, 2, 3)``."""
 
     n: int
     dtype: ScalarLike
@@ -77,8 +60,8 @@ class VectorType(Composite):
 
 
 @dataclass(frozen=True)
-class MatrixType(Composite):
-    """Matrices of ``n`` rows and ``m`` columns; calling it makes one out of its numbers, row by row."""
+class MatrixType(_Constructible):
+    """Matrices of ``n`` rows and ``m`` columns.  Calling the type makes one from its numbers, row by row."""
 
     n: int
     m: int
@@ -92,16 +75,11 @@ class MatrixType(Composite):
         return (self.n, self.m)
 
 
-ElementType: TypeAlias = Scalar | Composite
-DType: TypeAlias = ElementType | type[float] | type[int] | type[bool]
-"""What arrays are made of: a scalar type (or Python's name for a default), a vector type or a matrix type."""
-
-
 @dataclass(frozen=True)
 class NDArrayType:
     """The annotation of an array parameter: ``qp.types.ndarray(dtype=qp.f32, ndim=1)`` or ``NDArray[qp.f32, 1]``.
 
-    What is None is taken from the argument of each call.
+    If one of them is None, each call takes it from its argument.
     """
 
     dtype: DType | None = None
@@ -111,21 +89,14 @@ class NDArrayType:
         if self.dtype is not None:
             element_of(self.dtype)
         if self.ndim is not None and not _counts(self.ndim, 0):
-            raise ArgumentError(f"ndim is the number of axes, not {self.ndim!r}")
+            raise ArgumentError(f"ndim={self.ndim!r} is not a number of axes")
 
     def __class_getitem__(cls, key: Any) -> NDArrayType:
         return cls(*key) if isinstance(key, tuple) else cls(key)
 
 
-def element_of(dtype: object, config: Config | None = None) -> tuple[Scalar, tuple[int, ...]]:
-    """The scalar type and the element's own shape that ``dtype`` means under ``config``, or else the current one."""
-    if isinstance(dtype, Composite):
-        return scalar_of(dtype.dtype, config), dtype.element_shape
-    return scalar_of(dtype, config), ()
-
-
 def type_of(scalar: Scalar, element_shape: tuple[int, ...]) -> ElementType:
-    """The type of elements of ``element_shape``: what ``element_of`` takes apart."""
+    """The type of elements with this scalar type and shape; the inverse of ``element_of``."""
     match element_shape:
         case ():
             return scalar
@@ -140,7 +111,7 @@ def _check(dtype: ScalarLike, *extents: int) -> None:
     scalar_of(dtype)
     if not all(_counts(n, 1) for n in extents):
         raise ArgumentError(
-            f"a vector or matrix has whole extents of 1 and more, not {' by '.join(map(repr, extents))}"
+            f"the extents of a vector or matrix are integers from 1 on, not {' by '.join(map(repr, extents))}"
         )
 
 
@@ -149,7 +120,7 @@ def _counts(n: object, least: int) -> bool:
 
 
 def _flat(entry: object, scalar: Scalar) -> Any:
-    """One argument of a constructor as a flat array: vectors are cast, numbers must fit."""
+    """One constructor argument as a flat array: vectors are cast, numbers must fit."""
     if isinstance(entry, Elements):
         return cast(entry.to_numpy(), scalar).ravel()
     if isinstance(entry, (list, tuple)):

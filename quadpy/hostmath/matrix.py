@@ -1,23 +1,20 @@
-"""Matrices outside kernels.  Owns: Matrix.  Imports: hostmath's own modules; the runtime when an array is made."""
+"""Matrices outside kernels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import MatrixType
-from quadpy.hostmath.dtype import ScalarLike
-from quadpy.hostmath.values import Elements, full, wrap
 from quadpy.hostmath.vector import Vector
-from quadpy.runtime.memory.numpy_storage import cast
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from quadpy.runtime.arrays.field import Field
-    from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.elements.numpy_types import cast
+from quadpy.runtime.elements.types import ScalarLike
+from quadpy.runtime.elements.values import Elements, full, wrap
 
 __all__ = ["Matrix"]
 
@@ -25,7 +22,7 @@ __all__ = ["Matrix"]
 class Matrix(Elements):
     """``n`` rows of ``m`` numbers of one type: ``qp.Matrix([[a, b], [c, d]], dt=None)``.
 
-    Without ``dt`` the type is that of the array given, or the default of what the lists hold.
+    Without ``dt``, the type is that of the given array, or the default for the numbers in the lists.
     """
 
     __slots__ = ()
@@ -40,14 +37,14 @@ class Matrix(Elements):
         return Vector(self._data.diagonal(), self.dtype).sum()
 
     def determinant(self) -> Any:
-        """Computed in double precision and rounded once, so its last bits may differ from a kernel's."""
+        """Computed in double precision and rounded once, so the last bits may differ from a kernel's."""
         self._need_square("determinant")
         value = np.linalg.det(self._data.astype(np.float64))
-        rounded = np.rint(value) if self.dtype.is_integral else value  # of integers it is one
+        rounded = np.rint(value) if self.dtype.is_integral else value  # that of integers is an integer
         return wrap(cast(np.asarray(rounded), self.dtype), self.dtype)
 
     def inverse(self) -> Matrix:
-        """Computed in double precision and rounded once; of integers, in the default float type.
+        """Computed in double precision and rounded once; for integers, in the default float type.
 
         Raises:
             ArgumentError: the matrix has no inverse, or is not square.
@@ -66,16 +63,16 @@ class Matrix(Elements):
 
     def _need_square(self, what: str) -> None:
         if self.n != self.m:
-            raise ArgumentError(f"{what} is there for square matrices, not for {self.n} by {self.m}")
+            raise ArgumentError(f"{what} needs a square matrix, not one of {self.n} by {self.m}")
 
     @staticmethod
     def zero(dt: ScalarLike, n: int, m: int | None = None) -> Any:
-        """All 0; a vector where ``m`` is not given."""
+        """All 0; a vector without ``m``."""
         return full((n,) if m is None else (n, m), 0, dt)
 
     @staticmethod
     def one(dt: ScalarLike, n: int, m: int | None = None) -> Any:
-        """All 1; a vector where ``m`` is not given."""
+        """All 1; a vector without ``m``."""
         return full((n,) if m is None else (n, m), 1, dt)
 
     @staticmethod
@@ -84,7 +81,7 @@ class Matrix(Elements):
 
     @staticmethod
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
-        """The unit vector ``i`` of ``n``."""
+        """Unit vector ``i`` of ``n`` numbers."""
         return Vector.unit(n, i, dt)
 
     @staticmethod

@@ -1,30 +1,28 @@
-"""Vectors outside kernels.  Owns: Vector.  Imports: hostmath's own modules; the runtime when an array is made."""
+"""Vectors outside kernels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import VectorType
-from quadpy.hostmath.dtype import ScalarLike
-from quadpy.hostmath.values import Elements, full, wrap
-
-if TYPE_CHECKING:
-    from quadpy.runtime.arrays.field import Field
-    from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.elements.types import ScalarLike
+from quadpy.runtime.elements.values import Elements, full, wrap
 
 __all__ = ["SWIZZLES", "Vector"]
 
 SWIZZLES: Final = ("xyzw", "rgba", "stpq")
-"""The three sets of names that components have; a swizzle takes one to four names out of one set."""
+"""The three sets of component names; a swizzle takes one to four names from one set."""
 
 
 class Vector(Elements):
     """``n`` numbers of one type: ``qp.Vector([x, y, ...], dt=None)``.
 
-    Without ``dt`` the type is that of the array given, or the default of what the list holds.
+    Without ``dt``, the type is that of the given array, or the default for the numbers in the list.
     """
 
     __slots__ = ()
@@ -44,7 +42,7 @@ class Vector(Elements):
     def cross(self, other: Vector) -> Any:
         """A number in two dimensions, a vector in three."""
         if self.n != other.n or self.n not in (2, 3):
-            raise ArgumentError(f"cross is there for two vectors of 2 or of 3, not of {self.n} and {other.n}")
+            raise ArgumentError(f"cross takes two vectors of 2 or of 3 numbers, not of {self.n} and {other.n}")
         if self.n == 2:
             return (self * other.yx)[0] - (self * other.yx)[1]
         return self.yzx * other.zxy - self.zxy * other.yzx
@@ -64,7 +62,7 @@ class Vector(Elements):
 
     @staticmethod
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
-        """1 at ``i``, 0 elsewhere; of the default integer type without ``dt``."""
+        """1 at ``i``, 0 elsewhere; without ``dt``, of the default integer type."""
         return Vector([int(k == i) for k in range(n)], int if dt is None else dt)
 
     @staticmethod

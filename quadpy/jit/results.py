@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from quadpy.dtypes import BY_NAME, Scalar
-from quadpy.hostmath.values import wrap
-from quadpy.runtime.memory.numpy_storage import SCALAR_OF, STORAGE, decode
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, decode
+from quadpy.runtime.elements.values import wrap
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -475,7 +475,7 @@ def test_things_of_another_device(on):
             graph.add_event_record(event)
         with pytest.raises(DeviceError, match="as a node of one of"):
             graph.add_child(type(graph)(other))
-        with graph.instantiate() as run, pytest.raises(StreamError, match="cannot take work"):
+        with graph.instantiate() as run, pytest.raises(StreamError, match="cannot run work"):
             run.launch(stream)
 
 

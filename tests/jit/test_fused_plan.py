@@ -16,7 +16,8 @@ from quadpy.jit.offline import trace_for
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel
 from quadpy.runtime.memory.device_storage import zero_bytes
-from quadpy.runtime.memory.placement import storage_in
+from quadpy.runtime.memory.placement import storage_at
+from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
@@ -47,7 +48,7 @@ FUSED = {k: compile_kernel(replace(trace_for(k, {}, TARGET).kernel, fused=True),
 def array(device):
     def make(n):
         memory = zero_bytes(device, 4 * n)
-        return NDArray(qp.i32, (n,), (), storage_in(memory, 0, np.dtype(np.int32), (n,), (4,)))
+        return NDArray(qp.i32, (n,), (), storage_at(memory, StridedLayout(0, np.dtype(np.int32), (n,), (4,))))
 
     return make
 

@@ -15,7 +15,8 @@ from quadpy.flow import Fork, Loop
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel
 from quadpy.runtime.memory.device_storage import zero_bytes
-from quadpy.runtime.memory.placement import storage_in
+from quadpy.runtime.memory.placement import storage_at
+from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.branches import MOST_BRANCHES
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
@@ -62,7 +63,9 @@ BODIES = {
 
 def arrays(device, count: int = 2) -> list[NDArray]:
     memory = [zero_bytes(device, 4 * SIZE) for _ in range(count)]
-    return [NDArray(qp.i32, (SIZE,), (), storage_in(m, 0, np.dtype(np.int32), (SIZE,), (4,))) for m in memory]
+    return [
+        NDArray(qp.i32, (SIZE,), (), storage_at(m, StridedLayout(0, np.dtype(np.int32), (SIZE,), (4,)))) for m in memory
+    ]
 
 
 def call(plan, found, stream=None):
@@ -248,7 +251,9 @@ def test_a_loop_in_a_branch_lets_the_others_start_first(device, plan_of, launche
 
 def test_a_condition_without_elements_is_refused_before_any_work(device, plan_of, launches):
     x, _ = arrays(device)
-    empty = NDArray(qp.i32, (0,), (), storage_in(zero_bytes(device, 0), 0, np.dtype(np.int32), (0,), (4,)))
+    empty = NDArray(
+        qp.i32, (0,), (), storage_at(zero_bytes(device, 0), StridedLayout(0, np.dtype(np.int32), (0,), (4,)))
+    )
     with pytest.raises(ArgumentError, match="y is empty"):
         call(plan_of(replace(CODE, flow=(0, Loop("y", (1,)))), BODIES | LOOP), [x, empty])
     assert launches() == []

@@ -33,7 +33,8 @@ from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.drivers.graph_driver import ConditionHandle, EmptyWork, KernelWork
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.memory.device_storage import zero_bytes
-from quadpy.runtime.memory.placement import storage_in
+from quadpy.runtime.memory.placement import storage_at
+from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
@@ -260,7 +261,7 @@ def made(device):
 def array(device):
     def make(*numbers):
         memory = zero_bytes(device, 4 * SIZE)
-        found = NDArray(qp.i32, (SIZE,), (), storage_in(memory, 0, np.dtype(np.int32), (SIZE,), (4,)))
+        found = NDArray(qp.i32, (SIZE,), (), storage_at(memory, StridedLayout(0, np.dtype(np.int32), (SIZE,), (4,))))
         found.from_numpy(np.resize(np.array(numbers, np.int32), SIZE))
         return found
 

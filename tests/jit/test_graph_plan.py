@@ -28,7 +28,8 @@ from quadpy.runtime.drivers.graph_driver import EmptyWork, KernelWork
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.launch.argument_memory import ArgumentMemory
 from quadpy.runtime.memory.device_storage import zero_bytes
-from quadpy.runtime.memory.placement import storage_in
+from quadpy.runtime.memory.placement import storage_at
+from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.target import parse_target
 
 A = qp.types.ndarray
@@ -261,7 +262,7 @@ def array(device):
     def make(*numbers):
         data = np.resize(np.array(numbers or (0,), np.int32), SIZE)
         memory = zero_bytes(device, data.nbytes)
-        found = NDArray(qp.i32, (SIZE,), (), storage_in(memory, 0, np.dtype(np.int32), (SIZE,), (4,)))
+        found = NDArray(qp.i32, (SIZE,), (), storage_at(memory, StridedLayout(0, np.dtype(np.int32), (SIZE,), (4,))))
         found.from_numpy(data)
         return found
 

@@ -16,7 +16,8 @@ from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.drivers.graph_driver import EmptyWork, KernelWork
 from quadpy.runtime.launch.launch import memory_range
 from quadpy.runtime.memory.device_storage import zero_bytes
-from quadpy.runtime.memory.placement import storage_in
+from quadpy.runtime.memory.placement import storage_at
+from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.source import Span
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
@@ -49,7 +50,7 @@ def swap(x: F32):
 
 def array_on(device, n: int) -> NDArray:
     region = zero_bytes(device, 4 * n)
-    return NDArray(qp.f32, (n,), (), storage_in(region, 0, np.dtype(np.float32), (n,), (4,)))
+    return NDArray(qp.f32, (n,), (), storage_at(region, StridedLayout(0, np.dtype(np.float32), (n,), (4,))))
 
 
 def test_nothing_is_submitted(device, plan_of, launches):

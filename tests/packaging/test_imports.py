@@ -37,13 +37,11 @@ LAYERS = {
     "mathlib": Layer({"intrinsics", "ir"}),
     "lang": Layer({"intrinsics", "ir", "mathlib"}),
     "codegen": Layer({"intrinsics", "ir"}, {"llvmlite"}),
-    "runtime": Layer(
-        {"hostmath", "runtime.arrays.dlpack", "runtime.memory.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}
-    ),
-    "runtime.cpu": Layer({"runtime", "hostmath"}, {"numpy", "llvmlite"}),
+    "runtime": Layer({"runtime.arrays.dlpack", "runtime.memory.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
+    "runtime.cpu": Layer({"runtime"}, {"numpy", "llvmlite"}),
     "runtime.memory.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool
-    "runtime.arrays.dlpack": Layer({"runtime", "runtime.cpu", "hostmath"}),  # the end of a capsule is machine code
-    "hostmath": Layer({"runtime"}, {"numpy"}),  # the elements of arrays; with runtime, one layer
+    "runtime.arrays.dlpack": Layer({"runtime", "runtime.cpu"}),  # the end of a capsule is machine code
+    "hostmath": Layer({"runtime"}, {"numpy"}),
     "jit": Layer(INSIDE | {"graph.engines"}, {"llvmlite", "numpy"}),
     "graph.engines": Layer({"graph", "runtime"}),  # for kernels that are graphs, too: jit has no graphs of its own
     "graph": Layer({"lang", "runtime", "hostmath", "graph.engines"}, {"numpy"}),
@@ -151,6 +149,68 @@ def test_no_vendor_package_is_imported_with_a_module(module):
 def test_the_check_sees_a_breach(module, statement):
     (found,) = imports(ast.parse(statement))
     assert complaint(module, found)
+
+
+KNOWN_CIRCLES = {
+    "the engines of graphs and their model are being separated": "graph",
+    "a replay checks itself": "graph.replay",
+    "a fused launch knows the code that it was made of": "jit.fusion",
+    "a capture's session records calls on streams and events, whose methods look for a session": "runtime",
+}
+"""Modules that import each other, and why: the reason, and the folder that they are all in."""
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The strongly connected components of ``graph`` that have more than one module (Tarjan's algorithm)."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(module: str) -> None:
+        number[module] = low[module] = len(number)
+        stack.append(module)
+        for target in graph[module]:
+            if target not in number:
+                visit(target)
+                low[module] = min(low[module], low[target])
+            elif target in stack:
+                low[module] = min(low[module], number[target])
+        if low[module] == number[module]:
+            at = stack.index(module)
+            component = set(stack[at:])
+            del stack[at:]
+            if len(component) > 1:
+                found.append(component)
+
+    for module in graph:
+        if module not in number:
+            visit(module)
+    return found
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Which module imports which, at any time: also inside functions, and for type checkers only."""
+    names = {module: {found.module.partition(".")[2] for found in imports_of(module)} for module in MODULES}
+    return {module: (found & MODULES.keys()) - {module, ""} for module, found in names.items()}
+
+
+def test_no_modules_import_each_other():
+    folders = set(KNOWN_CIRCLES.values())
+    unknown = [
+        sorted(found) for found in circles(import_graph()) if not any(inside(found, folder) for folder in folders)
+    ]
+    assert unknown == []
+
+
+def inside(found: set[str], folder: str) -> bool:
+    return all(module.startswith(f"{folder}.") for module in found)
+
+
+def test_circles_are_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
+    assert circles(graph) == [{"a", "b", "c"}]
+    assert circles({"a": {"b"}, "b": set()}) == []
 
 
 def loaded_by(statement: str) -> set[str]:

@@ -107,7 +107,7 @@ ROWS = {
         "the stream was destroyed", "create a new one"),
     "a stream of another device, of a launch": (
         lambda on: touch(qp.ndarray(qp.f32, 4), stream=on.second.create_stream()), StreamError,
-        "recording:1.*cannot take work.*recording:0", "use a stream of its device"),
+        "recording:1.*cannot run work.*recording:0", "use a stream of its device"),
     "a stream of another device, of a new array": (
         lambda on: qp.ndarray(qp.f32, 4, stream=on.second.create_stream()), StreamError, "recording:1",
         "use a stream of its device"),
@@ -143,7 +143,7 @@ ROWS = {
         lambda on: on.first.create_event(timing=True).elapsed_time(on.first.default_stream), EventError, "is not an event",
         "the event that was recorded last"),
     "a dtype that compares like an array": (
-        lambda on: qp.ndarray(np.zeros(3), 4), ArgumentError, "is no scalar type", "use one of"),
+        lambda on: qp.ndarray(np.zeros(3), 4), ArgumentError, "is not a scalar type", "use one of"),
     "a dtype that NumPy has not": (
         lambda on: qp.ndarray(qp.f32, 4).to_numpy("single4"), ArgumentError, "'single4' is no dtype of NumPy",
         "numpy.float32"),

@@ -195,7 +195,7 @@ def test_types_make_values():
     assert vec3 == VectorType(3, f32)
     assert len({vec3, VectorType(3, f32), VectorType(3, f64)}) == 2
     for wrong in ((), (1, 2), (1, 2, 3, 4)):
-        with pytest.raises(ArgumentError, match="made of 1 number or of 3"):
+        with pytest.raises(ArgumentError, match="takes 1 number or 3"):
             vec3(*wrong)
 
 
@@ -250,9 +250,9 @@ def test_foreign_operands_are_a_type_error():
 
 def test_values_do_not_change():
     v = Vector([1, 2])
-    with pytest.raises(ArgumentError, match="does not change"):
+    with pytest.raises(ArgumentError, match="is immutable"):
         v[0] = 3
-    with pytest.raises(ArgumentError, match="does not change"):
+    with pytest.raises(ArgumentError, match="is immutable"):
         v.x = 3
     given = np.array([1, 2])
     w = Vector(given)

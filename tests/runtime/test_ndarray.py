@@ -14,8 +14,8 @@ from quadpy.errors import ArgumentError, BoundsError, OutOfDeviceMemory
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
 from quadpy.runtime.arrays.foreign_host import describe_host_array, is_wide
 from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
+from quadpy.runtime.elements.numpy_types import STORAGE, VALUES
 from quadpy.runtime.memory.host_memory import ALIGNMENT
-from quadpy.runtime.memory.numpy_storage import STORAGE, VALUES
 
 on_every_device = pytest.mark.usefixtures("arch")
 
@@ -182,7 +182,7 @@ def test_strided_sources_are_copied_in_order():
         (np.zeros((3, 1)), "shape"),
         (np.zeros(3), "cut"),
         ([1, 2, 3], "no array"),
-        (np.array(["a"] * 3), "no number"),
+        (np.array(["a"] * 3), "not numeric"),
     ],
 )
 @on_every_device

@@ -16,10 +16,10 @@ from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.foreign_device import describe_device_array
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, admit, encode
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage
-from quadpy.runtime.memory.numpy_storage import SCALAR_OF, admit, encode
 
 __all__ = ["Extent", "extent_of", "fill_pattern", "overlap", "written_extent_of"]
 
@@ -108,8 +108,8 @@ def _of_array(array: DenseArray, device: Device) -> Extent:
     if isinstance(storage, DeviceStorage):
         if storage.device is not device:
             raise DeviceError(f"{array!r} is on {storage.device}, and the graph on {device}", hint="copy it there")
-        _require_contiguous(storage.window.dense, array)
-        return Extent(storage.pointer, storage.window.reach, pageable=False, keep=(array, storage.region))
+        _require_contiguous(storage.layout.dense, array)
+        return Extent(storage.pointer, storage.layout.reach, pageable=False, keep=(array, storage.region))
     assert isinstance(storage, HostStorage)
     _require_contiguous(storage.view.flags.c_contiguous, array)
     return Extent(storage.pointer, storage.view.nbytes, pageable=not host, keep=(array,))

@@ -9,15 +9,14 @@ import numpy as np
 
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.hostmath import Vector
-from quadpy.hostmath.values import wrap
 from quadpy.runtime.arrays.dlpack import HOST, export
 from quadpy.runtime.arrays.foreign_device import place_of, share
 from quadpy.runtime.arrays.foreign_host import as_numpy
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, admit, decode, encode
+from quadpy.runtime.elements.values import Elements, wrap
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage, Where
-from quadpy.runtime.memory.numpy_storage import STORAGE, Numbers, admit, decode, encode
 
 __all__ = ["DenseArray", "product", "shape_of"]
 
@@ -67,7 +66,7 @@ class DenseArray:
     def _key(self, index: object) -> Index:
         if index is None:
             index = ()
-        elif isinstance(index, Vector):
+        elif isinstance(index, Elements) and index.RANK == 1:
             index = index.entries
         try:
             key = tuple(map(operator.index, index if isinstance(index, tuple) else (index,)))

@@ -1,4 +1,4 @@
-"""Global arrays that kernels bind at compile time.  Owns: Field, Layout, field.  Imports: leaves, hostmath, the runtime's storages."""
+"""Fields: global arrays that kernels bind at compile time."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from typing import Any, Final, Protocol
 
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.hostmath import DType, element_of, type_of
 from quadpy.runtime.arrays.dense import DenseArray, product, shape_of
 from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
+from quadpy.runtime.elements.types import DType, element_of
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.host_storage import Storage
-from quadpy.runtime.memory.numpy_storage import STORAGE, Numbers
-from quadpy.runtime.memory.placement import Memory, allocate_lasting, storage_in
+from quadpy.runtime.memory.placement import Memory, allocate_lasting, storage_at
+from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["Binder", "Field", "Layout", "Place", "field"]
+__all__ = ["AXIS_NAMES", "Field", "FieldTree", "Layout", "Placement", "field"]
 
 AXIS_NAMES: Final = "ijklmnopqrst"
 
 
 class Layout(enum.Enum):
-    """How the components of vectors and matrices lie: together (AOS), or each in an array of its own (SOA)."""
+    """How the components of vectors and matrices are stored: together (AOS), or each in its own array (SOA)."""
 
     AOS = "aos"
     SOA = "soa"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a field lies: ``start`` bytes into ``memory``, with ``strides`` in scalars.
+class Placement:
+    """Where a field is stored: ``start`` bytes into ``memory``, with ``strides`` in scalars.
 
-    There is one stride an axis, and one more for the components of an element in row-major order.
+    There is one stride per axis, and one more for the components of an element in row-major order.
     """
 
     memory: Memory
@@ -41,99 +42,101 @@ class Place:
     strides: tuple[int, ...]
 
 
-class Binder(Protocol):
-    """What gives out places when the first is needed: a layout tree."""
+class FieldTree(Protocol):
+    """A tree of fields, which allocates their memory when the first of them needs it."""
 
     def bind(self) -> None:
-        """Call ``put`` of every field placed in it."""
+        """Call ``put`` on every field of the tree."""
 
 
 class Field(DenseArray):
-    """A dense global array; made by ``qp.field``, used in kernels by its name, with no parameter.
+    """A dense global array; made by ``qp.field``.  Kernels use it by name, without a parameter.
 
     It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is
     closed.  With an ``offset``, indices start there instead of at 0, and negative ones do not count from the end.
     """
 
-    __slots__ = ("__weakref__", "_place", "_storage", "_tree", "name", "offset")
+    __slots__ = ("__weakref__", "_placement", "_storage", "_tree", "name", "offset")
     __quadpy_field__ = True  # a kernel that names one takes it as a parameter
 
     name: str
     offset: tuple[int, ...]
 
     def __init__(self, dtype: Scalar, element: tuple[int, ...], name: str) -> None:
-        """Without a shape; it gets one by ``span``, and memory by ``put``."""
+        """A field without a shape, which ``span`` sets, and without memory, which ``put`` sets."""
         self.dtype, self.element_shape, self.name = dtype, element, name
-        self._place: Place | None = None
-        self._tree: Binder | None = None
+        self._placement: Placement | None = None
+        self._tree: FieldTree | None = None
 
-    def span(self, shape: tuple[int, ...], offset: object = None, tree: Binder | None = None) -> None:
-        """Fix the shape, and the tree that will find the place."""
+    def span(self, shape: tuple[int, ...], offset: object = None, tree: FieldTree | None = None) -> None:
+        """Set the shape, and the tree that will allocate the memory."""
         if hasattr(self, "shape"):
-            raise ArgumentError(f"{self!r} has its shape already: place a field once, and give it no shape=")
+            raise ArgumentError(f"{self!r} already has a shape: place a field once, and without shape=")
         origin = (0,) * len(shape) if offset is None else _offset_of(offset, len(shape))
         self._describe(self.dtype, shape, self.element_shape)
         self.offset, self._tree = origin, tree
 
-    def put(self, place: Place) -> None:
-        """Fix where the memory lies."""
+    def put(self, placement: Placement) -> None:
+        """Set the memory."""
         item = self.dtype.nbytes
-        *axes, component = (stride * item for stride in place.strides)
+        *axes, component = (stride * item for stride in placement.strides)
         inner = [component * product(self.element_shape[k + 1 :]) for k in range(len(self.element_shape))]
         whole, strides = self.shape + self.element_shape, (*axes, *inner)
-        self._storage = storage_in(place.memory, place.start, STORAGE[self.dtype], whole, strides)
-        self._storage.called = f"the field {self.name!r}"
-        self._place = place
+        self._storage = storage_at(
+            placement.memory, StridedLayout(placement.start, STORAGE[self.dtype], whole, strides)
+        )
+        self._storage.name = f"the field {self.name!r}"
+        self._placement = placement
 
     def __getattr__(self, name: str) -> Any:
         if name in ("shape", "ndim", "size", "offset"):
             raise AttributeError(
-                f"the field {self.name!r} has no {name} yet: give it a shape=, or place it: qp.root.dense(...).place(f)"
+                f"the field {self.name!r} has no {name} yet: pass shape=, or place it with qp.root.dense(...).place(f)"
             )
         raise AttributeError(f"a field has no attribute {name!r}")
 
     @property
     def placed(self) -> bool:
-        """Whether it has its memory."""
-        return self._place is not None
+        """Whether it has memory."""
+        return self._placement is not None
 
     @property
-    def place(self) -> Place:
-        """Where the memory lies; asking for it closes the tree that the field is placed in."""
-        if self._place is None:
+    def placement(self) -> Placement:
+        """Where the field is stored; the first use allocates the memory of its tree, which no field can join then."""
+        if self._placement is None:
             if self._tree is None:
-                raise ArgumentError(f"{self!r} has no memory", hint="give it a shape=, or place it under qp.root")
+                raise ArgumentError(f"{self!r} has no memory", hint="pass shape=, or place it under qp.root")
             self._tree.bind()
-        assert self._place is not None
-        return self._place
+        assert self._placement is not None
+        return self._placement
 
     @property
     def pointer(self) -> int:
-        """The address of component 0 of the first element."""
+        """The address of the first component of the first element."""
         return self._memory().pointer
 
     @property
     def block(self) -> Block | None:
-        """The allocation of a field on a GPU, as in ``NDArray``; fields of one tree share one."""
+        """The allocation of a field on a GPU, as in ``NDArray``; the fields of a tree share it."""
         return self._memory().block
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """In scalars: one an axis, then one for the components of an element in row-major order."""
-        return self.place.strides
+        """In scalars: one per axis, then one for the components of an element in row-major order."""
+        return self.placement.strides
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements, without what lies between them."""
+        """Bytes of all elements, without gaps between them."""
         return self.size * product(self.element_shape) * self.dtype.nbytes
 
     def __quadpy_fingerprint__(self) -> str:
-        """What a compiled kernel depends on: type, shape and layout, not where the memory lies."""
+        """What a compiled kernel depends on: type, shape and layout, not the address."""
         return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}"
 
     def _memory(self) -> Storage:
-        if self._place is None:
-            self.place  # noqa: B018 - binds the tree
+        if self._placement is None:
+            self.placement  # noqa: B018 - binds the tree
         return self._storage
 
     def _locate(self, index: object) -> tuple[int, ...]:
@@ -146,7 +149,7 @@ class Field(DenseArray):
         return at
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Values, type, shape, offset and name travel; the copy lies in C order."""
+        """Pickles values, type, shape, offset and name; the copy has C order."""
         stored = self._memory().read(...).copy("C")
         return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored)
 
@@ -164,27 +167,32 @@ def field(
     layout: Layout = Layout.AOS,
     name: str = "",
 ) -> Field:
-    """A field of zeros; ``dtype`` is a scalar, vector or matrix type.
+    """Create a field of zeros.
 
     Args:
-        dtype: what the elements are.
-        shape: an int or a tuple of them, ``()`` for one element, read as ``f[None]``; None for a field that
-            ``qp.root.dense(...).place(f)`` gives its shape.
+        dtype: the element type: a scalar, vector or matrix type.
+        shape: an int or a tuple of ints; ``()`` for one element, read as ``f[None]``; None for a field that gets its
+            shape from ``qp.root.dense(...).place(f)``.
         order: the axes from the outermost to the innermost in memory: ``"ji"`` is column-major.
-        offset: the index of the first element, one int an axis.
-        layout: of the components of vectors and matrices.
+        offset: the index of the first element, one int per axis.
+        layout: how the components of vectors and matrices are stored.
         name: shown in messages.
 
     Raises:
-        ArgumentError: an option that does not fit the shape.
+        ArgumentError: an option that does not match the shape.
 
-    The memory is taken when it is first needed, of the device that ``qp.init`` has chosen by then.
+    The memory is allocated when it is first needed, on the device that ``qp.init`` has chosen by then.
     """
-    made = Field(*element_of(dtype), name)
+    return _field(Field(*element_of(dtype), name), shape, order, offset, layout)
+
+
+def _field(
+    made: Field, shape: object, order: object = None, offset: object = None, layout: Layout = Layout.AOS
+) -> Field:
     if shape is None:
         if order is not None or offset is not None or layout is not Layout.AOS:
             raise ArgumentError(
-                "order, offset and layout need a shape", hint="give shape=, or say them where it is placed"
+                "order, offset and layout need a shape", hint="pass shape=, or give them where the field is placed"
             )
         return made
     extents = shape_of(shape)
@@ -194,9 +202,9 @@ def field(
 
 
 class _OwnTree:
-    """The tree of a field that has one to itself: it gets its memory when that is first needed.
+    """The tree of a single field, which gets its memory when it first needs it.
 
-    So a field that a module makes before ``qp.init`` has chosen the device lies on that device all the same.
+    So a field that a module creates before ``qp.init`` is on the device that ``qp.init`` chooses.
     """
 
     def __init__(self, owner: Field, strides: tuple[int, ...]) -> None:
@@ -207,7 +215,7 @@ class _OwnTree:
         field = self._owner()
         with self._lock:
             if field is not None and not field.placed:
-                field.put(Place(allocate_lasting(field.nbytes), 0, self._strides))
+                field.put(Placement(allocate_lasting(field.nbytes), 0, self._strides))
 
 
 def _strides(shape: tuple[int, ...], order: list[int], components: int, layout: Layout) -> tuple[int, ...]:
@@ -233,12 +241,11 @@ def _order_of(order: object, ndim: int) -> list[int]:
 def _offset_of(offset: object, ndim: int) -> tuple[int, ...]:
     origin = tuple(offset) if isinstance(offset, (tuple, list)) else (offset,)
     if len(origin) != ndim or not all(isinstance(start, int) for start in origin):
-        raise ArgumentError(f"offset={offset!r} must be {ndim} integers, one an axis")
+        raise ArgumentError(f"offset={offset!r} must be {ndim} integers, one per axis")
     return origin
 
 
 def _restored(dtype: str, element: tuple[int, ...], offset: tuple[int, ...], name: str, stored: Numbers) -> Field:
-    shape = stored.shape[: len(offset)]
-    made = field(type_of(BY_NAME[dtype], element), shape, offset=offset, name=name)
-    made._memory().write(..., stored)  # noqa: SLF001 - pickle's half of __reduce__
+    made = _field(Field(BY_NAME[dtype], element, name), stored.shape[: len(offset)], offset=offset)
+    made._memory().write(..., stored)  # noqa: SLF001 - the other half of __reduce__
     return made

@@ -30,10 +30,10 @@ from quadpy.runtime.arrays.foreign_host import (
 from quadpy.runtime.device.deferred_release import DeferredRelease
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
+from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_storage import DeviceStorage
-from quadpy.runtime.memory.numpy_storage import Numbers
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["DeviceView", "cuda_array_interface", "describe_device_array", "lies_on_gpu", "place_of", "share"]
@@ -219,5 +219,5 @@ def share(storage: DeviceStorage, dtype: Scalar, stream: int | None, max_version
         handle = DEFAULT_STREAM if stream in (None, _DEFAULT, _PER_THREAD) else stream
         consumer = device.borrow_stream(handle)
         storage.announce(consumer, writes=True)
-    layout = (storage.window.shape, storage.window.strides)
+    layout = (storage.layout.shape, storage.layout.strides)
     return export(storage.pointer, dtype, layout, place_of(device), (storage, consumer), max_version)

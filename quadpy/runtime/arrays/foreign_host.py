@@ -14,7 +14,7 @@ from quadpy.artifact import MOST_NARROW_BYTES
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dlpack_import import Taken, take
-from quadpy.runtime.memory.numpy_storage import SCALAR_OF, STORAGE, Numbers, decode
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, Numbers, decode
 
 __all__ = [
     "ALIGNED", "ALIGNED_ROWS", "DEVICE_KINDS", "HOST_KINDS", "HostView", "TypeKey", "as_numpy", "describe_host_array",

@@ -11,7 +11,7 @@ from typing import Final
 
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dense import product, shape_of
-from quadpy.runtime.arrays.field import AXIS_NAMES, Field, Place
+from quadpy.runtime.arrays.field import AXIS_NAMES, Field, Placement
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.memory.placement import Memory, allocate_lasting
 
@@ -130,7 +130,7 @@ def _assign(node: Dense, memory: Memory, start: int, strides: dict[int, int]) ->
         nbytes, step = _measure(child)
         start = _round_up(start, step)
         if isinstance(child, Field):  # sizes of scalars are powers of two: each divides the size of its cell
-            child.put(Place(memory, start, (*(strides[axis] // step for axis in sorted(strides)), 1)))
+            child.put(Placement(memory, start, (*(strides[axis] // step for axis in sorted(strides)), 1)))
         else:
             _assign(child, memory, start, strides)
         start += nbytes

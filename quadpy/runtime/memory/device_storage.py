@@ -1,8 +1,7 @@
-"""The memory of arrays on a device.  Owns: Region, zero_bytes, DeviceStorage.
+"""Storage of arrays in device memory.
 
-Every access is a copy in the order of a stream, after all work that wrote the memory, on whatever stream that was; one
-that writes comes after all that read it, too.
-Imports: errors, devices, windows, noting, NumPy.
+Every access is a copy on a stream, after all work that wrote the memory on any stream; a write also comes after all
+work that read it.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from quadpy.errors import StreamError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.launch.capturing import session_of
-from quadpy.runtime.launch.recorded_copies import Lie, record_copies, record_values
+from quadpy.runtime.launch.recorded_copies import ArrayMemory, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_storage import READING, Storage, Where
-from quadpy.runtime.memory.numpy_storage import Numbers
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
@@ -30,15 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "zero_bytes"]
 
 
-_FEW: Final = 4096
-"""Bytes of an element that are read by themselves."""
+_SMALL: Final = 4096
+"""An element of up to this many bytes is fetched without a buffer of its own."""
 
 
 class Region:
-    """Memory of ``device`` that one array has, or that several share; ``owner`` keeps it alive.
+    """Memory of ``device`` for one array, or for several that share it; ``owner`` keeps it alive.
 
-    ``lock`` is held by whoever writes: what lies between the numbers of one array, and is written back with them, may
-    belong to another.
+    A writer holds ``lock``: the gaps between the numbers of one array, which are written back with them, may belong to
+    another array.
     """
 
     __slots__ = ("_lock", "block", "device", "owner", "pointer")
@@ -51,7 +50,7 @@ class Region:
     @property
     def lock(self) -> RLock:
         lock = self._lock
-        if lock is None:  # made when it is first needed: most arrays are never written by the host
+        if lock is None:  # created on first use: the host never writes most arrays
             with _region_lock:
                 if self._lock is None:
                     self._lock = new_lock()
@@ -63,14 +62,14 @@ _region_lock: Final = new_lock()
 
 
 def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
-    """``nbytes`` zero bytes whose home is ``stream``, or the calling thread's for None.
+    """Allocate ``nbytes`` zero bytes with ``stream``, by default the calling thread's, as their home.
 
-    In a capture they belong to the graph, and are zero each time that it begins.
+    In a capture they belong to the graph, and are zeroed at each launch.
     """
     home = stream_of(device, stream)
     if device.life.direct or (session := session_of(home)) is None:
         timeline = home.timeline if home.timeline.handle else device.timelines.default
-        return _zeroed(device, device.memory.buffer(nbytes, timeline), home)  # ``home`` is there: stream_of looked
+        return _zeroed(device, device.memory.buffer(nbytes, timeline), home)  # stream_of has checked ``home``
     buffer = session.device_memory(home, nbytes)
     if nbytes:
         session.record_fill(home, buffer.pointer, b"\0", nbytes, (buffer,))
@@ -78,7 +77,7 @@ def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
 
 
 def lasting_zero_bytes(device: Device, nbytes: int) -> Region:
-    """As ``zero_bytes`` outside of any capture, for what is made once, when it is first needed."""
+    """As ``zero_bytes`` outside of any capture, for memory that is allocated once, on first use."""
     home = stream_of(device, None)
     return _zeroed(device, device.allocate_lasting(nbytes, home), home)
 
@@ -92,50 +91,50 @@ def _zeroed(device: Device, buffer: DeviceBuffer, home: Stream) -> Region:
 
 
 class DeviceStorage:
-    """The numbers of one array, in the ``window`` of ``region``."""
+    """The numbers of one array, with ``layout`` in ``region``."""
 
-    __slots__ = ("block", "called", "device", "pointer", "region", "window")
+    __slots__ = ("block", "device", "layout", "name", "pointer", "region")
 
-    def __init__(self, region: Region, window: StridedLayout) -> None:
-        self.region, self.window = region, window
-        self.device, self.block, self.pointer = region.device, region.block, region.pointer + window.start
-        self.called = "an array"
+    def __init__(self, region: Region, layout: StridedLayout) -> None:
+        self.region, self.layout = region, layout
+        self.device, self.block, self.pointer = region.device, region.block, region.pointer + layout.start
+        self.name = "an array"
 
     def read(self, where: Where, stream: object = None) -> Numbers:
-        on, window = stream_of(self.device, stream), self._window(where)
+        on, part = stream_of(self.device, stream), self._part(where)
         if (session := session_of(on)) is not None:
             session.refuse(*READING)
-        if where is not ... and window.dense and (few := window.reach) <= _FEW:
+        if where is not ... and part.dense and (nbytes := part.reach) <= _SMALL:
             self.announce(on, writes=False)
-            fetched = on._call(self.device.staging.fetch, self._at(window), few)  # noqa: SLF001
-            return window.over(bytearray(fetched))
-        if where is ... or window.dense:
-            return window.over(self._download(window, on))
-        components = np.empty(window.shape, window.dtype)
-        for index in np.ndindex(window.shape):
-            one = window.at(index)
+            fetched = on._call(self.device.staging.fetch, self._at(part), nbytes)  # noqa: SLF001
+            return part.over(bytearray(fetched))
+        if where is ... or part.dense:
+            return part.over(self._download(part, on))
+        components = np.empty(part.shape, part.dtype)
+        for index in np.ndindex(part.shape):
+            one = part.at(index)
             components[index] = one.over(self._download(one, on))
         return components
 
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
-        on, window = stream_of(self.device, stream), self._window(where)
+        on, part = stream_of(self.device, stream), self._part(where)
         if (session := session_of(on)) is not None:
-            record_values(session, on, self._lie(window), values, (self.region,))
+            record_values(session, on, self._array_memory(part), values)
             return
         with self.region.lock:
-            if where is ... or window.dense:
-                self._put(window, values, on)
+            if where is ... or part.dense:
+                self._put(part, values, on)
                 return
-            components = np.broadcast_to(values, window.shape)
-            for index in np.ndindex(window.shape):  # what lies between them may be written by a kernel meanwhile
-                self._put(window.at(index), components[index], on)
+            components = np.broadcast_to(values, part.shape)
+            for index in np.ndindex(part.shape):  # one by one: a kernel may write the gaps meanwhile
+                self._put(part.at(index), components[index], on)
 
     def copy_from(self, source: Storage, stream: object = None) -> None:
         if isinstance(source, DeviceStorage) and source.device is self.device:
             on = stream_of(self.device, stream)
             if (session := session_of(on)) is not None:
-                ends = self._lie(self.window), source._lie(source.window)  # noqa: SLF001 - one of these, too
-                record_copies(session, on, *ends, (self.region, source.region))
+                theirs = source._array_memory(source.layout)  # noqa: SLF001 - of the same class
+                record_copies(session, on, self._array_memory(self.layout), theirs)
                 return
             if self._is_like(source):
                 self._copy_within(source, on)
@@ -144,68 +143,68 @@ class DeviceStorage:
         self.write(..., source.read(..., there), stream)
 
     def _copy_within(self, source: DeviceStorage, on: Stream) -> None:
-        """The bytes of ``source``, which lies as this does."""
-        if source.pointer == self.pointer or not self.window.size:
+        """Copy the bytes of ``source``, which has the same layout."""
+        if source.pointer == self.pointer or not self.layout.size:
             return
         source.announce(on, writes=False)
         self.announce(on, writes=True)
-        ends, nbytes = (self.pointer, source.pointer), self.window.reach
+        ends, nbytes = (self.pointer, source.pointer), self.layout.reach
         on._call(self.device.driver.copy_within, *ends, nbytes)  # noqa: SLF001
 
-    def _lie(self, window: StridedLayout) -> Lie:
-        return Lie(self._at(window), *window[1:], self.called)
+    def _array_memory(self, part: StridedLayout) -> ArrayMemory:
+        return ArrayMemory(part._replace(start=self._at(part)), self.name, self.region)
 
-    def _window(self, where: Where) -> StridedLayout:
-        return self.window if where is ... else self.window.at(where)
+    def _part(self, where: Where) -> StridedLayout:
+        return self.layout if where is ... else self.layout.at(where)
 
     def _is_like(self, other: DeviceStorage) -> bool:
         """Whether a copy of the bytes is a copy of the numbers."""
-        return self.window.dense and self.window[1:] == other.window[1:]
+        return self.layout.dense and self.layout[1:] == other.layout[1:]
 
     def announce(self, stream: Stream, *, writes: bool) -> None:
-        """Order ``stream``'s next work after all that wrote the memory, and keep the memory until it is done.
+        """Order the next work of ``stream`` after all work that wrote the memory, and keep the memory until it is done.
 
-        Work that writes comes after all that read it, too.
+        Work that writes also comes after all work that read the memory.
         """
         if self.block is not None:
             follow = self.device.memory.follow_users if writes else self.device.memory.follow_writers
             follow(self.block, stream.timeline)
             self.device.memory.use([self.block], stream.timeline, writes=writes)
 
-    def _download(self, window: StridedLayout, stream: Stream) -> Numbers:
-        """The bytes that ``window`` reaches over."""
-        data = np.empty(window.reach, np.uint8)
+    def _download(self, part: StridedLayout, stream: Stream) -> Numbers:
+        """The bytes of ``part``, gaps included."""
+        data = np.empty(part.reach, np.uint8)
         if data.size:
             self.announce(stream, writes=False)
-            ends = _address(data), self._at(window)
+            ends = address_of(data), self._at(part)
             stream._call(self.device.staging.download, *ends, data.size)  # noqa: SLF001
         return data
 
-    def _put(self, window: StridedLayout, values: Numbers, stream: Stream) -> None:
-        """``values`` into ``window``, and what lies between its numbers as it was."""
-        if not window.size:
+    def _put(self, part: StridedLayout, values: Numbers, stream: Stream) -> None:
+        """Write ``values`` to ``part``, and the gaps as they were."""
+        if not part.size:
             return
-        if window.dense and (byte := _one_byte(values)) is not None:
+        if part.dense and (byte := _one_byte(values)) is not None:
             self.announce(stream, writes=True)
-            start, nbytes = self._at(window), window.reach
+            start, nbytes = self._at(part), part.reach
             stream._call(self.device.driver.fill, start, byte, nbytes)  # noqa: SLF001
             return
-        data = np.empty(window.reach, np.uint8) if window.dense else self._download(window, stream)
-        window.over(data)[...] = values
+        data = np.empty(part.reach, np.uint8) if part.dense else self._download(part, stream)
+        part.over(data)[...] = values
         self.announce(stream, writes=True)
-        ends = self._at(window), _address(data)
+        ends = self._at(part), address_of(data)
         stream._call(self.device.staging.upload, *ends, data.size)  # noqa: SLF001
 
-    def _at(self, window: StridedLayout) -> int:
-        return self.region.pointer + window.start
+    def _at(self, part: StridedLayout) -> int:
+        return self.region.pointer + part.start
 
 
 def stream_of(device: Device, stream: object) -> Stream:
     """``stream``, or the calling thread's for None.
 
     Raises:
-        DeviceError: the device was closed, or belongs to the parent of this process.
-        StreamError: ``stream`` is none, was destroyed, or is of another device.
+        DeviceError: the device was closed, or belongs to the parent process.
+        StreamError: ``stream`` is not a stream, was destroyed, or belongs to another device.
     """
     on = device.streams.thread.uses[-1].stream if stream is None else stream
     direct = device.life.direct and not THREAD.in_host_function
@@ -214,16 +213,11 @@ def stream_of(device: Device, stream: object) -> Stream:
     device.life.check()
     found = device.stream_for(stream)
     if found.device is not device:
-        raise StreamError(f"{found!r} cannot take work on an array of {device}", hint="use a stream of its device")
+        raise StreamError(f"{found!r} cannot run work on an array of {device}", hint="use a stream of its device")
     return found
 
 
 def _one_byte(values: Numbers) -> int | None:
-    """The byte that a number consists of, all over, where there is one number: a fill needs no copy."""
+    """The byte that a single number repeats, so that a fill can write it; None for other values."""
     data = values.tobytes() if values.size == 1 else b""
     return data[0] if data and data.count(data[0]) == len(data) else None
-
-
-def _address(data: Numbers) -> int:
-    address: int = data.__array_interface__["data"][0]
-    return address

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from quadpy.runtime.memory.numpy_storage import Numbers
+from quadpy.runtime.elements.numpy_types import Numbers
 
 __all__ = ["fill"]
 

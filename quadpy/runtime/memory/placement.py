@@ -1,11 +1,8 @@
-"""Where new arrays live.  Owns: Memory, allocate, allocate_lasting, storage_at, storage_in.
-
-Imports: the configuration, devices, both storages.
-"""
+"""Memory for new arrays, on the device that ``qp.init`` chose."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,20 +14,20 @@ from quadpy.runtime.memory.host_memory import HOST, Buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage, check_stream
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["Memory", "allocate", "allocate_lasting", "storage_at", "storage_in"]
+__all__ = ["Memory", "allocate", "allocate_lasting", "storage_at"]
 
 Memory: TypeAlias = Buffer | Region
-"""Bytes for one array, or for several that share them."""
+"""Memory for one array, or for several that share it."""
 
 
 def allocate(nbytes: int, stream: object = None) -> Memory:
-    """``nbytes`` zero bytes on the device that ``qp.init`` chose; ``stream`` is their home, the thread's for None.
+    """Allocate ``nbytes`` zero bytes with ``stream``, by default the calling thread's, as their home.
 
-    In a capture they belong to the graph, and are zero each time that it begins.
+    In a capture they belong to the graph, and are zeroed at each launch.
 
     Raises:
-        OutOfDeviceMemory: they are not there.
-        StreamError: ``stream`` is none of this device.
+        OutOfDeviceMemory: there is too little memory.
+        StreamError: ``stream`` is not a stream of this device.
     """
     config = State.config
     if config.arch != "cpu":
@@ -46,22 +43,15 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
 
 
 def allocate_lasting(nbytes: int) -> Memory:
-    """As ``allocate`` outside of any capture: for fields, whose numbers stay from one launch of a graph to the next."""
+    """As ``allocate`` outside of any capture: for fields, which keep their values between launches of a graph."""
     if current_config().arch != "cpu":
         return lasting_zero_bytes(current_device(), nbytes)
     return HOST.allocate(nbytes)
 
 
-def storage_in(
-    memory: Memory, start: int, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]
-) -> Storage:
-    """Numbers of ``dtype``, the first ``start`` bytes into ``memory``, with ``strides`` in bytes."""
-    return storage_at(memory, StridedLayout(start, dtype, shape, strides))
-
-
-def storage_at(memory: Memory, window: StridedLayout) -> Storage:
-    """The numbers in the ``window`` of ``memory``."""
+def storage_at(memory: Memory, layout: StridedLayout) -> Storage:
+    """The numbers with ``layout`` in ``memory``."""
     if isinstance(memory, Region):
-        return DeviceStorage(memory, window)
-    start, dtype, shape, strides = window
+        return DeviceStorage(memory, layout)
+    start, dtype, shape, strides = layout
     return HostStorage(np.ndarray(shape, dtype, memory.bytes, start, strides), memory.pointer + start)

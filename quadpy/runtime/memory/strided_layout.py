@@ -1,4 +1,4 @@
-"""Where elements lie in a range of bytes.  Owns: StridedLayout.  Imports: NumPy."""
+"""How numbers are laid out in a range of bytes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quadpy.runtime.memory.numpy_storage import Numbers
+from quadpy.runtime.elements.numpy_types import Numbers
 
 __all__ = ["StridedLayout"]
 
 
 class StridedLayout(NamedTuple):
-    """Numbers of ``dtype`` on a grid of ``shape``: the first ``start`` bytes into a memory, ``strides`` in bytes.
+    """A grid of numbers of ``dtype``: the first one ``start`` bytes into some memory, ``strides`` in bytes.
 
     No stride is negative, and no two numbers overlap.
     """
@@ -25,12 +25,12 @@ class StridedLayout(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """The number of numbers."""
         return math.prod(self.shape)
 
     @property
     def reach(self) -> int:
-        """Bytes from the first number to the end of the last, whatever lies between them."""
+        """Bytes from the first number to the end of the last, gaps included."""
         if not self.shape:
             return self.dtype.itemsize
         if not self.size:
@@ -39,16 +39,16 @@ class StridedLayout(NamedTuple):
 
     @property
     def dense(self) -> bool:
-        """Whether nothing lies between the numbers."""
+        """Whether there are no gaps."""
         return not self.shape or self.reach == self.size * self.dtype.itemsize
 
     def at(self, index: tuple[int, ...]) -> StridedLayout:
-        """The part at ``index`` of the first axes; negative positions count from the end."""
+        """The part at ``index`` along the first axes; negative positions count from the end."""
         axes, start = len(index), self.start
         for i, n, step in zip(index, self.shape, self.strides, strict=False):
             start += i % n * step
         return StridedLayout(start, self.dtype, self.shape[axes:], self.strides[axes:])
 
     def over(self, data: Numbers | bytearray) -> Numbers:
-        """The numbers in ``data``, which holds the bytes of this window alone."""
+        """The numbers in ``data``, which holds the bytes of this layout alone."""
         return np.ndarray(self.shape, self.dtype, data, 0, self.strides)

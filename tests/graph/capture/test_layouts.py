@@ -98,7 +98,7 @@ def test_few_numbers_of_interleaved_fields(here):
 def test_many_numbers_of_interleaved_fields_are_refused(here):
     x, y = interleaved(10_000)
     for attempt in (lambda: x.from_numpy(plain(10_000)), lambda: x.fill(1), lambda: x.copy_from(y)):
-        with pytest.raises(CaptureError, match=r"the field 'x', whose numbers lie in 10000 pieces") as raised:  # noqa: SIM117 - one line would be too long
+        with pytest.raises(CaptureError, match=r"the field 'x', whose numbers form 10000 separate pieces") as raised:  # noqa: SIM117 - one line would be too long
             with qp.graph.capture():
                 attempt()
         assert "kernel" in str(raised.value)

@@ -1,6 +1,6 @@
-"""How machine numbers lie in NumPy memory.  Owns: the tables, casts and the bf16 codec.  Imports: dtypes, NumPy.
+"""NumPy types of the language's scalars, and conversions.
 
-NumPy has no bfloat16: its bits are stored as uint16 and its values are handed out as float32, which has them all.
+NumPy has no bfloat16: its bits are stored as uint16, and its values are float32, which represents them exactly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quadpy import dtypes
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
 
-__all__ = ["SCALAR_OF", "STORAGE", "VALUES", "Numbers", "admit", "cast", "decode", "encode"]
+__all__ = ["SCALAR_OF", "STORAGE", "VALUES", "Numbers", "address_of", "admit", "cast", "decode", "encode"]
 
 Numbers: TypeAlias = npt.NDArray[Any]
 
@@ -30,10 +30,10 @@ def cast(values: Numbers, scalar: Scalar) -> Numbers:
     """``values`` cast as a kernel casts: integers wrap, float to integer saturates, NaN becomes 0."""
     target = VALUES[scalar]
     if values.dtype.kind != "f" or scalar.is_float or scalar.kind == "bool":
-        with np.errstate(over="ignore"):  # an infinity is the value of a float that is too large
+        with np.errstate(over="ignore"):  # a float that is too large becomes infinity
             return _rounded(values.astype(target), scalar)
     wide = np.trunc(values.astype(np.float64))
-    low, high = float(scalar.min_int), float(scalar.max_int)  # of 64 bits, high rounds up: still the first too large
+    low, high = float(scalar.min_int), float(scalar.max_int)  # for 64 bits, high rounds up to the first value too large
     inside = np.where((wide > low) & (wide < high), wide, 0.0).astype(target)
     return np.where(
         wide >= high, target.type(scalar.max_int), np.where(wide <= low, target.type(scalar.min_int), inside)
@@ -41,10 +41,10 @@ def cast(values: Numbers, scalar: Scalar) -> Numbers:
 
 
 def admit(data: object, scalar: Scalar) -> Numbers:
-    """``data`` from the host as values of ``scalar``; ArgumentError where it is not numbers or an integer does not fit."""
+    """``data`` as values of ``scalar``; ArgumentError if it is not numeric or an integer does not fit."""
     values = np.asarray(data)
     if values.dtype.kind not in "biuf":
-        raise ArgumentError(f"cannot store {data!r} as {scalar}: it is no number, or an integer above 64 bits")
+        raise ArgumentError(f"cannot store {data!r} as {scalar}: it is not numeric, or an integer above 64 bits")
     narrows = scalar.kind in ("int", "uint") and values.dtype.kind in "iu" and values.size
     if narrows and not (scalar.min_int <= int(values.min()) and int(values.max()) <= scalar.max_int):
         raise ArgumentError(
@@ -55,24 +55,30 @@ def admit(data: object, scalar: Scalar) -> Numbers:
 
 
 def encode(values: Numbers, scalar: Scalar) -> Numbers:
-    """``values``, as ``cast`` or ``admit`` gave them, as they are stored."""
+    """The stored form of ``values`` from ``cast`` or ``admit``."""
     if scalar is not bf16:
         return values
-    return (values.view(np.uint32) >> 16).astype(np.uint16)  # exact: cast has rounded them
+    return (values.view(np.uint32) >> 16).astype(np.uint16)  # exact: cast has rounded
 
 
 def decode(stored: Numbers, scalar: Scalar) -> Numbers:
-    """The values of what is ``stored``; no copy is made except for bf16."""
+    """The values in stored form ``stored``; copies only bf16."""
     if scalar is not bf16:
         return stored
     return (stored.astype(np.uint32) << 16).view(np.float32)
 
 
 def _rounded(values: Numbers, scalar: Scalar) -> Numbers:
-    """float32 ``values`` rounded to the nearest bf16, ties to even; other types have no need of it."""
+    """float32 ``values`` rounded to the nearest bf16, ties to even; values of other types as they are."""
     if scalar is not bf16:
         return values
     bits = np.ascontiguousarray(values).view(np.uint32)
     nearest = bits + (0x7FFF + ((bits >> 16) & 1))
     kept = np.where(np.isnan(values), bits | 0x400000, nearest)  # rounding could carry a NaN into infinity
     return (kept & np.uint32(0xFFFF0000)).astype(np.uint32).view(np.float32).reshape(values.shape)
+
+
+def address_of(data: Numbers) -> int:
+    """The address of the first number of ``data``."""
+    address: int = data.__array_interface__["data"][0]
+    return address

@@ -1,4 +1,4 @@
-"""What vectors and matrices have in common.  Owns: Elements, wrap, full.  Imports: leaves, runtime.storage, NumPy."""
+"""The common base of vectors and matrices on the host."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.hostmath.arithmetic import Typed, apply, meeting_type
-from quadpy.hostmath.dtype import ScalarLike, scalar_of
-from quadpy.runtime.memory.numpy_storage import SCALAR_OF, Numbers, admit, cast
+from quadpy.runtime.elements.arithmetic import Typed, apply, meeting_type
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, cast
+from quadpy.runtime.elements.types import ScalarLike, scalar_of
 
 __all__ = ["Elements", "full", "wrap"]
 
@@ -24,14 +24,14 @@ _CLASSES: Final[dict[int, type[Elements]]] = {}
 
 
 class Elements(NDArrayOperatorsMixin):
-    """A small vector or matrix as a value: it never changes, and every operation gives a new one.
+    """A small vector or matrix.  It is immutable; every operation returns a new one.
 
-    Arithmetic and comparison are element-wise, done in the type where kernels would do them; a Python number
-    counts as a literal, so it has the default type.
+    Arithmetic and comparison are element-wise, in the same types as in kernels; a Python number is a literal of the
+    default type.
     """
 
     __slots__ = ("_data", "dtype")
-    __quadpy_value__: ClassVar[bool] = True  # a kernel that names one sees its numbers
+    __quadpy_value__: ClassVar[bool] = True  # a kernel that names one uses its numbers
     __quadpy_constructor__: ClassVar[str] = "entries"  # calls of the class inside kernels are compiled
     RANK: ClassVar[int]
 
@@ -47,7 +47,7 @@ class Elements(NDArrayOperatorsMixin):
         data = admit(numbers, scalar)
         if data.ndim != self.RANK or 0 in data.shape:
             raise ArgumentError(
-                f"qp.{type(self).__name__} cannot be made of numbers of shape {data.shape}",
+                f"qp.{type(self).__name__} cannot be made from numbers of shape {data.shape}",
                 hint="qp.Vector takes [x, y, ...], qp.Matrix takes rows [[a, b], [c, d]]",
             )
         self._freeze(data, scalar)
@@ -57,12 +57,12 @@ class Elements(NDArrayOperatorsMixin):
         object.__setattr__(self, "dtype", dtype)
 
     def __quadpy_fingerprint__(self) -> str:
-        """What a kernel that names it is compiled with: the type, the shape and the bits."""
+        """What the compiled code of a kernel that names it depends on: type, shape and bits."""
         return f"{type(self).__name__}:{self.dtype}:{self.shape}:{self._data.tobytes().hex()}"
 
     @property
     def entries(self) -> tuple[Any, ...]:
-        """All numbers, as Python's, in row-major order."""
+        """All numbers as Python numbers, in row-major order."""
         return tuple(self._data.ravel().tolist())
 
     @property
@@ -72,16 +72,16 @@ class Elements(NDArrayOperatorsMixin):
 
     @property
     def n(self) -> int:
-        """Entries of a vector, rows of a matrix."""
+        """The number of entries of a vector, or of rows of a matrix."""
         return len(self._data)
 
     @property
     def m(self) -> int:
-        """Columns; a vector is one."""
+        """The number of columns; a vector has one."""
         return self._data.shape[1] if self.RANK == 2 else 1
 
     def get_shape(self) -> tuple[int, ...]:
-        """``shape``, by its other name."""
+        """The same as ``shape``."""
         return self.shape
 
     def to_list(self) -> list[Any]:
@@ -90,7 +90,7 @@ class Elements(NDArrayOperatorsMixin):
         return numbers
 
     def to_numpy(self) -> Numbers:
-        """A copy as an array of shape ``shape``; bf16 comes as float32."""
+        """A copy as an array of shape ``shape``; bf16 becomes float32."""
         return self._data.copy()
 
     def cast(self, dtype: ScalarLike) -> Self:
@@ -99,7 +99,7 @@ class Elements(NDArrayOperatorsMixin):
         return wrap(cast(self._data, scalar), scalar)  # type: ignore[no-any-return]  # of one rank: of one class
 
     def sum(self) -> Any:
-        """The sum of all numbers, added from the first to the last."""
+        """The sum of all numbers, from the first to the last."""
         return wrap(np.add.accumulate(self._data.ravel(), dtype=self._data.dtype)[-1], self.dtype)
 
     def max(self) -> Any:
@@ -109,7 +109,7 @@ class Elements(NDArrayOperatorsMixin):
         return np.fmin.reduce(self._data, axis=None).item()
 
     def any(self) -> bool:
-        """Whether some number is not 0."""
+        """Whether any number is not 0."""
         return bool(self._data.any())
 
     def all(self) -> bool:
@@ -121,18 +121,18 @@ class Elements(NDArrayOperatorsMixin):
         return (self * self).sum()
 
     def norm(self, eps: float = 0) -> float:
-        """The square root of the sum of the squares and ``eps``; of integers, in the default float type."""
+        """The square root of the sum of the squares plus ``eps``; for integers, in the default float type."""
         square = self._in_float().norm_sqr() + eps
         return self._rounded(math.sqrt(square) if square >= 0 else math.nan)
 
     def norm_inv(self, eps: float = 0) -> float:
-        """``1 / norm(eps)``; infinity where that is 0."""
+        """``1 / norm(eps)``; infinity if the norm is 0."""
         norm = self.norm(eps)
         return self._rounded(1 / norm) if norm else math.inf
 
     def normalized(self, eps: float = 0) -> Self:
-        """The value divided by its norm and ``eps``; NaN where both are 0."""
-        return self / (self.norm() + eps)  # type: ignore[no-any-return]  # an operator gives back the same class
+        """The value divided by its norm plus ``eps``; NaN if both are 0."""
+        return self / (self.norm() + eps)  # type: ignore[no-any-return]  # an operator returns the same class
 
     def _in_float(self) -> Self:
         return self if self.dtype.is_float else self.cast(float)
@@ -141,9 +141,9 @@ class Elements(NDArrayOperatorsMixin):
         return float(cast(np.asarray(value), self._in_float().dtype))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """All operators, and NumPy's element-wise functions (``numpy.sin(v)``), come here."""
+        """Implements all operators and NumPy's element-wise functions (``numpy.sin(v)``)."""
         if method != "__call__" or kwargs.keys() - {"out"} or not all(map(_is_operand, inputs)):
-            return NotImplemented  # `v += w` passes out=v: a value gets a successor instead
+            return NotImplemented  # `v += w` passes out=v, but a value is immutable
         results = tuple(wrap(*result) for result in apply(ufunc, [_typed(x) for x in inputs]))
         return results if ufunc.nout > 1 else results[0]
 
@@ -152,8 +152,8 @@ class Elements(NDArrayOperatorsMixin):
 
     def __bool__(self) -> NoReturn:
         raise ArgumentError(
-            f"a {type(self).__name__} is neither true nor false: comparison is element by element",
-            hint="ask .all() or .any()",
+            f"a {type(self).__name__} is neither true nor false: comparison is element-wise",
+            hint="call .all() or .any()",
         )
 
     def __len__(self) -> int:
@@ -163,7 +163,7 @@ class Elements(NDArrayOperatorsMixin):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
-        """``v[i]``, ``m[i, j]``: a number; a row ``m[i]`` and slices: vectors and matrices."""
+        """``v[i]`` and ``m[i, j]`` are numbers; a row ``m[i]`` and slices are vectors and matrices."""
         try:
             return wrap(self._data[index], self.dtype)
         except IndexError as error:
@@ -177,8 +177,8 @@ class Elements(NDArrayOperatorsMixin):
 
     def _refuse_change(self) -> NoReturn:
         raise ArgumentError(
-            f"outside kernels a {type(self).__name__} does not change, and one read from an array is a copy",
-            hint="build a new one and store it whole: a[i] = qp.Vector([...])",
+            f"outside kernels a {type(self).__name__} is immutable, and one that is read from an array is a copy",
+            hint="make a new one and store it as a whole: a[i] = qp.Vector([...])",
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -190,16 +190,16 @@ class Elements(NDArrayOperatorsMixin):
 
 
 def wrap(data: Any, dtype: Scalar) -> Any:
-    """Values of ``dtype`` as what users hold: a Python number, a Vector or a Matrix, by their rank."""
+    """Values of ``dtype`` as a Python number, a Vector or a Matrix, by their rank."""
     if not np.ndim(data):
         return data.item()
     made = object.__new__(_CLASSES[data.ndim])
-    made._freeze(data, dtype)  # the constructor checks what a user gave; these are values already
+    made._freeze(data, dtype)  # without the constructor's checks: these are values of the type
     return made
 
 
 def full(shape: tuple[int, ...], value: float, dt: ScalarLike) -> Any:
-    """A vector or matrix of one number."""
+    """A vector or matrix with all numbers the same."""
     scalar = scalar_of(dt)
     return wrap(np.broadcast_to(admit(value, scalar), shape), scalar)
 
@@ -213,13 +213,13 @@ def _is_operand(x: object) -> bool:
 
 
 def _typed(x: object) -> Typed:
-    """What a user gave, and its type: that of an array is its own, Python's numbers have the defaults."""
+    """The numbers of ``x`` and their type: an array has its own type, Python numbers have the default types."""
     if isinstance(x, Elements):
-        return x._data, x.dtype  # noqa: SLF001 - the one place that looks into them
+        return x._data, x.dtype  # noqa: SLF001 - of the same class
     try:
         numbers = np.asarray(x)
     except ValueError as error:  # rows of different lengths
-        raise ArgumentError(f"{x!r} is no vector and no matrix: {error}") from None
+        raise ArgumentError(f"{x!r} is neither a vector nor a matrix: {error}") from None
     if isinstance(x, (list, tuple)) and any(isinstance(part, Elements) for part in x):
         return numbers, meeting_type([_typed(part)[1] for part in x])
     if isinstance(x, (np.ndarray, np.generic)) and numbers.dtype in SCALAR_OF:

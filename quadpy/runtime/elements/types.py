@@ -1,0 +1,54 @@
+"""Types of array elements, as users write them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from quadpy.dtypes import Scalar, u1
+from quadpy.errors import ArgumentError
+from quadpy.runtime.device.current import Config, current_config
+
+__all__ = ["CompositeType", "DType", "ElementType", "ScalarLike", "element_of", "scalar_of"]
+
+ScalarLike: TypeAlias = Scalar | type[float] | type[int] | type[bool]
+"""A Scalar, or ``float``, ``int``, ``bool`` for ``default_fp``, ``default_ip``, ``u1``."""
+
+
+class CompositeType:
+    """A type of elements that consist of several scalars of type ``dtype``: a vector or a matrix type."""
+
+    __slots__ = ()
+
+    dtype: ScalarLike
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def __quadpy_fingerprint__(self) -> str:
+        dtype = self.dtype.name if isinstance(self.dtype, Scalar) else self.dtype.__name__
+        return f"type:{self.element_shape}:{dtype}"
+
+
+ElementType: TypeAlias = Scalar | CompositeType
+DType: TypeAlias = ElementType | type[float] | type[int] | type[bool]
+"""The type of an array's elements: a scalar type (or Python's name for a default), a vector type or a matrix type."""
+
+
+def scalar_of(dtype: object, config: Config | None = None) -> Scalar:
+    """The Scalar that ``dtype`` means under ``config``, by default the current configuration."""
+    if isinstance(dtype, Scalar):
+        return dtype
+    config = config or current_config()
+    if dtype is float or dtype is int or dtype is bool:
+        return config.default_fp if dtype is float else config.default_ip if dtype is int else u1
+    raise ArgumentError(
+        f"{dtype!r} is not a scalar type", hint="use one of qp.f32, qp.i32, ..., or float, int, bool for the defaults"
+    )
+
+
+def element_of(dtype: object, config: Config | None = None) -> tuple[Scalar, tuple[int, ...]]:
+    """The scalar type and the shape of the elements that ``dtype`` means under ``config``, by default the current one."""
+    if isinstance(dtype, CompositeType):
+        return scalar_of(dtype.dtype, config), dtype.element_shape
+    return scalar_of(dtype, config), ()
