@@ -6,6 +6,8 @@ that the loop only reads), and in variables that only some of them assign.  All 
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together, has_barrier
@@ -13,7 +15,7 @@ from quadpy.ir.effects import effects_of
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["check_barriers", "varying"]
+__all__ = ["check_barriers", "is_launch_uniform", "varying"]
 
 
 def check_barriers(kernel: ir.Kernel) -> ir.Kernel:
@@ -29,6 +31,15 @@ def varying(task: ir.ParallelTask, lanes: ir.Var, *, noalias: bool) -> set[ir.Va
     divergence = _Divergence(task, {lanes}, noalias=noalias)
     divergence.run()
     return divergence.varying
+
+
+def is_launch_uniform(e: ir.Expr, known: Container[ir.Var] = ()) -> bool:
+    """Whether ``e`` follows from the arguments of the launch, and from the variables ``known``, alone."""
+    return all(
+        isinstance(n, (ir.Const, ir.ParamRead, ir.ShapeOf)) or (isinstance(n, ir.VarRead) and n.var in known)
+        for n in walk(e)
+        if not n.CHILDREN
+    )
 
 
 class _Divergence:

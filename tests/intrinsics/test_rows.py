@@ -162,15 +162,22 @@ def test_an_intrinsic_that_is_no_row_is_refused():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("answer", [Unsupported("it has no waves"), Traced()], ids=["unsupported", "no instruction"])
-def test_code_generation_refuses_what_it_has_no_instruction_for(family, answer, monkeypatch):
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (Unsupported("it has no waves"), qp.KernelTypeError, "qp.twice does not exist on {}: it has no waves"),
+        (Traced(), CodegenError, "{} has no instruction for 'twice'"),
+    ],
+    ids=["unsupported", "no instruction"],
+)
+def test_code_generation_refuses_what_it_has_no_instruction_for(family, answer, error, message, monkeypatch):
     """A row that the verifier admits, but no table of code generation knows, never becomes another instruction."""
     every = {other: Emitted() for other in FAMILIES}
     row = Row("twice", "x", "Twice x.", {**every, family: answer}, Types.INTEGERS)
     assert row.is_instruction
     monkeypatch.setitem(INSTRUCTIONS, "twice", row)
     target = parse_target(TARGETS[family])
-    with pytest.raises(CodegenError, match=f"{family} has no instruction for 'twice'"):
+    with pytest.raises(error, match=message.format(family)):
         lower(intrinsic("twice", ir.Const(1, i32, span=NOWHERE)), target)
 
 

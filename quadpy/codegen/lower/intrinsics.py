@@ -9,9 +9,9 @@ from quadpy.codegen.lower.casts import cast, resize
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import llvm_type
 from quadpy.dtypes import Scalar, f32, f64
-from quadpy.errors import CodegenError
+from quadpy.errors import CodegenError, KernelTypeError
 from quadpy.intrinsics import INSTRUCTIONS
-from quadpy.intrinsics.rows import Emitted, Llvm
+from quadpy.intrinsics.rows import Emitted, Llvm, Unsupported
 from quadpy.ir import nodes as ir
 
 __all__ = ["EMITTED", "lower_intrinsic"]
@@ -21,15 +21,17 @@ Emit: TypeAlias = Callable[[Scope, list[str], Scalar], str]
 
 
 def lower_intrinsic(s: Scope, e: ir.Intrinsic, operands: list[str]) -> str:
-    """The operand that holds the value of ``e``; CodegenError where no row gives it an instruction on this target."""
+    """The operand that holds the value of ``e``; KernelTypeError where the target does not have it."""
     row = INSTRUCTIONS.get(e.name)
     match row and row.on(s.rules.family):
         case Llvm(name=name, constants=constants):
             return _llvm(s, e, name, operands, constants)
         case Emitted() if e.name in EMITTED:
             return EMITTED[e.name](s, operands, e.type)
-        case other:
-            raise CodegenError(f"{s.rules.family} has no instruction for {e.name!r}: {other}", e.span)
+        case Unsupported(why=why):
+            raise KernelTypeError(f"qp.{e.name} does not exist on {s.rules.family}: {why}", e.span)
+        case _:
+            raise CodegenError(f"{s.rules.family} has no instruction for {e.name!r}", e.span)
 
 
 def _llvm(s: Scope, e: ir.Intrinsic, name: str, operands: list[str], constants: tuple[tuple[str, str], ...]) -> str:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.passes.shared_atomics import kept_atomics
+from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["accumulate"]
@@ -34,7 +35,7 @@ def accumulate(kernel: ir.Kernel) -> ir.Kernel:
 
 def _accumulated(task: ir.ParallelTask, noalias: bool, kept: frozenset[str]) -> ir.ParallelTask:
     lets = (stmt for stmt in task.body.stmts if isinstance(stmt, ir.Let))
-    uniform = {let.var: let.value for let in lets if _is_uniform(let.value)}
+    uniform = {let.var: let.value for let in lets if is_launch_uniform(let.value)}
     groups: dict[ir.Place, tuple[ir.AtomicOp, ir.Var]] = {}
     privates: list[tuple[str, ir.AtomicOp]] = []
     for key, accesses in _accesses(task).items():
@@ -147,9 +148,4 @@ def _fixed(place: ir.Place, uniform: dict[ir.Var, ir.Expr]) -> ir.Place | None:
         return map_children(node, visit)
 
     fixed = map_children(place, visit)
-    return fixed if all(map(_is_uniform, fixed.index)) else None
-
-
-def _is_uniform(e: ir.Expr) -> bool:
-    """Whether ``e`` is made of constants, parameters and extents alone."""
-    return all(isinstance(node, (ir.Const, ir.ParamRead, ir.ShapeOf)) for node in walk(e) if not node.CHILDREN)
+    return fixed if all(map(is_launch_uniform, fixed.index)) else None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["Forked", "Item", "Repeated", "Segment", "carried", "defined_in", "leaves", "read_in"]
+__all__ = ["Forked", "Item", "Repeated", "Segment", "carried", "defined_in", "segments_of", "read_in"]
 
 Segment: TypeAlias = ir.ParallelFor | list[ir.Stmt]
 """What becomes one task: a parallel loop, or a run of other statements."""
@@ -33,14 +33,14 @@ class Repeated:
 Item: TypeAlias = "Segment | Forked | Repeated"
 
 
-def leaves(items: Iterable[Item]) -> Iterator[Segment]:
+def segments_of(items: Iterable[Item]) -> Iterator[Segment]:
     """All segments, in the order in which they stand."""
     for item in items:
         if isinstance(item, Forked):
             for branch in item.branches:
-                yield from leaves(branch)
+                yield from segments_of(branch)
         elif isinstance(item, Repeated):
-            yield from leaves(item.body)
+            yield from segments_of(item.body)
         else:
             yield item
 
@@ -71,7 +71,7 @@ def carried(loop: Repeated, crossing: Sequence[ir.Var]) -> list[ir.Var]:
     """
     stmts = [
         stmt
-        for segment in leaves(loop.body)
+        for segment in segments_of(loop.body)
         for stmt in ([segment] if isinstance(segment, ir.ParallelFor) else segment)
     ]
     changed = {var for stmt in stmts for var in _changed(stmt, crossing)}

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from quadpy.flow import Flow, Fork, Loop, Step
 from quadpy.ir import nodes as ir
-from quadpy.ir.passes.segments import Forked, Item, Repeated, Segment, carried, defined_in, leaves, read_in
+from quadpy.ir.passes.segments import Forked, Item, Repeated, Segment, carried, defined_in, read_in, segments_of
+from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
 
@@ -38,7 +39,7 @@ class _Splitter:
 
     def run(self) -> ir.Kernel:
         items = self.cut(self.kernel.body.stmts)
-        self.find_crossing(list(leaves(items)))
+        self.find_crossing(list(segments_of(items)))
         self.find_carried(items)
         flow = self.build(items)
         body = ir.Block((), span=self.kernel.span)
@@ -52,7 +53,7 @@ class _Splitter:
         items: list[Item] = []
         run: list[ir.Stmt] = []
         for stmt in stmts:
-            if isinstance(stmt, ir.Let) and self.is_uniform(stmt.value):
+            if isinstance(stmt, ir.Let) and is_launch_uniform(stmt.value, self.uniform):
                 self.uniform[stmt.var] = stmt
             elif isinstance(stmt, (ir.ParallelFor, ir.Sections, ir.DoWhile)):
                 items += [run] if run else []
@@ -72,7 +73,7 @@ class _Splitter:
                 return stmt
 
     def build(self, items: Iterable[Item]) -> Flow:
-        """Makes the tasks of ``items``; the order of these."""
+        """Makes the tasks of ``items``; their order."""
         flow: list[Step] = []
         for item in items:
             match item:
@@ -89,19 +90,11 @@ class _Splitter:
         return tuple(flow)
 
     def add(self, task: ir.Task | None) -> tuple[int, ...]:
-        """Gives ``task``, where there is one, its number."""
+        """Appends ``task``, if there is one; its number."""
         if task is None:
             return ()
         self.tasks.append(replace(task, name=f"{self.kernel.name}_t{len(self.tasks)}"))
         return (len(self.tasks) - 1,)
-
-    def is_uniform(self, value: ir.Expr) -> bool:
-        leaves = (node for node in walk(value) if not node.CHILDREN)
-        return all(
-            isinstance(leaf, (ir.Const, ir.ParamRead, ir.ShapeOf))
-            or (isinstance(leaf, ir.VarRead) and leaf.var in self.uniform)
-            for leaf in leaves
-        )
 
     def find_crossing(self, segments: list[Segment]) -> None:
         """Gives a slot to each variable that one task sets and another reads."""
@@ -129,7 +122,7 @@ class _Splitter:
                 self.find_carried(item.body)
 
     def begin(self, loop: Repeated) -> ir.SerialTask | None:
-        """Variables that nothing has set before the loop are 0 in its first iteration."""
+        """A task that sets to 0 what ``loop`` carries and nothing has set before it."""
         unset = [var for var in carried(loop, self.kernel.crossing) if var not in self.stored]
         if not unset:
             return None
@@ -194,11 +187,9 @@ class _Splitter:
         """Slots that the trace numbered come after those of the results."""
 
         def visit(node: ir.Node) -> ir.Node:
-            return (
-                replace(node, number=node.number + self.shift)
-                if isinstance(node, ir.Slot)
-                else map_children(node, visit)
-            )
+            if isinstance(node, ir.Slot):
+                return replace(node, number=node.number + self.shift)
+            return map_children(node, visit)
 
         return map_children(block, visit) if self.shift else block
 
