@@ -14,7 +14,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
-from quadpy.runtime.launch.capturing import CAPTURES, table
+from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 
 from ..runtime.conftest import simulated  # noqa: TID252
 from ..support.interrupts import interrupt, places_of, sample  # noqa: TID252
@@ -194,8 +194,8 @@ def prepared(program, allocator="cache"):
 def check(device, program, x, y, steady):
     assert not CAPTURES.count
     assert device.life.direct
-    assert not table().sessions
-    assert not table().streams
+    assert not thread_captures().sessions
+    assert not thread_captures().streams
     assert device.current_stream() is device.default_stream
     for _ in range(2):
         qp.sync()

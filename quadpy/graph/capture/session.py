@@ -19,7 +19,7 @@ from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.call_site import call_site
-from quadpy.runtime.launch.capturing import CAPTURES, Captured, table, take_launching_kernel
+from quadpy.runtime.launch.capturing import CAPTURES, CapturedRecord, take_launching_kernel, thread_captures
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.streams.event import Event
@@ -42,21 +42,21 @@ class CaptureSession:
         self.active = self._over = False
         self.failed: CaptureError | None = None
         self._streams = CapturedStreams(origin)
-        self._events: list[tuple[Event, Captured | None]] = []
+        self._events: list[tuple[Event, CapturedRecord | None]] = []
         self._launches = launches_so_far()
-        self._table = table()
+        self._captures = thread_captures()
 
     # begin and end
 
     def begin(self) -> None:
         """Record from here on."""
-        taken = self._table.streams.get(self.origin.timeline)
+        taken = self._captures.streams.get(self.origin.timeline)
         if taken is not None or self.origin.timeline.captured is not None:
             raise CaptureError(f"{self.origin!r} is already being captured", call_site(), hint="end that capture first")
         self.graph.withhold("a graph that is being captured is not complete")
         CAPTURES.begin(self)
         self.active = True
-        self._table.sessions.append(self)
+        self._captures.sessions.append(self)
         self._add_stream(self.origin)
 
     def end(self) -> Graph:
@@ -90,12 +90,12 @@ class CaptureSession:
 
     def _leave(self) -> None:
         for timeline in self._streams.after:
-            if self._table.streams.get(timeline) is self:
-                del self._table.streams[timeline]
+            if self._captures.streams.get(timeline) is self:
+                del self._captures.streams[timeline]
             if timeline.captured is self:
                 timeline.captured = None
         with suppress(ValueError):  # if it never began
-            self._table.sessions.remove(self)
+            self._captures.sessions.remove(self)
         self.active = False
         CAPTURES.end(self)
 
@@ -118,7 +118,7 @@ class CaptureSession:
 
     def _set_event(self, event: Event, after: tuple[str, ...]) -> None:
         self._events.append((event, event.captured))
-        event.captured = Captured(weakref.ref(self), after)
+        event.captured = CapturedRecord(weakref.ref(self), after)
 
     def _fork_into(self, stream: Stream) -> None:
         if stream.timeline not in self._streams.after:
@@ -129,7 +129,7 @@ class CaptureSession:
     def _add_stream(self, stream: Stream) -> None:
         timeline = stream.timeline
         self._streams.add(stream)
-        self._table.streams[timeline] = self
+        self._captures.streams[timeline] = self
         if not self.strict and timeline is not self.device.timelines.default:
             timeline.captured = self
 

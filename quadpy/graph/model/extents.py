@@ -17,6 +17,7 @@ from quadpy.runtime.arrays.foreign_device import describe_device_array
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, admit, encode
+from quadpy.runtime.launch.recorded_copies import repeating_pattern
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage
@@ -151,9 +152,8 @@ def fill_pattern(memory: Any, value: object, element: int | None) -> tuple[int, 
     else:
         raise ArgumentError(f"a fill of {_describe(memory)} takes an int, not {value!r}",
                             hint="pass element= and the bits of the value")  # fmt: skip
-    for size in _FILL_SIZES:
-        if bits == bits[:size] * (len(bits) // size):
-            return int.from_bytes(bits[:size], "little"), size
+    if (pattern := repeating_pattern(bits)) is not None:
+        return int.from_bytes(pattern, "little"), len(pattern)
     raise ArgumentError(
         f"{value!r} has a pattern of {len(bits)} bytes, and a fill repeats at most 4", hint="use a kernel"
     )

@@ -26,7 +26,7 @@ from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.capturing import CAPTURES, table
+from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 from quadpy.runtime.launch.fusion import Fuse, Fusion
 from quadpy.settings import settings
 
@@ -68,7 +68,7 @@ class Replay(ByName):
         Raises:
             whatever the function raises, after what it launched before that.
         """
-        if CAPTURES.count and (table().sessions or current_device().current_stream().timeline.captured):
+        if CAPTURES.count and (thread_captures().sessions or current_device().current_stream().timeline.captured):
             return self._function(*args, **kwargs)  # the capture around the call records its work, or refuses it
         if self.state == "broken" or Verification.failed:
             return self._run_eagerly(args, kwargs)

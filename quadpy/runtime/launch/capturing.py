@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPTURES",
-    "Captured",
+    "CapturedRecord",
     "Replaying",
     "Session",
-    "Table",
+    "ThreadCaptures",
     "set_launching_kernel",
     "refuse_in_capture",
     "replaying_here",
     "launching_kernel",
     "session_of",
     "set_replaying",
-    "table",
+    "thread_captures",
     "take_launching_kernel",
 ]
 
@@ -99,7 +99,7 @@ class Replaying(Protocol):
         """Whether a call of ``kernel`` is the expected next one, perhaps with other arguments; if so, it is recorded."""
 
 
-class Captured(NamedTuple):
+class CapturedRecord(NamedTuple):
     """A record of an event in a capture, after the nodes named ``after``.
 
     It keeps no part of the capture alive, as an event may live as long as the program.
@@ -115,7 +115,7 @@ class Captured(NamedTuple):
         return found if found is not None and found.active else None
 
 
-class Table(NamedTuple):
+class ThreadCaptures(NamedTuple):
     """One thread's captures, the innermost last, and its captured streams."""
 
     sessions: list[Session]
@@ -124,7 +124,7 @@ class Table(NamedTuple):
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.table = Table([], {})
+        self.captures = ThreadCaptures([], {})
         self.kernel: object = None
         self.arguments: tuple[Any, ...] = ()
         self.replaying: Replaying | None = None
@@ -164,9 +164,9 @@ CAPTURES: Final = _Captures()
 _thread: Final = _Thread()
 
 
-def table() -> Table:
+def thread_captures() -> ThreadCaptures:
     """The calling thread's captures."""
-    return _thread.table
+    return _thread.captures
 
 
 def set_launching_kernel(kernel: object, args: tuple[Any, ...]) -> None:
@@ -204,7 +204,7 @@ def session_of(stream: Stream) -> Session | None:
     if not CAPTURES.count:
         return None
     timeline = stream.timeline
-    found = _thread.table.streams.get(timeline)
+    found = _thread.captures.streams.get(timeline)
     if found is not None:
         return found
     if timeline.captured is not None:
@@ -213,7 +213,7 @@ def session_of(stream: Stream) -> Session | None:
             call_site(),
             hint="submit the work to another stream, or end that capture first",
         )
-    for session in _thread.table.sessions:
+    for session in _thread.captures.sessions:
         if session.strict and session.device is stream.device:
             session.refuse(
                 f"work on {stream!r}, which a replay would miss",
@@ -225,6 +225,6 @@ def session_of(stream: Stream) -> Session | None:
 def refuse_in_capture(device: OwningDevice, what: str, hint: str) -> None:
     """Raise CaptureError on a thread that captures on ``device``, for an operation on the whole device."""
     if CAPTURES.count:
-        for session in _thread.table.sessions:
+        for session in _thread.captures.sessions:
             if session.device is device:
                 session.refuse(what, hint)

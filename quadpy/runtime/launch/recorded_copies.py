@@ -17,7 +17,7 @@ from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["MAX_RUNS", "ArrayMemory", "record_copies", "record_values"]
+__all__ = ["MAX_RUNS", "ArrayMemory", "record_copies", "record_values", "repeating_pattern"]
 
 MAX_RUNS: Final = 256
 """Nodes that one access may record: each costs time in every launch, and to order it after others."""
@@ -36,7 +36,7 @@ def record_values(session: Session, on: Stream, target: ArrayMemory, values: Num
     """Record that ``values``, broadcast, are written to ``target`` at each launch; gaps are left as they are."""
     layout, keep = target.layout, (target.keep,)
     axes, nbytes, starts = _runs(session, target, layout)
-    if (pattern := _pattern_of(values)) is not None:
+    if values.size == 1 and (pattern := repeating_pattern(values.tobytes())) is not None:
         for start, _ in starts:
             session.record_fill(on, start, pattern, nbytes, keep)
         return
@@ -86,9 +86,8 @@ def _at(layout: StridedLayout, axes: Sequence[int], index: Sequence[int]) -> int
     return layout.start + sum(i * layout.strides[axis] for i, axis in zip(index, axes, strict=True))
 
 
-def _pattern_of(values: Numbers) -> bytes | None:
-    """The 1, 2 or 4 bytes that a single number repeats; None for other values."""
-    data = values.tobytes() if values.size == 1 else b""
+def repeating_pattern(data: bytes) -> bytes | None:
+    """The first 1, 2 or 4 bytes of ``data`` if the rest repeats them; None if it does not, or there is no data."""
     for size in (1, 2, 4):
         if data and data == data[:size] * (len(data) // size):
             return data[:size]

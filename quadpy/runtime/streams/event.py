@@ -10,7 +10,7 @@ from quadpy.runtime.device.life import THREAD, refuse_in_host_function
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.call_site import call_site
-from quadpy.runtime.launch.capturing import Captured, session_of, table
+from quadpy.runtime.launch.capturing import CapturedRecord, session_of, thread_captures
 from quadpy.runtime.streams.owned import Owned, OwnerRef
 from quadpy.runtime.streams.stream import Stream, StreamDevice
 
@@ -36,7 +36,7 @@ class Event(Owned[EventHandle]):
     def __init__(self, device: StreamDevice, ref: OwnerRef[EventHandle], *, timing: bool) -> None:
         self.device, self._ref, self.timing = device, ref, timing
         self._holds: list[Owner[EventHandle]] = []
-        self.captured: Captured | None = None  # the last record, if it was captured
+        self.captured: CapturedRecord | None = None  # the last record, if it was captured
         self._stamp: float | None = None  # the time of the last record, for the CPU; 0 without timing
 
     def destroy(self) -> None:
@@ -141,7 +141,7 @@ class Event(Owned[EventHandle]):
 
     def _wait_in_capture(self, target: Stream) -> bool:
         """Record the wait, if it belongs to a capture; returns whether it does."""
-        record, here = self.captured, table()
+        record, here = self.captured, thread_captures()
         mine = here.streams.get(target.timeline)
         if record is not None and (session := record.session) is not None:
             if session not in here.sessions:
@@ -180,7 +180,7 @@ class Event(Owned[EventHandle]):
         record = self.captured
         if record is not None and (session := record.session) is not None:
             hint = "call it after a launch of the graph"
-            if session in table().sessions:
+            if session in thread_captures().sessions:
                 session.refuse(f"{what} of an event that was recorded in this capture", hint)
             raise CaptureError(f"{what} of an event that another thread captures", call_site(), hint=hint)
         self._refuse_stale()

@@ -12,7 +12,7 @@ from quadpy.errors import StreamError
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle, StreamHandle
-from quadpy.runtime.launch.capturing import CAPTURES, table
+from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 from quadpy.runtime.memory.device_memory import DeviceMemory
 from quadpy.runtime.streams.current import CurrentStreams
 from quadpy.runtime.streams.event_table import EventTable
@@ -156,7 +156,7 @@ class StreamManager(OneProcess):
         timeline = self._timelines.find(stream)
         if self._life.direct:
             return timeline
-        if CAPTURES.count and self._has_handles and (session := table().streams.get(timeline)) is not None:
+        if CAPTURES.count and self._has_handles and (session := thread_captures().streams.get(timeline)) is not None:
             session.refuse(
                 f"{verb}, called with a handle",
                 "capture the methods of Stream and Event, or make the call after the capture",

@@ -11,7 +11,7 @@ from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.launch.call_site import call_site
-from quadpy.runtime.launch.capturing import session_of, table
+from quadpy.runtime.launch.capturing import session_of, thread_captures
 from quadpy.runtime.memory.device_memory import DeviceMemory
 from quadpy.runtime.streams.manager import StreamManager
 from quadpy.runtime.streams.owned import Owned, OwnerRef, OwningDevice
@@ -108,7 +108,7 @@ class Stream(Owned[StreamHandle]):
         if self is self.device.default_stream:
             raise StreamError("the default stream cannot be destroyed")
         refuse_in_host_function()
-        if (session := table().streams.get(self.timeline)) is not None:
+        if (session := thread_captures().streams.get(self.timeline)) is not None:
             session.refuse(f"destroy() of {self!r}, which is captured", "destroy it after the capture")
         if self.timeline.captured is not None:
             hint = "destroy it after that capture has ended"

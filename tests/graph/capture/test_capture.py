@@ -12,7 +12,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, CaptureError, DeviceError, OutOfDeviceMemory
-from quadpy.runtime.launch.capturing import CAPTURES, table
+from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 
@@ -35,7 +35,7 @@ def _give_back_what_died(device):
 def nothing_is_left():
     yield
     assert CAPTURES.count == 0
-    assert table() == ([], {})
+    assert thread_captures() == ([], {})
 
 
 def numbers(x):

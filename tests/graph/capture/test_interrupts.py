@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.runtime.launch.capturing import CAPTURES, table
+from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 
 from ...support.interrupts import interrupt, places_of, sample  # noqa: TID252
 from .conftest import add, array, current, mix
@@ -122,7 +122,7 @@ def prepared(program, name):
 
 def check(device, program, x, y):
     assert (CAPTURES.count, device.life.captures, device.life.direct) == (0, 0, True)
-    assert (table().sessions, table().streams) == ([], {})
+    assert (thread_captures().sessions, thread_captures().streams) == ([], {})
     assert device.default_stream.timeline.captured is None
     assert device.current_stream() is device.default_stream
     program(x, y)

@@ -18,7 +18,7 @@ from quadpy.errors import ArgumentError, DriverError
 from quadpy.graph.replay.function import MAX_FAILURES, MAX_MISSES
 from quadpy.graph.replay.variants import MAX_VARIANTS
 from quadpy.graph.replay.verify import Verification
-from quadpy.runtime.launch.capturing import CAPTURES, table
+from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 
@@ -27,7 +27,7 @@ F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 def nothing_is_left():
     yield
     assert CAPTURES.count == 0
-    assert table() == ([], {})
+    assert thread_captures() == ([], {})
 
 
 def numbers(x):

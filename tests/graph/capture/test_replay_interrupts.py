@@ -14,7 +14,7 @@ import quadpy as qp
 from quadpy.graph.engines.cooperative import CooperativeEngine
 from quadpy.graph.engines.driver import DriverEngine
 from quadpy.graph.engines.indirect import IndirectEngine
-from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, table
+from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, thread_captures
 
 from .test_rebinding import FACTOR, add, arrays, device, half, log_of  # noqa: F401 - a fixture among them
 
@@ -67,7 +67,7 @@ def test_ctrl_c_at_every_place_of_a_call(device, way, request):  # noqa: F811 - 
         finally:
             gc.enable()
         assert not CAPTURES.count, place
-        assert table() == ([], {}), place
+        assert thread_captures() == ([], {}), place
         assert replaying_here() is None, place
         for args in (given[-2], given[-1], given[0], given[-1]):
             expected = qp.graph.replay(function, fuse=True) if fuse else function
