@@ -21,7 +21,7 @@ from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.fusion import Fusion
-from quadpy.runtime.launch.launch import HostLaunch, Runner, Scratch
+from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Runner, Scratch
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
@@ -68,7 +68,7 @@ class CpuPlan:
         if stream is not None or CAPTURES.count:
             on = stream_of(current_device(), stream)  # an unusable one is the same error on every backend
             if (session := session_of(on)) is not None:
-                session.record_launch(on, self.prepare(values, views), draws=self.hidden.draws)
+                session.record_launch(on, self.prepare(values, views), draws=self.hidden.counts)
                 return None
         block = self.block_of(values)
         scratch = (ctypes.c_uint64 * self._slots)() if self._slots else None
@@ -92,6 +92,10 @@ class CpuPlan:
         span = self._spans[0] if self._spans else None
         result = None if reader is None or (cells := runner.scratch) is None else lambda: reader.read(cells)
         return HostLaunch(self._name, runner.run, reads, writes, (self, *arrays), span, result, block)
+
+    def prepare_again(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> HostLaunch:
+        """As ``Binder.prepared``."""
+        return self.launch_of(bound.block, bound.arrays)
 
     def runner(self, block: bytes) -> Runner:
         """What runs the kernel with an argument block."""

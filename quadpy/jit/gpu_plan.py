@@ -23,7 +23,8 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import Fusion, Origin
-from quadpy.runtime.launch.launch import HostLaunch, Indirect, KernelLaunch, MemoryRange, Prepared
+from quadpy.runtime.launch.launch import Bound, HostLaunch, Indirect, KernelLaunch, MemoryRange, Prepared
+from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
@@ -53,7 +54,7 @@ class GpuPlan:
         spans: Sequence[Span | None] = (),
     ) -> None:
         self.code, self.device, self.wider = code, device, wider
-        self.hidden, self.arrays = HiddenArguments(code, fields, seed), ArrayArguments(code)
+        self.hidden, self.arrays = HiddenArguments(code, fields, seed, device), ArrayArguments(code)
         self.format = struct.Struct(code.layout.format)
         self._module = device.modules.load(code)
         self.launches = tuple(task_launches(code, device.driver, self._module, name, spans))
@@ -81,7 +82,7 @@ class GpuPlan:
         on = stream_of(self.device, stream)
         if not self.device.life.direct and (session := session_of(on)) is not None:
             with recorded_host_arrays(session, on, values, views, self.arrays) as there:
-                session.record_launch(on, self.prepare(values, there, on), draws=self.hidden.draws)
+                session.record_launch(on, self.prepare(values, there, on), draws=self.hidden.counts)
             return None
         given = len(values)
         grids = self.complete(values)
@@ -108,7 +109,7 @@ class GpuPlan:
             self._require_here(array)
         block = self.format.pack(*values)
         if scratch:
-            block = self.hidden.with_memory(block, scratch.pointer)
+            block = self.hidden.with_scratch(block, scratch.pointer)
         launches = self.launches_of(block, grids, arrays, scratch)
         result = None if scratch is None or self._result is None else partial(self._fetch, self._result, scratch)
         conditions = self.conditions(values, views)
@@ -117,6 +118,18 @@ class GpuPlan:
     def fusion(self, values: Values) -> Fusion:
         """As ``Plan.fusion``."""
         return Fusion(False, "fuse is False")
+
+    def prepare_again(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared:
+        """As ``Binder.prepared``, with the scratch memory of the launches ``before``."""
+        block = bound.block + before[0].arguments[len(bound.block) :]
+        launches = self.launches_of(block, bound.grids, (*bound.arrays, *self.hidden.fields), before[0].keep[-1])
+        return Prepared(launches, (), {}, None, self.origin, block[: self.code.layout.size])
+
+    def blocks_of(self, bound: Bound) -> tuple[list[Block], list[Block]]:
+        """As ``Binder.used``."""
+        arrays = zip((*bound.arrays, *self.hidden.fields), self.arrays.written, strict=True)
+        blocks = [(array.block, writes) for array, writes in arrays if array.block is not None]
+        return [block for block, writes in blocks if not writes], [block for block, writes in blocks if writes]
 
     def launches_of(
         self, block: bytes, grids: Sequence[int], arrays: Sequence[ArrayMemory], scratch: object
@@ -174,7 +187,7 @@ class GpuPlan:
         block = self.take_block()
         self.format.pack_into(block.buffer, 0, *values)
         if scratch:
-            self.hidden.pack_memory(block.buffer, scratch.pointer)
+            self.hidden.pack_scratch(block.buffer, scratch.pointer)
         conditions = self.conditions(values, views)
         Submission(self.device, self.launches, grids, block.arguments, conditions).run(self._flow, on.timeline)
         self.spare.append(block)
@@ -203,7 +216,7 @@ class GpuPlan:
     @property
     def block_bytes(self) -> int:
         """Of the argument block, without padding at its end."""
-        return self.format.size if self.hidden.memory is None else self.code.block_bytes
+        return self.format.size if self.hidden.scratch_offset is None else self.code.block_bytes
 
     def take_block(self) -> ArgumentBlock:
         """An argument block; it goes back to ``spare`` after the launches, and is lost with an exception."""

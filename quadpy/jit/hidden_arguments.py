@@ -1,7 +1,7 @@
 """The arguments that a launch adds to the caller's: where their values come from, and how they are packed.
 
-A hidden argument is a row of ``ROWS``, and is read in code generation: by ``Functions.hidden_argument`` in the language's
-rules, or as an operand of its name where ``codegen.abi.appended`` lists it.
+A hidden argument is a row of ``ROWS`` and a use in code generation: ``Functions.hidden_argument`` in a rule of the
+language, or an operand that ``codegen.abi.appended`` lists.
 """
 
 from __future__ import annotations
@@ -14,90 +14,88 @@ from typing import TYPE_CHECKING, Final
 from quadpy.artifact import CodeObject
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.device.current import next_launch
+from quadpy.runtime.device.device import Device
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer as WriteableBuffer
+    from typing_extensions import Buffer
 
-__all__ = ["ROWS", "HiddenArguments", "Row"]
-
-
-_WORD: Final = struct.Struct("=Q")
+__all__ = ["ROWS", "HiddenArguments", "Row", "Sources"]
 
 
 @dataclass(frozen=True, slots=True)
-class Origins:
-    """What the values of one plan are taken from: the fields, in the order of the parameters, and ``qp.init``'s seed."""
+class Sources:
+    """Where a plan finds values: the fields in the order of the parameters, ``qp.init``'s seed, the GPU or None."""
 
     fields: Iterator[Field]
     seed: int
+    device: Device | None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One hidden argument.
+    """One hidden argument: a word that all launches of a plan share, or one that each launch computes.
 
-    of_plan    gives the value that all launches of a plan share
-    of_launch  gives the value of the next launch
-    Without either it is the address of memory that each launch allocates on its stream (``HiddenArguments.memory``).
+    With neither it is the address of scratch memory, which each launch allocates on its stream.
     """
 
-    of_plan: Callable[[Origins], int] | None = None
+    of_plan: Callable[[Sources], int] | None = None
     of_launch: Callable[[], int] | None = None
 
 
 ROWS: Final = {
-    "field": Row(of_plan=lambda origins: next(origins.fields).pointer),
-    "seed": Row(of_plan=lambda origins: origins.seed),
+    "field": Row(of_plan=lambda sources: next(sources.fields).pointer),
+    "seed": Row(of_plan=lambda sources: sources.seed),
     "launch": Row(of_launch=next_launch),
     "scratch": Row(),
 }
+
+_WORD: Final = struct.Struct("=Q")
 
 
 class HiddenArguments:
     """The hidden arguments of one plan.
 
-    fields  the kernel's fields, which its code names
-    draws   whether a value depends on how many launches there were before
-    memory  where the address of scratch memory goes in the argument block; None for a kernel without any
+    fields          those that the kernel uses
+    counts          whether a value depends on how many launches there were before
+    scratch_offset  where the address of scratch memory goes in the argument block; None for a kernel without any
     """
 
-    __slots__ = ("_parts", "_values", "draws", "fields", "memory", "seed")
+    __slots__ = ("_parts", "_values", "counts", "fields", "scratch_offset", "seed")
 
-    def __init__(self, code: CodeObject, fields: Iterable[Field] = (), seed: int = 0) -> None:
+    def __init__(
+        self, code: CodeObject, fields: Iterable[Field] = (), seed: int = 0, device: Device | None = None
+    ) -> None:
         self.fields, self.seed = tuple(fields), seed
-        origins = Origins(iter(self.fields), seed)
+        sources = Sources(iter(self.fields), seed, device)
         self._parts: list[int | Callable[[], int]] = []
-        self.memory: int | None = None
+        self.scratch_offset: int | None = None
         for hidden in code.hidden:
             row = ROWS[hidden.name]
             if row.of_plan is not None:
-                self._parts.append(row.of_plan(origins))
+                self._parts.append(row.of_plan(sources))
             elif row.of_launch is not None:
                 self._parts.append(row.of_launch)
             else:
-                self.memory = hidden.offset
+                self.scratch_offset = hidden.offset
         self._values = tuple(part for part in self._parts if isinstance(part, int))
-        self.draws = len(self._values) < len(self._parts)
+        self.counts = len(self._values) < len(self._parts)
 
     def values(self) -> Sequence[int]:
-        """The values of the next launch, which come after the caller's in the layout."""
-        return [part if isinstance(part, int) else part() for part in self._parts] if self.draws else self._values
+        """The values of the next launch that are in the layout, where they come after the caller's."""
+        return [part if isinstance(part, int) else part() for part in self._parts] if self.counts else self._values
 
-    def pack_memory(self, block: WriteableBuffer, address: int) -> None:
-        """Put the address of scratch memory into an argument block."""
-        assert self.memory is not None
-        _WORD.pack_into(block, self.memory, address)
-
-    def with_memory(self, block: bytes, address: int) -> bytes:
-        """``block``, which ends with the layout, and after it the address of scratch memory."""
-        assert self.memory is not None
-        return block.ljust(self.memory, b"\0") + _WORD.pack(address)
-
-    def sources(self, names: dict[str, object]) -> Iterator[str]:
+    def expressions(self, names: dict[str, object]) -> Iterator[str]:
         """The same as Python expressions over ``names``, to which this adds."""
         for number, part in enumerate(self._parts):
-            if isinstance(part, int):
-                yield str(part)
-            else:
-                names[f"hidden{number}"] = part
-                yield f"hidden{number}()"
+            names[f"hidden{number}"] = part
+            yield str(part) if isinstance(part, int) else f"hidden{number}()"
+
+    def pack_scratch(self, block: Buffer, address: int) -> None:
+        """Puts the address of scratch memory into an argument block."""
+        assert self.scratch_offset is not None
+        _WORD.pack_into(block, self.scratch_offset, address)
+
+    def with_scratch(self, block: bytes, address: int) -> bytes:
+        """``block``, which ends with the layout, and after it the address of scratch memory."""
+        assert self.scratch_offset is not None
+        return block.ljust(self.scratch_offset, b"\0") + _WORD.pack(address)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from quadpy.dtypes import i64
 from quadpy.errors import CodegenError, DeviceError
@@ -15,8 +15,8 @@ from quadpy.jit.compilation import Compiled, Request, cached_code, compile_reque
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.dispatcher import Resolved
 from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
-from quadpy.jit.fast_call.binders import CpuBinder, GpuBinder, bind_on_cpu
-from quadpy.jit.fast_call.generate import bind_on_gpu, fast_call
+from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
+from quadpy.jit.fast_call.generate import GpuCalls
 from quadpy.jit.fusion.origin import code_of
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
@@ -32,11 +32,13 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_of
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.fusion import Fuse
-from quadpy.runtime.launch.launch import Bound
+from quadpy.runtime.launch.launch import Binder, Bound
 from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.target import parse_target
 
 __all__ = ["Specialisation", "prepare"]
+
+T = TypeVar("T")
 
 Resolver: TypeAlias = Callable[[Sequence[Argument]], Resolved]
 """``Dispatcher.resolve``."""
@@ -50,8 +52,23 @@ class Specialisation:
     """
 
     __slots__ = (
-        "_args", "_binds", "_config", "_digest", "_disjoint", "_fast_calls", "_fields", "_fuse", "_lock", "_options",
-        "_overlapping", "_pairs", "_parameters", "_reads", "_source", "counts", "has_fast_calls",
+        "_args",
+        "_binds",
+        "_config",
+        "_digest",
+        "_disjoint",
+        "_fast_calls",
+        "_fields",
+        "_fuse",
+        "_lock",
+        "_options",
+        "_overlapping",
+        "_pairs",
+        "_parameters",
+        "_reads",
+        "_source",
+        "counts",
+        "has_fast_calls",
     )  # fmt: skip
 
     def __init__(
@@ -69,8 +86,8 @@ class Specialisation:
         self._overlapping: Plan | None = None
         self._pairs = self._pairs_to_check()
         self.has_fast_calls = isinstance(self._disjoint, GpuPlan)
-        self._fast_calls: dict[tuple[object, ...], FastCall | None] = {}
-        self._binds: dict[tuple[object, ...], Bind | None] = {}
+        self._fast_calls: dict[Hashable, FastCall | None] = {}
+        self._binds: dict[Hashable, Bind | None] = {}
 
     def pick(self, views: Views) -> Plan:
         """The plan for arrays with these addresses: ranges are compared where at least one of the two is written."""
@@ -90,28 +107,35 @@ class Specialisation:
 
         One is generated for each mixture of quadpy's memory and other libraries'.
         """
-        forms = tuple(getattr(given, "form", None) for given in args)
-        if forms not in self._fast_calls:
-            plan = self._disjoint
-            found = fast_call(self._parameters, args, plan, self._pairs) if isinstance(plan, GpuPlan) else None
-            self._fast_calls[forms] = found
-        return self._fast_calls[forms]
+        plan = self._disjoint
+        return self._generated(self._fast_calls, GpuCalls.fast_call, plan, args) if isinstance(plan, GpuPlan) else None
 
-    def binder(self, views: Views, args: Sequence[Argument], resolve: Resolver) -> CpuBinder | GpuBinder | None:
+    def _generated(
+        self,
+        known: dict[Hashable, T | None],
+        make: Callable[[GpuCalls], T | None],
+        plan: GpuPlan,
+        args: Sequence[Argument],
+    ) -> T | None:
+        forms = tuple(getattr(given, "form", None) for given in args)
+        if forms not in known:
+            known[forms] = make(GpuCalls(self._parameters, args, plan, self._pairs))
+        return known[forms]
+
+    def binder(self, views: Views, args: Sequence[Argument], resolve: Resolver) -> Binder | None:
         """What binds later calls like the one of ``args``, which have ``views`` in place of arrays; None where there is none.
 
         On the CPU there always is one: it resolves each call where no faster way is known.
         """
-        plan, forms = self.pick(views), tuple(getattr(given, "form", None) for given in args)
+        plan = self.pick(views)
         match plan:
             case CpuPlan():
-                pack = bind_on_cpu(self._parameters, args, plan, self._pairs) if plan is self._disjoint else None
-                return CpuBinder(plan, pack or self._resolving(plan, resolve))
+                bind = bind_on_cpu(self._parameters, args, plan, self._pairs) if plan is self._disjoint else None
+                bind = bind or self._resolving(plan, resolve)
+                return Binder(bind, plan.prepare_again, lambda _: ([], []), plan.runner)  # its work is done by then
             case GpuPlan() if plan is self._disjoint and plan.launches:
-                if forms not in self._binds:
-                    self._binds[forms] = bind_on_gpu(self._parameters, args, plan, self._pairs)
-                pack = self._binds[forms]
-                return None if pack is None else GpuBinder(plan, pack)
+                bind = self._generated(self._binds, GpuCalls.bind, plan, args)
+                return None if bind is None else Binder(bind, plan.prepare_again, plan.blocks_of)
             case _:
                 return None
 

@@ -105,16 +105,16 @@ def test_code_lists_what_the_launch_adds(kernel, target, names):
 def test_scratch_memory_comes_after_the_layout():
     code = code_of(add, "gfx942")
     hidden = HiddenArguments(code, [total], 7)
-    block = hidden.with_memory(bytes(code.layout.size - 4), 0x1234)
+    block = hidden.with_scratch(bytes(code.layout.size - 4), 0x1234)
     assert len(block) == code.block_bytes == code.layout.size + 8
     assert int.from_bytes(block[-8:], "little") == 0x1234
     assert list(hidden.values()) == [total.pointer]
-    assert not hidden.draws
+    assert not hidden.counts
 
 
 def test_the_sources_say_what_the_values_are():
     hidden = HiddenArguments(code_of(draw, "cpu"), (), 7)
     names: dict[str, object] = {}
-    first = [eval(source, names) for source in hidden.sources(names)]
+    first = [eval(source, names) for source in hidden.expressions(names)]
     assert [first[0], first[1] + 1] == hidden.values()
-    assert hidden.draws
+    assert hidden.counts

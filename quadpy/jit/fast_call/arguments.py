@@ -57,7 +57,7 @@ class Arguments:
         self.parameters, self.given = parameters, given
         self.arrays = [k for k, parameter in enumerate(parameters) if isinstance(parameter, ArrayParameter)]
         self.names: dict[str, object] = {"missing": _MISSING, "refusals": REFUSALS, "Bound": Bound}
-        self.hidden = list(hidden.sources(self.names))
+        self.hidden = list(hidden.expressions(self.names))
         self.values = [self._values(k, parameter) for k, parameter in enumerate(parameters)]
 
     def head(self, first: str) -> str:

@@ -8,7 +8,7 @@ It does what ``Kernel.__call__``, ``Specialisation.pick`` and ``GpuPlan.run`` do
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from quadpy.jit.fast_call.arguments import Arguments, Bind, FastCall, PackedArguments, define
 from quadpy.jit.fast_call.launch_records import LaunchRecords
@@ -16,59 +16,44 @@ from quadpy.jit.fast_call.native_launch import HEAD
 from quadpy.jit.formula import HELPERS, formula_source
 from quadpy.jit.gpu_launch import MOST_BLOCKS, MOST_THREADS, SPARE_BLOCKS
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
+from quadpy.jit.parameters import Argument, Parameter
 from quadpy.runtime.arrays.foreign_host import DEVICE_KINDS
-from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import State, current_config
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["bind_on_gpu", "fast_call"]
+__all__ = ["GpuCalls"]
 
 
-def fast_call(
-    parameters: Sequence[Parameter], args: Sequence[Argument], plan: GpuPlan, pairs: Sequence[tuple[int, int]]
-) -> FastCall | None:
-    """The fast call for arguments with the types of ``args``; None where there is none.
+class GpuCalls:
+    """Generates functions for calls whose arguments are like ``args``, which have views in place of arrays.
 
-    ``args`` have the views of arrays in place of the arrays.  ``pairs`` are those, by number, that must not overlap.
+    ``pairs`` are arrays, by number, that must not overlap.
     """
-    return _generate(parameters, args, plan, pairs, _Writer.launching)  # type: ignore[return-value]  # by its text
 
-
-def bind_on_gpu(
-    parameters: Sequence[Parameter], args: Sequence[Argument], plan: GpuPlan, pairs: Sequence[tuple[int, int]]
-) -> Bind | None:
-    """As ``fast_call``, a function that packs and announces, and launches nothing."""
-    return _generate(parameters, args, plan, pairs, _Writer.binding)  # type: ignore[return-value]  # by its text
-
-
-def _generate(
-    parameters: Sequence[Parameter], args: Sequence[Argument], plan: GpuPlan, pairs: Sequence[tuple[int, int]],
-    lines: Callable[[_Writer], Iterator[str]],
-) -> Callable[..., object] | None:  # fmt: skip
-    views = [given for parameter, given in zip(parameters, args, strict=True) if isinstance(parameter, ArrayParameter)]
-    if not plan.only_launches or not all(_is_ready(view, plan.device) for view in views):
-        return None
-    writer = _Writer(Arguments(parameters, args, plan.hidden), plan, pairs)
-    return define(lines(writer), writer.names)
-
-
-def _is_ready(view: ArrayView, device: Device) -> bool:
-    """Whether an array is on the device already, contiguous, for reading and writing."""
-    return view.type_key[0] in DEVICE_KINDS and view.device is device and view.writable
-
-
-class _Writer:
-    """The text of one function."""
-
-    def __init__(self, arguments: Arguments, plan: GpuPlan, pairs: Sequence[tuple[int, int]]) -> None:
-        self.arguments, self.plan, self.names = arguments, plan, arguments.names
-        self.arrays = arguments.arrays
+    def __init__(
+        self, parameters: Sequence[Parameter], args: Sequence[Argument], plan: GpuPlan, pairs: Sequence[tuple[int, int]]
+    ) -> None:
+        self.arguments, self.plan = Arguments(parameters, args, plan.hidden), plan
+        self.arrays, self.names = self.arguments.arrays, self.arguments.names
         self.pairs = [(self.arrays[i], self.arrays[j]) for i, j in pairs]
-        self.packed = PackedArguments(arguments, plan.code.layout.slots)
+        self.packed = PackedArguments(self.arguments, plan.code.layout.slots)
         self.names |= {"State": State, "config": current_config(), "use": plan.device.memory.use, **HELPERS}
+
+    @property
+    def _are_plain(self) -> bool:
+        """Whether a call is nothing but launches, of arrays that are on the device, contiguous and writable."""
+        device, views = self.plan.device, [self.arguments.view(k) for k in self.arrays]
+        ready = (v.type_key[0] in DEVICE_KINDS and v.device is device and v.writable for v in views)
+        return self.plan.only_launches and all(ready)
+
+    def fast_call(self) -> FastCall | None:
+        """The fast call; None where there is none."""
+        return define(self.launching(), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
+
+    def bind(self) -> Bind | None:
+        """What packs and announces, and launches nothing; None where there is no such function."""
+        return define(self.binding(), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
 
     def launching(self) -> Iterator[str]:
         plan, device = self.plan, self.plan.device
@@ -96,10 +81,10 @@ class _Writer:
         yield "    timeline = on.timeline"
         yield "    try:"
         yield from (f"    {line}" for line in self._announcements())
-        if plan.hidden.memory is not None:
+        if plan.hidden.scratch_offset is not None:
             self.names |= {"allocate": device.allocate, "put_address": struct.Struct("=Q").pack_into}
             yield f"        scratch = allocate({8 * plan.code.slots}, on)"
-            yield f"        put_address(block, {records.start + plan.hidden.memory}, scratch.pointer)"
+            yield f"        put_address(block, {records.start + plan.hidden.scratch_offset}, scratch.pointer)"
         yield "        code = submit()"
         yield "        if code and not settle(record, code): return False"
         yield "    finally:"

@@ -1,7 +1,4 @@
-"""The records by which a kernel's tasks are launched together.  Owns: LaunchRecords, Record.
-
-Imports: leaves, ``runtime``, the native launch.
-"""
+"""The records by which a kernel's tasks are launched together."""
 
 from __future__ import annotations
 
@@ -19,15 +16,16 @@ __all__ = ["LaunchRecords", "Record"]
 
 
 Record: TypeAlias = tuple[bytearray, Callable[[], int], object]
-"""One call at a time has it, though a finalizer may launch the same kernel between any two of Python's steps.
+"""The record, a function that launches its tasks, and what the driver takes for the argument block, which it keeps alive.
 
-HEAD bytes, the stream, the blocks of each task and the argument block; what launches the tasks, and says 0 when the driver
-took all; what the driver takes for the argument block, and keeps alive.
+The record is HEAD bytes, the stream, the blocks of each task and the argument block.  The function returns 0 when the
+driver took all tasks.  One call at a time has a record: a finalizer may launch the same kernel between any two of
+Python's steps.
 """
 
 
 class LaunchRecords:
-    """Those of one plan; ``spare`` are not in use, and one is lost with an exception.
+    """The records of one plan; ``spare`` are not in use.  An exception loses one.
 
     ``start`` is where the argument block of ``nbytes`` bytes begins.
     """
@@ -40,7 +38,7 @@ class LaunchRecords:
         self.spare: list[Record] = []
 
     def make(self) -> Record:
-        """A record that is not among ``spare``."""
+        """A new record."""
         block = bytearray(self.start + self._nbytes)
         address = ctypes.addressof(ctypes.c_char.from_buffer(block)) + self.start
         arguments = self._driver.launch_arguments(address, self._nbytes)
@@ -50,10 +48,10 @@ class LaunchRecords:
         return block, lambda: self._launch(block, arguments), arguments
 
     def settle(self, record: Record, code: int) -> bool:
-        """What ``submit`` has left, for a ``code`` that is not 0: False where that is everything.
+        """Launches what is left after the function returned a ``code`` other than 0; False where nothing was launched.
 
         Raises:
-            DeviceError: the driver refuses a task, with the kernel's name and place.
+            DeviceError: the driver refuses a task, with the name and line of the kernel.
         """
         if code < 0 or self._native is None:
             return False
@@ -62,7 +60,7 @@ class LaunchRecords:
         return True
 
     def _launch(self, block: bytearray, arguments: object, first: int = 0, status: int = 0) -> int:
-        """The tasks from ``first`` on by the driver; a ``status`` is what it answered to the first."""
+        """Launches the tasks from ``first`` on by the driver; ``status`` is what it returned for the first."""
         stream, *grids = self.head.unpack_from(block, HEAD)
         for number, (task, blocks) in enumerate(zip(self._tasks, grids, strict=True)):
             if number < first or not blocks:

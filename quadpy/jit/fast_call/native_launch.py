@@ -1,10 +1,8 @@
-"""The launches of a kernel in one call of machine code.  Owns: NativeTasks, native_tasks, HEAD.
+"""The launches of a kernel in one call of machine code.
 
-Imports: leaves, ``runtime``, the loader of objects.
-
-Python takes longer to hand a launch's eleven arguments to a function of C than to call one that fetches them itself.  So
-a few lines of LLVM's language read them from a *record*, whose changing part one ``struct.pack_into`` fills.  They let go
-of Python's lock for the driver's calls, as ctypes does, and use nothing of Python but functions of its stable ABI.
+Python takes longer to pass a launch's eleven arguments to a C function than to call one that loads them itself.  So a
+little LLVM IR loads them from a *record*, whose changing part one ``struct.pack_into`` fills.  It releases Python's lock
+for the driver's calls, as ctypes does, and uses nothing of Python but functions of its stable ABI.
 """
 
 from __future__ import annotations
@@ -27,29 +25,36 @@ __all__ = ["HEAD", "NativeTasks", "native_tasks"]
 _HEAD: Final = struct.Struct("=QQQQ")
 """The addresses of the driver's calls and of the tasks, the number of tasks, the address of the ``extra`` words."""
 _CALLS: Final = struct.Struct("=QQQQ")
-"""The addresses of the mark of a lost device and of ``select``, what that takes, the address of the launch."""
+"""The addresses of the mark of a lost device and of ``select``, the argument of that, the address of the launch."""
 _TASK: Final = struct.Struct("=QIIII")
-"""A function, the threads of its block along three axes, bytes of shared memory."""
+"""A function, the threads of a block along three axes, bytes of shared memory."""
 
 HEAD: Final = _HEAD.size
 """Where the changing part of a record begins: the stream, the blocks of each task, the arguments."""
 
-_IR: Final = """
+
+def _ir_load(name: str, type: str, base: str, offset: int) -> str:
+    """``%name``, what stands ``offset`` bytes after ``%base``."""
+    return f"""%{name}.at = getelementptr i8, ptr %{base}, i64 {offset}
+  %{name} = load {type}, ptr %{name}.at"""
+
+
+_IR: Final = f"""
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyLong_AsVoidPtr(ptr)
 
-define ptr @qp_launch(ptr %self, ptr %unused) {
+define ptr @qp_launch(ptr %self, ptr %unused) {{
   %record = call ptr @PyLong_AsVoidPtr(ptr %self)
   %thread = call ptr @PyEval_SaveThread()
   %code = call i64 @qp_launch_tasks(ptr %record)
   call void @PyEval_RestoreThread(ptr %thread)
   %result = call ptr @PyLong_FromLongLong(i64 %code)
   ret ptr %result
-}
+}}
 
-define i64 @qp_launch_tasks(ptr %record) {
+define i64 @qp_launch_tasks(ptr %record) {{
 entry:
   %calls = load ptr, ptr %record
   %lost.at = load ptr, ptr %calls
@@ -57,26 +62,19 @@ entry:
   %usable = icmp eq i32 %lost, 0
   br i1 %usable, label %select, label %refused
 select:
-  %select.at = getelementptr i8, ptr %calls, i64 8
-  %select.call = load ptr, ptr %select.at
-  %which.at = getelementptr i8, ptr %calls, i64 16
-  %which = load i64, ptr %which.at
+  {_ir_load("select.call", "ptr", "calls", 8)}
+  {_ir_load("which", "i64", "calls", 16)}
   %selected = call i32 %select.call(i64 %which)
   %here = icmp eq i32 %selected, 0
   br i1 %here, label %begin, label %refused
 refused:
   ret i64 -1
 begin:
-  %launch.at = getelementptr i8, ptr %calls, i64 24
-  %launch = load ptr, ptr %launch.at
-  %tasks.at = getelementptr i8, ptr %record, i64 8
-  %tasks = load ptr, ptr %tasks.at
-  %count.at = getelementptr i8, ptr %record, i64 16
-  %count = load i64, ptr %count.at
-  %extra.at = getelementptr i8, ptr %record, i64 24
-  %extra = load ptr, ptr %extra.at
-  %stream.at = getelementptr i8, ptr %record, i64 32
-  %stream = load ptr, ptr %stream.at
+  {_ir_load("launch", "ptr", "calls", 24)}
+  {_ir_load("tasks", "ptr", "record", 8)}
+  {_ir_load("count", "i64", "record", 16)}
+  {_ir_load("extra", "ptr", "record", 24)}
+  {_ir_load("stream", "ptr", "record", 32)}
   %grids = getelementptr i8, ptr %record, i64 40
   br label %head
 head:
@@ -95,14 +93,10 @@ one:
   %offset = mul i64 %n, 24
   %task.at = getelementptr i8, ptr %tasks, i64 %offset
   %function = load ptr, ptr %task.at
-  %x.at = getelementptr i8, ptr %task.at, i64 8
-  %x = load i32, ptr %x.at
-  %y.at = getelementptr i8, ptr %task.at, i64 12
-  %y = load i32, ptr %y.at
-  %z.at = getelementptr i8, ptr %task.at, i64 16
-  %z = load i32, ptr %z.at
-  %shared.at = getelementptr i8, ptr %task.at, i64 20
-  %shared = load i32, ptr %shared.at
+  {_ir_load("x", "i32", "task.at", 8)}
+  {_ir_load("y", "i32", "task.at", 12)}
+  {_ir_load("z", "i32", "task.at", 16)}
+  {_ir_load("shared", "i32", "task.at", 20)}
   %status = call i32 %launch(ptr %function, i32 %grid, i32 1, i32 1, i32 %x, i32 %y, i32 %z, i32 %shared, ptr %stream,
     ptr null, ptr %extra)
   %fine = icmp eq i32 %status, 0
@@ -114,7 +108,7 @@ failed:
   %low = zext i32 %status to i64
   %code = or i64 %high, %low
   ret i64 %code
-}
+}}
 """
 
 _FUNCTIONS: Final = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyLong_FromLongLong", "PyLong_AsVoidPtr")
@@ -122,7 +116,7 @@ _NO_ARGUMENTS: Final = 0x0004  # METH_NOARGS
 
 
 class _Method(ctypes.Structure):
-    """``PyMethodDef``: what Python knows of a function of C."""
+    """``PyMethodDef``: how Python describes a C function."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -133,7 +127,7 @@ class _Method(ctypes.Structure):
 
 
 def native_tasks(driver: Driver, tasks: Sequence[TaskLaunch]) -> NativeTasks | None:
-    """``tasks`` for the driver's own launch; None where that cannot be called, or Python is one without its C API."""
+    """``tasks`` for the driver's own launch; None where that cannot be called, or this Python has no C API."""
     calls = driver.native_launch() if sys.implementation.name == "cpython" else None
     return None if calls is None else NativeTasks(calls, tasks)
 
@@ -148,11 +142,11 @@ class NativeTasks:
         self._tasks, self._count = ctypes.create_string_buffer(table), len(tasks)
 
     def record(self, block: bytearray, extra: int) -> Callable[[], int]:
-        """What launches all tasks that have blocks, as the record ``block`` says, and keeps it alive.
+        """A function that launches all tasks that have blocks, as the record ``block`` says, and keeps it alive.
 
-        It answers 0 when the driver took all; -1 where nothing was tried, since the device is lost or cannot be
-        selected; else what the driver answered, and from bit 32 on the number of the task that it refused, from 1.
-        The tasks before that one are launched.
+        It returns 0 when the driver took all, and -1 where nothing was tried, since the device is lost or cannot be
+        selected.  Otherwise it returns the driver's status, and from bit 32 on the number of the task that was refused,
+        from 1; the tasks before that one are launched.
         """
         _HEAD.pack_into(block, 0, ctypes.addressof(self._calls), ctypes.addressof(self._tasks), self._count, extra)
         return _entry().function(ctypes.addressof(ctypes.c_char.from_buffer(block)), (self, block, extra))
@@ -168,7 +162,7 @@ class _Entry:
         self._new = made(("PyCFunction_NewEx", ctypes.pythonapi))
 
     def function(self, record: int, keep: object) -> Callable[[], int]:
-        """A function of Python's that launches the record at this address, and keeps ``keep`` alive."""
+        """A Python function that launches the record at this address, and keeps ``keep`` alive."""
         found: Callable[[], int] = self._new(ctypes.addressof(self._method), record, keep)
         return found
 

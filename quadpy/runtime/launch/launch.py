@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from quadpy.flow import Flow
 from quadpy.runtime.arrays.field import Field
@@ -152,22 +152,20 @@ class Bound(NamedTuple):
     arrays: tuple[ArrayMemory, ...]
 
 
-class Binder(Protocol):
+class Binder(NamedTuple):
     """Calls of one kernel that run the same code as one that is known.
 
-    bind    the call with arguments, whose memory is announced on a timeline; None where it runs other code, is refused,
-            or is not known well enough
-    runner  runs it on the CPU, with an argument block; None for a GPU
+    bind      packs the arguments of such a call, a timeline and the arguments, and announces their memory on the timeline;
+              None where the call runs other code, is refused, or is not known well enough
+    prepared  what it launches, from what the known call launched
+    used      the blocks that it reads, and those that it writes
+    runner    runs it on the CPU, with an argument block; None for a GPU
     """
 
     bind: Callable[..., Bound | None]
-    runner: Callable[[bytes], Runner] | None
-
-    def prepared(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared | HostLaunch:
-        """What such a call launches; ``before`` is what the one that is known did."""
-
-    def used(self, bound: Bound) -> tuple[list[Block], list[Block]]:
-        """The blocks that it reads, and those that it writes."""
+    prepared: Callable[[Bound, Sequence[KernelLaunch | HostLaunch]], Prepared | HostLaunch]
+    used: Callable[[Bound], tuple[list[Block], list[Block]]]
+    runner: Callable[[bytes], Runner] | None = None
 
 
 def memory_range(array: ArrayMemory) -> MemoryRange:
