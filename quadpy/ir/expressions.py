@@ -172,7 +172,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """``then`` or ``orelse``; both are evaluated."""
+    """``then`` where ``cond`` holds, else ``orelse``; both are evaluated."""
 
     CHILDREN = ("cond", "then", "orelse")
     cond: Expr
@@ -183,7 +183,7 @@ class Select(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Node):
-    """Value conversion.  Float to integer truncates and saturates, NaN gives 0; to ``u1`` asks "not zero"."""
+    """Value conversion.  Float to integer truncates and saturates, NaN becomes 0; a ``u1`` says whether it was not 0."""
 
     CHILDREN = ("operand",)
     operand: Expr
@@ -221,7 +221,7 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class SlotRead(Node):
-    """What a slot holds when the task starts; in the axes of a parallel loop only."""
+    """What a slot holds when the task starts; only in the axes of a parallel loop."""
 
     number: int
     type: Scalar
@@ -229,14 +229,14 @@ class SlotRead(Node):
 
 @dataclass(frozen=True, slots=True)
 class ThreadIndex(Node):
-    """The number of this iteration in its block: of the iterations in order, modulo ``block_dim``."""
+    """The number of this iteration in its block: its number in order, modulo ``block_dim``."""
 
     type: Scalar = i32
 
 
 @dataclass(frozen=True, slots=True)
 class BlockIndex(Node):
-    """The number of this iteration's block: of the iterations in order, ``block_dim`` a block."""
+    """The number of this iteration's block, with ``block_dim`` iterations per block in order."""
 
     type: Scalar = i32
 

@@ -83,7 +83,7 @@ Param: TypeAlias = ScalarParam | ArrayParam
 
 @dataclass(frozen=True, slots=True)
 class Function(Node):
-    """A pure function over scalars, from the math library; always inlined by the target."""
+    """A pure function over scalars, from the math library."""
 
     CHILDREN = ("body",)
     name: str
@@ -96,12 +96,11 @@ class Function(Node):
 class Kernel(Node):
     """What code generation gets.
 
-    ``index`` is i32, or i64 where an array of the launch needs it: the type of extents and loop variables.
-    ``body`` holds the statements before tasks are split and is empty after; so does ``crossing`` the variables of the
-    slots that the trace numbered, the first that of slot 0.  ``flow`` is the order of the tasks,
-    which ``()`` says is theirs.  ``noalias`` says that no written
-    array overlaps another.  A kernel that draws random numbers has the scalar parameters ``$seed`` (u64) and
-    ``$launch`` (u64).  ``predicated`` says that the loops of the flow are repeated without a look at their conditions,
+    ``index`` is the type of extents and loop variables: i32, or i64 where an array of the launch needs it.
+    Before tasks are split, ``body`` holds the statements, and ``crossing`` the variables of the slots that the trace
+    numbered, from slot 0 on; afterwards both are empty.  ``flow`` is the order of the tasks; ``()`` is the order in
+    which they stand.  ``noalias`` promises that no written array overlaps another.  A kernel that draws random numbers
+    has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64).  ``predicated`` says that the loops of the flow are repeated without a look at their conditions,
     and on a GPU the tasks see for themselves whether it is their turn.  ``fused`` asks for one launch of all tasks,
     ``indirect`` for kernels of a GPU that read their arguments from memory.
     """

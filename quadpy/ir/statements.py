@@ -18,7 +18,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Element(Node):
-    """One scalar of an array, shared ones too: an index an axis, and the component of the element (row-major)."""
+    """One scalar of an array, shared ones too: one index per axis, and the component of the element (row-major)."""
 
     CHILDREN = ("index",)
     array: str
@@ -74,7 +74,7 @@ class Store(Node):
 
 @dataclass(frozen=True, slots=True)
 class Atomic(Node):
-    """Read-modify-write in one step; binds ``result``, where there is one, to the old value.
+    """Read-modify-write in one step; binds ``result``, if any, to the old value.
 
     ``expected`` belongs to ``CAS`` alone.  Relaxed, and visible to the whole device.
     """
@@ -164,20 +164,20 @@ class Return(Node):
 
 @dataclass(frozen=True, slots=True)
 class Barrier(Node):
-    """All iterations of a block come here before one goes on; what they wrote before is seen after.
+    """All iterations of a block come here before one goes on, and then see what the others wrote before.
 
-    In control flow that is uniform in a block: see ``ir.uniform``.
+    Stands in control flow that is uniform in a block: see ``ir.uniform``.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Fence(Node):
-    """What this iteration wrote before is seen by its block before what it writes after."""
+    """The block sees what this iteration wrote before it sees what it writes after."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedArray(Node):
-    """An array of which each block of a parallel loop has its own; what nobody wrote is some value of the type."""
+    """An array of which each block of a parallel loop has its own; elements that nobody has written hold any value."""
 
     name: str
     type: Array
@@ -211,7 +211,7 @@ class ParallelFor(Node):
 
 @dataclass(frozen=True, slots=True)
 class Sections(Node):
-    """Blocks of a kernel's top level that run at once; there before tasks are split only, as is ``DoWhile``."""
+    """Blocks of a kernel's top level that run at once; like ``DoWhile``, there only before tasks are split."""
 
     CHILDREN = ("branches",)
     branches: tuple[Block, ...]

@@ -42,9 +42,11 @@ def verify(kernel: ir.Kernel) -> None:
 
 
 def _verify_flow(kernel: ir.Kernel) -> None:
-    """Each task once, in its place; no part without a task; loops that ask an integer array of one element."""
+    """Each task once, in order; no part without a task; the condition of a loop is an integer array of one element."""
     if list(tasks_of(kernel.flow)) != list(range(len(kernel.tasks))) or _has_empty_part(kernel.flow):
-        raise CodegenError(f"IR of {kernel.name}: flow names other tasks than there are: {kernel.flow}", kernel.span)
+        raise CodegenError(
+            f"IR of {kernel.name}: flow does not name each task once, in order: {kernel.flow}", kernel.span
+        )
     arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
     for name in conditions_of(kernel.flow):
         t = arrays.get(name)
@@ -61,8 +63,9 @@ def _has_empty_part(flow: Flow) -> bool:
 
 
 class _Verifier:
-    """One walk over a task or function; ``bound`` holds what is bound once and may be read
-    here, ``mutable`` the variables that statements assign.
+    """One walk over a task or function.
+
+    ``bound`` holds what is bound once and may be read here, ``mutable`` the variables that statements assign.
     """
 
     def __init__(self, kernel: ir.Kernel, function: ir.Function | None) -> None:
@@ -94,7 +97,7 @@ class _Verifier:
         self.block(function.body)
 
     def find_variables(self, body: ir.Block) -> None:
-        """A variable may be read before the statement that first assigns it, in a loop: it is then 0."""
+        """In a loop, a variable may be read before the statement that first assigns it: it is then 0."""
         for node in walk(body):
             if isinstance(node, ir.Assign):
                 self.mutable.setdefault(node.var.name, node.var.type)
@@ -126,7 +129,7 @@ class _Verifier:
     # ----------------------------------------------------------- statements
 
     def block(self, block: ir.Block) -> None:
-        """What a block binds is unknown after it."""
+        """The bindings of a block end with it."""
         outer = self.bound.copy()
         for stmt in block.stmts:
             self.stmt(stmt)
@@ -212,7 +215,7 @@ class _Verifier:
         if stmt.expected is not None:
             self.expect(stmt.expected, t, stmt)
         if stmt.result is not None:
-            self.check(stmt.result.type == t, stmt, f"{stmt.result.name!r} is no {t}")
+            self.check(stmt.result.type == t, stmt, f"{stmt.result.name!r} is not {t}")
             self.bind(stmt, stmt.result)
 
     def returns(self, stmt: ir.Return, values: tuple[ir.Expr, ...]) -> None:
@@ -233,7 +236,7 @@ class _Verifier:
         self.check(len(place.index) == array.ndim, place, f"{place.array} has {array.ndim} axes")
         self.check(0 <= place.component < array.components, place, f"no component {place.component}")
         for index in place.index:
-            self.check(self.expr(index).kind in ("int", "uint"), place, "an index that is no integer")
+            self.check(self.expr(index).kind in ("int", "uint"), place, "an index that is not an integer")
         return place.type
 
     # ---------------------------------------------------------- expressions
@@ -245,7 +248,7 @@ class _Verifier:
     def expr(self, e: ir.Expr) -> Scalar:
         match e:
             case ir.Const(value=value, type=t):
-                self.check(t.is_float or t.min_int <= value <= t.max_int, e, f"{value!r} is no {t}")
+                self.check(t.is_float or t.min_int <= value <= t.max_int, e, f"{value!r} is not {t}")
             case ir.VarRead(var=var):
                 self.check(var in self.bound or self.is_mutable(var), e, f"{var.name!r} is not bound here")
             case ir.ParamRead(name=name, type=t):

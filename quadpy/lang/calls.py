@@ -84,7 +84,7 @@ def _need_block(t: Trace, row: Row, span: Span) -> None:
     if t.loop is None:
         t.fail_syntax(
             f"{row.name}() belongs to the iterations of a parallel loop, and there is none here", span,
-            "put it into a top-level for that is not serialized",
+            "put it into a top-level for loop that is not serialized",
         )  # fmt: skip
     t.loop.uses_block = True
 

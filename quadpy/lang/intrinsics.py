@@ -75,7 +75,7 @@ def _rounding(name: str) -> Rule:
         if isinstance(x, Vec):
             return map_vec(t, lambda e: run(t, span, e, dtype), x)
         if is_number(dtype) or is_runtime(dtype):
-            t.fail_type(f"{name} takes a type and no number of digits", span, "scale: round(x * 100.0) / 100.0")
+            t.fail_type(f"{name} takes a type, not a number of digits", span, "scale: round(x * 100.0) / 100.0")
         expr = to_scalar(t, x, span)
         if expr.type.is_float:
             expr = ir.Unary(_ROUNDING[name], expr, expr.type, span=span)
@@ -110,10 +110,10 @@ def _extreme(op: ir.BinOp) -> Rule:
             args = args[0].elems if isinstance(args[0], Vec) else tuple(args[0])
         elif len(args) == 1 and not (is_runtime(args[0]) or is_number(args[0])):
             t.fail_type(
-                f"{shape_text(args[0])} has no items to compare", span, "there are vectors, tuples, two values and more"
+                f"{shape_text(args[0])} has no items to compare", span, "pass a vector, a tuple, or several values"
             )
         if not args:
-            t.fail_type("this needs at least one argument", span)
+            t.fail_type("at least one argument is needed", span)
         return reduce(lambda a, b: pair(t, span, a, b), args)
 
     return run
@@ -161,7 +161,7 @@ def _scalar_type(t: Trace, dtype: Any, span: Span) -> Scalar:
 def _static(t: Trace, span: Span, x: Value) -> Value:
     if is_runtime(x) or isinstance(x, Vec):
         t.fail_type("static() needs a value that is known at compile time", span,
-                    "constants, shapes of fields, template parameters and static loop variables are")  # fmt: skip
+                    "such as a constant, the shape of a field, a template parameter or a static loop variable")  # fmt: skip
     return x
 
 
