@@ -45,7 +45,7 @@ LAYERS = {
     "jit": Layer(INSIDE | {"graph.engines"}, {"llvmlite", "numpy"}),
     "graph.engines": Layer({"graph", "runtime"}),  # for kernels that are graphs, too: jit has no graphs of its own
     "graph": Layer({"lang", "runtime", "hostmath", "graph.engines"}, {"numpy"}),
-    "math": Layer({"intrinsics", "lang"}),
+    "math": Layer({"intrinsics", "lang", "hostmath"}),
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),
     "api": Layer(INSIDE),

@@ -1,20 +1,35 @@
-"""``qp.math``: constants and functions in the manner of GLSL, written in the kernel language itself.
-
-Functions take numbers or vectors, component by component, unless they say otherwise.
-"""
+"""Functions in the manner of GLSL: of numbers or vectors, component by component, unless they say otherwise."""
 
 from __future__ import annotations
 
-import math as _math
-from typing import Any, Final
+from math import inf, pi
+from typing import Any
 
 from quadpy.intrinsics import BUILTINS
-from quadpy.lang.decorators import Func, func
+from quadpy.lang.decorators import func
 
-pi: Final = _math.pi
-e: Final = _math.e
-inf: Final = _math.inf
-nan: Final = _math.nan
+__all__ = [
+    "clamp",
+    "cross",
+    "degrees",
+    "determinant",
+    "distance",
+    "dot",
+    "fract",
+    "inverse",
+    "isinf",
+    "isnan",
+    "length",
+    "mix",
+    "mod",
+    "normalize",
+    "radians",
+    "reflect",
+    "refract",
+    "sign",
+    "smoothstep",
+    "step",
+]
 
 floor, maximum, minimum, select, sqrt = (BUILTINS[name] for name in ("floor", "max", "min", "select", "sqrt"))
 
@@ -140,6 +155,3 @@ def determinant(m: Any) -> Any:
 def inverse(m: Any) -> Any:
     """The inverse of a square matrix, up to 4 x 4."""
     return m.inverse()
-
-
-__all__ = [name for name, value in globals().items() if isinstance(value, (Func, float))]
