@@ -20,7 +20,7 @@ from harness.report import table
 from harness.timing import in_turns, repeat
 
 import quadpy as qp
-from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
+from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.device import Device
@@ -82,7 +82,7 @@ def main(words: Sequence[str]) -> int:
     if options.arch == "recording":
         driver = RecordingDriver(history=False)
         driver.kernels = _Anything()
-        assert put_name(PUT_SIZES[0]) in driver.kernels
+        assert upload_name(UPLOAD_SIZES[0]) in driver.kernels
         devices._open["recording", 0] = Device(driver)  # noqa: SLF001 - a device that no user opens
         set_config(Config(arch="recording"))
     else:

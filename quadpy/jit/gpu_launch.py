@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quadpy.artifact import CodeObject
-from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name, putter_code
+from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.errors import DeviceError, DriverError
 from quadpy.flow import Flow, Fork, Loop, has_loop
 from quadpy.jit.formula import Evaluator, compile_formula
@@ -22,7 +22,15 @@ from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 from quadpy.target import parse_target
 
-__all__ = ["MOST_BLOCKS", "MOST_THREADS", "SPARE_BLOCKS", "Submission", "TaskLaunch", "putters_on", "task_launches"]
+__all__ = [
+    "MOST_BLOCKS",
+    "MOST_THREADS",
+    "SPARE_BLOCKS",
+    "Submission",
+    "TaskLaunch",
+    "upload_kernels_on",
+    "task_launches",
+]
 
 MOST_BLOCKS: Final = (1 << 31) - 1
 """CUDA's and HIP's limit for the blocks of a grid."""
@@ -115,10 +123,10 @@ def _resident_blocks(driver: Driver, function: FunctionHandle, threads: int) -> 
         return _GRID_STRIDE_BLOCKS
 
 
-def putters_on(device: Device) -> dict[int, FunctionHandle]:
+def upload_kernels_on(device: Device) -> dict[int, FunctionHandle]:
     """The kernels that upload arguments, for ``ArgumentMemory``; DriverError where the driver refuses them."""
-    module = device.modules.load(putter_code(parse_target(device.driver.info.arch)))
-    return {size: module.function(put_name(size)) for size in PUT_SIZES}
+    module = device.modules.load(upload_code(parse_target(device.driver.info.arch)))
+    return {size: module.function(upload_name(size)) for size in UPLOAD_SIZES}
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from quadpy.artifact import CodeObject
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.array_arguments import ArrayArguments
-from quadpy.jit.gpu_launch import Submission, putters_on, task_launches
+from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import HostArrays, recorded_host_arrays
@@ -68,7 +68,7 @@ class GpuPlan:
     def indirect_by(self, compiled: Callable[[], GpuPlan]) -> None:
         """``compiled`` gives the plan of the same code that reads its arguments from memory."""
         self._indirect = tuple(
-            Indirect(partial(_function_of, compiled, number), partial(putters_on, self.device))
+            Indirect(partial(_function_of, compiled, number), partial(upload_kernels_on, self.device))
             for number in range(len(self.launches))
         )
 

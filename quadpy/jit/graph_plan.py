@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 
 from quadpy.artifact import CodeObject
-from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH, teller_code
+from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT, condition_setter_code
 from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
 from quadpy.flow import Loop
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
@@ -20,7 +20,7 @@ from quadpy.graph.engines.kernel_graph import KernelGraph
 from quadpy.graph.engines.kernel_graphs import KernelGraphs
 from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram
 from quadpy.graph.engines.kernel_stats import Counts
-from quadpy.jit.gpu_launch import putters_on
+from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import HostArrays
 from quadpy.jit.plan import Values, Views
@@ -192,9 +192,11 @@ class GraphPlan:
         if predicated or self._policy.wants_memory:
             plan = self._compiled(predicated, self._policy.wants_memory)
         if self._uses_device_loops:
-            setter = load(teller_code(spec)).function(TELLER_THROUGH if self._policy.wants_memory else TELLER)
+            setter = load(condition_setter_code(spec)).function(
+                CONDITION_SETTER_INDIRECT if self._policy.wants_memory else CONDITION_SETTER
+            )
         if self._policy.wants_memory:
-            upload_kernels = putters_on(self.device)
+            upload_kernels = upload_kernels_on(self.device)
         program = KernelProgram(
             plan.code, plan.launches, graphs, setter, ordered=self._ordered, upload_kernels=upload_kernels
         )

@@ -12,7 +12,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
-from quadpy.codegen.support.loop_condition import TELLER
+from quadpy.codegen.support.loop_condition import CONDITION_SETTER
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
 from quadpy.ir.join import NAME, join
 from quadpy.ir.printer import print_ir
@@ -112,7 +112,7 @@ def recorded(layout, effects, body):
     return RecordedKernel(run, touches)
 
 
-def teller(driver):
+def setter(driver):
     parts = struct.Struct("<QQI")
 
     def run(block):
@@ -133,7 +133,7 @@ class Here:
             code = kernel.compile(self.target)
             for task in code.tasks:
                 driver.kernels[task.symbol] = recorded(code.layout, task.effects, BODIES[task.symbol])
-        driver.kernels[TELLER] = teller(driver)
+        driver.kernels[CONDITION_SETTER] = setter(driver)
 
     def knows(self, levels, body):
         """Let the device know the one launch for ``levels`` of kernels."""

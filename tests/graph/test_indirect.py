@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
+from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.graph import Graph
 from quadpy.graph.capture.arena import Arena
 from quadpy.graph.capture.capture import capture
@@ -31,7 +31,7 @@ class Kernels:
         driver = device.driver
         known = {"bump": RecordedKernel(self.bump, self.touches)}
         known["bump_there"] = RecordedKernel(self.bump_there, self.touches_there)
-        known |= {put_name(size): RecordedKernel(self.put, self.puts) for size in PUT_SIZES}
+        known |= {upload_name(size): RecordedKernel(self.put, self.puts) for size in UPLOAD_SIZES}
         driver.kernels |= known
         module = driver.module_load(b"\x7fELF")
         self.module = module
@@ -68,16 +68,16 @@ class Kernels:
         self.stands[address] = record[8:]
         return [], [(address, len(record) - 8)]
 
-    def putters(self):
+    def upload_kernels(self):
         if self.refused:
             from quadpy.errors import DriverError
 
             raise DriverError("not on this device")
-        return {size: self.functions[put_name(size)] for size in PUT_SIZES}
+        return {size: self.functions[upload_name(size)] for size in UPLOAD_SIZES}
 
     def launch(self, array, number, blocks=1):
         memory = ((array.pointer, 4 * SIZE),)
-        there = Indirect(lambda: self.functions["bump_there"], self.putters)
+        there = Indirect(lambda: self.functions["bump_there"], self.upload_kernels)
         block = struct.pack("<Qq", array.pointer, number)
         return KernelLaunch(
             "bump", self.functions["bump"], (blocks, 1, 1), (64, 1, 1), 0, block, memory, memory, (array,), None, there

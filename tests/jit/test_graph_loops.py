@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.predication import predication_of
-from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
-from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH
+from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
+from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.graph.engines import argument_policy
 from quadpy.graph.engines.kernel_stats import Counts
@@ -134,10 +134,10 @@ class Memory:
 
     def __init__(self, driver):
         self.put = {}
-        for size in PUT_SIZES:
-            driver.kernels[put_name(size)] = RecordedKernel(self.write, self.written)
-        for name, through in ((TELLER, False), (TELLER_THROUGH, True)):
-            driver.kernels[name] = teller(driver, self, through=through)
+        for size in UPLOAD_SIZES:
+            driver.kernels[upload_name(size)] = RecordedKernel(self.write, self.written)
+        for name, through in ((CONDITION_SETTER, False), (CONDITION_SETTER_INDIRECT, True)):
+            driver.kernels[name] = setter(driver, self, through=through)
 
     @staticmethod
     def write(record):
@@ -203,7 +203,7 @@ class Simulated:
         return reads, writes
 
 
-def teller(driver, memory=None, *, through=False):
+def setter(driver, memory=None, *, through=False):
     """What CUDA's kernel that decides of a loop does; ``through`` memory where the address of the condition stands."""
     parts = struct.Struct("<QQI")
 
@@ -427,7 +427,7 @@ def test_a_pass_without_its_edges_is_seen_as_a_race(device, has_loops):
     driver.kernels["down"] = RecordedKernel(
         lambda _: setattr(counter, "value", max(counter.value - 1, 0)), lambda _: ([], [(memory, 4)])
     )
-    driver.kernels["told"] = teller(driver)
+    driver.kernels["told"] = setter(driver)
     module = driver.module_load(b"\x7fELF")
     down, told = (driver.module_function(module, name) for name in ("down", "told"))
     counter.value = 3

@@ -15,7 +15,7 @@ import quadpy as qp
 from quadpy.artifact import LOOP_DONE
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.predication import predication_of
-from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name, putter_code
+from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.graph.engines import argument_policy, executable
 from quadpy.graph.engines.kernel_stats import Counts
@@ -145,8 +145,8 @@ class Simulated:
             run = functools.partial(self.latch if info.latch else self.task, number)
             device.driver.kernels[info.symbol] = RecordedKernel(run, functools.partial(self.touches, number))
         self.put = {}  # what stands at an address when the launches so far have run
-        for size in PUT_SIZES:
-            device.driver.kernels[put_name(size)] = RecordedKernel(put_into, functools.partial(self.puts, size))
+        for size in UPLOAD_SIZES:
+            device.driver.kernels[upload_name(size)] = RecordedKernel(put_into, functools.partial(self.puts, size))
 
     def puts(self, size, record):
         (address,) = struct.unpack_from("Q", record)
@@ -481,11 +481,11 @@ def test_loops_in_loops_read_their_arguments_from_memory(settled, array, device)
 
 def test_arguments_in_memory_may_be_many(device, array):
     """More than one launch takes: parts are put only where they differ."""
-    put, module = {}, device.modules.load(putter_code(TARGET))
-    for size in PUT_SIZES:
-        device.driver.kernels[put_name(size)] = RecordedKernel(put_into)
-        put[size] = module.function(put_name(size))
-    nbytes, on = 2 * PUT_SIZES[-1] + 100, device.default_stream
+    put, module = {}, device.modules.load(upload_code(TARGET))
+    for size in UPLOAD_SIZES:
+        device.driver.kernels[upload_name(size)] = RecordedKernel(put_into)
+        put[size] = module.function(upload_name(size))
+    nbytes, on = 2 * UPLOAD_SIZES[-1] + 100, device.default_stream
     memory = ArgumentMemory(device, put, nbytes, on)
     data = bytes(range(256)) * (nbytes // 256 + 1)
     assert memory.put(data[:nbytes], on.handle) == 3

@@ -1,7 +1,7 @@
-"""The kernel that puts bytes into the device's memory in the order of a stream.  Owns: ``putter_code``, PUT_SIZES, ``put_name``.
+"""The kernels that write arguments into the device's memory, in the order of a stream.
 
-What is put is an argument of the launch itself, which the driver copies: no buffer of the host's must live until the work
-is done, and nothing is allocated.
+The bytes are arguments of the launch itself, which the driver copies: no buffer on the host must live until the work is
+done, and nothing is allocated.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.targets.rules import GpuRules
 from quadpy.target import TargetSpec, amd_arch
 
-__all__ = ["PUT_SIZES", "put_name", "putter_code"]
+__all__ = ["UPLOAD_SIZES", "upload_name", "upload_code"]
 
-PUT_SIZES: Final = (120, 248, 504, 1016, 2040, 4024)
-"""Bytes that one launch puts; with the address before them they are below 4 KiB, the most that CUDA and HIP take."""
+UPLOAD_SIZES: Final = (120, 248, 504, 1016, 2040, 4024)
+"""Bytes that one launch writes; with the address before them they stay below 4 KiB, the most that CUDA and HIP take."""
 
 _DATA: Final = {"amdgpu": "ptr addrspace(4) byref([{0} x i8]) align 8", "nvptx": "ptr byval([{0} x i8]) align 8"}
 _FROM: Final = {"amdgpu": "ptr addrspace(4)", "nvptx": "ptr"}
 
 
-def put_name(nbytes: int) -> str:
+def upload_name(nbytes: int) -> str:
     """The symbol of the kernel for ``nbytes``, which takes an address (i64) and so many bytes, in nbytes / 8 threads."""
-    return f"quadpy_put_{nbytes}"
+    return f"quadpy_upload_{nbytes}"
 
 
 @functools.cache
-def putter_code(spec: TargetSpec) -> CodeObject:
+def upload_code(spec: TargetSpec) -> CodeObject:
     """The kernels of all sizes for a GPU."""
     module, gpu = ModuleText(), gpu_rules(spec).gpu
     assert gpu is not None
     module.declare(gpu.lane, "i32", ())
-    module.functions += [_kernel(nbytes, gpu, spec.family) for nbytes in PUT_SIZES]
+    module.functions += [_kernel(nbytes, gpu, spec.family) for nbytes in UPLOAD_SIZES]
     if spec.family == "amdgpu":
         module.flag("amdhsa_code_object_version", amd_arch(spec.arch).code_object)
     text = module.text(gpu_header(spec))
@@ -48,7 +48,7 @@ def _kernel(nbytes: int, gpu: GpuRules, family: str) -> str:
     """A thread for each eight bytes."""
     data, source = _DATA[family].format(nbytes), _FROM[family]
     return f"""
-define {gpu.convention} void @{put_name(nbytes)}(ptr addrspace(1) %target, {data} %data) {gpu.attributes(nbytes // 8)} nounwind {{
+define {gpu.convention} void @{upload_name(nbytes)}(ptr addrspace(1) %target, {data} %data) {gpu.attributes(nbytes // 8)} nounwind {{
   %lane = call i32 @{gpu.lane}()
   %at = zext i32 %lane to i64
   %from = getelementptr i64, {source} %data, i64 %at

@@ -1,4 +1,4 @@
-"""The kernels by which a graph of CUDA's goes on with a loop, or ends it.  Owns: ``teller_code``, TELLER, TELLER_THROUGH.
+"""The kernels that tell a CUDA graph whether a loop goes on.
 
 Only a kernel can set what a conditional node asks, by a function that NVIDIA's driver adds when it loads the code.
 """
@@ -12,12 +12,12 @@ from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.codegen.emit import compile_nvptx, gpu_header
 from quadpy.target import TargetSpec
 
-__all__ = ["TELLER", "TELLER_THROUGH", "teller_code"]
+__all__ = ["CONDITION_SETTER", "CONDITION_SETTER_INDIRECT", "condition_setter_code"]
 
-TELLER: Final = "quadpy_tell"
+CONDITION_SETTER: Final = "quadpy_set_condition"
 """Takes a loop (i64), and where an integer of so many bytes (i64, i32) says whether it goes on; of 0 bytes, it does."""
-TELLER_THROUGH: Final = "quadpy_tell_through"
-"""The same, but it takes where that address stands."""
+CONDITION_SETTER_INDIRECT: Final = "quadpy_set_condition_indirect"
+"""The same, but it takes the address of that address."""
 
 _DECLARED: Final = "declare void @cudaGraphSetConditional(i64, i32)\n"
 _THROUGH: Final = """  %asked = icmp ne i32 %nbytes, 0
@@ -67,8 +67,8 @@ tell:
 
 
 @functools.cache
-def teller_code(spec: TargetSpec) -> CodeObject:
+def condition_setter_code(spec: TargetSpec) -> CodeObject:
     """Both kernels for an NVIDIA GPU."""
-    text = _DECLARED + _kernel(TELLER, _DIRECT) + _kernel(TELLER_THROUGH, _THROUGH)
+    text = _DECLARED + _kernel(CONDITION_SETTER, _DIRECT) + _kernel(CONDITION_SETTER_INDIRECT, _THROUGH)
     image = compile_nvptx(gpu_header(spec) + text, spec).encode()
     return CodeObject(target=str(spec), image=image, entry="", layout=AbiLayout((), 0), tasks=())

@@ -50,7 +50,7 @@ class Table:
                 self._places[node.name] = tuple(self._add(launch.arguments) for launch in node.launches)
                 first = first or _form(node.launches[0])
         assert first is not None
-        self.memory = ArgumentMemory(device, first.putters(), len(self.data), on)
+        self.memory = ArgumentMemory(device, first.upload_kernels(), len(self.data), on)
         self.dirty = True
 
     def _add(self, arguments: bytes) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from quadpy.artifact import AbiLayout, CodeObject, Formula
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.extent import extent_of
-from quadpy.codegen.support.loop_condition import TELLER, teller_code
+from quadpy.codegen.support.loop_condition import CONDITION_SETTER, condition_setter_code
 from quadpy.dtypes import Scalar
 from quadpy.errors import CodegenError, DriverError
 from quadpy.flow import has_loop
@@ -138,8 +138,8 @@ class Code:
 
     def condition_setter(self) -> FunctionHandle:
         """As ``Origin.condition_setter``."""
-        code = teller_code(parse_target(self.device.driver.info.arch))
-        return self.device.modules.load(code).function(TELLER)
+        code = condition_setter_code(parse_target(self.device.driver.info.arch))
+        return self.device.modules.load(code).function(CONDITION_SETTER)
 
 
 def code_of(

@@ -43,12 +43,12 @@ MemoryRange: TypeAlias = tuple[int, int]
 class Indirect:
     """Code that reads its arguments from memory, compiled when it is first asked for.
 
-    function  takes one argument: the address of an argument block
-    putters   put such blocks into memory, see ``ArgumentMemory``
+    function        takes one argument: the address of an argument block
+    upload_kernels  write such blocks to memory, see ``ArgumentMemory``
     """
 
     function: Callable[[], FunctionHandle]
-    putters: Callable[[], Mapping[int, FunctionHandle]]
+    upload_kernels: Callable[[], Mapping[int, FunctionHandle]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.objects.metadata import read_metadata
-from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name, putter_code
-from quadpy.codegen.support.loop_condition import TELLER, TELLER_THROUGH, teller_code
+from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
+from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT, condition_setter_code
 from quadpy.ir.printer import print_ir
 from quadpy.jit.offline import trace_for
 from quadpy.target import AMD_ARCHS, parse_target
@@ -147,24 +147,24 @@ def _memory(text):
 
 @pytest.mark.parametrize("target", [*AMD, *NVIDIA])
 def test_every_target_has_kernels_that_put_bytes_into_memory(target):
-    code = putter_code(parse_target(target))
+    code = upload_code(parse_target(target))
     if target in NVIDIA:
-        assert all(f".entry {put_name(size)}(" in code.image.decode() for size in PUT_SIZES)
+        assert all(f".entry {upload_name(size)}(" in code.image.decode() for size in UPLOAD_SIZES)
         assert ".local" not in code.image.decode()
         return
     found = {kernel.name: kernel for kernel in read_metadata(code.image).kernels}
-    for size in PUT_SIZES:
-        kernel = found[put_name(size)]
+    for size in UPLOAD_SIZES:
+        kernel = found[upload_name(size)]
         assert (kernel.kernarg_bytes, kernel.max_block_size) == (8 + size, size // 8)
         assert kernel.scratch_bytes == 0
 
 
 def test_what_is_put_at_once_is_what_drivers_take():
-    assert max(PUT_SIZES) + 8 <= 4096
-    assert all(size % 8 == 0 for size in PUT_SIZES)
+    assert max(UPLOAD_SIZES) + 8 <= 4096
+    assert all(size % 8 == 0 for size in UPLOAD_SIZES)
 
 
 def test_loops_are_told_of_by_address_or_through_an_argument_block():
-    text = teller_code(parse_target("sm_90")).image.decode()
-    assert f".entry {TELLER}(" in text
-    assert f".entry {TELLER_THROUGH}(" in text
+    text = condition_setter_code(parse_target("sm_90")).image.decode()
+    assert f".entry {CONDITION_SETTER}(" in text
+    assert f".entry {CONDITION_SETTER_INDIRECT}(" in text

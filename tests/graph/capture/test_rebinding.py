@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.codegen.support.argument_upload import PUT_SIZES, put_name
+from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.errors import DriverError
 from quadpy.graph.engines import argument_policy
 from quadpy.graph.engines.indirect import IndirectEngine
@@ -65,7 +65,7 @@ class Noting(dict):
         return True
 
     def __getitem__(self, name):
-        if name in {put_name(size) for size in PUT_SIZES}:
+        if name in {upload_name(size) for size in UPLOAD_SIZES}:
             return RecordedKernel(self.puts)
         return RecordedKernel(lambda block: self.log.append((name.partition("_k")[0], self.arguments(name, block))))
 
