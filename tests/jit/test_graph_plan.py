@@ -30,6 +30,7 @@ from quadpy.runtime.launch.argument_memory import ArgumentMemory
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
+from quadpy.runtime.streams.stream import use_stream
 from quadpy.target import parse_target
 
 A = qp.types.ndarray
@@ -575,9 +576,8 @@ def test_many_streams_share_graphs_in_order(made, array, device, verbs):
 def test_the_current_stream_is_honoured(made, array, device):
     call = made(steps)
     with device.create_stream() as stream:
-        before = device.exchange_current(stream)
-        call(array(), array(), array(), 1)
-        device.restore_current(before)
+        with use_stream(stream):
+            call(array(), array(), array(), 1)
         handle = stream.handle
         device.synchronize()
     assert [c.arguments[1] for c in device.driver.calls if c.verb == "graph_launch"] == [handle]
