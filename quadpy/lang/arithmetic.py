@@ -13,8 +13,8 @@ from quadpy.errors import KernelValueError
 from quadpy.ir import nodes as ir
 from quadpy.lang.compile_time import check_size
 from quadpy.lang.context import Trace
+from quadpy.lang.integer_powers import power_of_float, power_of_integer
 from quadpy.lang.literals import LITERAL
-from quadpy.lang.powers import power_of_float, power_of_integer
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import call_library, cast, convert, decide, is_whole, meet, to_condition, to_integer, to_scalar
 from quadpy.lang.values import ArrayRef, Value, holds_runtime, is_number, is_runtime, shape_text

@@ -6,7 +6,7 @@ from typing import Any
 
 from quadpy.dtypes import u64
 from quadpy.intrinsics import BUILTINS
-from quadpy.lang.decorators import Func
+from quadpy.lang.decorators import func
 
 __all__ = ["power_of_float", "power_of_integer"]
 
@@ -14,16 +14,15 @@ clz, one, raw_div, select = BUILTINS["clz"], BUILTINS["one"], BUILTINS["raw_div"
 INF = float("inf")
 
 
-def _magnitude(exponent: Any) -> Any:
-    """The absolute value in u64, which holds that of the least i64, too."""
+@func
+def magnitude(exponent: Any) -> Any:
+    """The absolute value in u64, which also holds that of the least i64."""
     return select(exponent < 0, u64(0) - u64(exponent), u64(exponent))
 
 
-magnitude = Func(_magnitude)
-
-
-def _by_squaring(base: Any, exponent: Any) -> Any:
-    """From the second binary digit of ``exponent`` on; the products of an exponent known when compiling are the same."""
+@func
+def by_squaring(base: Any, exponent: Any) -> Any:
+    """From the second binary digit of ``exponent`` on; an exponent known when compiling gives the same products."""
     power = base
     digits = 63 - clz(exponent)
     while digits > 0:
@@ -34,11 +33,9 @@ def _by_squaring(base: Any, exponent: Any) -> Any:
     return select(exponent == 0, one(base), power)
 
 
-by_squaring = Func(_by_squaring)
-
-
-def _power_of_float(base: Any, exponent: Any) -> Any:
-    """A negative power is 1 over the positive one; where that overflows, the positive power of 1 over the base."""
+@func
+def power_of_float(base: Any, exponent: Any) -> Any:
+    """For a negative exponent, 1 over the positive power; where that overflows, the positive power of 1 / base."""
     size = magnitude(exponent)
     power = by_squaring(base, size)
     if exponent < 0:
@@ -49,13 +46,10 @@ def _power_of_float(base: Any, exponent: Any) -> Any:
     return power
 
 
-def _power_of_integer(base: Any, exponent: Any) -> Any:
-    """A negative power is one of what C's division makes of 1 over the base: 0, but for bases 1 and -1."""
+@func
+def power_of_integer(base: Any, exponent: Any) -> Any:
+    """For a negative exponent, a power of 1 / base in C's division: 0, except for bases 1 and -1."""
     factor = base
     if exponent < 0:
         factor = raw_div(one(base), base)
     return by_squaring(factor, magnitude(exponent))
-
-
-power_of_float = Func(_power_of_float)
-power_of_integer = Func(_power_of_integer)
