@@ -16,88 +16,96 @@ from quadpy.lang.context import Trace
 from quadpy.lang.integer_powers import power_of_float, power_of_integer
 from quadpy.lang.literals import LITERAL
 from quadpy.lang.promotion import literal
-from quadpy.lang.scalars import call_library, cast, convert, decide, is_whole, meet, to_condition, to_integer, to_scalar
-from quadpy.lang.values import ArrayRef, Value, holds_runtime, is_number, is_runtime, shape_text
+from quadpy.lang.scalars import (
+    call_library,
+    cast,
+    convert,
+    decide,
+    is_whole,
+    meet,
+    operand,
+    to_condition,
+    to_integer,
+    to_scalar,
+)
+from quadpy.lang.values import Number, ScalarValue, Value, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
-__all__ = ["fold", "scalar_binary", "scalar_compare", "scalar_select"]
+__all__ = ["fold", "operation", "scalar_binary", "scalar_compare", "scalar_select"]
 
 
 _PYTHON: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
     ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-    ast.MatMult: operator.matmul,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }  # fmt: skip
-
-
 _ARITHMETIC: Final = {
     ast.Add: ir.BinOp.ADD, ast.Sub: ir.BinOp.SUB, ast.Mult: ir.BinOp.MUL, ast.Div: ir.BinOp.DIV,
     ast.FloorDiv: ir.BinOp.FLOORDIV, ast.Mod: ir.BinOp.MOD,
 }  # fmt: skip
-
-
 _BITS: Final = {ast.BitAnd: ir.BinOp.AND, ast.BitOr: ir.BinOp.OR, ast.BitXor: ir.BinOp.XOR}
-
-
 _SHIFTS: Final = {ast.LShift: ir.BinOp.SHL, ast.RShift: ir.BinOp.SHR}
-
-
 _COMPARE: Final = {
-    ast.Eq: ir.CmpOp.EQ, ast.NotEq: ir.CmpOp.NE, ast.Lt: ir.CmpOp.LT, ast.LtE: ir.CmpOp.LE, ast.Gt: ir.CmpOp.GT, ast.GtE: ir.CmpOp.GE,
+    ast.Eq: ir.CmpOp.EQ, ast.NotEq: ir.CmpOp.NE, ast.Lt: ir.CmpOp.LT, ast.LtE: ir.CmpOp.LE, ast.Gt: ir.CmpOp.GT,
+    ast.GtE: ir.CmpOp.GE,
 }  # fmt: skip
-
-
 _LARGEST_UNROLLED_POWER: Final = 64
-
-
-def _arrays(*values: Value) -> bool:
-    return any(isinstance(value, ArrayRef) for value in values)
+_TOO_LARGE: Final = "use floats: 2.0 ** 1000.0"
 
 
 def fold(t: Trace, op: type[ast.AST], a: Value, b: Value, span: Span) -> Value:
-    """Compile-time arithmetic, as Python does it; where Python has no real result, as at run time."""
+    """``a op b`` at compile time, as Python does it."""
+    if is_number(a) and is_number(b):
+        return _fold_numbers(t, op, a, b, span)
     check_size(t, op, a, b, span)
-    numbers = is_number(a) and is_number(b)
-    operation = LITERAL.get(op, _PYTHON[op]) if numbers else _PYTHON[op]
     try:
-        result = operation(a, b)
-    except ArithmeticError:
-        if not numbers:
-            raise  # out of an object's own code
-        if op is ast.Pow and isinstance(b, float):
-            return _runtime_binary(t, op, a, b, span)
-        raise KernelValueError("a literal that no type holds", span, hint="use floats: 2.0 ** 1000.0") from None
+        return _PYTHON[op](a, b)
     except (TypeError, ValueError):
-        hint = "arrays are combined element by element, in a loop" if _arrays(a, b) else ""
-        t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span, hint)
-    return _runtime_binary(t, op, a, b, span) if isinstance(result, complex) else result  # type: ignore[arg-type]
+        t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span)
 
 
-def scalar_binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
-    """``a op b`` of scalars, which may be known when compiling."""
-    if not is_runtime(a) and not is_runtime(b):
-        return fold(t, op, a, b, span)
-    for value in (a, b):
-        if not (is_runtime(value) or is_number(value)):
-            t.fail_type(f"this operator needs numbers or vectors, not {shape_text(value)}", span)
-    return _runtime_binary(t, op, a, b, span)
+def _fold_numbers(t: Trace, op: type[ast.AST], a: Number, b: Number, span: Span) -> ScalarValue:
+    """As Python; where Python has no real result, as at run time."""
+    check_size(t, op, a, b, span)
+    try:
+        result: ScalarValue | complex = LITERAL.get(op, _PYTHON[op])(a, b)
+    except ArithmeticError:
+        if op is ast.Pow and isinstance(b, float):
+            return _power(t, a, b, span)
+        raise KernelValueError("a literal that no type holds", span, hint=_TOO_LARGE) from None
+    except (TypeError, ValueError):
+        t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span)
+    return _power(t, a, b, span) if isinstance(result, complex) else result
 
 
-def scalar_compare(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:
-    """``a op b`` of scalars, which may be known when compiling."""
-    if not holds_runtime(a) and not holds_runtime(b):
-        return fold(t, op, a, b, span)
-    for value in (a, b):
-        if not (is_runtime(value) or is_number(value)):
-            t.fail_type(f"a comparison needs numbers, not {shape_text(value)}", span)
-    x, y = meet(t, a, b, span)
-    return ir.Compare(_COMPARE[op], x, y, u1, span=span)
+def scalar_binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> ScalarValue:
+    """``a op b``: folded where both are literals.
+
+    Raises:
+        KernelTypeError: one of them is not a scalar.
+    """
+    x, y = (operand(t, value, "this operator needs numbers or vectors", span) for value in (a, b))
+    if is_runtime(x) or is_runtime(y):
+        return operation(t, op, x, y, span)
+    return _fold_numbers(t, op, x, y, span)
 
 
-def scalar_select(t: Trace, cond: Value, then: Value, orelse: Value, span: Span) -> Value:
+def scalar_compare(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> ScalarValue:
+    """``a op b``: folded where both are literals.
+
+    Raises:
+        KernelTypeError: one of them is not a scalar.
+    """
+    x, y = (operand(t, value, "a comparison needs numbers", span) for value in (a, b))
+    if not is_runtime(x) and not is_runtime(y):
+        return _fold_numbers(t, op, x, y, span)
+    left, right = meet(t, x, y, span)
+    return ir.Compare(_COMPARE[op], left, right, u1, span=span)
+
+
+def scalar_select(t: Trace, cond: Value, then: ScalarValue, orelse: ScalarValue, span: Span) -> ScalarValue:
     """``then`` where ``cond`` holds, else ``orelse``."""
     if not is_runtime(cond):
         return then if decide(t, cond, span) else orelse
@@ -105,14 +113,15 @@ def scalar_select(t: Trace, cond: Value, then: Value, orelse: Value, span: Span)
     return ir.Select(to_condition(t, cond, span), x, y, x.type, span=span)
 
 
-def _runtime_binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+def operation(t: Trace, op: type[ast.operator], a: ScalarValue, b: ScalarValue, span: Span) -> ir.Expr:
+    """``a op b`` at run time."""
     if op is ast.Pow:
         return _power(t, a, b, span)
     if op in _SHIFTS:
         x = to_integer(t, to_scalar(t, a, span), span)
         if isinstance(b, int) and not 0 <= b < x.type.bits:  # which x.type may not hold, and shifts everything out
             b = x.type.bits
-        y = convert(t, b, x.type, span) if is_number(b) else to_integer(t, b, span)
+        y = to_integer(t, b, span) if is_runtime(b) else convert(t, b, x.type, span)
         if y.type != x.type:
             y = _shift_count(t, y, x.type, span)
         return ir.Binary(_SHIFTS[op], x, y, x.type, span=span)
@@ -137,15 +146,14 @@ def _shift_count(t: Trace, count: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
     count = t.build.let(count)
     limit = literal(type.bits, count.type, span)
     huge = ir.Compare(ir.CmpOp.GE, count, limit, u1, span=span)
+    beyond: ir.Expr = huge
     if count.type.kind == "int":
         negative = ir.Compare(ir.CmpOp.LT, count, literal(0, count.type, span), u1, span=span)
-        huge_or_negative: ir.Expr = ir.Binary(ir.BinOp.OR, huge, negative, u1, span=span)
-    else:
-        huge_or_negative = huge
-    return ir.Select(huge_or_negative, literal(type.bits, type, span), cast(t, count, type, span), type, span=span)
+        beyond = ir.Binary(ir.BinOp.OR, huge, negative, u1, span=span)
+    return ir.Select(beyond, literal(type.bits, type, span), cast(t, count, type, span), type, span=span)
 
 
-def _power(t: Trace, a: Value, b: Value, span: Span) -> Value:
+def _power(t: Trace, a: ScalarValue, b: ScalarValue, span: Span) -> ir.Expr:
     """``a ** b``: by repeated squaring for an integer ``b``, else the library's ``pow``."""
     if not is_whole(b):
         return call_library(t, "pow", meet(t, a, b, span), span)
@@ -158,7 +166,7 @@ def _power(t: Trace, a: Value, b: Value, span: Span) -> Value:
         if abs(b) <= _LARGEST_UNROLLED_POWER:
             return _small_power(t, base, b, span)
         b = literal(b, i64 if b < 0 else u64, span)
-    return t.call(power_of_float if base.type.is_float else power_of_integer, [base, b], {}, span)
+    return to_scalar(t, t.call(power_of_float if base.type.is_float else power_of_integer, [base, b], {}, span), span)
 
 
 def _small_power(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:
@@ -167,28 +175,28 @@ def _small_power(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:
     if exponent == 0:
         return one
     base = t.build.let(base)
-    _power = _squared(t, base, abs(exponent), span)
+    power = _squared(t, base, abs(exponent), span)
     if exponent > 0:
-        return _power
-    inverse = ir.Binary(ir.BinOp.DIV, one, _power, base.type, span=span)
+        return power
+    inverse = ir.Binary(ir.BinOp.DIV, one, power, base.type, span=span)
     if exponent == -1:
         return inverse
     var = t.build.var("power", base.type, mutable=True)
     t.build.assign(var, inverse, span)
-    infinite = ir.Compare(ir.CmpOp.EQ, ir.Unary(ir.UnOp.ABS, _power, base.type, span=span),
-                       literal(math.inf, base.type, span), u1, span=span)  # fmt: skip
+    magnitude = ir.Unary(ir.UnOp.ABS, power, base.type, span=span)
+    infinite = ir.Compare(ir.CmpOp.EQ, magnitude, literal(math.inf, base.type, span), u1, span=span)
     with t.build.block() as stmts:
         small = t.build.let(ir.Binary(ir.BinOp.DIV, one, base, base.type, span=span))
         t.build.assign(var, _squared(t, small, -exponent, span), span)
-    t.build.emit(ir.If(infinite, ir.Block(tuple(stmts), span=span), ir.Block((), span=span), span=span))
+    t.build.branch(infinite, stmts, [], span)
     return t.build.let(ir.VarRead(var, span=span))
 
 
 def _squared(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:
     """A product for each binary digit of ``exponent`` from the second one on, and one more for each 1."""
-    _power: ir.Expr = base
+    power: ir.Expr = base
     for bit in bin(exponent)[3:]:
-        _power = t.build.let(ir.Binary(ir.BinOp.MUL, _power, _power, base.type, span=span))
+        power = t.build.let(ir.Binary(ir.BinOp.MUL, power, power, base.type, span=span))
         if bit == "1":
-            _power = t.build.let(ir.Binary(ir.BinOp.MUL, _power, base, base.type, span=span))
-    return _power
+            power = t.build.let(ir.Binary(ir.BinOp.MUL, power, base, base.type, span=span))
+    return power

@@ -13,7 +13,7 @@ from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary
 from quadpy.lang.scalars import cast
-from quadpy.lang.values import ElementRef, Value, Vec, is_number, shape_text
+from quadpy.lang.values import ElementRef, Value, Vec, is_number, is_numeric, shape_text
 from quadpy.lang.variables import assign_name, check_type, freeze_all
 from quadpy.lang.vectors import make_vector
 from quadpy.source import Span
@@ -77,7 +77,8 @@ def stmt_AugAssign(t: Trace, node: ast.AugAssign) -> None:
     value = t.expr(node.value)
     if isinstance(target, MutableVar):
         value = make_vector(t, value, span) if isinstance(value, (tuple, list)) else value
-        check_type(t, ast.unparse(node.target), target, value, span)
+        if is_numeric(value):
+            check_type(t, ast.unparse(node.target), target, value, span)
     atomic_update(t, op, target, value, span, wanted=False)
 
 

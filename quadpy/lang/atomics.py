@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from quadpy.dtypes import BY_NAME
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
-from quadpy.lang.arrays import element_shape, written_places
+from quadpy.lang.arrays import written_places
 from quadpy.lang.comparisons import compare
-from quadpy.lang.components import is_chosen, named_part, place_of, read_part, write_part
+from quadpy.lang.components import named_part, place_of, read_part, write_part
 from quadpy.lang.context import LocalAtomicFound, Trace
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
 from quadpy.lang.scope import lookup
-from quadpy.lang.values import ElementRef, Value, Vec, is_number, is_runtime
-from quadpy.lang.variables import freeze_all
+from quadpy.lang.values import ElementRef, Value, Vec, elems_of, is_numeric, is_runtime, shaped
+from quadpy.lang.variables import freeze, freeze_all
 from quadpy.lang.vectors import components_for, map_vec
 from quadpy.source import Span
 
@@ -56,7 +57,7 @@ def _changed_part(t: Trace, op: ir.AtomicOp, target: ast.expr) -> tuple[str, Mut
     if name is None:
         t.fail_type(f"atomic_{op.value} needs a place that can be assigned", t.span(target))
     key, bound = (t.frame.source.code, name), t.frame.env.get(name)
-    if key not in t.changing and (is_number(bound) or is_runtime(bound) or isinstance(bound, (Vec, MutableVar))):
+    if key not in t.changing and (is_numeric(bound) or isinstance(bound, MutableVar)):
         raise LocalAtomicFound(key)
     if not isinstance(target, ast.Name):
         return name, named_part(t, name, target)
@@ -71,7 +72,7 @@ def _atomic_on_local(
 ) -> Value:
     """On a variable of this thread an atomic operation is the plain one; gives the old value."""
     name, part = local
-    old = freeze_all(t, read_part(t, part, span))
+    old = freeze(t, read_part(t, part, span))
     new = values[-1]
     if op is ir.AtomicOp.CAS:
         new = select(t, _same_bits(t, old, values[0], span), new, old, span)
@@ -83,49 +84,51 @@ def _atomic_on_local(
     return old
 
 
-def _same_bits(t: Trace, old: Value, expected: Value, span: Span) -> Value:
+def _same_bits(t: Trace, old: ir.Expr | Vec, expected: Value, span: Span) -> Value:
     """What a compare-and-swap asks: floats are compared by their bits, as memory does it."""
+    shape = old.shape if isinstance(old, Vec) else ()
+    new = shaped(shape, components_for(t, expected, shape, old.type, span))
     if isinstance(old, Vec):
-        spread = components_for(t, expected, old.shape, old.type, span)
-        return map_vec(t, lambda x, y: _same_bits(t, x, y, span), old, Vec(old.shape, tuple(spread)))
-    expected = components_for(t, expected, (), old.type, span)[0]
-    if old.type.is_float:
-        bits = BY_NAME[f"u{old.type.bits}"]
-        old, expected = bit_cast(t, old, bits, span), bit_cast(t, expected, bits, span)
-    return compare(t, ast.Eq, old, expected, span)
+        return map_vec(t, lambda x, y: _same_scalar_bits(t, x, y, span), old, new)
+    return _same_scalar_bits(t, old, new, span)
+
+
+def _same_scalar_bits(t: Trace, x: Value, y: Value, span: Span) -> Value:
+    if is_runtime(x) and x.type.is_float:
+        bits = BY_NAME[f"u{x.type.bits}"]
+        x, y = bit_cast(t, x, bits, span), bit_cast(t, y, bits, span)
+    return compare(t, ast.Eq, x, y, span)
 
 
 def atomic_update(
     t: Trace, op: ir.AtomicOp, target: ElementRef | MutableVar | ChosenPart, value: Value, span: Span, *,
     expected: Value = None, wanted: bool = True,
-) -> Value:  # fmt: skip
+) -> ir.Expr | Vec | None:  # fmt: skip
     """Read-modify-write of a place; vectors component by component.  Gives the old value if it is ``wanted``."""
     if isinstance(target, ChosenPart):
         return _atomic_on_chosen(t, op, target, value, span, expected, wanted=wanted)
+    places: Sequence[ir.Place]
     if isinstance(target, MutableVar):
-        places: tuple[Any, ...] = tuple(t.slot(var, span) for var in target.vars)
-        shape = target.shape or ()
+        places = [t.slot(var, span) for var in target.vars]
     else:
-        places, shape = written_places(t, target, span), element_shape(t, target)
+        places = written_places(t, target, span)
     type = places[0].type
     if op in (ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR) and type.is_float:
         t.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span)
-    items = components_for(t, value, shape, type, span)
-    compared = components_for(t, expected, shape, type, span) if expected is not None else [None] * len(places)
-    olds: list[Any] = []
+    items = components_for(t, value, target.shape, type, span)
+    compared = components_for(t, expected, target.shape, type, span) if expected is not None else [None] * len(places)
+    olds: list[ir.Expr] = []
     for place, item, wanted_old in zip(places, items, compared, strict=True):
         result = t.build.var("old", type) if wanted else None
         t.build.emit(ir.Atomic(op, place, item, result, wanted_old, span=span))
         if result:
             olds.append(ir.VarRead(result, span=span))
-    if not wanted:
-        return None
-    return Vec(shape, tuple(olds)) if shape else olds[0]
+    return shaped(target.shape, olds) if wanted else None
 
 
 def _atomic_on_chosen(
     t: Trace, op: ir.AtomicOp, chosen: ChosenPart, value: Value, span: Span, expected: Value, *, wanted: bool
-) -> Value:
+) -> ir.Expr | Vec | None:
     """The operation on the part that is chosen at run time; the old value is 0 where none is."""
     value, expected = freeze_all(t, value), freeze_all(t, expected)
     old = [t.build.var("old", var.type, mutable=True) for var in chosen.vars] if wanted else []
@@ -134,12 +137,7 @@ def _atomic_on_chosen(
     for number, part in enumerate(chosen.parts):
         with t.build.block() as stmts:
             found = atomic_update(t, op, part, value, span, expected=expected, wanted=wanted)
-            for var, item in zip(old, found.elems if isinstance(found, Vec) else (found,), strict=False):
+            for var, item in zip(old, elems_of(found) if found is not None else (), strict=True):
                 t.build.assign(var, item, span)
-        hit, nothing = is_chosen(t, chosen, number, span), ir.Block((), span=span)
-        t.build.emit(ir.If(hit, ir.Block(tuple(stmts), span=span), nothing, span=span))
-    if not wanted:
-        return None
-    elems = tuple(t.build.let(ir.VarRead(var, span=span)) for var in old)
-    shape = chosen.parts[0].shape
-    return Vec(shape, elems) if shape else elems[0]
+        t.build.branch(chosen.is_at(number, span), stmts, [], span)
+    return shaped(chosen.shape, [t.build.let(ir.VarRead(var, span=span)) for var in old]) if wanted else None

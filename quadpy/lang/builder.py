@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import Assign, Const, Expr, Let, Load, ParamRead, Place, ShapeOf, Stmt, Var, VarRead
+from quadpy.ir.nodes import Assign, Block, Const, Expr, If, Let, Load, ParamRead, Place, ShapeOf, Stmt, Var, VarRead
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
@@ -63,6 +63,10 @@ class Builder:
         """``value`` as it is now: bound to a name if a variable it reads may change."""
         changes = any(isinstance(node, VarRead) and node.var in self._mutable for node in walk(value))
         return self.let(value) if changes else value
+
+    def branch(self, cond: Expr, then: Sequence[Stmt], orelse: Sequence[Stmt], span: Span) -> None:
+        """Emits an ``if`` over statements that were traced into blocks of their own."""
+        self.emit(If(cond, Block(tuple(then), span=span), Block(tuple(orelse), span=span), span=span))
 
     def load(self, place: Place, span: Span, name: str = "t") -> Expr:
         var = self.var(name, place.type)

@@ -24,7 +24,7 @@ from quadpy.lang.python_calls import (
     is_pythons_own,
     takes_a_name,
 )
-from quadpy.lang.scalars import call_function, library_args
+from quadpy.lang.scalars import call_function, convert
 from quadpy.lang.values import ArrayRef, BoundMethod, Value
 from quadpy.lang.vecmethods import METHODS
 from quadpy.mathlib.library import LibraryFunction
@@ -59,7 +59,9 @@ def call_value(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
     if isinstance(fn, Scalar) or fn in (int, float, bool):
         return call_type(t, fn, args, span)
     if isinstance(fn, LibraryFunction):
-        return call_function(t, traced(fn), library_args(t, fn, args, span), span)
+        typed = zip(args, fn.params, strict=True)
+        results = call_function(t, traced(fn), tuple(convert(t, a, type, span) for a, (_, type) in typed), span)
+        return results[0] if len(results) == 1 else results
     if getattr(fn, "__quadpy_kernel__", False):
         t.fail_syntax("a kernel cannot call a kernel", span, "make the callee a @qp.func")
     if is_pythons_own(fn):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quadpy.ir import nodes as ir
-from quadpy.lang.arithmetic import scalar_compare
+from quadpy.lang.arithmetic import fold, scalar_compare
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.operators import select, unary
@@ -36,11 +36,13 @@ def compare(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Va
     if op in (ast.In, ast.NotIn):
         found = _contains(t, a, b, span)
         return found if op is ast.In else unary(t, ast.Not, found, span)
-    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and holds_runtime((a, b)):
+    if not holds_runtime(a) and not holds_runtime(b):
+        return fold(t, op, a, b, span)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return _compare_items(t, op, a, b, span)
     if isinstance(a, Vec) or isinstance(b, Vec):
         a, b = broadcast(t, a, b, span)
-        return map_vec(t, lambda x, y: compare(t, op, x, y, span), a, b)
+        return map_vec(t, lambda x, y: scalar_compare(t, op, x, y, span), a, b)
     return scalar_compare(t, op, a, b, span)
 
 
@@ -49,9 +51,8 @@ def _compare_items(t: Trace, op: Any, a: Sequence[Value], b: Sequence[Value], sp
     if op in (ast.Eq, ast.NotEq):
         same: Value = type(a) is type(b) and len(a) == len(b)
         if same:
-            same = join_conditions(
-                t, ir.BinOp.AND, [compare(t, ast.Eq, x, y, span) for x, y in zip(a, b, strict=True)], span
-            )
+            pairs = zip(a, b, strict=True)
+            same = join_conditions(t, ir.BinOp.AND, [compare(t, ast.Eq, x, y, span) for x, y in pairs], span)
         return same if op is ast.Eq else unary(t, ast.Not, same, span)
     if type(a) is not type(b):
         t.fail_type(f"a {shape_text(a)} and a {shape_text(b)} have no order", span)

@@ -101,17 +101,17 @@ def bind_static(t: Trace, target: ast.expr, value: Value) -> None:
 
 
 def expr_JoinedStr(t: Trace, node: ast.JoinedStr) -> Value:
-    parts = []
+    parts: list[str] = []
     for item in node.values:
         if not isinstance(item, ast.FormattedValue):
-            parts.append(t.expr(item))
+            parts.append(str(t.expr(item)))
             continue
         value, span = t.expr(item.value), t.span(node)
         if holds_runtime(value):
             t.fail_type(
                 f"an f-string is text of compile time and cannot hold a run-time value: {shape_text(value)}", span
             )
-        spec = t.expr(item.format_spec) if item.format_spec else ""
+        spec = str(t.expr(item.format_spec)) if item.format_spec else ""
         if item.conversion > 0:
             value = _CONVERSIONS[chr(item.conversion)](value)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Final
 
 from quadpy.dtypes import u1
@@ -10,9 +11,9 @@ from quadpy.ir import nodes as ir
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
 from quadpy.lang.operators import binary, select, unary
-from quadpy.lang.scalars import decide, meet, to_condition
+from quadpy.lang.scalars import decide, meet, operand, to_condition
 from quadpy.lang.scope import lookup
-from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.values import ScalarValue, Value, Vec, is_runtime, shaped
 from quadpy.lang.vectors import broadcast
 from quadpy.source import Span
 
@@ -87,10 +88,8 @@ def _short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, sp
     var = t.build.var("cond", u1, mutable=True)
     t.build.assign(var, cond, span)
     stmts.append(ir.Assign(var, right, span=span))
-    taken = ir.Block(tuple(stmts), span=span)
-    never = ir.Block((), span=span)
-    test = unary(t, ast.Not, cond, span) if op is ir.BinOp.OR else cond
-    t.build.emit(ir.If(test, taken, never, span=span))
+    test = ir.Unary(ir.UnOp.NOT, cond, u1, span=span) if op is ir.BinOp.OR else cond
+    t.build.branch(test, stmts, [], span)
     return ir.VarRead(var, span=span)
 
 
@@ -114,25 +113,22 @@ def _branch_values(
     """The value of whichever branch runs, through variables that both assign."""
     (then_stmts, a), (else_stmts, b) = then, orelse
     a, b = broadcast(t, a, b, span)
-    shape = next((v.shape for v in (a, b) if isinstance(v, Vec)), None)
-    count = len(next((v.elems for v in (a, b) if isinstance(v, Vec)), (None,)))
-    pairs = []
-    for x, y in zip(_branch_scalars(t, a, count, span), _branch_scalars(t, b, count, span), strict=True):
-        xy = meet(t, x, y, span)
-        pairs.append((t.build.var("branch", xy[0].type, mutable=True), *xy))
-    then_stmts += [ir.Assign(var, x, span=span) for var, x, _ in pairs]
-    else_stmts += [ir.Assign(var, y, span=span) for var, _, y in pairs]
-    t.build.emit(ir.If(cond, ir.Block(tuple(then_stmts), span=span), ir.Block(tuple(else_stmts), span=span), span=span))
-    reads = tuple(ir.VarRead(var, span=span) for var, _, _ in pairs)
-    return reads[0] if shape is None else Vec(shape, reads)
+    shape = next((v.shape for v in (a, b) if isinstance(v, Vec)), ())
+    variables: list[ir.Expr] = []
+    for x, y in zip(_branch_scalars(t, a, shape, span), _branch_scalars(t, b, shape, span), strict=True):
+        taken, other = meet(t, x, y, span)
+        var = t.build.var("branch", taken.type, mutable=True)
+        then_stmts.append(ir.Assign(var, taken, span=span))
+        else_stmts.append(ir.Assign(var, other, span=span))
+        variables.append(ir.VarRead(var, span=span))
+    t.build.branch(cond, then_stmts, else_stmts, span)
+    return shaped(shape, variables)
 
 
-def _branch_scalars(t: Trace, value: Value, count: int, span: Span) -> tuple[Value, ...]:
+def _branch_scalars(t: Trace, value: Value, shape: tuple[int, ...], span: Span) -> tuple[ScalarValue, ...]:
     if isinstance(value, Vec):
         return value.elems
-    if not (is_runtime(value) or is_number(value)):
-        t.fail_type(f"a branch gives a number or a vector, not {shape_text(value)}", span)
-    return (value,) * count
+    return (operand(t, value, "a branch gives a number or a vector", span),) * math.prod(shape)
 
 
 _LONGEST_CHAIN: Final = 64

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
+from quadpy.lang.promotion import literal
 from quadpy.lang.source import FunctionSource
+from quadpy.lang.values import Vec
 from quadpy.source import Span
 
 __all__ = ["ChosenPart", "Frame", "MutableVar"]
@@ -15,17 +18,21 @@ __all__ = ["ChosenPart", "Frame", "MutableVar"]
 
 @dataclass(frozen=True, slots=True)
 class MutableVar:
-    """A name bound to variables: one for a scalar (``shape`` None), one for each component of a vector.
+    """A name bound to variables: one for a scalar (``shape`` is ``()``), one for each component of a vector.
 
     ``shared`` variables live outside the parallel loops of a kernel; inside a loop they are slots of scratch memory.
     """
 
     vars: tuple[ir.Var, ...]
-    shape: tuple[int, ...] | None
+    shape: tuple[int, ...]
     shared: bool
     span: Span
 
-    def part(self, picked: Iterable[int], shape: tuple[int, ...] | None) -> MutableVar:
+    def stand_in(self, span: Span) -> Vec:
+        """A vector of the variable's type and shape, for what asks for no more; a scalar is one component."""
+        return Vec(self.shape, tuple(ir.VarRead(var, span=span) for var in self.vars))
+
+    def part(self, picked: Iterable[int], shape: tuple[int, ...]) -> MutableVar:
         """Some components, as a variable of the given shape."""
         return MutableVar(tuple(self.vars[k] for k in picked), shape, self.shared, self.span)
 
@@ -42,6 +49,14 @@ class ChosenPart:
         """The variables of the first part; each part has as many."""
         return self.parts[0].vars
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.parts[0].shape
+
+    def is_at(self, number: int, span: Span) -> ir.Expr:
+        """Whether part ``number`` is the chosen one."""
+        return ir.Compare(ir.CmpOp.EQ, self.at, literal(number, self.at.type, span), u1, span=span)
+
 
 @dataclass(slots=True)
 class Frame:
@@ -55,7 +70,7 @@ class Frame:
     """
 
     source: FunctionSource
-    env: dict[str, Any]
+    env: dict[str, object]
     singles: frozenset[str] = frozenset()
     runtime_depth: int = 0
     loops: list[str] = field(default_factory=list)

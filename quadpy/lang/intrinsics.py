@@ -18,7 +18,7 @@ from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
 from quadpy.lang.random_numbers import random_number
 from quadpy.lang.ranges import Grouped, NdRange
-from quadpy.lang.scalars import call_library, cast, convert, decide, meet, to_integer, to_scalar
+from quadpy.lang.scalars import call_library, cast, convert, decide, meet, operand, to_integer, to_scalar
 from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.values import Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import OF_TRUTHS
@@ -62,7 +62,7 @@ def _operands(types: Types, t: Trace, args: tuple[Value, ...], span: Span) -> tu
             found = reduce(promote, (to_scalar(t, a, span).type for a in args))
             return tuple(convert(t, a, found if found.is_float else t.defaults.fp, span) for a in args)
         case Types.INTEGERS:
-            a, b = args
+            a, b = (operand(t, arg, "a number is needed here", span) for arg in args)
             return tuple(to_integer(t, x, span) for x in meet(t, a, b, span))
         case Types.COUNT:
             return tuple(to_integer(t, to_scalar(t, a, span), span) for a in args)
@@ -71,7 +71,7 @@ def _operands(types: Types, t: Trace, args: tuple[Value, ...], span: Span) -> tu
 
 
 def _rounding(name: str) -> Rule:
-    def run(t: Trace, span: Span, x: Value, dtype: Scalar | None = None) -> Value:
+    def run(t: Trace, span: Span, x: Value, dtype: Value = None) -> Value:
         if isinstance(x, Vec):
             return map_vec(t, lambda e: run(t, span, e, dtype), x)
         if is_number(dtype) or is_runtime(dtype):
@@ -102,7 +102,8 @@ def _extreme(op: ir.BinOp) -> Rule:
             return map_vec(t, lambda x, y: pair(t, span, x, y), a, b)
         if is_number(a) and is_number(b):
             return least(a, b) if op is ir.BinOp.MIN else greatest(a, b)
-        x, y = meet(t, a, b, span)
+        x, y = (operand(t, value, "a number is needed here", span) for value in (a, b))
+        x, y = meet(t, x, y, span)
         return ir.Binary(OF_TRUTHS[op] if x.type == u1 else op, x, y, x.type, span=span)
 
     def run(t: Trace, span: Span, *args: Value) -> Value:

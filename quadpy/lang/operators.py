@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
@@ -12,23 +13,29 @@ from quadpy.lang.arithmetic import fold, scalar_binary, scalar_select
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.literals import LITERAL_UNARY
-from quadpy.lang.scalars import cast, decide, to_scalar
-from quadpy.lang.values import Value, Vec, holds_runtime, is_number, is_runtime, shape_text
+from quadpy.lang.scalars import cast, decide, operand, to_scalar
+from quadpy.lang.values import Kind, Value, Vec, holds_runtime, is_number, is_runtime, kind_of, shape_text
 from quadpy.lang.vectors import broadcast, map_vec, matmul
 from quadpy.source import Span
 
-__all__ = ["binary", "bit_cast", "select", "sum_of", "unary"]
+__all__ = ["BINARY", "binary", "bit_cast", "select", "sum_of", "unary"]
+
+Binary: TypeAlias = Callable[[Trace, type[ast.operator], Value, Value, Span], Value]
 
 
 def unary(t: Trace, op: type[ast.unaryop], value: Value, span: Span) -> Value:
     if isinstance(value, Vec):
         return map_vec(t, lambda e: unary(t, op, e, span), value)
-    if not is_runtime(value):
-        if op is ast.Not:
-            return not decide(t, value, span)
-        if is_number(value):
-            return python_call(t, LITERAL_UNARY[op], [value], {}, span)
-        t.fail_type(f"this operator needs a number, not {shape_text(value)}", span)
+    if is_runtime(value):
+        return _scalar_unary(t, op, value, span)
+    if op is ast.Not:
+        return not decide(t, value, span)
+    if is_number(value):
+        return python_call(t, LITERAL_UNARY[op], [value], {}, span)
+    t.fail_type(f"this operator needs a number, not {shape_text(value)}", span)
+
+
+def _scalar_unary(t: Trace, op: type[ast.unaryop], value: ir.Expr, span: Span) -> ir.Expr:
     if op is ast.Not:
         return ir.Unary(ir.UnOp.NOT, cast(t, value, u1, span), u1, span=span)
     if op is ast.UAdd:
@@ -42,24 +49,41 @@ def unary(t: Trace, op: type[ast.unaryop], value: Value, span: Span) -> Value:
 
 
 def binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
-    """``a op b``; vectors go component by component."""
+    """``a op b``."""
     if op is ast.MatMult:
         return matmul(t, a, b, span)
     if isinstance(a, str) and holds_runtime(b):
         t.fail_type(f"text is of compile time and cannot hold a run-time value: {shape_text(b)}", span)
-    if _joins_containers(op, a, b):
-        return fold(t, op, a, b, span)
-    if isinstance(a, (Vec, tuple, list)) or isinstance(b, (Vec, tuple, list)):
-        a, b = broadcast(t, a, b, span)
-        return map_vec(t, lambda x, y: binary(t, op, x, y, span), a, b)
-    return scalar_binary(t, op, a, b, span)
+    return BINARY[max(kind_of(a), kind_of(b))](t, op, a, b, span)
 
 
-def _joins_containers(op: type[ast.operator], a: Value, b: Value) -> bool:
-    """Whether this joins or repeats containers, whatever they contain, as in Python."""
-    if op is ast.Mult:
-        return isinstance(a, (tuple, list)) and isinstance(b, int)
-    return op is ast.Add and any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list))
+def _by_component(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+    a, b = broadcast(t, a, b, span)
+    return map_vec(t, lambda x, y: scalar_binary(t, op, x, y, span), a, b)
+
+
+def _sequences(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+    """Containers are joined and repeated as in Python, whatever they contain; in all else they are vectors."""
+    joins = op is ast.Add and any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list))
+    repeats = op is ast.Mult and isinstance(a, (tuple, list)) and isinstance(b, int)
+    return (fold if joins or repeats else _by_component)(t, op, a, b, span)
+
+
+def _no_operator(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+    hint = "combine arrays element by element, in a loop" if Kind.ARRAY in (kind_of(a), kind_of(b)) else ""
+    t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span, hint)
+
+
+BINARY: Final[Mapping[Kind, Binary]] = {
+    Kind.NUMBER: fold,
+    Kind.OBJECT: fold,
+    Kind.SCALAR: scalar_binary,
+    Kind.SEQUENCE: _sequences,
+    Kind.VECTOR: _by_component,
+    Kind.ARRAY: _no_operator,
+    Kind.METHOD: _no_operator,
+}
+"""What an operator does, by the greater kind of its operands."""
 
 
 def select(t: Trace, cond: Value, then: Value, orelse: Value, span: Span) -> Value:
@@ -68,18 +92,25 @@ def select(t: Trace, cond: Value, then: Value, orelse: Value, span: Span) -> Val
         shape = next(v for v in (cond, then, orelse) if isinstance(v, Vec))
         cond, then, orelse = (broadcast(t, v, shape, span)[0] for v in (cond, then, orelse))
         return map_vec(t, lambda c, x, y: select(t, c, x, y, span), cond, then, orelse)
-    return scalar_select(t, cond, then, orelse, span)
+    if not is_runtime(cond):
+        return then if decide(t, cond, span) else orelse
+    x, y = (operand(t, value, "a number is needed here", span) for value in (then, orelse))
+    return scalar_select(t, cond, x, y, span)
 
 
 def bit_cast(t: Trace, value: Value, type: Scalar, span: Span) -> Value:
     if isinstance(value, Vec):
-        return map_vec(t, lambda e: bit_cast(t, e, type, span), value)
+        return map_vec(t, lambda e: scalar_bit_cast(t, e, type, span), value)
+    return scalar_bit_cast(t, value, type, span)
+
+
+def scalar_bit_cast(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:
     expr = to_scalar(t, value, span)
     if expr.type.bits != type.bits or u1 in (expr.type, type):
         t.fail_type(f"bit_cast needs equal widths: {expr.type} and {type}", span)
     return expr if expr.type == type else ir.BitCast(expr, type, span=span)
 
 
-def sum_of(t: Trace, items: Sequence[ir.Expr], span: Span) -> ir.Expr:
+def sum_of(t: Trace, items: Sequence[Value], span: Span) -> Value:
     """The items added from left to right."""
     return reduce(lambda x, y: binary(t, ast.Add, x, y, span), items)

@@ -56,7 +56,7 @@ def _on_structure(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value]
         return list(made) if structural and fn in (zip, enumerate, reversed) and holds_runtime(given) else made
     if fn is dict and not args:
         return kwargs
-    if fn in (getattr, hasattr) and isinstance(args[-1], str) and len(args) == 2 and not kwargs:
+    if fn in (getattr, hasattr) and len(args) == 2 and isinstance(args[1], str) and not kwargs:
         return _attribute_or_not(t, fn, args[0], args[1], span)
     if fn is sum and args and not kwargs and isinstance(args[0], (tuple, list, Vec)):
         items = args[0].elems if isinstance(args[0], Vec) else args[0]

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from quadpy.artifact import HIDDEN
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
-from quadpy.lang.operators import bit_cast
+from quadpy.lang.operators import scalar_bit_cast
 from quadpy.lang.promotion import literal
-from quadpy.lang.scalars import call_library, cast
-from quadpy.lang.values import Value, is_runtime
+from quadpy.lang.scalars import call_library, cast, library_results, to_scalar
 from quadpy.lang.variables import read_variable
 from quadpy.source import Span
 
 __all__ = ["random_number"]
 
 
-def random_number(t: Trace, kind: str, type: Scalar, span: Span) -> Value:
+def random_number(t: Trace, kind: str, type: Scalar, span: Span) -> ir.Expr:
     """The next number of this iteration: Philox over (iteration, draw, stream) keyed by seed and launch."""
     if t.random.draws is None:
         t.random.draws = t.build.var("draws", u32, mutable=True)
-    draw: ir.Expr = read_variable(t, MutableVar((t.random.draws,), None, not t.in_parallel, span), span)
-    draw = t.build.let(draw, "draw")
+    draws = MutableVar((t.random.draws,), (), not t.in_parallel, span)
+    draw = t.build.let(to_scalar(t, read_variable(t, draws, span), span), "draw")
     t.build.assign(t.random.draws, ir.Binary(ir.BinOp.ADD, draw, literal(1, u32, span), u32, span=span), span)
     position = t.build.let(t.loop.position if t.loop else literal(0, u64, span))
     seed, launch = _hidden_argument(t, "seed", span), _hidden_argument(t, "launch", span)
     task = literal(t.random.streams if t.in_parallel else t.random.serial_stream, u32, span)
     counter = (cast(t, position, u32, span), _high_word(t, position, span), draw, task)
     key = (_mix_pass(t, _mix_seed(t, seed, launch, span), span), cast(t, launch, u32, span))
-    words = call_library(t, "philox", (*counter, *key), span)
+    words = library_results(t, "philox", (*counter, *key), span)
     return _number_from_words(t, kind, type, words, span)
 
 
@@ -42,7 +39,7 @@ def _hidden_argument(t: Trace, name: str, span: Span) -> ir.Expr:
     return ir.ParamRead(param.name, param.type, span=span)
 
 
-def _leading_bits(t: Trace, word: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
+def _leading_bits(word: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
     """As many bits as ``type`` holds below 1 exactly: with more, the greatest numbers would round to 1."""
     mask = {f16: 0xFFE00000, bf16: 0xFF000000}.get(type)
     return word if mask is None else ir.Binary(ir.BinOp.AND, word, literal(mask, u32, span), u32, span=span)
@@ -64,27 +61,26 @@ def _mix_pass(t: Trace, key: ir.Expr, span: Span) -> ir.Expr:
         return key
     t.random.passes = t.random.passes or t.build.var("passes", u32, mutable=True)
     t.random.drew_in_loop = True
-    count = read_variable(t, MutableVar((t.random.passes,), None, shared=True, span=span), span)
-    assert is_runtime(count)
+    passes = MutableVar((t.random.passes,), (), shared=True, span=span)
+    count = to_scalar(t, read_variable(t, passes, span), span)
     spread = ir.Binary(ir.BinOp.MUL, count, literal(0x9E3779B9, u32, span), u32, span=span)
     return t.build.let(ir.Binary(ir.BinOp.XOR, key, spread, u32, span=span))
 
 
-def _number_from_words(t: Trace, kind: str, type: Scalar, words: Sequence[ir.Expr], span: Span) -> Value:
-    if kind == "normal":
+def _number_from_words(t: Trace, kind: str, type: Scalar, words: tuple[ir.Expr, ...], span: Span) -> ir.Expr:
+    if kind == "normal" or type.is_float:
         wide = f64 if type == f64 else f32
-        used = words if wide == f64 else words[:2]
-        return cast(t, call_library(t, f"normal_{wide.name}", tuple(used), span), type, span)
-    if type.is_float:
-        wide = f64 if type == f64 else f32
-        used = words[:2] if wide == f64 else (_leading_bits(t, words[0], type, span),)
-        return cast(t, call_library(t, f"uniform_{wide.name}", tuple(used), span), type, span)
+        if kind == "normal":
+            used = words if wide == f64 else words[:2]
+        else:
+            used = words[:2] if wide == f64 else (_leading_bits(words[0], type, span),)
+        return cast(t, call_library(t, f"{kind}_{wide.name}", used, span), type, span)
     if type.bits == 64:
         low, high = (ir.Cast(w, u64, span=span) for w in words[:2])
         both = ir.Binary(
             ir.BinOp.OR, low, ir.Binary(ir.BinOp.SHL, high, literal(32, u64, span), u64, span=span), u64, span=span
         )
-        return bit_cast(t, both, type, span)
+        return scalar_bit_cast(t, both, type, span)
     if type == u1:
         return cast(t, ir.Binary(ir.BinOp.AND, words[0], literal(1, u32, span), u32, span=span), u1, span)
-    return bit_cast(t, words[0], type, span) if type.bits == 32 else cast(t, words[0], type, span)
+    return scalar_bit_cast(t, words[0], type, span) if type.bits == 32 else cast(t, words[0], type, span)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from quadpy.errors import KernelTypeError
+from quadpy.ir.nodes import Expr
 from quadpy.lang.values import Value, is_runtime, shape_text
 from quadpy.source import Span
 
@@ -15,9 +16,9 @@ __all__ = ["Grouped", "NdRange"]
 
 @dataclass(frozen=True)
 class NdRange:
-    """The product of ranges, the last fastest; a plain product of numbers where all bounds are static."""
+    """The product of ranges, the last fastest; a product of numbers where all bounds are known at compile time."""
 
-    bounds: tuple[tuple[Value, Value], ...]
+    bounds: tuple[tuple[Expr | int, Expr | int], ...]
 
     def __quadpy_parts__(self) -> Value:
         return self.bounds
@@ -25,21 +26,24 @@ class NdRange:
     @staticmethod
     def of(args: list[Value], span: Span) -> NdRange:
         """Each argument is an extent, or a pair ``(start, stop)``."""
-        bounds: list[tuple[Value, Value]] = []
+        bounds: list[tuple[Expr | int, Expr | int]] = []
         for arg in args:
-            pair = arg if isinstance(arg, (tuple, list)) else (0, arg)
-            if len(pair) != 2 or not all(is_runtime(b) or isinstance(b, int) for b in pair):
+            ends = [
+                b for b in (arg if isinstance(arg, (tuple, list)) else (0, arg)) if is_runtime(b) or isinstance(b, int)
+            ]
+            if len(ends) != 2 or (isinstance(arg, (tuple, list)) and len(arg) != 2):
                 raise KernelTypeError(f"ndrange takes integers and pairs of integers, not {shape_text(arg)}", span)
-            bounds.append((pair[0], pair[1]))
+            bounds.append((ends[0], ends[1]))
         if not bounds:
             raise KernelTypeError("ndrange needs at least one range", span)
         return NdRange(tuple(bounds))
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         """At compile time, inside ``static``."""
-        if any(is_runtime(bound) for pair in self.bounds for bound in pair):
+        axes = [range(a, b) for a, b in self.bounds if isinstance(a, int) and isinstance(b, int)]
+        if len(axes) < len(self.bounds):
             raise TypeError("the bounds of a static ndrange are known at compile time")
-        return itertools.product(*(range(a, b) for a, b in self.bounds))
+        return itertools.product(*axes)
 
 
 @dataclass(frozen=True)
@@ -52,4 +56,6 @@ class Grouped:
         return (self.over,)
 
     def __iter__(self) -> Iterator[list[int]]:
+        if not isinstance(self.over, Iterable):
+            raise TypeError(f"{shape_text(self.over)} cannot be iterated at compile time")
         return map(list, self.over)

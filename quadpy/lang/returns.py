@@ -13,7 +13,7 @@ from quadpy.ir.walk import map_children, walk
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import Frame
 from quadpy.lang.scalars import cast, to_scalar
-from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.values import Value, Vec, is_number, is_runtime, is_vector_type, shape_text
 from quadpy.lang.variables import freeze_all
 from quadpy.lang.vectors import make_vector
 from quadpy.source import Span
@@ -53,8 +53,9 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
         if not (is_runtime(value) or is_number(value)):
             t.fail_type(f"{what} is {wanted}, not {shape_text(value)}", span)
         return cast(t, value, wanted, span)
-    if getattr(annotation, "__quadpy_constructor__", None) == "type":
-        made = make_vector(t, value, span, t.scalar_type(annotation.dtype)) if _has_items(value) else value
+    if is_vector_type(annotation):
+        has_items = isinstance(value, (Vec, tuple, list))
+        made = make_vector(t, value, span, t.scalar_type(annotation.dtype)) if has_items else value
         shape = tuple(annotation.element_shape)
         if not isinstance(made, Vec) or made.shape != shape:
             wanted = f"{annotation.dtype} {'x'.join(map(str, shape))}"
@@ -131,10 +132,6 @@ def items_of(t: Trace, value: Value) -> list[Value]:
     return list(value.elems) if isinstance(value, Vec) else [value]
 
 
-def _has_items(value: Value) -> bool:
-    return isinstance(value, (Vec, tuple, list))
-
-
 def _leaves(stmt: ir.Stmt, label: str) -> bool:
     return any(isinstance(node, ir.Leave) and node.label == label for node in walk(stmt))
 
@@ -202,10 +199,10 @@ def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
     scalar = t.scalar_type(annotation)
     if isinstance(scalar, Scalar):
         return [scalar]
-    if getattr(annotation, "__quadpy_constructor__", None) == "type":
+    if is_vector_type(annotation):
         return [t.scalar_type(annotation.dtype)] * math.prod(annotation.element_shape)
     parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
     if parts is None:
         t.fail_type(f"{annotation!r} cannot be returned", span, "numbers, vectors and tuples of them can")
     nested = [_result_types(t, part, span) for part in parts]
-    return [t for part in nested for t in part or []]
+    return [type for part in nested for type in part or []]

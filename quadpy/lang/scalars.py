@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from functools import reduce
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, promote, u1
@@ -10,13 +10,12 @@ from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.library import library_function, required
 from quadpy.lang.promotion import literal
-from quadpy.lang.values import Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
-from quadpy.mathlib.library import LibraryFunction
+from quadpy.lang.values import ScalarValue, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
 __all__ = [
-    "call_function", "call_library", "cast", "convert", "decide", "is_whole", "join_conditions", "library_args",
-    "meet", "saturated", "square_root", "to_condition", "to_integer", "to_scalar",
+    "call_function", "call_library", "cast", "convert", "decide", "is_whole", "join_conditions", "library_results", "meet",
+    "operand", "saturated", "square_root", "to_condition", "to_integer", "to_scalar", "type_of",
 ]  # fmt: skip
 
 
@@ -48,11 +47,21 @@ def cast(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:
     return expr if expr.type == type else ir.Cast(expr, type, span=span)
 
 
-def meet(t: Trace, a: Value, b: Value, span: Span) -> tuple[ir.Expr, ir.Expr]:
+def operand(t: Trace, value: Value, what: str, span: Span) -> ScalarValue:
+    """``value``, which must be a scalar; ``what`` says so in the error."""
+    if is_runtime(value) or is_number(value):
+        return value
+    t.fail_type(f"{what}, not {shape_text(value)}", span)
+
+
+def type_of(t: Trace, value: ScalarValue) -> Scalar:
+    """The type of a scalar; of a literal, its default type."""
+    return value.type if is_runtime(value) else t.defaults.of(value)
+
+
+def meet(t: Trace, a: ScalarValue, b: ScalarValue, span: Span) -> tuple[ir.Expr, ir.Expr]:
     """Both operands in the type in which they meet."""
-    type_a = a.type if is_runtime(a) else t.defaults.of(a)
-    type_b = b.type if is_runtime(b) else t.defaults.of(b)
-    type = promote(type_a, type_b)
+    type = promote(type_of(t, a), type_of(t, b))
     return convert(t, a, type, span), convert(t, b, type, span)
 
 
@@ -61,7 +70,7 @@ def convert(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:
     return literal(value, type, span) if is_number(value) else cast(t, value, type, span)
 
 
-def is_whole(value: Value) -> bool:
+def is_whole(value: ScalarValue) -> bool:
     return not value.type.is_float if is_runtime(value) else isinstance(value, int)
 
 
@@ -72,7 +81,7 @@ def to_integer(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
 
 
 def decide(t: Trace, value: Value, span: Span) -> bool:
-    """The truth of what is known when compiling."""
+    """The truth of a compile-time value."""
     if isinstance(value, Vec):
         t.fail_type("a condition is one value, not a vector", span, "use .any() or .all()")
     if is_direct(value):
@@ -88,14 +97,7 @@ def to_condition(t: Trace, value: Value, span: Span) -> ir.Expr:
     return cast(t, value if is_runtime(value) else decide(t, value, span), u1, span)
 
 
-def _in_f32(t: Trace, f: Callable[..., Value], *args: ir.Expr, span: Span) -> Value:
-    """A function of 16-bit floats: computed in f32, rounded once."""
-    type = args[0].type
-    result = f(*(cast(t, arg, f32, span) for arg in args))
-    return cast(t, result, type, span)
-
-
-def join_conditions(t: Trace, op: ir.BinOp, items: Sequence[Value], span: Span) -> Value:
+def join_conditions(t: Trace, op: ir.BinOp, items: Iterable[Value], span: Span) -> ScalarValue:
     """The truths of all ``items`` under ``and`` or ``or``."""
     decisive = op is ir.BinOp.OR
     rest: list[ir.Expr] = []
@@ -114,26 +116,32 @@ def square_root(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
     return ir.Unary(ir.UnOp.SQRT, value, value.type, span=span)
 
 
-def call_library(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> Value:
-    """A function of the math library, for operands of one float type; 16-bit floats go through f32."""
-    if args[0].type in (f16, bf16):
-        return _in_f32(t, lambda *wide: call_library(t, name, wide, span), *args, span=span)
+def call_library(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> ir.Expr:
+    """A function of the math library with one result, for operands of one float type.
+
+    16-bit floats are computed in f32, and rounded once.
+    """
+    type = args[0].type
+    if type in (f16, bf16):
+        return cast(t, call_library(t, name, tuple(cast(t, arg, f32, span) for arg in args), span), type, span)
+    (result,) = library_results(t, name, args, span)
+    return result
+
+
+def library_results(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> tuple[ir.Expr, ...]:
+    """The results of a function of the math library."""
     function = library_function(name, tuple(a.type for a in args))
     if function is None:
         t.fail_type(f"{name} is not defined for {', '.join(a.type.name for a in args)}", span)
     return call_function(t, function, args, span)
 
 
-def call_function(t: Trace, function: ir.Function, args: tuple[ir.Expr, ...], span: Span) -> Value:
-    """A call of a function that the kernel carries with it; several results make a tuple."""
+def call_function(t: Trace, function: ir.Function, args: tuple[ir.Expr, ...], span: Span) -> tuple[ir.Expr, ...]:
+    """The results of a function that the kernel carries with it."""
     for needed in required(function):
         t.signature.functions.setdefault(needed.name, needed)
     if len(function.results) == 1:
-        return ir.Call(function.name, args, function.results[0], span=span)
+        return (ir.Call(function.name, args, function.results[0], span=span),)
     results = tuple(t.build.var("result", type) for type in function.results)
     t.build.emit(ir.CallMany(results, function.name, args, span=span))
     return tuple(ir.VarRead(var, span=span) for var in results)
-
-
-def library_args(t: Trace, fn: LibraryFunction, args: list[Value], span: Span) -> tuple[ir.Expr, ...]:
-    return tuple(convert(t, a, type, span) for a, (_, type) in zip(args, fn.params, strict=True))

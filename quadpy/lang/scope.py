@@ -57,7 +57,7 @@ def _static_item(t: Trace, node: ast.Subscript) -> Any:
     with t.build.block():  # thrown away: the index is only looked at
         key = t.expr(node.slice)
     try:
-        return owner[key]
+        return owner[key]  # type: ignore[call-overload]  # an object that is no key raises
     except (LookupError, TypeError):
         return None  # whoever evaluates it says what is wrong
 

@@ -9,7 +9,7 @@ from quadpy.dtypes import Scalar, i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array, Space
 from quadpy.lang.context import ParallelLoop, Trace
-from quadpy.lang.values import ArrayRef, Value, shape_text
+from quadpy.lang.values import ArrayRef, Value, is_vector_type, shape_text
 from quadpy.source import Span
 
 __all__ = ["SIMT_RULES"]
@@ -36,7 +36,7 @@ def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
 
 
 def _element_type(t: Trace, dtype: Value, span: Span) -> tuple[Scalar, tuple[int, ...]]:
-    if getattr(dtype, "__quadpy_constructor__", None) == "type" and not isinstance(dtype, type):
+    if is_vector_type(dtype):
         return t.scalar_type(dtype.dtype), tuple(dtype.element_shape)
     scalar = t.scalar_type(dtype)
     if not isinstance(scalar, Scalar):
@@ -52,11 +52,11 @@ def _mem_fence(t: Trace, span: Span) -> None:
     t.build.emit(ir.Fence(span=span))
 
 
-def _thread_idx(t: Trace, span: Span) -> Value:
+def _thread_idx(t: Trace, span: Span) -> ir.Expr:
     return ir.ThreadIndex(span=span)
 
 
-def _block_idx(t: Trace, span: Span) -> Value:
+def _block_idx(t: Trace, span: Span) -> ir.Expr:
     return ir.BlockIndex(span=span)
 
 
@@ -64,7 +64,7 @@ def _block_dim(t: Trace, span: Span) -> int:
     return _loop_around(t).block_dim
 
 
-def _global_thread_idx(t: Trace, span: Span) -> Value:
+def _global_thread_idx(t: Trace, span: Span) -> ir.Expr:
     first = ir.Binary(ir.BinOp.MUL, _block_idx(t, span), ir.Const(_block_dim(t, span), i32, span=span), i32, span=span)
     return ir.Binary(ir.BinOp.ADD, first, ir.ThreadIndex(span=span), i32, span=span)
 

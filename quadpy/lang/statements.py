@@ -60,7 +60,7 @@ def stmt_If(t: Trace, node: ast.If) -> bool:
     frame.meet([before])
     orelse, else_ends = _branch_block(t, node.orelse)
     frame.meet(paths if else_ends else [*paths, frame.assigned()])
-    t.build.emit(ir.If(cond, ir.Block(tuple(then), span=span), ir.Block(tuple(orelse), span=span), span=span))
+    t.build.branch(cond, then, orelse, span)
     return then_ends and else_ends and bool(node.orelse)
 
 

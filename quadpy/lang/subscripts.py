@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import operator
 
-from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import element_ref, index_values, is_element, load_element, spread_indices
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.components import part_at
@@ -27,7 +26,7 @@ def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
         return load_element(t, element_ref(t, node), t.span(node))
     value, index, span = t.expr(node.value), index_values(t, node.slice), t.span(node)
     if isinstance(value, Vec):
-        return vec_index(t, value, spread_indices(t, index, span), span)
+        return vec_index(t, value, spread_indices(index), span)
     if isinstance(value, (tuple, list, dict, str)):
         if holds_runtime(index):
             t.fail_type("an item of a Python container is picked at compile time", span,
@@ -45,10 +44,13 @@ def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
 
 def _part_of_variable(t: Trace, bound: MutableVar, node: ast.Subscript) -> Value:
     """Of a variable, only the component or row that is asked for is read."""
-    span, shape = t.span(node), bound.shape or ()
+    span = t.span(node)
     check_assigned(t, ast.unparse(node.value), t.span(node.value))
-    index = spread_indices(t, index_values(t, node.slice), span)
-    stand_in = Vec(shape, (ir.VarRead(bound.vars[0], span=span),) * len(bound.vars))
-    if len(index) > len(shape) or not all(isinstance(i, int) for i in index):
-        return vec_index(t, read_variable(t, bound, span), index, span)
-    return read_variable(t, part_at(t, bound, stand_in, index, span), span)  # type: ignore[arg-type]
+    index = spread_indices(index_values(t, node.slice))
+    if len(index) <= len(bound.shape) and all(isinstance(i, int) for i in index):
+        part = part_at(t, bound, index, span)
+        assert isinstance(part, MutableVar)
+        return read_variable(t, part, span)
+    whole = read_variable(t, bound, span)
+    assert isinstance(whole, Vec)
+    return vec_index(t, whole, index, span)

@@ -1,22 +1,31 @@
-"""What an expression of a kernel can be while it is compiled.  Imports: ``ir`` and leaves only.
+"""What an expression of a kernel can be while it is compiled.
 
-A scalar that exists at run time is an IR expression.  Vectors and arrays are the classes below.  All else
-is a Python object of compile time: numbers, tuples, types, functions, modules, and the user's own objects.
+A value is one of the kinds below.  What exists at run time has a class of the tracer's own: a scalar is an IR expression,
+vectors, arrays, elements and their methods are the classes here.  All else exists at compile time only, and is the Python
+object itself: numbers, containers (which may hold values of run time), types, functions, modules, the user's objects.
+
+Operators, attributes, subscripts and calls are tables by kind.  A new kind of value is a class in ``Traced``, a member of
+``Kind``, and a row in each of these tables.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Expr, Node
 from quadpy.ir.types import Array
+from quadpy.ir.walk import unhandled
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 __all__ = [
-    "ArrayRef", "BoundMethod", "ElementRef", "Value", "Vec", "holds_runtime", "is_direct", "is_number", "is_runtime",
-    "parts_of", "shape_text",
+    "ArrayRef", "BoundMethod", "ElementRef", "Kind", "Number", "Numeric", "ScalarValue", "Step", "Traced", "Value", "Vec", "elems_of",
+    "holds_runtime", "is_direct", "is_number", "is_numeric", "is_runtime", "is_vector_type", "kind_of", "parts_of", "shape_text", "shaped",
 ]  # fmt: skip
 
 
@@ -36,6 +45,10 @@ class Vec:
         m = self.shape[1]
         return Vec((m,), self.elems[i * m : (i + 1) * m])
 
+    def column(self, j: int) -> Vec:
+        """Column ``j`` of a matrix."""
+        return Vec(self.shape[:1], self.elems[j :: self.shape[1]])
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayRef:
@@ -49,32 +62,78 @@ class ArrayRef:
 
 @dataclass(frozen=True, slots=True)
 class ElementRef:
-    """An element of an array, not yet read: ``component`` is None for the whole element, or the scalars meant of it."""
+    """An element of an array that is not yet read, or a part of one.
+
+    ``numbers`` are the components that it has, of the shape ``shape``; ``steps`` pick parts of these at run time.
+    """
 
     array: ArrayRef
     index: tuple[Expr, ...]
-    component: Any = None
+    numbers: tuple[int, ...]
+    shape: tuple[int, ...]
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BoundMethod:
-    """``receiver.name`` before it is called, for receivers that are no Python objects."""
+    """``receiver.name`` before it is called, where the receiver is a value of run time."""
 
     receiver: Vec | ArrayRef
     name: str
 
 
-Value: TypeAlias = Any
-"""An ``Expr``, a ``Vec``, an ``ArrayRef``, a ``BoundMethod``, or any Python object of compile time."""
+Traced: TypeAlias = Expr | Vec | ArrayRef | ElementRef | BoundMethod
+"""What the tracer has an object of its own for: no Python function may see it."""
+Value: TypeAlias = object
+"""A ``Traced``, or a Python object of compile time."""
+Step: TypeAlias = str | tuple[Value, ...]
+"""Letters or indices that pick a part of a vector or matrix."""
+Number: TypeAlias = int | float
+"""A literal of the kernel; a bool is an int."""
+ScalarValue: TypeAlias = Expr | Number
+Numeric: TypeAlias = ScalarValue | Vec
 
 
-def is_runtime(value: Value) -> TypeGuard[Expr]:
+class VectorType(Protocol):
+    """What ``qp.types.vector`` and ``qp.types.matrix`` make."""
+
+    dtype: object
+    element_shape: tuple[int, ...]
+
+
+def is_vector_type(value: object) -> TypeIs[VectorType]:
+    return getattr(value, "__quadpy_constructor__", None) == "type" and not isinstance(value, type)
+
+
+class Kind(enum.IntEnum):
+    """What a value is to an operator; of two operands, the greater kind decides what the operator means."""
+
+    NUMBER = enum.auto()
+    OBJECT = enum.auto()
+    SCALAR = enum.auto()
+    SEQUENCE = enum.auto()
+    VECTOR = enum.auto()
+    ARRAY = enum.auto()
+    METHOD = enum.auto()
+
+
+_CLASSES: tuple[tuple[type | tuple[type, ...], Kind], ...] = (
+    (Node, Kind.SCALAR), (Vec, Kind.VECTOR), ((ArrayRef, ElementRef), Kind.ARRAY), (BoundMethod, Kind.METHOD),
+    ((int, float), Kind.NUMBER), ((tuple, list), Kind.SEQUENCE),
+)  # fmt: skip
+
+
+def kind_of(value: Value) -> Kind:
+    return next((kind for classes, kind in _CLASSES if isinstance(value, classes)), Kind.OBJECT)
+
+
+def is_runtime(value: Value) -> TypeIs[Expr]:
     """True for a scalar of run time."""
     return isinstance(value, Node)
 
 
-def is_direct(value: Value) -> bool:
-    """True for what the compiler has an object of its own for: no function of Python's may see that."""
+def is_direct(value: Value) -> TypeIs[Traced]:
+    """True for what the tracer has an object of its own for."""
     return isinstance(value, (Node, Vec, ArrayRef, ElementRef, BoundMethod))
 
 
@@ -93,7 +152,7 @@ def holds_runtime(value: Value) -> bool:
 
 
 def parts_of(value: Value) -> Sequence[Value]:
-    """What a container holds; of all else, nothing."""
+    """What a container holds; an empty list for anything else."""
     if isinstance(value, dict):
         return [*value, *value.values()]
     if isinstance(value, slice):
@@ -104,20 +163,47 @@ def parts_of(value: Value) -> Sequence[Value]:
     return list(value) if isinstance(value, (tuple, list, set, frozenset)) else []
 
 
-def is_number(value: Value) -> TypeGuard[float]:
+def is_number(value: Value) -> TypeIs[Number]:
     """True for a Python number, which is a literal of the kernel."""
     return isinstance(value, (int, float))
 
 
+def is_numeric(value: Value) -> TypeIs[Numeric]:
+    """True for what a variable can hold."""
+    return isinstance(value, (Node, int, float, Vec))
+
+
+def elems_of(value: Expr | Vec) -> tuple[Expr, ...]:
+    """The scalars of a vector, or the one scalar."""
+    return value.elems if isinstance(value, Vec) else (value,)
+
+
+def shaped(shape: tuple[int, ...] | None, elems: Sequence[Expr]) -> Expr | Vec:
+    """The vector of ``elems``; the one scalar where there is no shape."""
+    return Vec(shape, tuple(elems)) if shape else elems[0]
+
+
 def shape_text(value: Value) -> str:
     """The type of a value, for messages."""
-    if is_runtime(value):
-        return str(value.type)
-    if isinstance(value, Vec):
-        return f"{value.type} {'x'.join(map(str, value.shape))}"
-    if isinstance(value, ArrayRef):
-        return f"array {value.type!r}"
+    if is_direct(value):
+        return _traced_text(value)
     if isinstance(value, (tuple, list)) and holds_runtime(value):
         inner = ", ".join(shape_text(item) if holds_runtime(item) else repr(item) for item in value)
         return f"tuple ({inner})" if isinstance(value, tuple) else f"list [{inner}]"
-    return f"method {value.name}" if isinstance(value, BoundMethod) else type(value).__name__
+    return type(value).__name__
+
+
+def _traced_text(value: Traced) -> str:
+    if isinstance(value, Node):
+        return str(value.type)
+    match value:
+        case Vec():
+            return f"{value.type} {'x'.join(map(str, value.shape))}"
+        case ArrayRef():
+            return f"array {value.type!r}"
+        case ElementRef():
+            return f"element of {value.array.type!r}"
+        case BoundMethod():
+            return f"method {value.name}"
+        case _:
+            raise unhandled(value)

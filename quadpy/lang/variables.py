@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from quadpy.dtypes import Scalar
 from quadpy.errors import KernelNameError
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
-from quadpy.lang.scalars import cast, convert, to_scalar
-from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
+from quadpy.lang.scalars import convert, to_scalar, type_of
+from quadpy.lang.values import (
+    ArrayRef,
+    Numeric,
+    Value,
+    Vec,
+    elems_of,
+    holds_runtime,
+    is_numeric,
+    is_runtime,
+    shape_text,
+    shaped,
+)
 from quadpy.lang.vectors import make_vector
 from quadpy.source import Span
 
 __all__ = [
-    "assign_name", "bind_index", "check_assigned", "check_type", "declare", "freeze_all", "in_memory",
+    "assign_name", "bind_index", "check_assigned", "check_type", "declare", "freeze", "freeze_all", "in_memory",
     "read_variable", "undefined", "write_variable",
 ]  # fmt: skip
 
@@ -27,7 +37,7 @@ def declare(t: Trace, name: str, value: Value, span: Span) -> None:
     variables = tuple(t.build.var(name, e.type, mutable=True) for e in elems)
     for var, elem in zip(variables, elems, strict=True):
         t.build.assign(var, elem, span)
-    shape = value.shape if isinstance(value, Vec) else None
+    shape = value.shape if isinstance(value, Vec) else ()
     t.frame.env[name] = MutableVar(variables, shape, not t.in_parallel, span)
     t.frame.unset.discard(name)
 
@@ -53,8 +63,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     bound = env.get(name)
     if isinstance(value, (list, tuple)) and isinstance(bound, MutableVar) and bound.shape:
         value = make_vector(t, value, span)
-    numeric = is_runtime(value) or is_number(value) or isinstance(value, Vec)
-    if not numeric:
+    if not is_numeric(value):
         if isinstance(bound, MutableVar) or (bound is not None and _may_run_again(t) and bound is not value):
             t.fail_type(f"{name!r} cannot become a {shape_text(value)} here", span,
                         "compile-time values are bound outside run-time branches and loops")  # fmt: skip
@@ -80,23 +89,19 @@ def _may_run_again(t: Trace) -> bool:
     return t.frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
 
 
-def _set_variable(t: Trace, name: str, bound: MutableVar, value: Value, span: Span) -> None:
+def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
     if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:
         t.fail_type(f"{name!r} changes its shape to {shape_text(value)}", span)
+    check_type(t, name, bound, value, span)
     elems = value.elems if isinstance(value, Vec) else (value,) * len(bound.vars)
-    write_variable(t, bound, [_variable_value(t, name, bound, e, v.type, span)
-                   for v, e in zip(bound.vars, elems, strict=True)], span)  # fmt: skip
+    items = [convert(t, elem, var.type, span) for var, elem in zip(bound.vars, elems, strict=True)]
+    write_variable(t, bound, items, span)
     t.frame.unset.discard(name)
 
 
-def _variable_value(t: Trace, name: str, bound: MutableVar, value: Value, type: Scalar, span: Span) -> Any:
-    check_type(t, name, bound, value, span)
-    return convert(t, value, type, span) if is_number(value) else cast(t, value, type, span)
-
-
-def check_type(t: Trace, name: str, bound: MutableVar, value: Value, span: Span) -> None:
+def check_type(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
     """A variable of integers takes no floats: Python would make it a float, and cutting them is seldom meant."""
-    given = value.type if is_runtime(value) or isinstance(value, Vec) else t.defaults.of(value)
+    given = value.type if isinstance(value, Vec) else type_of(t, value)
     type = bound.vars[0].type
     if given.is_float and not type.is_float:
         t.fail_type(
@@ -140,13 +145,11 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
     return KernelNameError(f"the name {name!r} is not defined", span, hint=hint)
 
 
-def read_variable(t: Trace, bound: MutableVar, span: Span) -> Value:
+def read_variable(t: Trace, bound: MutableVar, span: Span) -> ir.Expr | Vec:
     """The value of a variable now."""
-    if bound.shared and t.in_parallel:
-        elems = tuple(t.build.load(t.slot(var, span), span, var.name) for var in bound.vars)
-    else:
-        elems = tuple(ir.VarRead(var, span=span) for var in bound.vars)
-    return elems[0] if bound.shape is None else Vec(bound.shape, elems)
+    if in_memory(bound, t):
+        return shaped(bound.shape, [t.build.load(t.slot(var, span), span, var.name) for var in bound.vars])
+    return shaped(bound.shape, [ir.VarRead(var, span=span) for var in bound.vars])
 
 
 def freeze_all(t: Trace, value: Value) -> Value:
@@ -157,6 +160,10 @@ def freeze_all(t: Trace, value: Value) -> Value:
         return type(value)(freeze_all(t, v) for v in value)
     if isinstance(value, dict):
         return {key: freeze_all(t, v) for key, v in value.items()}
-    if isinstance(value, Vec):
-        return Vec(value.shape, tuple(t.build.freeze(e) for e in value.elems))
-    return t.build.freeze(value) if is_runtime(value) else value
+    return freeze(t, value) if isinstance(value, Vec) or is_runtime(value) else value
+
+
+def freeze(t: Trace, value: ir.Expr | Vec) -> ir.Expr | Vec:
+    """As ``freeze_all``, of a number or vector."""
+    elems = [t.build.freeze(e) for e in elems_of(value)]
+    return Vec(value.shape, tuple(elems)) if isinstance(value, Vec) else elems[0]

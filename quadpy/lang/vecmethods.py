@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, Final
+from typing import Final
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
+from quadpy.lang.arithmetic import operation
 from quadpy.lang.context import Trace
-from quadpy.lang.operators import binary, sum_of, unary
-from quadpy.lang.scalars import cast, square_root
+from quadpy.lang.operators import binary, unary
+from quadpy.lang.scalars import cast, operand, square_root, to_scalar
 from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import dot_product, make_vector, vec_of
 from quadpy.source import Span
@@ -37,51 +39,52 @@ def _square(t: Trace, m: Vec, what: str, span: Span) -> int:
 
 
 def _norm_sqr(t: Trace, v: Vec, span: Span) -> ir.Expr:
-    return t.build.let(sum_of(t, [binary(t, ast.Mult, e, e, span) for e in v.elems], span))
+    return t.build.let(dot_product(t, v, v, span))
 
 
 def _norm(t: Trace, v: Vec, span: Span, eps: Value = 0) -> ir.Expr:
     """sqrt of the sum of squares plus ``eps``."""
-    _total: Value = _norm_sqr(t, v, span)
-    if eps != 0:
-        _total = binary(t, ast.Add, _total, eps, span)
-    return t.build.let(square_root(t, _total, span))
+    return t.build.let(square_root(t, _plus(t, _norm_sqr(t, v, span), eps, span), span))
 
 
-def _norm_inv(t: Trace, v: Vec, span: Span, eps: Value = 0) -> Value:
-    return t.build.let(binary(t, ast.Div, 1.0, _norm(t, v, span, eps), span))
+def _norm_inv(t: Trace, v: Vec, span: Span, eps: Value = 0) -> ir.Expr:
+    return t.build.let(operation(t, ast.Div, 1.0, _norm(t, v, span, eps), span))
 
 
 def _normalized(t: Trace, v: Vec, span: Span, eps: Value = 0) -> Value:
     """``v / (norm + eps)``."""
-    length: Value = _norm(t, v, span)
-    if eps != 0:
-        length = binary(t, ast.Add, length, eps, span)
-    return binary(t, ast.Div, v, t.build.let(length), span)
+    return binary(t, ast.Div, v, t.build.let(_plus(t, _norm(t, v, span), eps, span)), span)
 
 
-def _dot(t: Trace, v: Vec, span: Span, other: Value) -> Value:
+def _plus(t: Trace, value: ir.Expr, eps: Value, span: Span) -> ir.Expr:
+    if isinstance(eps, int) and eps == 0:
+        return value
+    return operation(t, ast.Add, value, operand(t, eps, "eps is a number", span), span)
+
+
+def _dot(t: Trace, v: Vec, span: Span, other: Value) -> ir.Expr:
     return t.build.let(dot_product(t, v, _same_shape(t, v, other, span), span))
 
 
-def _cross(t: Trace, v: Vec, span: Span, other: Value) -> Value:
+def _minor(t: Trace, a: ir.Expr, b: ir.Expr, c: ir.Expr, d: ir.Expr, span: Span) -> ir.Expr:
+    """``a * d - b * c``."""
+    first, second = operation(t, ast.Mult, a, d, span), operation(t, ast.Mult, b, c, span)
+    return t.build.let(operation(t, ast.Sub, first, second, span))
+
+
+def _cross(t: Trace, v: Vec, span: Span, other: Value) -> ir.Expr | Vec:
     """A scalar for two components, a vector for three."""
     w = _same_shape(t, v, other, span)
-
-    def minor(i: int, j: int) -> Value:
-        first = binary(t, ast.Mult, v.elems[i], w.elems[j], span)
-        return t.build.let(binary(t, ast.Sub, first, binary(t, ast.Mult, v.elems[j], w.elems[i], span), span))
-
-    if v.shape == (2,):
-        return minor(0, 1)
-    if v.shape != (3,):
+    if v.shape not in ((2,), (3,)):
         t.fail_type(f"cross needs 2 or 3 components, not {v.shape[0]}", span)
-    return Vec((3,), (minor(1, 2), minor(2, 0), minor(0, 1)))
+    pairs = [(0, 1)] if v.shape == (2,) else [(1, 2), (2, 0), (0, 1)]
+    minors = [_minor(t, v.elems[i], v.elems[j], w.elems[i], w.elems[j], span) for i, j in pairs]
+    return minors[0] if v.shape == (2,) else Vec((3,), tuple(minors))
 
 
-def _outer_product(t: Trace, v: Vec, span: Span, other: Value) -> Value:
+def _outer_product(t: Trace, v: Vec, span: Span, other: Value) -> Vec:
     w = make_vector(t, other, span)
-    flat = [binary(t, ast.Mult, a, b, span) for a in v.elems for b in w.elems]
+    flat = [operation(t, ast.Mult, a, b, span) for a in v.elems for b in w.elems]
     return vec_of(t, flat, (len(v.elems), len(w.elems)), span)
 
 
@@ -89,21 +92,21 @@ def _transpose(t: Trace, m: Vec, span: Span) -> Vec:
     if len(m.shape) != 2:
         t.fail_type(f"transpose needs a matrix, not {shape_text(m)}", span)
     rows, cols = m.shape
-    return Vec((cols, rows), tuple(m.elems[i * cols + j] for j in range(cols) for i in range(rows)))
+    return Vec((cols, rows), tuple(e for j in range(cols) for e in m.column(j).elems))
 
 
-def _trace(t: Trace, m: Vec, span: Span) -> Value:
+def _trace(t: Trace, m: Vec, span: Span) -> ir.Expr:
     n = _square(t, m, "trace", span)
-    return t.build.let(sum_of(t, [m.elems[i * n + i] for i in range(n)], span))
+    return _sum(t, Vec((n,), m.elems[:: n + 1]), span)
 
 
 def _without(m: Vec, row: int, col: int) -> Vec:
     n = m.shape[0]
-    flat = tuple(m.elems[i * n + j] for i in range(n) for j in range(n) if i != row and j != col)
-    return Vec((n - 1, n - 1), flat)
+    rest = tuple(m.elems[i * n + j] for i in range(n) for j in range(n) if i != row and j != col)
+    return Vec((n - 1, n - 1), rest)
 
 
-def _determinant(t: Trace, m: Vec, span: Span) -> Value:
+def _determinant(t: Trace, m: Vec, span: Span) -> ir.Expr:
     """By cofactors along the first row (up to 4 x 4)."""
     n = _square(t, m, "determinant", span)
     if n > 4:
@@ -112,35 +115,36 @@ def _determinant(t: Trace, m: Vec, span: Span) -> Value:
         return m.elems[0]
     if n == 2:
         a, b, c, d = m.elems
-        return t.build.let(binary(t, ast.Sub, binary(t, ast.Mult, a, d, span), binary(t, ast.Mult, b, c, span), span))
-    terms = [binary(t, ast.Mult, m.elems[j], _determinant(t, _without(m, 0, j), span), span) for j in range(n)]
-    _total = terms[0]
+        return _minor(t, a, b, c, d, span)
+    terms = [operation(t, ast.Mult, m.elems[j], _determinant(t, _without(m, 0, j), span), span) for j in range(n)]
+    total = terms[0]
     for j, term in enumerate(terms[1:], 1):
-        _total = binary(t, ast.Sub if j % 2 else ast.Add, _total, term, span)
-    return t.build.let(_total)
+        total = operation(t, ast.Sub if j % 2 else ast.Add, total, term, span)
+    return t.build.let(total)
 
 
-def _inverse(t: Trace, m: Vec, span: Span) -> Value:
+def _inverse(t: Trace, m: Vec, span: Span) -> Vec:
     """The adjugate over the determinant (up to 4 x 4); of a singular matrix, infinities and NaNs."""
     n = _square(t, m, "inverse", span)
-    inv_det = t.build.let(binary(t, ast.Div, 1.0, _determinant(t, m, span), span))
+    inv_det = t.build.let(operation(t, ast.Div, 1.0, _determinant(t, m, span), span))
     if n == 1:
         return Vec((1, 1), (inv_det,))
-    cofactors: list[Value] = []
-    for i in range(n):
-        for j in range(n):
-            minor = _determinant(t, _without(m, j, i), span)
-            signed = unary(t, ast.USub, minor, span) if (i + j) % 2 else minor
-            cofactors.append(binary(t, ast.Mult, signed, inv_det, span))
+    cofactors: list[ir.Expr] = []
+    for i, j in itertools.product(range(n), range(n)):
+        minor = _determinant(t, _without(m, j, i), span)
+        signed = to_scalar(t, unary(t, ast.USub, minor, span), span) if (i + j) % 2 else minor
+        cofactors.append(operation(t, ast.Mult, signed, inv_det, span))
     return vec_of(t, cofactors, (n, n), span)
 
 
-def _fold(op: ir.BinOp) -> Callable[..., ir.Expr]:
-    def run(t: Trace, v: Vec, span: Span) -> ir.Expr:
-        def step(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-            return ir.Binary(OF_TRUTHS[op] if v.type == u1 else op, a, b, v.type, span=span)
+def _sum(t: Trace, v: Vec, span: Span) -> ir.Expr:
+    return t.build.let(reduce(lambda x, y: operation(t, ast.Add, x, y, span), v.elems))
 
-        return t.build.let(reduce(step, v.elems))
+
+def _extreme(op: ir.BinOp) -> Callable[..., ir.Expr]:
+    def run(t: Trace, v: Vec, span: Span) -> ir.Expr:
+        used = OF_TRUTHS[op] if v.type == u1 else op
+        return t.build.let(reduce(lambda a, b: ir.Binary(used, a, b, v.type, span=span), v.elems))
 
     return run
 
@@ -153,29 +157,22 @@ def _truths(op: ir.BinOp) -> Callable[..., ir.Expr]:
     return run
 
 
-def _total(t: Trace, v: Vec, span: Span) -> ir.Expr:
-    return t.build.let(sum_of(t, v.elems, span))
-
-
-def _cast(t: Trace, v: Vec, span: Span, dtype: Any) -> Vec:
+def _cast(t: Trace, v: Vec, span: Span, dtype: Value) -> Vec:
     scalar = t.scalar_type(dtype)
     if not isinstance(scalar, Scalar):
         t.fail_type(f"cast needs a scalar type, not {shape_text(dtype)}", span, "such as qp.f32, float or int")
     return make_vector(t, v, span, scalar)
 
 
-def _frobenius_inner(t: Trace, m: Vec, span: Span, other: Value) -> Value:
-    return t.build.let(dot_product(t, m, _same_shape(t, m, other, span), span))
-
-
 def _filled(t: Trace, v: Vec, span: Span, value: Value) -> Vec:
     return vec_of(t, [value] * len(v.elems), v.shape, span, v.type)
 
 
-METHODS: Final[dict[str, Callable[..., Any]]] = {
+METHODS: Final[dict[str, Callable[..., Value]]] = {
     "norm": _norm, "norm_sqr": _norm_sqr, "norm_inv": _norm_inv, "normalized": _normalized, "dot": _dot, "cross": _cross,
     "outer_product": _outer_product, "transpose": _transpose, "trace": _trace, "determinant": _determinant,
-    "inverse": _inverse, "sum": _total, "max": _fold(ir.BinOp.MAX), "min": _fold(ir.BinOp.MIN), "any": _truths(ir.BinOp.OR),
-    "all": _truths(ir.BinOp.AND), "cast": _cast, "frobenius_inner": _frobenius_inner, "fill": _filled,
+    "inverse": _inverse, "sum": _sum, "max": _extreme(ir.BinOp.MAX), "min": _extreme(ir.BinOp.MIN),
+    "any": _truths(ir.BinOp.OR), "all": _truths(ir.BinOp.AND), "cast": _cast, "frobenius_inner": _dot, "fill": _filled,
     "get_shape": lambda t, v, span: v.shape, "to_list": lambda t, v, span: list(v.elems),
 }  # fmt: skip
+"""Each takes the trace, the vector, the place, and the arguments of the call."""

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
 
 from quadpy.dtypes import Scalar, i32, promote, u1
 from quadpy.errors import KernelValueError
 from quadpy.ir import nodes as ir
-from quadpy.lang.arithmetic import scalar_binary, scalar_compare, scalar_select
+from quadpy.lang.arithmetic import operation, scalar_binary, scalar_compare, scalar_select
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
-from quadpy.lang.scalars import cast, convert, join_conditions, to_integer, to_scalar
-from quadpy.lang.values import Value, Vec, is_number, is_runtime, shape_text
+from quadpy.lang.scalars import cast, convert, join_conditions, to_integer, to_scalar, type_of
+from quadpy.lang.values import ScalarValue, Step, Value, Vec, elems_of, is_number, is_runtime, shape_text, shaped
 from quadpy.source import Span
 
 __all__ = [
     "broadcast", "components_for", "dot_product", "flat_index", "is_swizzle", "make_vector", "map_vec", "matmul",
-    "swizzle_numbers", "vec_attribute", "vec_index", "vec_of",
+    "numbers_of", "part_of", "vec_attribute", "vec_index", "vec_of",
 ]  # fmt: skip
+
+_LETTERS = ("xyzw", "rgba", "stpq")
+
+
+def is_swizzle(name: str) -> bool:
+    """Whether ``name`` names components of some vector."""
+    return 1 <= len(name) <= 4 and any(set(name) <= set(letters) for letters in _LETTERS)
 
 
 def map_vec(t: Trace, f: Callable[..., Value], *vecs: Value) -> Vec:
     """``f`` over the components of vectors of one shape; scalars are broadcast."""
-    shape = next(v.shape for v in vecs if isinstance(v, Vec))
-    count = len(next(v.elems for v in vecs if isinstance(v, Vec)))
-    span = t.frame.source.span
+    first = next(v for v in vecs if isinstance(v, Vec))
+    count, span = len(first.elems), t.frame.source.span
     t.effort.take(count)
     columns = [v.elems if isinstance(v, Vec) else (v,) * count for v in vecs]
-    return Vec(shape, tuple(t.build.let(to_scalar(t, f(*row), span)) for row in zip(*columns, strict=True)))
+    return Vec(first.shape, tuple(t.build.let(to_scalar(t, f(*row), span)) for row in zip(*columns, strict=True)))
 
 
 def broadcast(t: Trace, a: Value, b: Value, span: Span) -> tuple[Value, Value]:
@@ -42,22 +48,7 @@ def broadcast(t: Trace, a: Value, b: Value, span: Span) -> tuple[Value, Value]:
     return a, b
 
 
-def _check_index(t: Trace, index: int, extent: int, span: Span) -> int:
-    """A compile-time index into something of ``extent`` items; negative ones count from the end."""
-    if not -extent <= index < extent:
-        raise KernelValueError(f"index {index} is out of range for {extent} components", span)
-    return index % extent
-
-
-SWIZZLES = ("xyzw", "rgba", "stpq")
-
-
-def is_swizzle(name: str) -> bool:
-    """Whether ``name`` names components of some vector."""
-    return 1 <= len(name) <= 4 and any(set(name) <= set(letters) for letters in SWIZZLES)
-
-
-def make_vector(t: Trace, items: Any, span: Span, dtype: Scalar | None = None) -> Vec:
+def make_vector(t: Trace, items: Value, span: Span, dtype: Scalar | None = None) -> Vec:
     """A vector of scalars, or a matrix of rows, in the type in which all of them meet."""
     if isinstance(items, Vec):
         return items if dtype is None else map_vec(t, lambda e: cast(t, e, dtype, span), items)
@@ -74,77 +65,103 @@ def make_vector(t: Trace, items: Any, span: Span, dtype: Scalar | None = None) -
     return vec_of(t, [e for row in rows for e in row], (len(rows), len(rows[0])), span, dtype)
 
 
-def vec_of(t: Trace, flat: Sequence[Value], shape: tuple[int, ...], span: Span, dtype: Scalar | None = None) -> Vec:
-    for item in flat:
+def vec_of(t: Trace, items: Sequence[Value], shape: tuple[int, ...], span: Span, dtype: Value = None) -> Vec:
+    """The vector or matrix of these scalars, row-major."""
+    numbers: list[ScalarValue] = []
+    for item in items:
         if not (is_runtime(item) or is_number(item)):
             t.fail_type(f"a component of a vector is a number, not {shape_text(item)}", span)
-    t.effort.take(len(flat))
+        numbers.append(item)
+    t.effort.take(len(numbers))
     if dtype is not None and not isinstance(dtype, Scalar):
         t.fail_type(f"the type of components is a scalar type, not {shape_text(dtype)}", span)
-    types = [item.type if is_runtime(item) else t.defaults.of(item) for item in flat]
-    type = dtype or reduce(promote, types)
+    type = dtype or reduce(promote, [type_of(t, number) for number in numbers])
     conversion = cast if dtype else convert
-    return Vec(shape, tuple(t.build.let(conversion(t, item, type, span)) for item in flat))
+    return Vec(shape, tuple(t.build.let(conversion(t, number, type, span)) for number in numbers))
 
 
-def vec_attribute(t: Trace, vec: Vec, name: str, span: Span) -> Value | None:
+def vec_attribute(vec: Vec, name: str) -> Value | None:
     """``v.x``, ``v.xyz``, ``m.n``; None where ``name`` is none of these."""
     if name in ("n", "m"):
         return vec.shape[0] if name == "n" else (vec.shape[1] if len(vec.shape) > 1 else 1)
-    picked = swizzle_numbers(vec, name)
-    if picked is None:
-        return None
-    return vec.elems[picked[0]] if len(picked) == 1 else Vec((len(picked),), tuple(vec.elems[i] for i in picked))
+    return _swizzled(vec, name)
 
 
-def swizzle_numbers(vec: Vec, name: str) -> tuple[int, ...] | None:
-    """Component numbers of a swizzle; None where ``name`` is none, or names a component that is not there."""
-    for letters in SWIZZLES:
+def _swizzled(vec: Vec, name: str) -> ir.Expr | Vec | None:
+    """The components that letters name; None where ``name`` is no swizzle, or names a component that is not there."""
+    for letters in _LETTERS:
         if len(name) <= 4 and len(vec.shape) == 1 and all(c in letters[: vec.shape[0]] for c in name):
-            return tuple(letters.index(c) for c in name)
+            return shaped((len(name),) if len(name) > 1 else (), [vec.elems[letters.index(c)] for c in name])
     return None
 
 
-def vec_index(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> Value:
+def part_of(t: Trace, vec: Vec, step: Step, span: Span) -> ir.Expr | Vec:
+    """A component of ``vec``, or several, by name or by number."""
+    if not isinstance(step, str):
+        return vec_index(t, vec, step, span)
+    found = _swizzled(vec, step)
+    if found is None:
+        t.fail_type(f"a {shape_text(vec)} has no component {step!r}", span)
+    return found
+
+
+def numbers_of(
+    t: Trace, type: Scalar, shape: tuple[int, ...], step: Step, span: Span
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The numbers of the components that ``step`` picks at compile time, and their shape; () of a single one."""
+    positions: dict[ir.Expr, int] = {ir.Const(k, type, span=span): k for k in range(math.prod(shape))}
+    found = part_of(t, Vec(shape, tuple(positions)), step, span)
+    return tuple(positions[e] for e in elems_of(found)), found.shape if isinstance(found, Vec) else ()
+
+
+def vec_index(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> ir.Expr | Vec:
     """``v[i]``, ``m[i, j]``, ``m[i]``; a run-time index picks by comparing, so vectors stay in registers."""
     if any(isinstance(i, slice) for i in index):
         return _vec_slice(t, vec, index, span)
     if not index or len(index) > len(vec.shape):
         t.fail_type(f"{len(index)} indices for a {shape_text(vec)}", span)
     if len(index) == 1 and len(vec.shape) == 2:
-        picks = [_component_at(t, vec, (index[0], j), span) for j in range(vec.shape[1])]
-        return Vec((vec.shape[1],), tuple(picks))
+        return Vec((vec.shape[1],), tuple(_component_at(t, vec, (index[0], j), span) for j in range(vec.shape[1])))
     return _component_at(t, vec, index, span)
 
 
 def _component_at(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> ir.Expr:
-    flat = flat_index(t, vec, index, span)
-    if isinstance(flat, int):
-        return vec.elems[flat]
-    flat = t.build.let(flat)
+    at = flat_index(t, vec, index, span)
+    if isinstance(at, int):
+        return vec.elems[at]
+    at = t.build.let(at)
     result: ir.Expr = literal(0, vec.type, span)
     for i, elem in enumerate(vec.elems):
-        hit = ir.Compare(ir.CmpOp.EQ, flat, literal(i, flat.type, span), u1, span=span)
+        hit = ir.Compare(ir.CmpOp.EQ, at, literal(i, at.type, span), u1, span=span)
         result = ir.Select(hit, elem, result, vec.type, span=span)
     return t.build.let(result)
 
 
 def flat_index(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> int | ir.Expr:
-    """The row-major position of a component, counted from the end below 0; of an index out of range, no position."""
-    flat: Value = 0
-    inside: Value = True
+    """The row-major position of a component, counted from the end below 0; past the end for an index out of range."""
+    flat: ScalarValue = 0
+    inside: ScalarValue = True
     for i, extent in zip(index, vec.shape, strict=True):
+        number: ScalarValue
         if isinstance(i, int):
-            i = _check_index(t, i, extent, span)
+            number = _check_index(i, extent, span)
         elif not is_runtime(i) or i.type.is_float:
             t.fail_type(f"an index is an integer, not {shape_text(i)}", span)
         else:
-            i = _from_start(t, i, extent, span)
+            number = _from_start(t, i, extent, span)
             if len(index) > 1:
-                within = [scalar_compare(t, ast.GtE, i, 0, span), scalar_compare(t, ast.Lt, i, extent, span)]
+                within = [scalar_compare(t, ast.GtE, number, 0, span), scalar_compare(t, ast.Lt, number, extent, span)]
                 inside = join_conditions(t, ir.BinOp.AND, [inside, *within], span)
-        flat = scalar_binary(t, ast.Add, scalar_binary(t, ast.Mult, flat, extent, span), i, span)
-    return scalar_select(t, inside, flat, math.prod(vec.shape), span)  # type: ignore[no-any-return]
+        flat = scalar_binary(t, ast.Add, scalar_binary(t, ast.Mult, flat, extent, span), number, span)
+    found = scalar_select(t, inside, flat, math.prod(vec.shape), span)
+    return found if is_runtime(found) else int(found)
+
+
+def _check_index(index: int, extent: int, span: Span) -> int:
+    """A compile-time index into something of ``extent`` items; negative ones count from the end."""
+    if not -extent <= index < extent:
+        raise KernelValueError(f"index {index} is out of range for {extent} components", span)
+    return index % extent
 
 
 def _from_start(t: Trace, index: ir.Expr, extent: int, span: Span) -> ir.Expr:
@@ -153,8 +170,9 @@ def _from_start(t: Trace, index: ir.Expr, extent: int, span: Span) -> ir.Expr:
     if index.type.kind == "uint":
         return index
     index = index if index.type.bits >= 32 else cast(t, index, i32, span)
-    back = scalar_binary(t, ast.Add, index, extent, span)
-    return t.build.let(scalar_select(t, scalar_compare(t, ast.Lt, index, 0, span), back, index, span))
+    back = operation(t, ast.Add, index, extent, span)
+    is_negative = scalar_compare(t, ast.Lt, index, 0, span)
+    return t.build.let(to_scalar(t, scalar_select(t, is_negative, back, index, span), span))
 
 
 def _vec_slice(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> Vec:
@@ -162,14 +180,9 @@ def _vec_slice(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> Vec:
         t.fail_type(f"this is no slice of a {shape_text(vec)}", span, "its step is not 0, and it has one part an axis")
     picks = [range(n)[i] if isinstance(i, slice) else i for i, n in zip(index, vec.shape, strict=False)]
     picks += [range(n) for n in vec.shape[len(picks) :]]
-    if len(picks) == 1:
-        return Vec((len(picks[0]),), tuple(vec.elems[i] for i in picks[0]))
-    rows, cols = picks
-    if isinstance(rows, range) and isinstance(cols, range):
-        flat = [_component_at(t, vec, (i, j), span) for i in rows for j in cols]
-        return Vec((len(rows), len(cols)), tuple(flat))
-    pairs = [(i, cols) for i in rows] if isinstance(rows, range) else [(rows, j) for j in cols]
-    return Vec((len(pairs),), tuple(_component_at(t, vec, pair, span) for pair in pairs))
+    cells = itertools.product(*(pick if isinstance(pick, range) else (pick,) for pick in picks))
+    shape = tuple(len(pick) for pick in picks if isinstance(pick, range))
+    return Vec(shape, tuple(_component_at(t, vec, cell, span) for cell in cells))
 
 
 def matmul(t: Trace, a: Value, b: Value, span: Span) -> Value:
@@ -179,21 +192,15 @@ def matmul(t: Trace, a: Value, b: Value, span: Span) -> Value:
     if a.shape[-1] != b.shape[0]:
         t.fail_type(f"inner extents differ: {shape_text(a)} @ {shape_text(b)}", span)
     rows = [a.row(i) for i in range(a.shape[0])] if len(a.shape) == 2 else [a]
-    cols = [_column(b, j) for j in range(b.shape[1])] if len(b.shape) == 2 else [b]
+    cols = [b.column(j) for j in range(b.shape[1])] if len(b.shape) == 2 else [b]
     dots = [dot_product(t, row, col, span) for row in rows for col in cols]
-    if len(a.shape) == 1 and len(b.shape) == 1:
-        return dots[0]
-    shape = (len(rows), len(cols)) if len(a.shape) == len(b.shape) == 2 else (len(dots),)
-    return Vec(shape, tuple(t.build.let(d) for d in dots))
-
-
-def _column(m: Vec, j: int) -> Vec:
-    return Vec((m.shape[0],), tuple(m.elems[i * m.shape[1] + j] for i in range(m.shape[0])))
+    shape = a.shape[:-1] + b.shape[1:]
+    return Vec(shape, tuple(t.build.let(d) for d in dots)) if shape else dots[0]
 
 
 def dot_product(t: Trace, a: Vec, b: Vec, span: Span) -> ir.Expr:
-    terms = [scalar_binary(t, ast.Mult, x, y, span) for x, y in zip(a.elems, b.elems, strict=True)]
-    return reduce(lambda x, y: scalar_binary(t, ast.Add, x, y, span), terms)  # type: ignore[no-any-return]
+    terms = [operation(t, ast.Mult, x, y, span) for x, y in zip(a.elems, b.elems, strict=True)]
+    return reduce(lambda x, y: operation(t, ast.Add, x, y, span), terms)
 
 
 def components_for(t: Trace, value: Value, shape: tuple[int, ...], type: Scalar, span: Span) -> list[ir.Expr]:
@@ -206,5 +213,5 @@ def components_for(t: Trace, value: Value, shape: tuple[int, ...], type: Scalar,
             t.fail_type(f"{shape_text(value)} where {wanted} is needed", span)
         return [cast(t, e, type, span) for e in value.elems]
     count = math.prod(shape)
-    item = convert(t, value, type, span) if not is_runtime(value) else cast(t, value, type, span)
+    item = convert(t, value, type, span)
     return [t.build.let(item) if count > 1 else item] * count

@@ -1,0 +1,57 @@
+"""The kinds of values: each operator, attribute and node of the grammar has a rule, or a named error."""
+
+import ast
+
+import pytest
+
+import quadpy as qp
+from quadpy.dtypes import f32, i32
+from quadpy.ir import nodes as ir
+from quadpy.ir.types import Array
+from quadpy.lang.grammar import GRAMMAR
+from quadpy.lang.operators import BINARY
+from quadpy.lang.values import ArrayRef, BoundMethod, Kind, Vec, holds_runtime, is_direct, kind_of, shape_text
+from quadpy.source import NOWHERE
+
+SCALAR = ir.Const(1, i32, span=NOWHERE)
+VECTOR = Vec((2,), (SCALAR, SCALAR))
+ARRAY = ArrayRef("x", Array(f32, 1))
+VALUES = {
+    Kind.NUMBER: [1, 2.0, True],
+    Kind.OBJECT: [None, "text", {}, range(3), qp.sin],
+    Kind.SCALAR: [SCALAR],
+    Kind.SEQUENCE: [(1, 2), [SCALAR]],
+    Kind.VECTOR: [VECTOR],
+    Kind.ARRAY: [ARRAY],
+    Kind.METHOD: [BoundMethod(VECTOR, "norm")],
+}
+
+
+def test_each_value_has_a_kind():
+    assert set(VALUES) == set(Kind)
+    for kind, values in VALUES.items():
+        assert [kind_of(value) for value in values] == [kind] * len(values)
+
+
+def test_operators_have_a_rule_for_each_kind():
+    assert set(BINARY) == set(Kind)
+
+
+def test_what_exists_at_run_time_is_seen_inside_of_containers():
+    for kind, values in VALUES.items():
+        direct = kind in (Kind.SCALAR, Kind.VECTOR, Kind.ARRAY, Kind.METHOD)
+        for value in values:
+            assert is_direct(value) == direct
+            assert holds_runtime([(value,)]) == holds_runtime({"a": value}) == (direct or value == [SCALAR])
+
+
+def test_messages_name_the_type_of_a_value():
+    texts = [shape_text(value) for value in (SCALAR, VECTOR, ARRAY, BoundMethod(VECTOR, "norm"), (1, SCALAR), "text")]
+    assert texts == ["i32", "i32 2", f"array {ARRAY.type!r}", "method norm", "tuple (1, i32)", "str"]
+
+
+@pytest.mark.parametrize(("rules", "base"), [(GRAMMAR.expressions, ast.expr), (GRAMMAR.statements, ast.stmt)])
+def test_each_node_of_the_grammar_has_a_rule_or_is_refused(rules, base):
+    nodes = {node for node in vars(ast).values() if isinstance(node, type) and issubclass(node, base)}
+    assert set(rules) <= nodes
+    assert not set(rules) & set(GRAMMAR.hints)
