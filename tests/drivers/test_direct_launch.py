@@ -42,7 +42,7 @@ def library():
 
 @pytest.fixture
 def opened(library, monkeypatch):
-    monkeypatch.setattr("quadpy.runtime.drivers.gpu._selected.device", {})
+    monkeypatch.setattr("quadpy.runtime.drivers.gpu_calls._selected.device", {})
     monkeypatch.setattr(table, "_library", lambda: library)
     stand_in = StandIn()
     stand_in.values["hipModuleGetFunction"] = (0x7F00_1234_5678,)

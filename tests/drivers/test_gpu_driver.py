@@ -81,7 +81,7 @@ def open_over(stand_in, ordinal=0):
 
 @pytest.fixture(autouse=True)
 def _no_device_selected(monkeypatch):
-    monkeypatch.setattr("quadpy.runtime.drivers.gpu._selected.device", {})
+    monkeypatch.setattr("quadpy.runtime.drivers.gpu_calls._selected.device", {})
 
 
 def test_opening_asks_for_the_pool_and_selects_the_device():

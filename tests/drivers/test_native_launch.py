@@ -65,7 +65,7 @@ class Library(dict):
 def opened(monkeypatch, **changes):
     """A device whose memory is nowhere, and the library that takes its launches."""
     library, stand_in, before = Library(), StandIn(), current_config()
-    monkeypatch.setattr("quadpy.runtime.drivers.gpu._selected.device", {})
+    monkeypatch.setattr("quadpy.runtime.drivers.gpu_calls._selected.device", {})
     monkeypatch.setattr(table, "_library", lambda: library)
     addresses, functions = itertools.count(1 << 40, 1 << 20), itertools.count(0x7F00_0000_1000, 0x100)
     stand_in.hipMalloc = lambda nbytes: (Status.hipSuccess, next(addresses))

@@ -93,7 +93,7 @@ class Library:
 
 
 def opened(monkeypatch, vendor, missing=()):
-    monkeypatch.setattr("quadpy.runtime.drivers.gpu._selected.device", {})
+    monkeypatch.setattr("quadpy.runtime.drivers.gpu_calls._selected.device", {})
     if vendor == "cuda":
         library, stand_in, table = Library("cu", missing), test_cuda_driver.StandIn(), cuda_api
         monkeypatch.setattr(ctypes, "CDLL", lambda name: library)

@@ -155,8 +155,6 @@ KNOWN_CIRCLES = {
     "a capture's session records calls on streams and events, whose methods look for a session": {
         "runtime.launch.capturing", "runtime.streams.event", "runtime.streams.manager", "runtime.streams.stream",
     },
-    "the table of calls has one for graphs": {"runtime.drivers.gpu_api", "runtime.drivers.graph_api"},
-    "a driver makes its graph driver": {"runtime.drivers.gpu", "runtime.drivers.gpu_graphs"},
     "the simulated driver makes its graph driver": {
         "runtime.drivers.simulated.driver", "runtime.drivers.simulated.graphs",
     },

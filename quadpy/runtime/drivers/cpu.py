@@ -1,7 +1,7 @@
-"""The Driver of the CPU.  Owns: CpuDriver, whose handles are all 0.  Imports: errors, the protocol, NumPy.
+"""The driver of the CPU, whose handles are all 0.
 
-Work runs at once, in call order, so no verb has anything to wait for: a program that is right with streams is right
-without them.  What is checked of streams and events is checked by the objects above, alike on every driver.
+Work runs at once, in call order, so nothing ever has to wait: a program that is correct with streams is correct without
+them.  Streams and events are checked by the objects above, in the same way for every driver.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from quadpy.errors import DriverError
@@ -20,8 +19,6 @@ from quadpy.runtime.drivers.driver import (
     DeviceInfo,
     EventHandle,
     Feature,
-    FunctionHandle,
-    ModuleHandle,
     NativeLaunch,
     PinnedPointer,
     PlainPointer,
@@ -36,7 +33,7 @@ _EVENT: Final = EventHandle(0)
 
 
 class CpuDriver:
-    """A ``Driver`` whose memory is the process's own and whose streams are its program order."""
+    """A ``Driver`` whose memory is that of the process, and whose only stream is the program's order."""
 
     def __init__(self) -> None:
         self.name, self.ordinal = "cpu", 0
@@ -67,7 +64,7 @@ class CpuDriver:
         return self.ordinal
 
     def synchronize(self) -> None:
-        """All work that was submitted has run."""
+        """Does nothing: all submitted work has run."""
 
     def event_create(self, *, timing: bool) -> EventHandle:
         return _EVENT
@@ -85,7 +82,7 @@ class CpuDriver:
         return _require_zero(event)
 
     def event_elapsed(self, start: EventHandle, end: EventHandle) -> float:
-        """0: there is no ``timing`` here; Event takes the time itself."""
+        """0: the driver has no ``timing``; Event measures the time itself."""
         _require_zero(start, end)
         return 0.0
 
@@ -118,7 +115,7 @@ class CpuDriver:
         self._free(pointer)
 
     def trim_pool(self) -> None:
-        """Nothing is kept."""
+        """Does nothing: no memory is kept."""
 
     def alloc_pinned(self, nbytes: int) -> PinnedPointer:
         return PinnedPointer(self._allocate(nbytes))
@@ -139,47 +136,13 @@ class CpuDriver:
         _require_zero(stream)
         ctypes.memset(target, value, nbytes)
 
-    # code: kernels of the CPU are functions of the process
+    # code: CPU kernels are functions of the process
 
-    def module_load(self, image: bytes) -> ModuleHandle:
-        _refuse_code()
+    def _refuse_code(self, *_: object) -> NoReturn:
+        raise DriverError("the CPU loads no code objects", hint="a kernel compiled for 'cpu' runs there")
 
-    def module_function(self, module: ModuleHandle, name: str) -> FunctionHandle:
-        _refuse_code()
-
-    def module_unload(self, module: ModuleHandle) -> None:
-        _refuse_code()
-
-    def launch_arguments(self, address: int, nbytes: int) -> object:
-        _refuse_code()
-
-    def launch(
-        self,
-        function: FunctionHandle,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared_bytes: int,
-        stream: StreamHandle,
-        arguments: object,
-    ) -> None:
-        _refuse_code()
-
-    def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
-        _refuse_code()
-
-    def cooperative_arguments(self, address: int, offsets: Sequence[int]) -> object:
-        _refuse_code()
-
-    def launch_cooperative(
-        self,
-        function: FunctionHandle,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared_bytes: int,
-        stream: StreamHandle,
-        arguments: object,
-    ) -> None:
-        _refuse_code()
+    module_load = module_function = module_unload = launch_arguments = cooperative_arguments = _refuse_code
+    launch = launch_cooperative = max_blocks = _refuse_code
 
     def native_launch(self) -> NativeLaunch | None:
         return None
@@ -188,16 +151,12 @@ class CpuDriver:
 def _require_zero(*handles: int) -> bool:
     for handle in handles:
         if handle:
-            raise DriverError(f"{handle:#x} is no stream or event of the CPU", hint="every handle of the CPU is 0")
+            raise DriverError(f"{handle:#x} is not a stream or event of the CPU", hint="every handle of the CPU is 0")
     return True
 
 
-def _refuse_code() -> NoReturn:
-    raise DriverError("the CPU loads no code objects", hint="a kernel compiled for 'cpu' runs there")
-
-
 def _memory(pages: str) -> int:
-    """Bytes in so many ``pages``; 0 where the system does not tell."""
+    """The bytes in the pages that the system variable counts; 0 if the system does not tell."""
     try:
         return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

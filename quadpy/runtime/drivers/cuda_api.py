@@ -16,7 +16,8 @@ from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL, unusable
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
-from quadpy.runtime.drivers.gpu_api import GpuApi, bound
+from quadpy.runtime.drivers.gpu_api import GpuApi
+from quadpy.runtime.drivers.vendor_calls import named
 from quadpy.target import NVIDIA_ARCHS
 
 __all__ = ["cuda_api", "open_cuda_driver"]
@@ -92,8 +93,8 @@ def _table(cuda: Any) -> GpuApi:
         select=contexts.select,
         synchronize=cuda.cuCtxSynchronize,
         memory_info=cuda.cuMemGetInfo,
-        keep_pool=bound(_keep_pool, cuda, "cuMemPoolSetAttribute"),
-        trim_pool=bound(_trim_pool, cuda, "cuMemPoolTrimTo"),
+        keep_pool=named("cuMemPoolSetAttribute", _keep_pool, cuda),
+        trim_pool=named("cuMemPoolTrimTo", _trim_pool, cuda),
         priority_range=cuda.cuCtxGetStreamPriorityRange,
         stream_create=cuda.cuStreamCreateWithPriority,
         stream_destroy=cuda.cuStreamDestroy,
@@ -117,8 +118,8 @@ def _table(cuda: Any) -> GpuApi:
         copy_out=cuda.cuMemcpyDtoHAsync,
         copy_within=cuda.cuMemcpyDtoDAsync,
         fill=cuda.cuMemsetD8Async,
-        module_load=bound(_load, cuda, "cuModuleLoadDataEx"),
-        module_function=bound(_function, cuda, "cuModuleGetFunction"),
+        module_load=named("cuModuleLoadDataEx", _load, cuda),
+        module_function=named("cuModuleGetFunction", _function, cuda),
         module_unload=cuda.cuModuleUnload,
         launch=cuda.cuLaunchKernel,
         launch_cooperative=cuda.cuLaunchCooperativeKernel,

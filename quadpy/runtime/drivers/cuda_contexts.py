@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quadpy.runtime.drivers.gpu_api import Call, bound
+from quadpy.runtime.drivers.vendor_calls import Call, named
 
 __all__ = ["Contexts"]
 
@@ -28,8 +28,8 @@ class Contexts:
     def __init__(self, cuda: Any) -> None:
         self._cuda, self._ok = cuda, cuda.CUresult.CUDA_SUCCESS
         self._retained: dict[int, Any] = {}
-        self.select = bound(Contexts._select, self, "cuCtxSetCurrent")
-        self.stream_device = bound(Contexts._stream_device, self, "cuStreamGetCtx")
+        self.select = named("cuCtxSetCurrent", Contexts._select, self)
+        self.stream_device = named("cuStreamGetCtx", Contexts._stream_device, self)
 
     def _select(self, ordinal: int) -> tuple[Any, ...]:
         context = self._retained.get(ordinal)

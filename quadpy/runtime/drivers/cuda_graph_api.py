@@ -1,6 +1,6 @@
-"""CUDA's table of graph calls.  Owns: cuda_graph_api.  Imports: the graphs' protocol, the table's shape, the C thunk.
+"""CUDA's table of graph calls.
 
-Versions 12 and 13 of cuda-bindings differ in how many values some calls answer; what is used is first and last.
+Versions 12 and 13 of cuda-bindings differ in how many values some calls return; only the first and the last are used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any, ClassVar, Final, cast
 
 from quadpy.runtime.device.callbacks import THUNK
-from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, named
+from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, NodeCalls, adding, changing
 from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
     ChildWork,
@@ -28,11 +28,13 @@ from quadpy.runtime.drivers.graph_driver import (
     SemaphoreHandle,
     SemaphoreSignalWork,
     SemaphoreWaitWork,
+    Work,
 )
+from quadpy.runtime.drivers.vendor_calls import named
 
 __all__ = ["cuda_graph_api"]
 
-_MARKERS: Final = (1, 2, 0)
+_MARKERS: Final = (1, 2, 0)  # see GpuApi.launch_markers
 _AUTO_FREE: Final = 1
 _PRIORITIES: Final = 8
 _FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities"))
@@ -47,38 +49,31 @@ def cuda_graph_api(cuda: Any, library: Callable[[], ctypes.CDLL]) -> GraphApi:
     """The calls of ``cuda``, the module ``cuda.bindings.driver``, over the driver's ``library``."""
     calls, error = _Calls(cuda, library), cuda.CUresult
     loops = calls.has_loops()
+    nodes: dict[type[Work], NodeCalls] = {
+        CopyWork: NodeCalls(cuda.cuGraphAddMemcpyNode, cuda.cuGraphExecMemcpyNodeSetParams, calls.copy),
+        FillWork: NodeCalls(cuda.cuGraphAddMemsetNode, cuda.cuGraphExecMemsetNodeSetParams, calls.fill),
+        HostWork: NodeCalls(cuda.cuGraphAddHostNode, cuda.cuGraphExecHostNodeSetParams, calls.host),
+        EmptyWork: NodeCalls(cuda.cuGraphAddEmptyNode, None, lambda _: ()),
+        ChildWork: NodeCalls(
+            cuda.cuGraphAddChildGraphNode, cuda.cuGraphExecChildGraphNodeSetParams, lambda work: (work.graph,)
+        ),
+        EventRecordWork: NodeCalls(
+            cuda.cuGraphAddEventRecordNode, cuda.cuGraphExecEventRecordNodeSetEvent, lambda work: (work.event,)
+        ),
+        EventWaitWork: NodeCalls(
+            cuda.cuGraphAddEventWaitNode, cuda.cuGraphExecEventWaitNodeSetEvent, lambda work: (work.event,)
+        ),
+        SemaphoreSignalWork: NodeCalls(cuda.cuGraphAddExternalSemaphoresSignalNode, None, calls.signal),
+        SemaphoreWaitWork: NodeCalls(cuda.cuGraphAddExternalSemaphoresWaitNode, None, calls.wait),
+        FreeWork: NodeCalls(cuda.cuGraphAddMemFreeNode, None, lambda work: (work.pointer,)),
+    }
     return GraphApi(
         features=_FEATURES | _LOOPS if loops else _FEATURES,
         refused=frozenset({error.CUDA_ERROR_INVALID_VALUE, error.CUDA_ERROR_NOT_SUPPORTED,
                            error.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE}),
         create=cuda.cuGraphCreate,
         destroy=cuda.cuGraphDestroy,
-        add={
-            KernelWork: named(cuda.cuGraphAddKernelNode, calls.add_kernel),
-            CopyWork: named(cuda.cuGraphAddMemcpyNode, calls.add_copy),
-            FillWork: named(cuda.cuGraphAddMemsetNode, calls.add_fill),
-            HostWork: named(
-                cuda.cuGraphAddHostNode, lambda g, d, w: cuda.cuGraphAddHostNode(g, *calls.list(d), calls.host(w))
-            ),
-            EmptyWork: named(cuda.cuGraphAddEmptyNode, lambda g, d, _: cuda.cuGraphAddEmptyNode(g, *calls.list(d))),
-            ChildWork: named(
-                cuda.cuGraphAddChildGraphNode,
-                lambda g, d, w: cuda.cuGraphAddChildGraphNode(g, *calls.list(d), w.graph),
-            ),
-            EventRecordWork: named(
-                cuda.cuGraphAddEventRecordNode,
-                lambda g, d, w: cuda.cuGraphAddEventRecordNode(g, *calls.list(d), w.event),
-            ),
-            EventWaitWork: named(
-                cuda.cuGraphAddEventWaitNode,
-                lambda g, d, w: cuda.cuGraphAddEventWaitNode(g, *calls.list(d), w.event),
-            ),
-            SemaphoreSignalWork: named(cuda.cuGraphAddExternalSemaphoresSignalNode, calls.add_signal),
-            SemaphoreWaitWork: named(cuda.cuGraphAddExternalSemaphoresWaitNode, calls.add_wait),
-            FreeWork: named(
-                cuda.cuGraphAddMemFreeNode, lambda g, d, w: cuda.cuGraphAddMemFreeNode(g, *calls.list(d), w.pointer)
-            ),
-        },
+        add={**adding(nodes, calls.list), KernelWork: named(cuda.cuGraphAddKernelNode, calls.add_kernel)},
         add_alloc=named(cuda.cuGraphAddMemAllocNode, calls.add_alloc),
         nodes=named(cuda.cuGraphGetNodes, calls.nodes),
         edges=named(cuda.cuGraphGetEdges, calls.edges),
@@ -86,27 +81,7 @@ def cuda_graph_api(cuda: Any, library: Callable[[], ctypes.CDLL]) -> GraphApi:
         exec_destroy=cuda.cuGraphExecDestroy,
         upload=cuda.cuGraphUpload,
         launch=cuda.cuGraphLaunch,
-        change={
-            KernelWork: named(cuda.cuGraphExecKernelNodeSetParams, calls.set_kernel),
-            CopyWork: named(cuda.cuGraphExecMemcpyNodeSetParams, calls.set_copy),
-            FillWork: named(cuda.cuGraphExecMemsetNodeSetParams, calls.set_fill),
-            HostWork: named(
-                cuda.cuGraphExecHostNodeSetParams,
-                lambda x, n, w: cuda.cuGraphExecHostNodeSetParams(x, n, calls.host(w)),
-            ),
-            ChildWork: named(
-                cuda.cuGraphExecChildGraphNodeSetParams,
-                lambda x, n, w: cuda.cuGraphExecChildGraphNodeSetParams(x, n, w.graph),
-            ),
-            EventRecordWork: named(
-                cuda.cuGraphExecEventRecordNodeSetEvent,
-                lambda x, n, w: cuda.cuGraphExecEventRecordNodeSetEvent(x, n, w.event),
-            ),
-            EventWaitWork: named(
-                cuda.cuGraphExecEventWaitNodeSetEvent,
-                lambda x, n, w: cuda.cuGraphExecEventWaitNodeSetEvent(x, n, w.event),
-            ),
-        },
+        change={**changing(nodes), KernelWork: named(cuda.cuGraphExecKernelNodeSetParams, calls.set_kernel)},
         enable=cuda.cuGraphNodeSetEnabled,
         memory=named(cuda.cuDeviceGetGraphMemAttribute, calls.memory),
         trim=cuda.cuDeviceGraphMemTrim,
@@ -129,10 +104,8 @@ class _NodeParams(ctypes.Structure):
 
 
 def _direct_change(cuda: Any, library: Callable[[], ctypes.CDLL]) -> Callable[..., int] | None:
-    """The change of a kernel node by the driver's library: a tenth of what the binding takes to convert its structure."""
-    if isinstance(
-        cuda.cuGraphExecKernelNodeSetParams, FunctionType
-    ):  # a stand-in, which does what the library does not
+    """The library's change of a kernel node: the binding takes ten times as long, to convert the structure."""
+    if isinstance(cuda.cuGraphExecKernelNodeSetParams, FunctionType):  # a test's stand-in for the library
         return None
     try:
         found = library().cuGraphExecKernelNodeSetParams_v2
@@ -143,7 +116,7 @@ def _direct_change(cuda: Any, library: Callable[[], ctypes.CDLL]) -> Callable[..
 
 
 class _Calls:
-    """What takes more than its arguments in order."""
+    """The calls and arguments that need conversion."""
 
     def __init__(self, cuda: Any, library: Callable[[], ctypes.CDLL]) -> None:
         self._cuda = cuda
@@ -153,7 +126,7 @@ class _Calls:
         self._bound: tuple[bytes | None, ArgumentWords] = None, ArgumentWords(_MARKERS, b"")
 
     def list(self, dependencies: Sequence[NodeHandle]) -> tuple[Any, int]:
-        """Dependencies as the binding takes them, and how many."""
+        """Dependencies in the binding's form, and their number."""
         return [self._cuda.CUgraphNode(node) for node in dependencies], len(dependencies)
 
     def _context(self) -> Any:
@@ -176,7 +149,7 @@ class _Calls:
 
     def set_kernel(self, exec_: int, node: int, work: KernelWork) -> Answer:
         block, words = self._bound
-        if block is not work.arguments:  # a graph's nodes are changed one after the other to the same block
+        if block is not work.arguments:  # consecutive nodes of a graph often change to the same block
             words = ArgumentWords(_MARKERS, work.arguments)
             self._bound = work.arguments, words
         if self._change is None:
@@ -195,15 +168,8 @@ class _Calls:
 
     # copies and fills
 
-    def add_copy(self, graph: int, dependencies: Sequence[NodeHandle], work: CopyWork) -> Answer:
-        arguments = self._copy(work), self._context()
-        return tuple(self._cuda.cuGraphAddMemcpyNode(graph, *self.list(dependencies), *arguments))
-
-    def set_copy(self, exec_: int, node: int, work: CopyWork) -> Answer:
-        return tuple(self._cuda.cuGraphExecMemcpyNodeSetParams(exec_, node, self._copy(work), self._context()))
-
-    def _copy(self, work: CopyWork) -> Any:
-        """A box of one row."""
+    def copy(self, work: CopyWork) -> Answer:
+        """A three-dimensional copy of one row, and the context."""
         params = self._cuda.CUDA_MEMCPY3D()
         params.srcMemoryType, params.dstMemoryType = self._ends[work.kind]
         if work.kind == "in":
@@ -215,28 +181,21 @@ class _Calls:
         else:
             params.dstDevice = self._cuda.CUdeviceptr(work.target)
         params.WidthInBytes, params.Height, params.Depth = work.nbytes, 1, 1
-        return params
+        return params, self._context()
 
-    def add_fill(self, graph: int, dependencies: Sequence[NodeHandle], work: FillWork) -> Answer:
-        arguments = self._fill(work), self._context()
-        return tuple(self._cuda.cuGraphAddMemsetNode(graph, *self.list(dependencies), *arguments))
-
-    def set_fill(self, exec_: int, node: int, work: FillWork) -> Answer:
-        return tuple(self._cuda.cuGraphExecMemsetNodeSetParams(exec_, node, self._fill(work), self._context()))
-
-    def _fill(self, work: FillWork) -> Any:
+    def fill(self, work: FillWork) -> Answer:
         params = self._cuda.CUDA_MEMSET_NODE_PARAMS()
         params.dst, params.value, params.elementSize = self._cuda.CUdeviceptr(work.target), work.value, work.element
         params.width, params.height, params.pitch = work.width, 1, 0
-        return params
+        return params, self._context()
 
     # host functions, memory
 
-    def host(self, work: HostWork) -> Any:
-        """The thunk, and the ticket in place of a pointer."""
+    def host(self, work: HostWork) -> Answer:
+        """The thunk, with the ticket in place of a pointer."""
         params = self._cuda.CUDA_HOST_NODE_PARAMS()
         params.fn, params.userData = self._cuda.CUhostFn(THUNK), work.ticket
-        return params
+        return (params,)
 
     def add_alloc(self, ordinal: int, graph: int, dependencies: Sequence[NodeHandle], work: AllocWork) -> Answer:
         params = self._cuda.CUDA_MEM_ALLOC_NODE_PARAMS()
@@ -247,10 +206,10 @@ class _Calls:
         if work.peers:
             params.accessDescs, params.accessDescCount = [self._access(peer) for peer in work.peers], len(work.peers)
         status, node = self._cuda.cuGraphAddMemAllocNode(graph, *self.list(dependencies), params)
-        return status, node, int(params.dptr)  # which lies in params
+        return status, node, int(params.dptr)  # part of params, which ends here
 
     def _access(self, ordinal: int) -> Any:
-        """That a device reads and writes what is another's."""
+        """Access of device ``ordinal`` to another device's memory."""
         access, location = self._cuda.CUmemAccessDesc(), self._cuda.CUmemLocation()
         location.type, location.id = self._cuda.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, ordinal
         access.location, access.flags = location, self._cuda.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -268,23 +227,22 @@ class _Calls:
 
     # semaphores of other libraries
 
-    def add_signal(self, graph: int, dependencies: Sequence[NodeHandle], work: SemaphoreSignalWork) -> Answer:
+    def signal(self, work: SemaphoreSignalWork) -> Answer:
         params = self._cuda.CUDA_EXT_SEM_SIGNAL_NODE_PARAMS()
-        self._semaphores(params, work.semaphores, self._cuda.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS)
-        return tuple(self._cuda.cuGraphAddExternalSemaphoresSignalNode(graph, *self.list(dependencies), params))
+        return self._semaphores(params, work.semaphores, self._cuda.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS)
 
-    def add_wait(self, graph: int, dependencies: Sequence[NodeHandle], work: SemaphoreWaitWork) -> Answer:
+    def wait(self, work: SemaphoreWaitWork) -> Answer:
         params = self._cuda.CUDA_EXT_SEM_WAIT_NODE_PARAMS()
-        self._semaphores(params, work.semaphores, self._cuda.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS)
-        return tuple(self._cuda.cuGraphAddExternalSemaphoresWaitNode(graph, *self.list(dependencies), params))
+        return self._semaphores(params, work.semaphores, self._cuda.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS)
 
-    def _semaphores(self, params: Any, semaphores: Sequence[tuple[SemaphoreHandle, int]], record: Any) -> None:
+    def _semaphores(self, params: Any, semaphores: Sequence[tuple[SemaphoreHandle, int]], record: Any) -> Answer:
         records = []
         for _, value in semaphores:
             records.append(record())
             records[-1].params.fence.value = value
         params.extSemArray = [self._cuda.CUexternalSemaphore(handle) for handle, _ in semaphores]
         params.paramsArray, params.numExtSems = records, len(records)
+        return (params,)
 
     def semaphore_import(self, descriptor: int, kind: int) -> Answer:
         wanted = self._cuda.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
@@ -295,7 +253,7 @@ class _Calls:
     # loops
 
     def has_loops(self) -> bool:
-        """From CUDA 12.4 on, the driver's and the binding's."""
+        """Loops need CUDA 12.4, of the driver and of the binding."""
         if not hasattr(self._cuda, "CUgraphConditionalHandle"):
             return False
         status, version = self._cuda.cuDriverGetVersion()
@@ -312,15 +270,15 @@ class _Calls:
         params.conditional.type = self._cuda.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
         params.conditional.size, params.conditional.ctx = 1, self._context()
         behind, count = self.list(dependencies)
-        # With version 13 of the binding, edges may carry data.
+        # Since version 13 of the binding, edges may carry data.
         edges = (behind, count) if self._version() < _EDGE_DATA_SINCE else (behind, None, count)
         answer = self._cuda.cuGraphAddNode(graph, *edges, params)
         if answer[0] != self._cuda.CUresult.CUDA_SUCCESS:
             return tuple(answer)
-        return answer[0], answer[1], int(params.conditional.phGraph_out[0])  # which lies in params
+        return answer[0], answer[1], int(params.conditional.phGraph_out[0])  # part of params, which ends here
 
     def _version(self) -> int:
-        """The version of CUDA that the binding was made for."""
+        """The CUDA version of the binding."""
         return int(self._cuda.CUDA_VERSION)
 
     # the graph as a whole

@@ -1,20 +1,21 @@
-"""What quadpy asks of a vendor's runtime.  Owns: the Driver protocol, its handles and features.
+"""The Driver protocol: what quadpy needs of a vendor's runtime.
 
-A handle is a number of a type of its own, so that a stream cannot pass for an event, nor memory of one allocator for
-that of another.  Handle 0 is the default stream; address 0 is memory of size 0.  Imports: the standard library only.
+Each kind of handle is a type of its own, so a stream cannot be passed as an event, nor one allocator's memory to
+another.  Handle 0 is the default stream; address 0 is memory of size 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NewType, Protocol
+from typing import Final, Literal, NewType, Protocol, TypeAlias
 
 __all__ = [
     "DEFAULT_STREAM",
     "Address",
     "AllocatorName",
     "DeviceInfo",
+    "Dim3",
     "Driver",
     "EventHandle",
     "Feature",
@@ -32,14 +33,17 @@ EventHandle = NewType("EventHandle", int)
 ModuleHandle = NewType("ModuleHandle", int)
 FunctionHandle = NewType("FunctionHandle", int)
 
+Dim3: TypeAlias = tuple[int, int, int]
+"""Extents of a grid or a block: x, y, z."""
+
 Address = int
-"""Memory that a copy or fill may touch, whoever allocated it."""
+"""Memory that a copy or fill may access, from any allocator."""
 PlainPointer = NewType("PlainPointer", int)
-"""From ``alloc``; goes back through ``free`` and nothing else."""
+"""From ``alloc``; only ``free`` takes it."""
 PoolPointer = NewType("PoolPointer", int)
-"""From ``alloc_async``; goes back through ``free_async`` and nothing else: ``hipFree`` would not wait for its users."""
+"""From ``alloc_async``; only ``free_async`` takes it: ``hipFree`` would not wait for its users."""
 PinnedPointer = NewType("PinnedPointer", int)
-"""From ``alloc_pinned``; goes back through ``free_pinned``."""
+"""From ``alloc_pinned``; only ``free_pinned`` takes it."""
 
 DEFAULT_STREAM: Final = StreamHandle(0)
 
@@ -47,22 +51,22 @@ AllocatorName = Literal["cache", "pool"]
 """quadpy's own cache over ``alloc``, or the driver's pool through ``alloc_async``."""
 
 Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device", "cooperative", "cooperative-apart"]
-"""``host``           work runs at once, in memory of the host: a copy needs no staging
-``handles``        streams and events are things of the driver; without it every handle is 0
+"""``host``           work runs at once, in host memory: copies need no staging
+``handles``        streams and events are the driver's; without it, every handle is 0
 ``timing``         events measure time on the device
-``pool``           ``alloc_async`` and ``free_async``
+``pool``           has ``alloc_async`` and ``free_async``
 ``modules``        code objects can be loaded and launched
-``cooperative``    ``launch_cooperative``: launches whose blocks may wait for each other
-``cooperative-apart``  they run on a queue of their own: an event recorded right behind one does not wait for it
-``stream-device``  ``stream_device`` knows the device of a stream that another library made
+``cooperative``    has ``launch_cooperative``: launches whose blocks may wait for each other
+``cooperative-apart``  such launches run on a queue of their own: an event recorded right after one does not wait for it
+``stream-device``  ``stream_device`` knows the device of another library's stream
 """
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """One device: its product name, its full architecture (the key of code for it) and its memory in bytes.
+    """One device: its product name, its full architecture (the target of its code) and its memory in bytes.
 
-    ``units`` are what blocks are spread over: multiprocessors, CUs, WGPs of RDNA; 0 where nobody knows.
+    ``units`` is the number of multiprocessors, CUs or RDNA's WGPs; 0 if it is unknown.
     """
 
     name: str
@@ -73,13 +77,13 @@ class DeviceInfo:
 
 @dataclass(frozen=True, slots=True)
 class NativeLaunch:
-    """What machine code needs to launch without the driver's ``launch``: addresses, in this process.
+    """The addresses that machine code needs to launch without the driver's ``launch``.
 
-    lost     of an ``int`` that is not 0 when the device is lost and nothing may be called any more
-    select   of ``int select(selects)``, which makes the device the calling thread's
+    lost     of an ``int`` that is not 0 once the device is lost, when nothing may be called any more
+    select   of ``int select(selects)``, which selects the device for the calling thread
     launch   of ``int launch(function, grid x, y, z, block x, y, z, shared bytes, stream, NULL, extra words)``
-    refused  raises what a status of ``launch`` means, called with it and the arguments of ``Driver.launch``; where
-             that is no more than that the thread has lost its device, it launches instead
+    refused  takes a status of ``launch`` and the arguments of ``Driver.launch``, and raises the error; if the thread had
+             only lost its device, it launches instead
     """
 
     lost: int
@@ -90,10 +94,10 @@ class NativeLaunch:
 
 
 class Driver(Protocol):
-    """One vendor API, one device.  Safe from any thread; selects its device itself.
+    """One vendor API on one device.  Safe from any thread; selects its device itself.
 
-    It checks no handle: that is the StreamManager's work.  It raises only DriverError, with the call, the error and the
-    likely cause; OutOfDeviceMemory; and NoDeviceError when it is made.  A size of 0 is legal everywhere.
+    It does not check handles; the StreamManager does.  It raises only DriverError, with the call, the error and the
+    likely cause; OutOfDeviceMemory; and NoDeviceError on creation.  A size of 0 is legal everywhere.
     """
 
     name: str
@@ -105,10 +109,10 @@ class Driver(Protocol):
     # streams
 
     def stream_create(self, priority: int) -> StreamHandle:
-        """A stream that waits for no other by itself; a lower ``priority`` goes first, one out of range is clamped."""
+        """Create a stream without implicit order.  Lower ``priority`` runs first; values out of range are clamped."""
 
     def stream_destroy(self, stream: StreamHandle) -> None:
-        """Give a stream back; work on it still completes."""
+        """Destroy a stream; work on it still completes."""
 
     def stream_synchronize(self, stream: StreamHandle) -> None: ...
 
@@ -119,7 +123,7 @@ class Driver(Protocol):
         """Order later work on ``stream`` after the last record of ``event``; the host does not wait."""
 
     def stream_device(self, stream: StreamHandle) -> int:
-        """The ordinal of the device that ``stream`` belongs to; DriverError where there is no such stream."""
+        """The ordinal of the device that ``stream`` belongs to; DriverError if there is no such stream."""
 
     def synchronize(self) -> None:
         """Wait for all work on the device."""
@@ -129,15 +133,15 @@ class Driver(Protocol):
     def event_create(self, *, timing: bool) -> EventHandle: ...
 
     def event_destroy(self, event: EventHandle) -> None:
-        """Give an event back; streams that wait for it stay ordered."""
+        """Destroy an event; streams that wait for it stay ordered."""
 
     def event_record(self, event: EventHandle, stream: StreamHandle) -> None:
-        """Put ``event`` behind the work on ``stream``; waits that were made before keep the place they saw."""
+        """Record ``event`` after the work on ``stream``; earlier waits keep the record that they saw."""
 
     def event_synchronize(self, event: EventHandle) -> None: ...
 
     def event_query(self, event: EventHandle) -> bool:
-        """Whether the last record of ``event`` is complete; True where there is none."""
+        """Whether the last record of ``event`` is complete; True if there is none."""
 
     def event_elapsed(self, start: EventHandle, end: EventHandle) -> float:
         """Milliseconds between two complete records."""
@@ -152,13 +156,13 @@ class Driver(Protocol):
     def alloc_async(self, nbytes: int, stream: StreamHandle) -> PoolPointer: ...
 
     def free_async(self, pointer: PoolPointer, stream: StreamHandle) -> None:
-        """Legal only when every use, on any stream, is ordered before it on ``stream``."""
+        """Legal only if every use, on any stream, is ordered before it on ``stream``."""
 
     def trim_pool(self) -> None:
-        """Return pool memory that nobody uses to the system."""
+        """Return unused pool memory to the system."""
 
     def alloc_pinned(self, nbytes: int) -> PinnedPointer:
-        """Host memory that copies can be asynchronous with."""
+        """Allocate host memory for asynchronous copies."""
 
     def free_pinned(self, pointer: PinnedPointer) -> None: ...
 
@@ -168,7 +172,7 @@ class Driver(Protocol):
     # work
 
     def copy_in(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
-        """Host to device; ``source`` is pinned and stays as it is until the copy is complete."""
+        """Host to device; ``source`` is pinned and unchanged until the copy is complete."""
 
     def copy_out(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
         """Device to host; ``target`` is pinned."""
@@ -186,41 +190,29 @@ class Driver(Protocol):
     def module_function(self, module: ModuleHandle, name: str) -> FunctionHandle: ...
 
     def module_unload(self, module: ModuleHandle) -> None:
-        """Waits for nothing: the caller has waited for every launch of the module's functions."""
+        """Does not wait: the caller has waited for every launch of the module's functions."""
 
     def launch_arguments(self, address: int, nbytes: int) -> object:
-        """What ``launch`` takes for the argument block of ``nbytes`` bytes at ``address``; serves many launches.
+        """The form in which ``launch`` takes the argument block of ``nbytes`` bytes at ``address``, for many launches.
 
-        The block stays where it is as long as this object is used, and may be overwritten when a launch has returned.
+        The block must stay where it is while this object is used, and may be overwritten once a launch has returned.
         """
 
     def launch(
-        self,
-        function: FunctionHandle,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared_bytes: int,
-        stream: StreamHandle,
-        arguments: object,
+        self, function: FunctionHandle, grid: Dim3, block: Dim3, shared: int, stream: StreamHandle, arguments: object
     ) -> None:
-        """Run ``grid`` blocks of ``block`` threads, none of them 0."""
+        """Launch ``grid`` blocks of ``block`` threads, no extent of which is 0; ``shared`` is bytes of shared memory."""
 
-    def max_blocks(self, function: FunctionHandle, threads: int, shared_bytes: int) -> int:
-        """How many blocks of ``threads`` threads the device can run at once, where it runs nothing else."""
+    def max_blocks(self, function: FunctionHandle, threads: int, shared: int) -> int:
+        """How many blocks of ``threads`` threads an otherwise idle device can run at once."""
 
     def cooperative_arguments(self, address: int, offsets: Sequence[int]) -> object:
-        """As ``launch_arguments``, for ``launch_cooperative``: ``offsets`` are those of the arguments in the block."""
+        """As ``launch_arguments``, for ``launch_cooperative``; ``offsets`` are the argument offsets in the block."""
 
     def launch_cooperative(
-        self,
-        function: FunctionHandle,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared_bytes: int,
-        stream: StreamHandle,
-        arguments: object,
+        self, function: FunctionHandle, grid: Dim3, block: Dim3, shared: int, stream: StreamHandle, arguments: object
     ) -> None:
-        """As ``launch``, with all blocks resident at once; refused where they are more than ``max_blocks``."""
+        """As ``launch``, with all blocks resident at once; refused if there are more than ``max_blocks``."""
 
     def native_launch(self) -> NativeLaunch | None:
-        """The same for machine code, where ``launch_arguments`` are the address of the ``extra`` words; or None."""
+        """The addresses for launches by machine code, whose arguments are the ``extra`` words; None if unsupported."""

@@ -1,51 +1,41 @@
-"""The shape of a vendor's name table.  Owns: GpuApi, bound.  Imports: the standard library and the driver protocol.
+"""The form of a vendor's name table.
 
-Both vendors' bindings answer ``(status, *values)``, and their calls pair off; the table holds one of each pair, in the
-order of arguments that HIP and CUDA share.  Calls that differ are small functions in the vendor's module.
+Both vendors' bindings return ``(status, *values)``, and their calls correspond to each other.  A table holds the calls
+of one vendor, with the argument order that HIP and CUDA share.  Calls that differ are small functions in the vendor's
+module.
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from quadpy.runtime.drivers.driver import AllocatorName, DeviceInfo, Feature
+from quadpy.runtime.drivers.graph_api import GraphApi
+from quadpy.runtime.drivers.vendor_calls import Call
 
-if TYPE_CHECKING:
-    from quadpy.runtime.drivers.graph_api import GraphApi
-
-__all__ = ["Call", "GpuApi", "bound"]
-
-Call: TypeAlias = Callable[..., tuple[Any, ...]]
-
-
-def bound(function: Callable[..., tuple[Any, ...]], binding: object, name: str) -> Call:
-    """``function`` over ``binding``; in messages it goes by ``name``, the vendor's call that can fail in it."""
-    call = functools.partial(function, binding)
-    call.__dict__["__name__"] = name
-    return call
+__all__ = ["GpuApi"]
 
 
 @dataclass(frozen=True, slots=True)
 class GpuApi:
-    """One vendor's calls, by what they do.  Handles are ints both ways; ``None`` is a handle of 0.
+    """One vendor's calls, by what they do.  Handles are ints in both directions; ``None`` is handle 0.
 
-    status       the vendor's number -> the status that the binding answers with
-    ok, not_ready, out_of_memory    the statuses that mean these
-    fatal        statuses after which the process can use the device no more
-    refusals     those of them by which a launch may also refuse its arguments, and harm nothing
-    deselected   statuses that say that the thread's device is not the one selected last: another library changed it
-    causes       status name -> likely cause and what to do
-    library      opens the vendor's library, the same that the binding uses, whose ``launch_symbol`` is ``launch``, and
-                 ``cooperative_symbol`` is ``launch_cooperative``
-    copy_version    what the library adds to the binding's names of ``copy_in`` and ``copy_out``
-    blocks_at_once  function, threads, shared bytes -> the blocks that one of the device's units can hold
-    selection    device ordinal -> the library's symbol that selects it, and with what number; asked after ``select``
+    status       the vendor's number -> the binding's status
+    ok, not_ready, out_of_memory    the statuses with these meanings
+    fatal        statuses after which the process can no longer use the device
+    refusals     fatal statuses by which a launch may also refuse its arguments, without harm
+    deselected   statuses for a thread whose device another library has changed
+    causes       status name -> likely cause and remedy
+    library      opens the vendor's library, the one that the binding uses; ``launch_symbol`` is its ``launch``,
+                 ``cooperative_symbol`` its ``launch_cooperative``
+    copy_version    suffix of the library's names for ``copy_in`` and ``copy_out``
+    blocks_at_once  function, threads, shared bytes -> the blocks that fit on one of the device's units
+    selection    device ordinal -> the library's symbol that selects it, and its argument; valid after ``select``
     describe     device ordinal -> its description and its features
-    module_load  image -> the module, and what the vendor's compiler said of the image: also where it is refused
+    module_load  image -> the module, and the log of the vendor's compiler, also for a refused image
     """
 
     name: str
@@ -105,7 +95,7 @@ class GpuApi:
     launch_cooperative: Call
     blocks_at_once: Call
     launch_markers: tuple[int, int, int]
-    """What stands before the argument block, before its size, and at the end of a launch's ``extra`` words."""
+    """The markers before the argument block, before its size, and at the end of a launch's ``extra`` words."""
     graphs: Callable[[], GraphApi]
-    """The table of graph calls, made when the first graph is."""
+    """Makes the table of graph calls, for the first graph."""
     copy_version: str = ""

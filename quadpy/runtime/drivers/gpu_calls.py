@@ -1,83 +1,172 @@
-"""The calls of a vendor that are made most, without its binding.  Owns: QuickCalls.  Imports: the table's shape.
-
-A binding takes longer to convert a call's arguments, and its answer, than the driver takes for most of these.  ctypes
-takes the numbers as they are: all as pointers, which it converts quickest, and of which a call reads the bits it needs.
-"""
+"""Calls of a vendor's binding on one device: device selection, statuses and errors."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from types import FunctionType
-from typing import Any, Final, TypeAlias
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from quadpy.runtime.drivers.gpu_api import Call, GpuApi
+from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
+from quadpy.runtime.drivers.gpu_api import GpuApi
+from quadpy.runtime.drivers.vendor_calls import Call
 
-__all__ = ["QuickCalls"]
-
-Ask: TypeAlias = Callable[..., int]
-
-_WORD: Final = ctypes.c_void_p
+__all__ = ["GpuCalls", "direct"]
 
 
-class QuickCalls:
-    """Each answers the vendor's number of a status, 0 for success; ``alloc_async`` leaves its address in a c_uint64.
+class _Selected(threading.local):
+    """The device that this thread selected last, by API; a new thread has selected none."""
 
-    Where the library has no such call, the binding is asked by ``call`` and ``done``, which raise what fails.
-    """
-
-    __slots__ = ("alloc_async", "copy_in", "copy_out", "event_query", "event_record", "event_synchronize", "fill", "free_async", "not_ready",
-                 "stream_query", "stream_synchronize", "stream_wait")  # fmt: skip
-
-    def __init__(self, api: GpuApi, call: Callable[..., Any], done: Callable[[Call, int], bool]) -> None:
-        find = _finder(api)
-        self.not_ready = int(api.not_ready)  # type: ignore[call-overload]
-
-        def asked(binding: Call) -> Ask:
-            def ask(*arguments: int) -> int:
-                call(binding, *arguments)
-                return 0
-
-            return ask
-
-        def queried(binding: Call) -> Ask:
-            return lambda handle: 0 if done(binding, handle) else self.not_ready
-
-        def allocated(found: ctypes.c_uint64, nbytes: int, stream: int) -> int:
-            found.value = int(call(api.alloc_async, nbytes, stream))
-            return 0
-
-        self.stream_synchronize = find(api.stream_synchronize, _WORD) or asked(api.stream_synchronize)
-        self.stream_query = find(api.stream_query, _WORD) or queried(api.stream_query)
-        self.stream_wait = find(api.stream_wait, _WORD, _WORD, _WORD) or asked(api.stream_wait)
-        self.event_record = find(api.event_record, _WORD, _WORD) or asked(api.event_record)
-        self.event_synchronize = find(api.event_synchronize, _WORD) or asked(api.event_synchronize)
-        self.event_query = find(api.event_query, _WORD) or queried(api.event_query)
-        self.alloc_async = find(api.alloc_async, ctypes.POINTER(ctypes.c_uint64), _WORD, _WORD) or allocated
-        self.free_async = find(api.free_async, _WORD, _WORD) or asked(api.free_async)
-        self.copy_in = find(api.copy_in, *[_WORD] * 4, version=api.copy_version) or asked(api.copy_in)
-        self.copy_out = find(api.copy_out, *[_WORD] * 4, version=api.copy_version) or asked(api.copy_out)
-        self.fill = find(api.fill, _WORD, _WORD, _WORD, _WORD) or asked(api.fill)
+    def __init__(self) -> None:
+        self.device: dict[str, int] = {}
 
 
-def _finder(api: GpuApi) -> Callable[..., Ask | None]:
-    """What finds a call of the table in the vendor's library, by the name that the binding gives it and ``version``; or says None.
+_selected: Final = _Selected()
 
-    A call that is written in Python is no binding's, and does what the library does not.
-    """
-    try:
-        library = api.library()
-    except (OSError, AttributeError, ImportError):
-        return lambda call, *words, version="": None
 
-    def find(call: Call, *words: Any, version: str = "") -> Ask | None:
-        if isinstance(call, FunctionType):
-            return None
+class _Ready(threading.local):
+    """Whether this thread has selected a driver's device, and no other library can select another one."""
+
+    selected = False
+
+
+class GpuCalls:
+    """Calls ``api`` on device ``ordinal``; NoDeviceError if there is no such device."""
+
+    def __init__(self, api: GpuApi, ordinal: int) -> None:
+        self.name, self.ordinal, self._api = api.name, ordinal, api
+        self._fault: DriverError | None = None
+        self._lost = ctypes.c_int(0)
+        self._ready = _Ready()
+        (count,) = self._answer(api.device_count)
+        if not 0 <= ordinal < count:
+            devices = "1 device, 0" if count == 1 else f"{count} devices, 0 to {count - 1}"
+            raise NoDeviceError(f"there is no {api.name} device {ordinal}: this process sees {devices}")
+        # Another library may select a device between two of our calls, but not if there is only one.
+        self._alone = count == 1
+
+    def call(self, call: Call, *arguments: object) -> Any:
+        """The value of ``call`` on this device: ``None``, one value, or a tuple of several."""
+        if not self._ready.selected:
+            self._select()
+        values = self._answer(call, *arguments)
+        return values[0] if len(values) == 1 else values
+
+    def attempt(self, refused: frozenset[object], call: Call, *arguments: object) -> bool:
+        """Make ``call``; returns False if its status is in ``refused``."""
+        self._select()
+        status, _ = self._ask(call, *arguments)
+        if status != self._api.ok and status not in refused:
+            raise self._error(call, status)
+        return bool(status == self._api.ok)
+
+    def _select(self) -> None:
+        if not (self._alone and _selected.device.get(self.name) == self.ordinal):
+            self._answer(self._api.select, self.ordinal)
+            _selected.device[self.name] = self.ordinal
+        self._ready.selected = self._alone
+
+    def _prepare(self) -> None:
+        """Before a direct call: check that the device is not lost, and select it."""
+        self._check_fault()
+        self._select()
+
+    def _answer(self, call: Call, *arguments: object) -> Sequence[Any]:
+        """The values of ``call``, after a check of its status: beside an error, they are garbage."""
+        if self._fault is not None:
+            self._check_fault()
         try:
-            found = library[call.__name__ + version]
-        except AttributeError:
-            return None
-        found.argtypes = words
-        return found
+            status, *values = call(*arguments)
+        except (RuntimeError, ValueError) as error:
+            raise _unanswered(call, error) from error
+        if status != self._api.ok:
+            status, values = self._again((status, values), call, *arguments)
+            if status != self._api.ok:
+                raise self._error(call, status)
+        return values
 
-    return find
+    def _done(self, call: Call, handle: int) -> bool:
+        """Whether a query finds the work complete; "not ready" is not an error."""
+        self._select()
+        status, _ = self._ask(call, handle)
+        if status not in (self._api.ok, self._api.not_ready):
+            raise self._error(call, status)
+        return bool(status == self._api.ok)
+
+    def _ask(self, call: Call, *arguments: object) -> tuple[Any, list[Any]]:
+        """The status and the values of ``call``."""
+        self._check_fault()
+        reply = _reply(call, *arguments)
+        return reply if reply[0] == self._api.ok else self._again(reply, call, *arguments)
+
+    def _again(self, reply: tuple[Any, list[Any]], call: Call, *arguments: object) -> tuple[Any, list[Any]]:
+        """``reply``; or, if the thread had lost its device, the reply of a second call after selecting it."""
+        if reply[0] not in self._api.deselected:
+            return reply
+        _reply(self._api.select, self.ordinal)
+        return _reply(call, *arguments)
+
+    def _check_fault(self) -> None:
+        """Raise DriverError if the device is lost, with the first fault as its cause."""
+        if (fault := self._fault) is not None:
+            raise DriverError(
+                f"device {self.ordinal} of {self.name} is lost since an earlier fault: {fault.message}",
+                hint="a GPU does not recover within a process: start the program again",
+                call=fault.call, name=fault.name, code=fault.code,
+            ) from fault  # fmt: skip
+
+    def _error(self, call: Call, status: Any, log: str = "") -> DriverError | OutOfDeviceMemory:
+        """The exception for ``status``; ``log`` is the vendor's own explanation.  A fatal status loses the device."""
+        text = f"{_name(call)} failed: {status.name} ({int(status)})" + (f": {log}" if log else "")
+        if status == self._api.out_of_memory:
+            return OutOfDeviceMemory(text)
+        hint = self._api.causes.get(status.name, "")
+        error = DriverError(text, hint=hint, call=_name(call), name=status.name, code=int(status))
+        launches = (self._api.launch, self._api.launch_cooperative)
+        refused = call in launches and status in self._api.refusals
+        if status in self._api.fatal and not refused:
+            self._fault, self._lost.value = error, 1
+        return error
+
+    # after a direct call that failed
+
+    def _again_by_binding(self, number: int, call: Call, *arguments: object) -> Any:
+        """Raise the error for ``number``; or, if the thread had lost its device, select it and make ``call``."""
+        self._refuse(number, call)
+        return self.call(call, *arguments)
+
+    def _refuse(self, number: int, call: Call) -> None:
+        """Raise the error for ``number``, unless the thread had lost its device."""
+        try:
+            status = self._api.status(number)
+        except ValueError as error:
+            raise DriverError(f"{_name(call)} failed: {number}, which the binding does not know") from error
+        if status not in self._api.deselected:
+            raise self._error(call, status)
+
+
+def direct(api: GpuApi, symbol: str) -> Callable[..., int] | None:
+    """A function of the vendor's library, without the binding; None if the library or the function is missing."""
+    try:
+        found: Callable[..., int] = api.library()[symbol]
+    except (OSError, AttributeError, ImportError):
+        return None
+    return found
+
+
+def _reply(call: Call, *arguments: object) -> tuple[Any, list[Any]]:
+    try:
+        status, *values = call(*arguments)
+    except (RuntimeError, ValueError) as error:
+        raise _unanswered(call, error) from error
+    return status, values
+
+
+def _unanswered(call: Call, error: Exception) -> DriverError:
+    """The error for an exception of the binding: a missing symbol, or a status without a name."""
+    hint = "is the driver as new as the binding?"
+    return DriverError(f"{_name(call)} failed: {error}", hint=hint, call=_name(call))
+
+
+def _name(call: Call) -> str:
+    return getattr(call, "__name__", repr(call))

@@ -19,7 +19,7 @@ from quadpy.runtime.drivers.graph_driver import (
 )
 
 if TYPE_CHECKING:
-    from quadpy.runtime.drivers.gpu import GpuDriver
+    from quadpy.runtime.drivers.gpu_calls import GpuCalls
 
 __all__ = ["GpuGraphs"]
 
@@ -27,7 +27,7 @@ __all__ = ["GpuGraphs"]
 class GpuGraphs:
     """A ``GraphDriver`` for the device of ``driver``, which looks at each status before it looks at what came with it."""
 
-    def __init__(self, driver: GpuDriver, api: GraphApi) -> None:
+    def __init__(self, driver: GpuCalls, api: GraphApi) -> None:
         self._call, self._attempt, self._ordinal = driver.call, driver.attempt, driver.ordinal
         self._api, self.features = api, api.features
 

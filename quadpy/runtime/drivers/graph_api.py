@@ -1,32 +1,60 @@
-"""The shape of a vendor's table of graph calls.  Owns: GraphApi, named, ArgumentWords.  Imports: the graphs' protocol.
+"""The form of a vendor's table of graph calls.
 
-As in ``gpu_api`` each call answers ``(status, *values)``, and handles are ints both ways.
+As in ``gpu_api``, each call returns ``(status, *values)``, and handles are ints in both directions.
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
-from quadpy.runtime.drivers.gpu_api import Call
-from quadpy.runtime.drivers.graph_driver import GraphFeature, Work
+from quadpy.runtime.drivers.graph_driver import GraphFeature, NodeHandle, Work
+from quadpy.runtime.drivers.vendor_calls import Call, named
 
-__all__ = ["ArgumentWords", "GraphApi", "named"]
+__all__ = ["ArgumentWords", "GraphApi", "NodeCalls", "NodeList", "adding", "changing"]
+
+NodeList: TypeAlias = Callable[[Sequence[NodeHandle]], tuple[Any, int]]
+"""Dependencies in the binding's form, and their number."""
+
+
+class NodeCalls(NamedTuple):
+    """The vendor's calls for one kind of work: how it is added, how it is changed, and their last arguments."""
+
+    add: Any
+    change: Any
+    arguments: Callable[[Any], tuple[Any, ...]]
+
+
+def adding(calls: Mapping[type[Work], NodeCalls], nodes: NodeList) -> dict[type[Work], Call]:
+    """Calls of (graph, dependencies, work), which return the node."""
+
+    def call(row: NodeCalls) -> Call:
+        return named(row.add, lambda graph, after, work: row.add(graph, *nodes(after), *row.arguments(work)))
+
+    return {kind: call(row) for kind, row in calls.items()}
+
+
+def changing(calls: Mapping[type[Work], NodeCalls]) -> dict[type[Work], Call]:
+    """Calls of (exec, node, work), for the kinds of work that can be changed."""
+
+    def call(row: NodeCalls) -> Call:
+        return named(row.change, lambda exec_, node, work: row.change(exec_, node, *row.arguments(work)))
+
+    return {kind: call(row) for kind, row in calls.items() if row.change is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class GraphApi:
     """One vendor's calls on graphs, by what they do.
 
-    add          kind of work -> call of (graph, dependencies, work), which answers the node
-    add_alloc    the same for an alloc node: (ordinal, graph, dependencies, work), which answers the node and an address
-    change       kind of work -> call of (exec, node, work); what is missing cannot be changed
-    refused      statuses by which a change says that the executable graph must be made anew
+    add          kind of work -> call of (graph, dependencies, work), which returns the node
+    add_alloc    the same for alloc nodes: (ordinal, graph, dependencies, work) -> the node and an address
+    change       kind of work -> call of (exec, node, work); a kind that is missing cannot be changed
+    refused      statuses of a change for which the executable graph must be instantiated again
     condition_create, add_loop    graph -> a loop's condition; (graph, dependencies, condition) -> the node and its graph;
-                 None where graphs have no loops
+                 None if graphs have no loops
     memory       ordinal -> used, its peak, reserved, its peak
     """
 
@@ -53,7 +81,7 @@ class GraphApi:
 
 
 class ArgumentWords:
-    """The words by which a kernel node takes an argument block; the block is copied while the node is added."""
+    """The words by which a kernel node takes an argument block; the driver copies the block when the node is added."""
 
     __slots__ = ("_block", "_size", "_words")
 
@@ -66,12 +94,5 @@ class ArgumentWords:
 
     @property
     def address(self) -> int:
-        """Where the words are; 0 for a kernel without parameters."""
+        """The address of the words; 0 for a kernel without parameters."""
         return ctypes.addressof(self._words) if self._words is not None else 0
-
-
-def named(call: Any, function: Call) -> Call:
-    """``function``, which an error calls by the name of the vendor's ``call``."""
-    wrapper = functools.partial(function)
-    wrapper.__name__ = call.__name__  # type: ignore[attr-defined]
-    return wrapper

@@ -16,8 +16,9 @@ from quadpy.errors import NoDeviceError
 from quadpy.runtime.device.probe import library_trouble
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
-from quadpy.runtime.drivers.gpu_api import GpuApi, bound
+from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
+from quadpy.runtime.drivers.vendor_calls import named
 
 __all__ = ["hip_api", "open_hip_driver"]
 
@@ -109,8 +110,8 @@ def _table(hip: Any) -> GpuApi:
         select=hip.hipSetDevice,
         synchronize=hip.hipDeviceSynchronize,
         memory_info=hip.hipMemGetInfo,
-        keep_pool=bound(_keep_pool, hip, "hipMemPoolSetAttribute"),
-        trim_pool=bound(_trim_pool, hip, "hipMemPoolTrimTo"),
+        keep_pool=named("hipMemPoolSetAttribute", _keep_pool, hip),
+        trim_pool=named("hipMemPoolTrimTo", _trim_pool, hip),
         priority_range=hip.hipDeviceGetStreamPriorityRange,
         stream_create=hip.hipStreamCreateWithPriority,
         stream_destroy=hip.hipStreamDestroy,
@@ -134,7 +135,7 @@ def _table(hip: Any) -> GpuApi:
         copy_out=hip.hipMemcpyDtoHAsync,
         copy_within=hip.hipMemcpyDtoDAsync,
         fill=hip.hipMemsetD8Async,
-        module_load=bound(_load, hip, "hipModuleLoadData"),
+        module_load=named("hipModuleLoadData", _load, hip),
         module_function=hip.hipModuleGetFunction,
         module_unload=hip.hipModuleUnload,
         launch=hip.hipModuleLaunchKernel,

@@ -1,7 +1,7 @@
-"""HIP's table of graph calls.  Owns: hip_graph_api.  Imports: the graphs' protocol, the table's shape, the C thunk.
+"""HIP's table of graph calls.
 
-hip-python makes the calls, except those that it gets wrong: what counts nodes and edges in place goes straight to the
-library that it opened.
+hip-python makes the calls, except for two that it gets wrong: those for nodes and edges, which count in place, are made
+directly to the library.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from quadpy.runtime.device.callbacks import THUNK
-from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, named
+from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, NodeCalls, adding, changing
 from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
     ChildWork,
@@ -28,7 +28,9 @@ from quadpy.runtime.drivers.graph_driver import (
     SemaphoreHandle,
     SemaphoreSignalWork,
     SemaphoreWaitWork,
+    Work,
 )
+from quadpy.runtime.drivers.vendor_calls import named
 
 __all__ = ["hip_graph_api"]
 
@@ -36,7 +38,7 @@ _MARKERS: Final = (1, 2, 3)
 _AUTO_FREE: Final = 1
 _PRIORITIES: Final = 8
 _SEMAPHORE_RECORD: Final = 144
-"""Bytes of hipExternalSemaphoreSignalParams and of the record for waits; the value comes first in both."""
+"""Bytes of hipExternalSemaphoreSignalParams and of the structure for waits; the value comes first in both."""
 
 Answer = tuple[Any, ...]
 
@@ -44,6 +46,22 @@ Answer = tuple[Any, ...]
 def hip_graph_api(hip: Any) -> GraphApi:
     """The calls of ``hip``, the binding's module."""
     calls, error = _Calls(hip), hip.hipError_t
+    nodes: dict[type[Work], NodeCalls] = {
+        CopyWork: NodeCalls(hip.hipGraphAddMemcpyNode1D, hip.hipGraphExecMemcpyNodeSetParams1D, calls.copy),
+        FillWork: NodeCalls(hip.hipGraphAddMemsetNode, hip.hipGraphExecMemsetNodeSetParams, calls.fill),
+        HostWork: NodeCalls(hip.hipGraphAddHostNode, hip.hipGraphExecHostNodeSetParams, calls.host),
+        EmptyWork: NodeCalls(hip.hipGraphAddEmptyNode, None, lambda _: ()),
+        ChildWork: NodeCalls(
+            hip.hipGraphAddChildGraphNode, hip.hipGraphExecChildGraphNodeSetParams, lambda work: (work.graph,)
+        ),
+        EventRecordWork: NodeCalls(
+            hip.hipGraphAddEventRecordNode, hip.hipGraphExecEventRecordNodeSetEvent, lambda work: (work.event,)
+        ),
+        EventWaitWork: NodeCalls(
+            hip.hipGraphAddEventWaitNode, hip.hipGraphExecEventWaitNodeSetEvent, lambda work: (work.event,)
+        ),
+        FreeWork: NodeCalls(hip.hipGraphAddMemFreeNode, None, lambda work: (work.pointer,)),
+    }
     return GraphApi(
         features=frozenset({"memory", "semaphores", "priorities"}),
         refused=frozenset({error.hipErrorInvalidValue, error.hipErrorNotSupported, error.hipErrorGraphExecUpdateFailure,
@@ -51,25 +69,10 @@ def hip_graph_api(hip: Any) -> GraphApi:
         create=hip.hipGraphCreate,
         destroy=hip.hipGraphDestroy,
         add={
+            **adding(nodes, _list),
             KernelWork: named(hip.hipGraphAddKernelNode, calls.add_kernel),
-            CopyWork: named(hip.hipGraphAddMemcpyNode1D, calls.add_copy),
-            FillWork: named(hip.hipGraphAddMemsetNode, calls.add_fill),
-            HostWork: named(hip.hipGraphAddHostNode, calls.add_host),
-            EmptyWork: named(hip.hipGraphAddEmptyNode, lambda g, d, _: hip.hipGraphAddEmptyNode(g, *_list(d))),
-            ChildWork: named(
-                hip.hipGraphAddChildGraphNode, lambda g, d, w: hip.hipGraphAddChildGraphNode(g, *_list(d), w.graph)
-            ),
-            EventRecordWork: named(
-                hip.hipGraphAddEventRecordNode, lambda g, d, w: hip.hipGraphAddEventRecordNode(g, *_list(d), w.event)
-            ),
-            EventWaitWork: named(
-                hip.hipGraphAddEventWaitNode, lambda g, d, w: hip.hipGraphAddEventWaitNode(g, *_list(d), w.event)
-            ),
             SemaphoreSignalWork: named(hip.hipGraphAddExternalSemaphoresSignalNode, calls.add_signal),
             SemaphoreWaitWork: named(hip.hipGraphAddExternalSemaphoresWaitNode, calls.add_wait),
-            FreeWork: named(
-                hip.hipGraphAddMemFreeNode, lambda g, d, w: hip.hipGraphAddMemFreeNode(g, *_list(d), w.pointer)
-            ),
         },
         add_alloc=named(hip.hipGraphAddMemAllocNode, calls.add_alloc),
         nodes=named(hip.hipGraphGetNodes, calls.nodes),
@@ -78,24 +81,7 @@ def hip_graph_api(hip: Any) -> GraphApi:
         exec_destroy=hip.hipGraphExecDestroy,
         upload=hip.hipGraphUpload,
         launch=hip.hipGraphLaunch,
-        change={
-            KernelWork: named(hip.hipGraphExecKernelNodeSetParams, calls.set_kernel),
-            CopyWork: named(hip.hipGraphExecMemcpyNodeSetParams1D, calls.set_copy),
-            FillWork: named(hip.hipGraphExecMemsetNodeSetParams, calls.set_fill),
-            HostWork: named(hip.hipGraphExecHostNodeSetParams, calls.set_host),
-            ChildWork: named(
-                hip.hipGraphExecChildGraphNodeSetParams,
-                lambda x, n, w: hip.hipGraphExecChildGraphNodeSetParams(x, n, w.graph),
-            ),
-            EventRecordWork: named(
-                hip.hipGraphExecEventRecordNodeSetEvent,
-                lambda x, n, w: hip.hipGraphExecEventRecordNodeSetEvent(x, n, w.event),
-            ),
-            EventWaitWork: named(
-                hip.hipGraphExecEventWaitNodeSetEvent,
-                lambda x, n, w: hip.hipGraphExecEventWaitNodeSetEvent(x, n, w.event),
-            ),
-        },
+        change={**changing(nodes), KernelWork: named(hip.hipGraphExecKernelNodeSetParams, calls.set_kernel)},
         enable=hip.hipGraphNodeSetEnabled,
         memory=named(hip.hipDeviceGetGraphMemAttribute, calls.memory),
         trim=hip.hipDeviceGraphMemTrim,
@@ -111,7 +97,7 @@ class _Access(ctypes.Structure):
 
 
 class _Calls:
-    """What takes more than its arguments in order."""
+    """The calls and arguments that need conversion."""
 
     def __init__(self, hip: Any) -> None:
         self._hip = hip
@@ -140,7 +126,7 @@ class _Calls:
         return tuple(self._hip.hipGraphExecKernelNodeSetParams(exec_, node, self._kernel(work, words)))
 
     def _kernel(self, work: KernelWork, words: ArgumentWords) -> Any:
-        """The arguments go by ``extra``: their sizes are then quadpy's word, and no metadata's."""
+        """Passes the arguments by ``extra``, so that their sizes do not depend on the code object's metadata."""
         params = self._hip.hipKernelNodeParams()
         params.func, params.sharedMemBytes = work.function, work.shared_bytes
         params.gridDim.x, params.gridDim.y, params.gridDim.z = work.grid
@@ -150,38 +136,21 @@ class _Calls:
 
     # copies and fills
 
-    def add_copy(self, graph: int, dependencies: Sequence[NodeHandle], work: CopyWork) -> Answer:
-        ends = work.target, work.source, work.nbytes, self._kinds[work.kind]
-        return tuple(self._hip.hipGraphAddMemcpyNode1D(graph, *_list(dependencies), *ends))
+    def copy(self, work: CopyWork) -> Answer:
+        return work.target, work.source, work.nbytes, self._kinds[work.kind]
 
-    def set_copy(self, exec_: int, node: int, work: CopyWork) -> Answer:
-        ends = work.target, work.source, work.nbytes, self._kinds[work.kind]
-        return tuple(self._hip.hipGraphExecMemcpyNodeSetParams1D(exec_, node, *ends))
-
-    def add_fill(self, graph: int, dependencies: Sequence[NodeHandle], work: FillWork) -> Answer:
-        return tuple(self._hip.hipGraphAddMemsetNode(graph, *_list(dependencies), self._fill(work)))
-
-    def set_fill(self, exec_: int, node: int, work: FillWork) -> Answer:
-        return tuple(self._hip.hipGraphExecMemsetNodeSetParams(exec_, node, self._fill(work)))
-
-    def _fill(self, work: FillWork) -> Any:
+    def fill(self, work: FillWork) -> Answer:
         params = self._hip.hipMemsetParams()
         params.dst, params.value, params.elementSize = work.target, work.value, work.element
         params.width, params.height, params.pitch = work.width, 1, 0
-        return params
+        return (params,)
 
     # host functions
 
-    def add_host(self, graph: int, dependencies: Sequence[NodeHandle], work: HostWork) -> Answer:
-        return tuple(self._hip.hipGraphAddHostNode(graph, *_list(dependencies), self._host(work)))
-
-    def set_host(self, exec_: int, node: int, work: HostWork) -> Answer:
-        return tuple(self._hip.hipGraphExecHostNodeSetParams(exec_, node, self._host(work)))
-
-    def _host(self, work: HostWork) -> Any:
+    def host(self, work: HostWork) -> Answer:
         params = self._hip.hipHostNodeParams()
         params.fn, params.userData = THUNK, work.ticket
-        return params
+        return (params,)
 
     # memory
 
@@ -196,7 +165,7 @@ class _Calls:
         if work.peers:
             params.accessDescs, params.accessDescCount = ctypes.addressof(shared), len(shared)
         status, node = self._hip.hipGraphAddMemAllocNode(graph, *_list(dependencies), params)
-        return status, node, int(params.dptr or 0)  # which may lie in params
+        return status, node, int(params.dptr or 0)  # part of params, which may end here
 
     def memory(self, ordinal: int) -> Answer:
         kinds, found = self._hip.hipGraphMemAttributeType, []
@@ -231,7 +200,7 @@ class _Calls:
 
     def instantiate(self, graph: int, auto_free: bool, priorities: bool) -> Answer:
         flags = _AUTO_FREE * auto_free | _PRIORITIES * priorities
-        if auto_free and priorities:  # which the call with flags refuses together
+        if auto_free and priorities:  # the call with flags refuses the two together
             params = self._hip.hipGraphInstantiateParams()
             params.flags = flags
             return tuple(self._hip.hipGraphInstantiateWithParams(graph, params))
@@ -255,7 +224,7 @@ class _Calls:
 
 
 class _Semaphores:
-    """The arrays that a semaphore node's parameters point to, for as long as this object lives."""
+    """The arrays that a semaphore node's parameters point to; they live as long as this object."""
 
     def __init__(self, params: Any, semaphores: Sequence[tuple[SemaphoreHandle, int]]) -> None:
         self._handles = (ctypes.c_void_p * len(semaphores))(*[handle for handle, _ in semaphores])
