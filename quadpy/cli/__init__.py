@@ -1,8 +1,8 @@
-"""The command ``quadpy``.  Owns: main.
+"""The command ``quadpy``.
 
-A subcommand is a module with four names: ``NAME``, ``HELP``, ``add_arguments(parser)`` and ``run(args, out)``,
-which gives the exit status.  It parses, calls the library and prints; what fails with a ``QuadpyError`` or in the
-file system becomes a message on stderr and exit status 1.
+A subcommand is a module with four names: ``NAME``, ``HELP``, ``add_arguments(parser)`` and ``run(args, out)``, which
+returns the exit status.  It parses, calls the library and prints.  A ``QuadpyError`` or an ``OSError`` becomes a message
+on stderr and exit status 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 
 class Subcommand(Protocol):
-    """What this package asks of its modules."""
+    """The names that each subcommand defines."""
 
     NAME: str
     HELP: str
@@ -35,12 +35,12 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; the exit status is 0 for success, 1 for a failure, 2 for a wrong command line or a broken budget."""
+    """Run one subcommand; returns 0 for success, 1 for a failure, 2 for a wrong command line or an exceeded budget."""
     args = _parser().parse_args(argv)
     run = args.run
     try:
         return int(run(args, sys.stdout))
-    except BrokenPipeError:  # the reader, such as head, has seen enough; nothing may be flushed at exit
+    except BrokenPipeError:  # the reader, such as head, has closed the pipe; flushing at exit would fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (QuadpyError, OSError) as error:

@@ -1,4 +1,4 @@
-"""``quadpy cache``: where the kernel cache is, how large it is, and how to empty it."""
+"""``quadpy cache``: shows where the kernel cache is and how large it is, or clears it."""
 
 from __future__ import annotations
 

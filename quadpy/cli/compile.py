@@ -1,7 +1,7 @@
-"""``quadpy compile``: code objects for targets that need not be there.
+"""``quadpy compile``: writes code objects, also for targets that this machine does not have.
 
-A folder gets one file per kernel and target, and ``manifest.json``: for each file its symbols, where its arguments
-lie, what each task does with each array, and what it costs.
+The folder gets one file per kernel and target, and ``manifest.json``, which lists for each file its symbols, the layout
+of its arguments, how each task accesses each array, and which resources it uses.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(),
         metavar="FOLDER",
-        help="folder for the files; the current one by default",
+        help="folder for the files (default: the current one)",
     )
 
 
@@ -71,9 +71,9 @@ def _file_name(kernel: str, target: TargetSpec) -> str:
 
 
 def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
-    """All that a launch of ``code`` needs, and what its tasks cost, in types that JSON has.
+    """Everything that a launch of ``code`` needs, and the resources of its tasks, in types that JSON has.
 
-    ``effects`` joins what the tasks do with each array: ``r`` reads, ``w`` writes, ``a`` updates atomically; ``flow`` is
+    ``effects`` combines how the tasks access each array: ``r`` reads, ``w`` writes, ``a`` updates atomically; ``flow`` is
     their order.
     """
     effects: dict[str, str] = {}
@@ -95,7 +95,7 @@ def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
 
 
 def _argument(slot: AbiSlot) -> dict[str, Any]:
-    """``format`` is the value's letter in the language of Python's ``struct``."""
+    """``format`` is the type of the value as a format character of Python's ``struct``."""
     return {
         "parameter": slot.param, "part": slot.part, "axis": slot.axis, "offset": slot.offset,
         "bytes": struct.calcsize(slot.code), "format": slot.code,
@@ -103,7 +103,7 @@ def _argument(slot: AbiSlot) -> dict[str, Any]:
 
 
 def _resources(code: CodeObject, target: TargetSpec) -> dict[str, dict[str, object]]:
-    """By task; empty for the CPU, whose registers limit nothing, and for NVIDIA, whose driver allots them."""
+    """By task; empty for the CPU, and for NVIDIA, whose driver allocates registers."""
     if target.family != "amdgpu":
         return {}
     reports = {report.task: report.to_dict() for report in report_tasks(code.image, "", target)}

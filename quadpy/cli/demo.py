@@ -1,4 +1,4 @@
-"""``quadpy demo``: lists the examples, or runs one with the options that follow its name."""
+"""``quadpy demo``: lists the examples, or runs one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, TextIO
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME: Final = "demo"
-HELP: Final = "list the examples, or run one: they draw pictures"
+HELP: Final = "list the examples, which draw pictures, or run one"
 
 EXAMPLES: Final = (
     "mpm88",
@@ -24,18 +24,18 @@ EXAMPLES: Final = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", choices=EXAMPLES, help="without one, the examples are listed")
-    parser.add_argument("options", nargs=argparse.REMAINDER, help="of the example; --help tells which it has")
+    parser.add_argument("name", nargs="?", choices=EXAMPLES, help="if omitted, the examples are listed")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="options of the example, such as --help")
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
-    """The exit status is that of the example."""
+    """Returns the exit status of the example."""
     if args.name is not None:
         return int(_module(args.name).main(args.options))
     for name in EXAMPLES:
         summary, *_ = (_module(name).__doc__ or "").splitlines()
         print(f"  {name:<19} {summary}", file=out)
-    print("run one with: quadpy demo NAME --out picture.png, and see its options with --help", file=out)
+    print("run one: quadpy demo NAME --out picture.png; see its options: quadpy demo NAME --help", file=out)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``quadpy doctor``: what works on this machine, and why the rest does not."""
+"""``quadpy doctor``: shows what works on this machine, and why the rest does not."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from quadpy.settings import Settings, settings
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME: Final = "doctor"
-HELP: Final = "say what works on this machine, and why the rest does not"
+HELP: Final = "show what works on this machine, and why the rest does not"
 
 _NOTABLE: Final = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "avx512fp16", "neon", "sve")
-"""CPU features that decide how wide, and how fast, loops are; there are dozens more."""
+"""The CPU features that decide how wide and fast loops are."""
 
 _ALLOCATORS: Final = {"pool": "the driver's pool", "cache": "quadpy's cache"}
 
 
 class Finding(NamedTuple):
-    """One subject: whether it works, and what is known of it or what to do about it."""
+    """Whether a part of quadpy works; ``text`` says what was found, or what to do."""
 
     works: bool
     subject: str
@@ -34,11 +34,11 @@ class Finding(NamedTuple):
 
 
 def add_arguments(_parser: argparse.ArgumentParser) -> None:
-    """None: the doctor looks at everything."""
+    """The command has no arguments: it checks everything."""
 
 
 def run(_args: argparse.Namespace, out: TextIO) -> int:
-    """Print one line a subject; the exit status is 0 if kernels run on the CPU."""
+    """Print one line for each part; the exit status is 0 if kernels run on the CPU."""
     cpu = _cpu()
     print(f"quadpy {__version__}, Python {platform.python_version()}, {platform.platform()}", file=out)
     for works, subject, text in (cpu, _gpu(probe_hip()), _gpu(probe_cuda()), _cache(settings())):
@@ -65,7 +65,7 @@ def _cpu() -> Finding:
 
 
 def _gpu(probe: Probe) -> Finding:
-    """What is there; then whether quadpy can use it, and where its memory comes from."""
+    """Which devices there are, whether quadpy can use them, and where their memory comes from."""
     found = [*probe.devices, probe.reason, probe.binding, probe.runtime]
     works = probe.available
     if works:
@@ -86,7 +86,7 @@ def _cache(knobs: Settings) -> Finding:
     except CacheError as error:
         return Finding(False, "cache", f"{error.message}; {error.hint}")
     if cache.path is None:
-        return Finding(False, "cache", "off: kernels are compiled again in each process")
+        return Finding(False, "cache", "off: each process compiles its kernels again")
     stats = cache.stats()
     size = f"{stats.nbytes / 2**20:.1f} of {stats.limit / 2**20:.0f} MiB"
     trouble = cache.trouble()

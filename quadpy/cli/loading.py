@@ -1,4 +1,4 @@
-"""Kernels by the names that a command line gives them.  Owns: ``load_kernels``.  Imports: ``jit.kernel`` and leaves."""
+"""Finds the kernels that a command line names."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["load_kernels"]
 
 
 def load_kernels(text: str) -> dict[str, Kernel]:
-    """The kernels that ``module``, ``module:name``, ``file.py`` or ``file.py:name`` names, by their names.
+    """The kernels of ``module``, ``module:name``, ``file.py`` or ``file.py:name``, by name.
 
-    The module is imported, a file run as its own module: neither is ``__main__``.
+    A module is imported; a file runs as a module of its own, not as ``__main__``.
 
     Raises:
         KernelSourceError: there is no such module or file.
         KernelNameError: it has no such kernel.
     """
     where, _, name = text.partition(":")
-    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no output of the command
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is not output of the command
         namespace = _run_file(Path(where)) if where.endswith(".py") else _import(where)
     own = {
         key: value
@@ -38,7 +38,7 @@ def load_kernels(text: str) -> dict[str, Kernel]:
     if not kernels:
         raise KernelNameError(
             f"{where} has no kernel {name!r}" if name else f"{where} has no kernels",
-            hint=f"its kernels are {', '.join(own)}" if own else "a kernel is a function under @qp.kernel",
+            hint=f"its kernels are {', '.join(own)}" if own else "a kernel is a function decorated with @qp.kernel",
         )
     return kernels
 
@@ -46,12 +46,12 @@ def load_kernels(text: str) -> dict[str, Kernel]:
 def _run_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise KernelSourceError(f"there is no file {path}")
-    sys.path.insert(0, str(path.resolve().parent))  # its neighbours can be imported, as when Python runs it
+    sys.path.insert(0, str(path.resolve().parent))  # so that it can import its neighbours, as when Python runs it
     return runpy.run_path(str(path), run_name=path.stem)
 
 
 def _import(module: str) -> Mapping[str, Any]:
-    sys.path.insert(0, "")  # the console script's path lacks the current folder
+    sys.path.insert(0, "")  # a console script does not have the current folder in its path
     try:
         spec = importlib.util.find_spec(module)
     except (ModuleNotFoundError, ValueError):

@@ -1,7 +1,6 @@
-"""``quadpy report``: what each task of a kernel costs on AMD GPUs.
+"""``quadpy report``: the registers, memory, occupancy and instructions of each task of a kernel on AMD GPUs.
 
-Registers, memory, occupancy and instructions, as a table or as JSON.  With budgets it guards a build: the exit
-status is 2, and stderr says which task breaks which budget.
+Prints a table or JSON.  Budgets can guard a build: if a task exceeds one, the exit status is 2 and stderr names both.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ HELP: Final = "print registers, memory, occupancy and instructions of each task"
 
 
 class Budget(NamedTuple):
-    """A bound on one number of each task: ``option`` begins with ``max`` or ``min``."""
+    """A limit for one number of each task; ``option`` begins with ``max`` or ``min``."""
 
     option: str
     unit: str
     measure: Callable[[TaskReport], int]
 
-    def broken_by(self, report: TaskReport, bound: int) -> bool:
+    def is_exceeded_by(self, report: TaskReport, limit: int) -> bool:
         found = self.measure(report)
-        return found > bound if self.option.startswith("max") else found < bound
+        return found > limit if self.option.startswith("max") else found < limit
 
 
 BUDGETS: Final = (
@@ -48,22 +47,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     for option, unit, _ in BUDGETS:
-        bound = "most" if option.startswith("max") else "fewest"
+        limit = "maximum" if option.startswith("max") else "minimum"
         parser.add_argument(
-            f"--{option.replace('_', '-')}", type=int, metavar="N", help=f"the {bound} {unit} of a task"
+            f"--{option.replace('_', '-')}", type=int, metavar="N", help=f"the {limit} of {unit} for each task"
         )
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
-    """The exit status is 2 if a task breaks a budget."""
+    """The exit status is 2 if a task exceeds a budget."""
     targets = targets_of(args)
     reports = [report for selected in select(args) for target in targets for report in _reports(selected, target)]
     text = json.dumps([report.to_dict() for report in reports], indent=2) if args.json else format_reports(reports)
     print(text, file=out)
-    broken = [line for report in reports for line in _broken(report, args)]
-    for line in broken:
+    exceeded = [line for report in reports for line in _exceeded(report, args)]
+    for line in exceeded:
         print(f"quadpy: {line}", file=sys.stderr)
-    return 2 if broken else 0
+    return 2 if exceeded else 0
 
 
 def _reports(selected: Selected, target: TargetSpec) -> tuple[TaskReport, ...]:
@@ -71,16 +70,16 @@ def _reports(selected: Selected, target: TargetSpec) -> tuple[TaskReport, ...]:
 
     if target.family != "amdgpu":
         raise UnknownTargetError(
-            f"there is no report for {target}: registers and occupancy are counted for AMD targets",
-            hint="take a target such as gfx942; quadpy inspect --stage asm shows the code of any",
+            f"there is no report for {target}: registers and occupancy are counted for AMD targets only",
+            hint="use a target such as gfx942; quadpy inspect --stage asm shows the code for any target",
         )
     code = compile_with_asm(selected.kernel, target, selected.given)
     return report_tasks(code.image, code.asm, target)
 
 
-def _broken(report: TaskReport, args: argparse.Namespace) -> Iterator[str]:
+def _exceeded(report: TaskReport, args: argparse.Namespace) -> Iterator[str]:
     for budget in BUDGETS:
-        bound = getattr(args, budget.option)
-        if bound is not None and budget.broken_by(report, bound):
+        limit = getattr(args, budget.option)
+        if limit is not None and budget.is_exceeded_by(report, limit):
             found = f"{report.task} on {report.target} has {budget.measure(report)} {budget.unit}"
-            yield f"{found}, --{budget.option.replace('_', '-')} is {bound}"
+            yield f"{found}, --{budget.option.replace('_', '-')} is {limit}"

@@ -1,6 +1,6 @@
-"""Which kernels, argument types and targets a command line means.  Owns: Selected, ``select``, ``targets_of``.
+"""The kernels, argument types and targets that a command line selects.
 
-Imports: what ``import quadpy`` loads already, so no LLVM.
+Imports nothing that ``import quadpy`` does not load, so no LLVM.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ARRAY: Final = re.compile(r"(?P<scalar>[a-z]+\d+)(?P<element>(?:x[1-9]\d?){0,2}
 
 
 class Selected(NamedTuple):
-    """A kernel, the name it was found under, and the argument types that the command line gives it."""
+    """A kernel, the name under which it was found, and the argument types from the command line."""
 
     name: str
     kernel: Kernel
@@ -38,14 +38,14 @@ class Selected(NamedTuple):
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kernels", metavar="MODULE[:KERNEL]",
-        help="a kernel of a module (package.module:kernel) or file (file.py:kernel); without a name, all of its kernels",
+        help="a kernel of a module (package.module:kernel) or file (file.py:kernel); without a name, all kernels",
     )  # fmt: skip
     parser.add_argument(
         "--arg", action="append", default=[], metavar="NAME=TYPE", dest="arguments",
-        help="what an annotation leaves open: x=f32[2] for an array of two dimensions, p=f32x3[1] for one of vectors, "
-        "n=3 for a compile-time value (a literal, a scalar type or a name of the kernel's module)",
+        help="what an annotation leaves open: x=f32[2] for a two-dimensional array, p=f32x3[1] for an array of vectors, "
+        "n=3 for a compile-time value (a literal, a scalar type or a name in the kernel's module)",
     )  # fmt: skip
-    parser.add_argument("--fast-math", action="store_true", help="compile as under qp.init(fast_math=True)")
+    parser.add_argument("--fast-math", action="store_true", help="compile as with qp.init(fast_math=True)")
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def targets_of(args: argparse.Namespace) -> list[TargetSpec]:
-    """The targets, each once.
+    """The targets without duplicates.
 
     Raises:
         UnknownTargetError: there is no such target.
@@ -65,11 +65,11 @@ def targets_of(args: argparse.Namespace) -> list[TargetSpec]:
 
 
 def select(args: argparse.Namespace) -> list[Selected]:
-    """The kernels that the command line means.
+    """The kernels that the command line selects.
 
     Raises:
         KernelSourceError, KernelNameError: there is no such module, file or kernel.
-        ArgumentError: an ``--arg`` that says nothing to any of the kernels.
+        ArgumentError: an ``--arg`` that applies to none of the kernels.
     """
     kernels = load_kernels(args.kernels)
     if args.fast_math:
@@ -79,8 +79,8 @@ def select(args: argparse.Namespace) -> list[Selected]:
     for name in options:
         if not any(name in each.given for each in selected):
             raise ArgumentError(
-                f"--arg {name}: {', '.join(kernels)} has no such parameter, or its annotation says all",
-                hint="arrays without dtype or ndim and template() parameters leave something open",
+                f"--arg {name}: {', '.join(kernels)} has no such parameter, or its annotation is complete",
+                hint="--arg is for arrays without dtype or ndim and for template() parameters",
             )
     return selected
 
@@ -88,12 +88,12 @@ def select(args: argparse.Namespace) -> list[Selected]:
 def _split(option: str) -> tuple[str, str]:
     name, equals, text = option.partition("=")
     if not (name and equals and text):
-        raise ArgumentError(f"--arg {option} is not NAME=TYPE", hint="such as --arg 'x=f32[2]' or --arg n=3")
+        raise ArgumentError(f"--arg {option} is not NAME=TYPE", hint="for example --arg 'x=f32[2]' or --arg n=3")
     return name, text
 
 
 def _given(kernel: Kernel, options: Mapping[str, str]) -> dict[str, Any]:
-    """What ``options`` say of the parameters that annotations leave open."""
+    """The values that ``options`` gives to the parameters that annotations leave open."""
     names = [each.name for each in parameters_of(kernel.source, current_config()) if _is_open(each)]
     return {name: _value(name, options[name], kernel) for name in names if name in options}
 
@@ -121,6 +121,6 @@ def _value(name: str, text: str, kernel: Kernel) -> Any:
         return follow(kernel.source, text)
     except (KeyError, AttributeError):
         raise ArgumentError(
-            f"--arg {name}={text}: neither an array type, a literal nor a name of the kernel's module",
-            hint="arrays are written f32[2] or f32x3[1]: the scalar type, the element's shape, the number of dimensions",
+            f"--arg {name}={text} is not an array type, a literal or a name in the kernel's module",
+            hint="write arrays as f32[2] or f32x3[1]: the scalar type, the element's shape, the number of dimensions",
         ) from None

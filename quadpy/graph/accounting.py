@@ -1,4 +1,4 @@
-"""What the memory of graphs costs.  Owns: memory_info, trim.  Imports: devices, the graphs' protocol."""
+"""The memory that graphs hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["memory_info", "trim"]
 
 
 def memory_info(device: Device | None = None) -> GraphMemory:
-    """What alloc nodes of graphs hold on ``device``, by default the current one, in bytes; 0 on the CPU."""
+    """How many bytes the alloc nodes of graphs hold on ``device``, by default the current one; 0 on the CPU."""
     here = device_or_current(device)
     here.life.check()
     if "host" in here.driver.features:
@@ -20,7 +20,7 @@ def memory_info(device: Device | None = None) -> GraphMemory:
 
 
 def trim(device: Device | None = None) -> None:
-    """Return to the system what graphs keep for their next launch and nobody uses; waits for the device."""
+    """Return unused memory that graphs keep for their next launch to the system; waits for the device."""
     here = device_or_current(device)
     here.synchronize()
     if "host" not in here.driver.features:

@@ -1,4 +1,4 @@
-"""Whether a device has graphs.  Owns: graphs_of.  Imports: errors, devices, the graphs' protocol."""
+"""The driver's graphs of a device."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["graphs_of"]
 
 
 def graphs_of(device: Device) -> GraphDriver:
-    """The driver's graphs; GraphError for the CPU, whose graphs quadpy runs itself."""
+    """The graph functions of the driver; GraphError for the CPU, whose graphs quadpy runs itself."""
     graphs: GraphDriver | None = getattr(device.driver, "graphs", None)
     if graphs is None:
-        raise GraphError(f"{device} has no graphs of its own")
+        raise GraphError(f"the driver of {device} has no graphs")
     return graphs

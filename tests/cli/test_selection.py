@@ -122,9 +122,9 @@ def test_an_argument_reaches_the_kernels_that_leave_it_open(sample):
         ("n", "--arg n is not NAME=TYPE"),
         ("=3", "is not NAME=TYPE"),
         ("missing=3", "--arg missing: shift has no such parameter"),
-        ("by=f32", "--arg by: shift has no such parameter, or its annotation says all"),
-        ("n=nowhere", "neither an array type, a literal nor a name"),
-        ("source=f31[2]", "neither an array type, a literal nor a name"),
+        ("by=f32", "--arg by: shift has no such parameter, or its annotation is complete"),
+        ("n=nowhere", "is not an array type, a literal or a name"),
+        ("source=f31[2]", "is not an array type, a literal or a name"),
     ],
 )
 def test_a_wrong_argument_is_named(sample, option, message):

@@ -1,4 +1,4 @@
-"""Calls that become a graph.  Owns: capture, host_function.  Imports: errors, sessions, devices."""
+"""``qp.graph.capture`` and ``qp.graph.host_function``."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from quadpy.runtime.streams.stream import Stream
 __all__ = ["capture", "host_function"]
 
 
-class capture(OneProcess):  # noqa: N801 - it reads as a statement
-    """``with qp.graph.capture() as g:`` makes a graph of what the block puts on a stream; nothing of it runs.
+class capture(OneProcess):  # noqa: N801 - used like a statement, so lower case
+    """``with qp.graph.capture() as g:`` makes a graph of the work that the block submits to a stream; nothing runs.
 
-    What the calling thread puts on ``stream`` is noted: kernels, copies, fills, arrays that are made, host functions and
-    launches of graphs.  A stream that waits for an event recorded there is captured from then on, and must be joined
-    the same way before the block ends.  Other streams, and other threads, work as always.
+    Everything that the calling thread submits to ``stream`` is recorded: kernels, copies, fills, allocations of arrays,
+    host functions and launches of graphs.  A stream that waits for an event recorded there is captured from then on, and
+    must be joined the same way before the block ends.  Other streams and other threads are not affected.
 
-    ``g`` is a ``Graph`` like any other when the block has ended.  An exception in the block is raised as it is, and
-    leaves no graph.
+    After the block, ``g`` is a ``Graph`` like any other.  An exception in the block propagates, and there is no graph.
 
     Args:
-        stream: the calling thread's by default; the default stream can be captured, too.
-        device: whose stream it is, where ``stream`` is None; the current one by default.
+        stream: the stream to capture, by default the calling thread's current stream; may be the default stream.
+        device: the device whose current stream is captured if ``stream`` is None; by default the current device.
 
     Raises:
-        CaptureError: the stream is captured already; or something in the block cannot be noted, or was not joined.
+        CaptureError: the stream is already being captured; or a call in the block cannot be captured; or a fork was not
+            joined.
     """
 
     error: ClassVar[type[CaptureError]] = CaptureError
@@ -48,14 +48,14 @@ class capture(OneProcess):  # noqa: N801 - it reads as a statement
     def __enter__(self) -> Graph:
         if self._session is not None:
             hint = "call qp.graph.capture again"
-            raise CaptureError("one capture object captures once", call_site(), hint=hint)
+            raise CaptureError("a capture object can be used only once", call_site(), hint=hint)
         refuse_in_host_function()
         stream = self._stream
         device = device_or_current(stream.device if isinstance(stream, Stream) else self._device)
         device.life.check()
         self._session = session = CaptureSession(device, device.stream_for(stream))
-        # An interrupt just before the block, or before the first instruction of ``__exit__``, can be caught nowhere:
-        # then the capture is over when this object is gone.
+        # An interrupt just before the block, or before the first instruction of ``__exit__``, cannot be caught.
+        # The capture then ends when this object is freed.
         self._last = weakref.finalize(self, session.abort)
         self._last.atexit = False
         try:
@@ -75,22 +75,22 @@ class capture(OneProcess):  # noqa: N801 - it reads as a statement
             if kind is None:
                 session.end()
         finally:
-            session.abort()  # does nothing behind a good end
+            session.abort()  # does nothing after a regular end
             self._last.detach()
 
 
 def host_function(function: Callable[..., object], *args: Any, stream: object = None) -> None:
-    """A call ``function(*args)`` on the host, behind the work on ``stream`` so far; later work there waits for it.
+    """Call ``function(*args)`` on the host after the work on ``stream`` so far; later work there waits for it.
 
-    In a capture it becomes a node.  The function may not call quadpy; what it raises is raised by the next synchronize
-    of the stream or the device.
+    In a capture the call becomes a node.  The function must not call quadpy; an exception is raised by the next
+    synchronize of the stream or the device.
 
     Raises:
-        ArgumentError: ``function`` is none.
+        ArgumentError: ``function`` cannot be called.
         StreamError: ``stream`` was destroyed.
     """
     if not callable(function):
-        raise ArgumentError(f"{function!r} is no function")
+        raise ArgumentError(f"{function!r} is not a function")
     device = device_or_current(stream.device if isinstance(stream, Stream) else None)
     on = device.stream_for(stream)
     if (session := session_of(on)) is not None:

@@ -280,7 +280,7 @@ def test_host_functions_are_nodes_inside_and_calls_in_order_outside(here):
     qp.graph.host_function(seen.append, "outside")
     qp.sync()
     assert seen == ["inside", "inside", "outside"]
-    with pytest.raises(ArgumentError, match="no function"):
+    with pytest.raises(ArgumentError, match="not a function"):
         qp.graph.host_function(3)
 
 
