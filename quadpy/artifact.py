@@ -14,9 +14,9 @@ __all__ = [
 ]  # fmt: skip
 
 NARROW_SLACK = 1 << 16
-"""Bytes."""
+"""In bytes."""
 MOST_NARROW_BYTES = (1 << 32) - NARROW_SLACK
-"""Code with 32-bit offsets takes arrays of at most so many bytes: an offset may pass its element by the slack."""
+"""The largest arrays, in bytes, for code with 32-bit offsets: an offset may exceed its element's by the slack."""
 
 LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""
@@ -71,15 +71,20 @@ class HiddenArgument:
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """One launch of a kernel: its symbol, its kind and what it does with each array.
+    """One launch of a kernel.
 
-    ``count`` is the iteration count as text of the IR, for a reader, and ``extent`` the same for the host, None where
-    it depends on memory; ``effects`` maps an array to
-    letters out of ``r``, ``w`` and ``a`` (atomic).  On a GPU, ``grid_stride`` says that any number of blocks runs
-    all iterations; without it a launch has a thread for each, or fewer that run several: ``coarsened`` counts them.
-    ``has_barrier`` says that iterations wait for each other: their number is a multiple of ``block_dim``.  ``scratch`` is
-    what it does with scratch memory: nothing, ``r`` or ``rw``.  A ``latch`` decides which part of a loop comes next.
-    A ``cooperative`` launch has blocks that wait for each other, and so no more than the device can hold at once.
+    symbol       the name of its code
+    parallel     False for one block
+    block_dim    threads of a block, or iterations that wait for each other
+    count        the iteration count as text of the IR, for a reader
+    effects      what it does with each array, in letters: ``r``, ``w`` and ``a`` (atomic)
+    grid_stride  on a GPU, whether any number of blocks runs all iterations; if not, a launch has a thread for each
+    extent       the iteration count for the host; None where it depends on memory
+    has_barrier  whether iterations wait for each other, so that their number must be a multiple of ``block_dim``
+    coarsened    the number of threads where each may run several iterations; None where none does
+    scratch      what it does with scratch memory: nothing, ``r`` or ``rw``
+    latch        whether it decides which part of a loop comes next
+    cooperative  whether its blocks wait for each other, so that the device must hold all of them at once
     """
 
     symbol: str

@@ -1,4 +1,4 @@
-"""What ``copy`` and ``pickle`` make of objects that are no data.  Owns: OneProcess, ByName.  Imports: errors."""
+"""How objects that are not data behave under ``copy`` and ``pickle``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ByName", "OneProcess"]
 
 
 class OneProcess:
-    """Belongs to a device: its handle or state has one owner, so a copy is the same object, and there is no pickle."""
+    """Belongs to a device: its handle or state has one owner, so a copy is the same object, and it cannot be pickled."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class OneProcess:
 
 
 class ByName:
-    """A decorated function, which is copied and pickled as functions are: as the name under which a module has it."""
+    """A decorated function: copied and pickled as functions are, by its qualified name in a module."""
 
     def __reduce__(self) -> str:
         return str(getattr(self, "__qualname__", repr(self)))

@@ -98,7 +98,7 @@ def stub() -> GpuApi:
 
 def bare(device: Device, kernel: Any, arrays: int) -> dict[str, Callable[[], object]]:
     """The launch of ``kernel``, which was called, without quadpy's share."""
-    driver, plan = device.driver, next(iter(kernel._here.specialisations.values()))._disjoint  # noqa: SLF001 - what the call has made
+    driver, plan = device.driver, next(iter(kernel._dispatcher.specialisations.values()))._disjoint  # noqa: SLF001 - what the call has made
     assert isinstance(driver, GpuDriver)
     api, task = driver._api, plan.launches[0]  # noqa: SLF001
     given = [qp.ndarray(qp.f32, 64) for _ in range(arrays)]

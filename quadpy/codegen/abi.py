@@ -1,9 +1,8 @@
 """How a kernel's arguments lie in memory.
 
-One block, in the order of the parameters, under C's struct rules: an array is its pointer, its run-time extents
-(in the kernel's index type) where its shape is not static, and its run-time strides (i64, in scalars) where it is
-strided; a scalar is itself.  GPU kernels take the same values as separate arguments, which puts them at the same
-offsets.
+The argument block has the parameters in order, under C's struct rules: of an array its pointer, its run-time extents (in
+the kernel's index type) where its shape is not static, and its run-time strides (i64, in scalars) where it is strided; of
+a scalar its value.  GPU kernels take the same values as separate arguments, which puts them at the same offsets.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ __all__ = ["OUT_OF_MEMORY", "POINTER_CODE", "appended", "code_of", "hidden_of", 
 
 POINTER_CODE: Final = "Q"
 OUT_OF_MEMORY: Final = -2
-"""What a CPU's entry function returns where a loop got no working memory; -1 says that all is done."""
+"""What a CPU's entry function returns where a loop could not allocate working memory; -1 means that all is done."""
 
 _CODES: Final = {
     "u1": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
@@ -29,7 +28,7 @@ _SIZES: Final = {code: BY_NAME[name].nbytes for name, code in _CODES.items()}
 
 
 def code_of(scalar: Scalar) -> str:
-    """The letter of ``scalar`` in ``struct``'s language; 16-bit floats travel as their bits."""
+    """The format letter of ``scalar`` for ``struct``; 16-bit floats are passed as their bits."""
     return _CODES[scalar.name]
 
 
@@ -68,7 +67,7 @@ def scalar_of(slot: AbiSlot, kernel: Kernel) -> Scalar:
 
 
 def value_name(slot: AbiSlot) -> str:
-    """A name for the value of ``slot``, different for each: ``x``, ``x.extent0``, ``x.stride1``."""
+    """A unique name for the value of ``slot``: ``x``, ``x.extent0``, ``x.stride1``."""
     return slot.param if slot.part in ("pointer", "scalar") else f"{slot.param}.{slot.part}{slot.axis}"
 
 

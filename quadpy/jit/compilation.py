@@ -33,19 +33,12 @@ from quadpy.source import Span
 from quadpy.target import TargetSpec
 
 __all__ = [
-    "Compiled",
-    "Request",
-    "cached_code",
-    "compile_request",
-    "compiled_code",
-    "digest_of",
-    "kernel_cache",
-    "traced_for",
-]
+    "Compiled", "Request", "cached_code", "compile_request", "compiled_code", "digest_of", "kernel_cache", "traced_for",
+]  # fmt: skip
 
 
 def _own_files() -> str:
-    """A mark of quadpy's own files: in a checkout the compiler changes while its version does not."""
+    """A digest of quadpy's own files: in a checkout the compiler changes while its version does not."""
     root = Path(__file__).parent.parent
     folders = ("codegen", "hostmath", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime", "simt")
     files = [*root.glob("*.py"), *(file for folder in folders for file in (root / folder).rglob("*.py"))]
@@ -59,7 +52,7 @@ TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__ve
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be compiled; ``before`` are the reads of the signature's first code, which all others repeat."""
+    """What to compile; ``before`` is what the signature's first code read, which all its other code must read again."""
 
     source: FunctionSource
     args: Mapping[str, ArgType]
@@ -101,7 +94,7 @@ def cached_code(key: str, build: Callable[[], bytes]) -> bytes:
 
 
 def compile_request(request: Request) -> Compiled:
-    """Code for ``request``: from the disk if it is there, found without parsing where that is possible.
+    """Code for ``request``: from the disk if it is there, without parsing the source where that is possible.
 
     Raises:
         CompilationError: the kernel is at fault, with its line.
@@ -123,7 +116,7 @@ def _compiled(request: Request) -> Compiled:
 
 
 def traced_for(request: Request) -> Traced:
-    """The kernel of which code for ``request`` is made."""
+    """The traced kernel from which code for ``request`` is made."""
     asked = request.options
     traced = trace_kernel(request.source, request.args, asked, request.before)
     if not (asked.predicated or asked.fused or asked.indirect):
@@ -161,7 +154,7 @@ def _load(digest: str) -> CodeObject | None:
 
 
 def _index_key(request: Request) -> IndexKey | None:
-    """The key under which a later process finds the code without parsing; None where the text is not known."""
+    """The key under which a later process finds the code without parsing; None where the source text is unknown."""
     source, text = request.source, request.source.file_digest()
     if not text:
         return None
@@ -174,9 +167,9 @@ def _index_key(request: Request) -> IndexKey | None:
 
 
 def _spans(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, ...]:
-    """Where each task begins, by lines of the kernel's file: equal code may stand elsewhere in another file.
+    """Where each task begins, by lines of the kernel's file: equal code may come from another file.
 
-    A task that begins in a function of another file has the kernel's own place.
+    A task that begins in a function of another file gets the kernel's own line.
     """
     kernel, own = traced.kernel, request.source.span
     by_symbol: dict[str, Span] = {}
@@ -188,7 +181,7 @@ def _spans(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, ..
 
 
 def _facts(traced: Traced, spans: tuple[Span, ...]) -> str | None:
-    """What must still hold, and what a launch needs beside the code; None where that cannot be written down."""
+    """What must still hold, and what a launch needs besides the code, as JSON; None where that cannot be stored."""
     reads = traced.dependencies
     spots = [reads.spot(field) for field in traced.fields]
     if not reads.complete or None in spots:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
-from quadpy.dtypes import i32, i64
+from quadpy.dtypes import Scalar, i32, i64
 from quadpy.jit.parameters import (
     Argument,
     ArrayParameter,
@@ -28,10 +28,15 @@ from quadpy.runtime.launch.fusion import Fuse
 if TYPE_CHECKING:
     from quadpy.jit.specialisation import Specialisation
 
-__all__ = ["Dispatcher", "Resolved"]
+__all__ = ["Dispatcher", "Resolved", "options_of"]
 
 Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"
 """What a call comes to: the code for the types of its arguments, the values of the argument block, and the arrays."""
+
+
+def options_of(config: Config, index: Scalar = i32, *, graph: bool) -> Options:
+    """What ``config`` and the decorator decide about code with indices of type ``index``."""
+    return Options(config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph)
 
 
 class Dispatcher:
@@ -95,10 +100,8 @@ class Dispatcher:
                 made: type[Specialisation] = importlib.import_module("quadpy.jit.specialisation").Specialisation
                 pairs = zip(self.parameters, self.with_views(args, views), strict=True)
                 types = {parameter.name: parameter.arg_type(given) for parameter, given in pairs}
-                config, index = self.config, i64 if any(view.wide for view in views) else i32
-                options = Options(
-                    config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=self.graph
-                )
-                found = made(self.source, self.parameters, types, options, config, self.fuse)
+                index = i64 if any(view.wide for view in views) else i32
+                options = options_of(self.config, index, graph=self.graph)
+                found = made(self.source, self.parameters, types, options, self.config, self.fuse)
                 self.specialisations[key] = found
             return found

@@ -50,7 +50,7 @@ class Kernel(ByName):
                 f"{fn.__name__}: a parameter cannot be named stream, which is the keyword that says where a kernel runs",
                 self.source.span, hint="give the parameter another name",
             )  # fmt: skip
-        self._here: Dispatcher | None = None
+        self._dispatcher: Dispatcher | None = None
         self._fast_call: FastCall | None = None
 
     def __call__(self, /, *args: Argument, stream: object = None, **kwargs: Argument) -> Any:
@@ -63,28 +63,28 @@ class Kernel(ByName):
         """
         if (fast_call := self._fast_call) is not None and not kwargs and fast_call(stream, *args):
             return None
-        here = self._here
-        if here is None or here.config is not State.config:
-            here = self._configure()
-        if kwargs or len(args) != len(here.parameters):
-            args = self._bind(here, args, kwargs)
+        dispatcher = self._dispatcher
+        if dispatcher is None or dispatcher.config is not State.config:
+            dispatcher = self._configure()
+        if kwargs or len(args) != len(dispatcher.parameters):
+            args = self._bind(dispatcher, args, kwargs)
             if self._fast_call is not None and self._fast_call(stream, *args):
                 return None
         if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(self, args, stream):
             return None
         try:
-            specialisation, values, views = here.resolve(args)
+            specialisation, values, views = dispatcher.resolve(args)
             plan = specialisation.pick(views)
             if specialisation.has_fast_calls:
-                self._fast_call = specialisation.fast_call(here.with_views(args, views))
+                self._fast_call = specialisation.fast_call(dispatcher.with_views(args, views))
             if CAPTURES.count:
                 set_launching_kernel(self, args)
             try:
                 return plan.run(values, views, stream)
             except MISFITS:
-                return plan.run(here.checked(args, views), views, stream)
+                return plan.run(dispatcher.checked(args, views), views, stream)
         except ArgumentError as error:
-            raise self._named(error) from error
+            raise self.named(error) from error
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """What a call with these arguments would launch, without launching it; a graph takes it as a node.
@@ -110,31 +110,33 @@ class Kernel(ByName):
         self, args: tuple[Argument, ...], kwargs: dict[str, Argument], use: Callable[[Plan, Values, Views], T]
     ) -> T:
         """What ``use`` makes of a call with these arguments; ``__call__`` does the same, with as few steps as possible."""
-        here, args = self._in_order(args, kwargs)
+        dispatcher, args = self._in_order(args, kwargs)
         try:
-            specialisation, values, views = here.resolve(args)
+            specialisation, values, views = dispatcher.resolve(args)
             plan = specialisation.pick(views)
             try:
                 return use(plan, values, views)
             except MISFITS:
-                return use(plan, here.checked(args, views), views)
+                return use(plan, dispatcher.checked(args, views), views)
         except ArgumentError as error:
-            raise self._named(error) from error
+            raise self.named(error) from error
 
     def _in_order(
         self, args: tuple[Argument, ...], kwargs: dict[str, Argument]
     ) -> tuple[Dispatcher, tuple[Argument, ...]]:
         """The dispatcher of the current configuration, and an argument for each parameter."""
-        here = self._here
-        if here is None or here.config is not State.config:
-            here = self._configure()
-        return here, self._bind(here, args, kwargs) if kwargs or len(args) != len(here.parameters) else args
+        dispatcher = self._dispatcher
+        if dispatcher is None or dispatcher.config is not State.config:
+            dispatcher = self._configure()
+        if kwargs or len(args) != len(dispatcher.parameters):
+            args = self._bind(dispatcher, args, kwargs)
+        return dispatcher, args
 
     def binder(self, *args: Argument) -> Binder | None:
         """What packs the arguments of later calls that run the same code; None where each must be resolved."""
-        here, args = self._in_order(args, {})
-        specialisation, _, views = here.resolve(args)
-        return specialisation.binder(views, here.with_views(args, views), here.resolve)
+        dispatcher, args = self._in_order(args, {})
+        specialisation, _, views = dispatcher.resolve(args)
+        return specialisation.binder(views, dispatcher.with_views(args, views), dispatcher.resolve)
 
     def compile(self, target: str = "cpu", /, **arguments: Argument) -> CodeObject:
         """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.
@@ -154,16 +156,23 @@ class Kernel(ByName):
 
     def graph_stats(self) -> GraphKernelStats:
         """Counters of a graph kernel's calls on GPUs since ``qp.init``; all 0 for any other kernel."""
-        return Counts.sum(each.counts for each in list(self._here.specialisations.values() if self._here else ()))
+        return Counts.sum(
+            each.counts for each in list(self._dispatcher.specialisations.values() if self._dispatcher else ())
+        )
 
     def _configure(self) -> Dispatcher:
         """Starts again after ``qp.init`` changed what kernels depend on."""
-        self._here, self._fast_call = Dispatcher(self.source, current_config(), graph=self.graph, fuse=self.fuse), None
-        return self._here
+        self._dispatcher, self._fast_call = (
+            Dispatcher(self.source, current_config(), graph=self.graph, fuse=self.fuse),
+            None,
+        )
+        return self._dispatcher
 
-    def _bind(self, here: Dispatcher, args: tuple[Argument, ...], kwargs: dict[str, Argument]) -> tuple[Argument, ...]:
+    def _bind(
+        self, dispatcher: Dispatcher, args: tuple[Argument, ...], kwargs: dict[str, Argument]
+    ) -> tuple[Argument, ...]:
         """The arguments by position, from keywords and defaults."""
-        names = [parameter.name for parameter in here.parameters]
+        names = [parameter.name for parameter in dispatcher.parameters]
         try:
             import inspect  # slow to import, and most calls need no signature
 
@@ -175,7 +184,7 @@ class Kernel(ByName):
                 f"{self.source.name}: {error}", self.source.span, hint=f"it takes {', '.join(names) or 'nothing'}"
             ) from None
 
-    def _named(self, error: ArgumentError) -> ArgumentError:
+    def named(self, error: ArgumentError) -> ArgumentError:
         """``error`` with the name and line of this kernel."""
         return ArgumentError(f"{self.source.name}: {error.message}", self.source.span, hint=error.hint)
 

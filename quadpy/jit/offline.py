@@ -1,7 +1,7 @@
 """Kernels compiled without a call and without a device, for any target.
 
-Owns: ``arg_types_of``, ``trace_for``, ``compile_for``, ``compile_with_asm``.
-Imports: leaves, ``hostmath``, ``lang``, ``codegen``, ``runtime.device.current``; loads LLVM.
+``given`` fills in what annotations leave open: it maps an array parameter to a ``qp.types.ndarray(dtype=, ndim=)``, and a
+``template()`` parameter to its value.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
@@ -17,77 +17,56 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, element_of
 from quadpy.ir.pipeline import Observer
 from quadpy.jit.compilation import Request, compile_request
+from quadpy.jit.dispatcher import options_of
 from quadpy.jit.kernel import Kernel
-from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, parameters_of
-from quadpy.lang.arguments import ArgType, ArrayArg, Options
+from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, TemplateParameter, parameters_of
+from quadpy.lang.arguments import ArgType, ArrayArg
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.device.current import current_config
 from quadpy.target import TargetSpec, parse_target
 
-__all__ = ["arg_types_of", "compile_for", "compile_with_asm", "trace_for"]
+__all__ = ["compile_for", "compile_with_asm", "trace_for"]
 
 _CPU: Final = parse_target("cpu")
 
 
-def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Any]) -> CodeObject:
-    """Code of ``kernel`` for ``target``, kept in the cache that launches use; ``given`` as in ``arg_types_of``.
+def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument]) -> CodeObject:
+    """Code of ``kernel`` for ``target``, kept in the cache that launches use.
 
-    It is the code that a launch takes for arrays below 4 GiB that do not overlap, and begin at multiples of 16 bytes
-    on a GPU.
+    It is the code that a launch takes for arrays below 4 GiB that do not overlap and, on a GPU, begin at multiples of 16
+    bytes.
 
     Raises:
-        ArgumentError: ``given`` leaves a type open, or names what is no parameter.
+        ArgumentError: a type stays open or contradicts its annotation, or there is no such parameter.
         CompilationError: the kernel is at fault, with its line.
     """
-    return compile_request(
-        Request(kernel.source, _for_target(arg_types_of(kernel, given), target), _options(kernel), target)
-    ).code
+    return compile_request(_request(kernel, given, target)).code
 
 
-def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Any]) -> CodeObject:
-    """As ``compile_for``, with the assembly, which no cache keeps: it is compiled anew."""
+def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument]) -> CodeObject:
+    """As ``compile_for``, with the assembly, which no cache keeps: it is compiled again."""
     return compile_kernel(trace_for(kernel, given, target).kernel, target, want_asm=True)
 
 
 def trace_for(
-    kernel: Kernel, given: Mapping[str, Any], target: TargetSpec = _CPU, observe: Observer | None = None
+    kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec = _CPU, observe: Observer | None = None
 ) -> Traced:
-    """The IR of ``kernel`` for ``target``; ``given`` as in ``arg_types_of``, ``observe`` as in ``trace_kernel``."""
-    types = _for_target(arg_types_of(kernel, given), target)
-    return trace_kernel(kernel.source, types, _options(kernel), observe=observe)
+    """The IR of ``kernel`` for ``target``; raises as ``compile_for``, ``observe`` as in ``trace_kernel``."""
+    request = _request(kernel, given, target)
+    return trace_kernel(request.source, request.args, request.options, observe=observe)
 
 
-def _for_target(types: dict[str, ArgType], target: TargetSpec) -> dict[str, ArgType]:
-    """As a launch there finds them: arrays of a GPU begin at multiples of 16 bytes."""
-    if target.family == "cpu":
-        return types
-    return {
-        name: replace(arg, type=replace(arg.type, aligned=True)) if isinstance(arg, ArrayArg) else arg
-        for name, arg in types.items()
-    }
-
-
-def arg_types_of(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, ArgType]:
-    """The types of the arguments: from the annotations, and from ``given`` what these leave open.
-
-    ``given`` maps an array parameter to a ``qp.types.ndarray(dtype=, ndim=)``, a ``template()`` parameter to its
-    value.
-
-    Raises:
-        ArgumentError: a type stays open or contradicts its annotation, or there is no such parameter.
-    """
+def _request(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec) -> Request:
     try:
-        return _arg_types(kernel, given)
+        types = _arg_types(kernel, given)
     except ArgumentError as error:
-        raise ArgumentError(f"{kernel.source.name}: {error.message}", kernel.source.span, hint=error.hint) from None
+        raise kernel.named(error) from None
+    if target.family != "cpu":
+        types = {name: _aligned(arg) if isinstance(arg, ArrayArg) else arg for name, arg in types.items()}
+    return Request(kernel.source, types, options_of(current_config(), graph=kernel.graph), target)
 
 
-def _options(kernel: Kernel) -> Options:
-    config = current_config()
-    return Options(config.default_ip, config.default_fp, fast_math=config.fast_math, graph=kernel.graph)
-
-
-def _arg_types(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, ArgType]:
+def _arg_types(kernel: Kernel, given: Mapping[str, Argument]) -> dict[str, ArgType]:
     parameters = parameters_of(kernel.source, current_config())
     names = [parameter.name for parameter in parameters]
     if unknown := [name for name in given if name not in names]:
@@ -95,7 +74,12 @@ def _arg_types(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, ArgType]:
     return {parameter.name: _arg_type(kernel, parameter, given) for parameter in parameters}
 
 
-def _arg_type(kernel: Kernel, parameter: Parameter, given: Mapping[str, Any]) -> ArgType:
+def _aligned(arg: ArrayArg) -> ArrayArg:
+    """As a launch on a GPU finds it: at a multiple of 16 bytes."""
+    return replace(arg, type=replace(arg.type, aligned=True))
+
+
+def _arg_type(kernel: Kernel, parameter: Parameter, given: Mapping[str, Argument]) -> ArgType:
     name = parameter.name
     match parameter:
         case ArrayParameter():
@@ -108,7 +92,7 @@ def _arg_type(kernel: Kernel, parameter: Parameter, given: Mapping[str, Any]) ->
             return parameter.arg_type()
 
 
-def _array_type(parameter: ArrayParameter, given: Any) -> ArgType:
+def _array_type(parameter: ArrayParameter, given: Argument) -> ArgType:
     name = parameter.name
     if given is None and (declared := parameter.declared()):
         return declared
@@ -123,8 +107,8 @@ def _array_type(parameter: ArrayParameter, given: Any) -> ArgType:
     return parameter.type_of(("nd", dtype.name, given.ndim, element), writable=True)
 
 
-def _default(kernel: Kernel, name: str) -> Any:
-    value = inspect.signature(kernel.source.fn).parameters[name].default
+def _default(kernel: Kernel, name: str) -> object:
+    value: object = inspect.signature(kernel.source.fn).parameters[name].default
     if value is inspect.Parameter.empty:
         raise ArgumentError(
             f"the compile-time parameter {name!r} has no value",

@@ -23,8 +23,8 @@ from quadpy.codegen.host import (
     resolve_cpu,
 )
 from quadpy.errors import CodegenError, UnknownTargetError
+from quadpy.runtime.cpu.compiler_rt import HELPERS
 from quadpy.runtime.cpu.elf_symbols import read_symbols
-from quadpy.runtime.cpu.helpers import HELPERS
 from quadpy.runtime.cpu.loader import load_object
 
 pytestmark = pytest.mark.skipif(not host_spec_string().count("x86_64"), reason="helpers of x86-64")

@@ -457,7 +457,7 @@ def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitte
         launch(*arguments)
 
     device.driver.launch = destroyed_meanwhile
-    plan = next(iter(kernel._here.specialisations.values()))
+    plan = next(iter(kernel._dispatcher.specialisations.values()))
     for way in (None, plan.pick([x, y])):
         kernel._fast_call = way and plan.fast_call([x, y])
         stream, before = qp.create_stream(), destroyed()

@@ -124,7 +124,7 @@ def test_first_use_from_many_threads_at_once() -> None:
     script = """
     import ctypes, gc, sys, threading
     from quadpy.codegen.host import compile_host, host_header
-    from quadpy.runtime.cpu.helpers import helper_address
+    from quadpy.runtime.cpu.compiler_rt import helper_address
     from quadpy.runtime.cpu.loader import load_object
     sys.setswitchinterval(1e-6)
     image = compile_host(host_header() + "define i32 @f() { ret i32 7 }")

@@ -1,4 +1,4 @@
-"""The symbol table of a relocatable ELF64 object.  Imports: the standard library and ``errors`` only."""
+"""The symbol table of a relocatable ELF64 object."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Symbols:
 
 
 def read_symbols(image: bytes) -> Symbols:
-    """The symbols of ``image``; CodegenError where it is no little-endian ELF64 object or is cut short."""
+    """The symbols of ``image``; CodegenError where it is not a complete little-endian ELF64 object."""
     if image[:6] != b"\x7fELF\x02\x01":
-        raise CodegenError("this machine code is no 64-bit little-endian ELF object")
+        raise CodegenError("this machine code is not a 64-bit little-endian ELF object")
     try:
         rows = list(_rows(image))
     except (struct.error, IndexError, ValueError) as error:

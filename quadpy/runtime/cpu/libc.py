@@ -1,7 +1,7 @@
-"""The C library functions that machine code may call.  Owns: the list and their addresses.
+"""The C library functions that machine code may call, and their addresses.
 
-All that compute have exact or correctly rounded results: the same bits with every C library.  Functions such as
-``sin``, whose last bit is the library's choice, are absent on purpose; kernels have quadpy's own.
+Those that compute have exact or correctly rounded results: the same bits with every C library.  Functions such as
+``sin``, whose last bit depends on the library, are absent on purpose; kernels have quadpy's own.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _EXACT: Final = (*_ROUNDING, "fma", "fmod", "frexp", "ldexp")
 _MEMORY: Final = ("malloc", "free", "memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "wcslen")
 
 KERNEL_FUNCTIONS: Final = frozenset((*_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)))
-"""Memory for private copies, what LLVM makes of loops that copy, fill or compare, what it calls for a plain x86-64."""
+"""Memory for private copies, and what LLVM calls in place of loops that copy, fill or compare, and on plain x86-64."""
 
 POOL_FUNCTIONS: Final = ("clock_gettime", "memcpy", "pthread_create", "pthread_detach", "pthread_sigmask", "syscall")
 
 
 @functools.cache
 def _libraries() -> tuple[ctypes.CDLL, ...]:
-    """The process, which holds the C library, and glibc's own home of ``floor`` and the like where there is one."""
+    """The process, which contains the C library, and glibc's math library where there is one."""
     found = [ctypes.CDLL(None)]
     with contextlib.suppress(OSError):
         found.append(ctypes.CDLL("libm.so.6"))

@@ -1,9 +1,9 @@
-"""Kernels' machine code into memory.  Owns: the list of symbols that kernels may use, ``load_object``."""
+"""Kernels' machine code loaded into this process, with the symbols that kernels may use."""
 
 from __future__ import annotations
 
+from quadpy.runtime.cpu.compiler_rt import HELPERS, helper_address
 from quadpy.runtime.cpu.elf_symbols import read_symbols
-from quadpy.runtime.cpu.helpers import HELPERS, helper_address
 from quadpy.runtime.cpu.libc import KERNEL_FUNCTIONS, c_address
 from quadpy.runtime.cpu.orc import LoadedObject, link
 from quadpy.runtime.cpu.pool import ENTRY, pool_address
@@ -12,10 +12,10 @@ __all__ = ["LoadedObject", "load_object"]
 
 
 def load_object(image: bytes) -> LoadedObject:
-    """The relocatable object ``image``, ready to run; safe from any thread.
+    """Loads the relocatable object ``image``; safe from any thread.
 
-    It may use exact functions of the C library, quadpy's helpers and the thread pool's entry, nothing else:
-    CodegenError names any other symbol.  Keep the result for as long as its code may run.
+    It may use exact functions of the C library, quadpy's helpers and the thread pool's entry, nothing else: CodegenError
+    names any other symbol.  Keep the result as long as the code may run.
     """
     found = ((name, _address(name)) for name in read_symbols(image).undefined)
     return link(image, {name: address for name, address in found if address is not None})

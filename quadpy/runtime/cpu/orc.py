@@ -1,4 +1,4 @@
-"""Objects into memory, through LLVM's ORC JIT.  Owns: LoadedObject, ``link``, ``assemble``.
+"""Machine code loaded into this process, by LLVM's ORC JIT.
 
 JITLink puts all sections of an object into one block, so that no reference inside it can be out of reach.
 (LLVM's older MCJIT finalises an object with a symbol missing, and crashes when the symbol is called.)
@@ -26,16 +26,16 @@ llvm.initialize_native_asmprinter()
 TRIPLE: Final = llvm.get_process_triple()
 
 LLVM_LOCK: Final = ffi.lib._lock  # noqa: SLF001 - llvmlite has no public name for it
-"""The reentrant lock that llvmlite holds in every call.  What must exist once in a process is made under it."""
+"""The reentrant lock that llvmlite holds in every call.  What must exist once per process is made under it."""
 
 _serial = itertools.count()
 
 
 class LoadedObject:
-    """Code that is mapped for as long as this object is referred to.
+    """Code that stays mapped as long as there is a reference to this object.
 
-    Whoever keeps an address of it keeps the object too, a running call included.  At the interpreter's exit
-    nothing is unmapped: threads may still be inside.
+    Whatever holds an address in it must hold the object too, a running call included.  At the interpreter's exit nothing
+    is unmapped: threads may still be inside.
     """
 
     __slots__ = ("_addresses", "_tracker")
@@ -53,10 +53,10 @@ class LoadedObject:
 
 
 def link(image: bytes, imports: Mapping[str, int]) -> LoadedObject:
-    """Load the relocatable object ``image``; ``imports`` are the addresses of all that it lacks.
+    """Loads the relocatable object ``image``; ``imports`` are the addresses of what it needs.
 
-    CodegenError where it needs a name that ``imports`` has not: left to the linker, such a name would be taken
-    from wherever the process has it.  Safe from any thread.
+    CodegenError where it needs a name that ``imports`` lacks: the linker would take such a name from anywhere in the
+    process.  Safe from any thread.
     """
     symbols = read_symbols(image)
     if missing := sorted(set(symbols.undefined) - imports.keys()):
@@ -80,8 +80,8 @@ def link(image: bytes, imports: Mapping[str, int]) -> LoadedObject:
 def assemble(ir_text: str, opt: int = 2) -> bytes:
     """The object of hand-written IR (without layout and triple), for any CPU of the host's kind.
 
-    For quadpy's own helpers and thread pool; kernels come from code generation.  ``opt`` is the effort of
-    instruction selection, and most of the time that this takes; no other optimisation is done.
+    For quadpy's own helpers and thread pool; kernels come from code generation.  ``opt`` is the effort of instruction
+    selection, which takes most of the time here; nothing else is optimised.
     """
     machine = _plain_machine(opt)
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{TRIPLE}"\n'
@@ -97,7 +97,7 @@ def _plain_machine(opt: int) -> llvm.TargetMachine:
 
 @functools.cache
 def _jit() -> llvm.LLJIT:
-    """The process's only linker, made at first use; call it with LLVM_LOCK held."""
+    """The only linker of the process, made at first use; call it with LLVM_LOCK held."""
     return llvm.create_lljit_compiler(_plain_machine(2), use_jit_link=True, suppress_errors=True)
 
 

@@ -1,10 +1,10 @@
-"""The threads that parallel loops run on.  Owns: the pool's code in this process, its size, its life over a fork.
+"""The threads that run parallel loops.
 
-The workers' loop is native code that this package generates (``pool_native``), over the C library's threads; it
-never enters Python.  It is loaded at first use, its threads start with the first loop that is worth sharing, and
-neither is ever taken down: at exit the workers are asleep in code that stays mapped.
+The workers' loop is native code that this package generates (``pool_native``), over the C library's threads; it never
+enters Python.  It is loaded at first use, and its threads start with the first loop that is worth sharing.  Neither is
+ever taken down: at exit the workers are asleep in code that stays mapped.
 
-Where the pool has no row for the host (``pool_native/hosts.py``), loops run on the thread that calls.
+Where the pool has no row for the host (``pool_native/hosts.py``), loops run on the calling thread.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ ENTRY: Final = "qp_pool_run"
 """``void qp_pool_run(ptr task, ptr args, ptr scratch, i64 n, i64 chunk, i64 grain)``, for kernels; see ``run``."""
 
 LoadOrBuild: TypeAlias = Callable[[str, Callable[[], bytes]], bytes]
-"""A cache: the bytes kept under a key, or those that the function builds."""
+"""A cache: returns the bytes stored under a key, or those that the function builds."""
 
 SPIN_NS: Final = 50_000
-"""Longer than the gap between two launches in a row, shorter than what anybody notices."""
+"""Longer than the gap between consecutive launches, too short to notice."""
 
 _FILL_GRAIN: Final = 1 << 18
-"""Bytes that one thread writes in about the time of a hand-over."""
+"""Bytes that one thread writes in about the time that it takes to hand a job over."""
 
 _ENTRY_TYPE: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)
 
 
 class _Pool:
-    """The loaded code and its two variables, which are ordinary memory to Python."""
+    """The loaded code and its two variables, which Python accesses as ordinary memory."""
 
     def __init__(self, code: LoadedObject) -> None:
         self.code = code
@@ -65,7 +65,7 @@ class _Pool:
 
 
 class _Process:
-    """What this process has of the pool."""
+    """The pool of this process."""
 
     def __init__(self) -> None:
         self._lock = new_lock()
@@ -79,7 +79,7 @@ class _Process:
             return self._pool
 
     def after_fork_in_child(self) -> None:
-        """No worker came along, and the thread that held the workers may not have either."""
+        """No worker exists in the child, nor perhaps the thread that held the workers."""
         if self._pool is not None:
             self._pool.forget()
 
@@ -88,7 +88,7 @@ def _load(load_or_build: LoadOrBuild | None) -> _Pool:
     ir_text = pool_ir(this_host())
 
     def build() -> bytes:
-        return assemble(ir_text, opt=0)  # hands over as fast as with more effort, and costs 3 ms instead of 16
+        return assemble(ir_text, opt=0)  # as fast as with more effort, and takes 3 ms instead of 16
 
     key = hashlib.sha256(f"{TRIPLE}\n{ir_text}".encode()).hexdigest()
     image = load_or_build(f"pool-{key}", build) if load_or_build else build()
@@ -103,39 +103,39 @@ if hasattr(os, "register_at_fork"):
 
 
 def pool_address(load_or_build: LoadOrBuild | None = None) -> int:
-    """The address of ``qp_pool_run``.  The first call in a process loads it, from the cache that is given."""
+    """The address of ``qp_pool_run``.  The first call in a process loads it, from the given cache."""
     return _process.get(load_or_build).address
 
 
 def run(task: int, args: int, scratch: int, n: int, *, chunk: int = 0, grain: int = 1) -> None:
-    """Call ``void task(ptr args, ptr scratch, i64 begin, i64 end)``, an address, over [0, ``n``), and wait for it.
+    """Calls ``void task(ptr args, ptr scratch, i64 begin, i64 end)``, an address, over [0, ``n``), and waits for it.
 
-    With ``chunk`` > 0 each call gets exactly one piece [k * chunk, min((k + 1) * chunk, n)).  With ``chunk`` 0 the
-    pool chooses the pieces, of ``grain`` iterations at least (but for the last of a thread).  No more than
-    ``grain`` iterations, one piece, a pool of one thread: everything runs on the calling thread, as it does for a
-    call from inside a task or while another thread has the workers.  Releases the GIL; tasks run with the default
-    rounding and with subnormal numbers, whatever the caller's modes are.
+    With ``chunk`` > 0 each call gets exactly one piece [k * chunk, min((k + 1) * chunk, n)).  With ``chunk`` 0 the pool
+    chooses the pieces, of at least ``grain`` iterations except for the last of a thread.  Everything runs on the calling
+    thread if there are at most ``grain`` iterations, one piece or one thread, inside a task, and while another thread has
+    the workers.  Releases the GIL; tasks run with the default rounding and with subnormal numbers, whatever the caller's
+    modes are.
     """
     _process.get().run(task, args, scratch, n, chunk, grain)
 
 
 def fill(memory: int, pattern: int, nbytes: int, count: int) -> None:
-    """Put the ``nbytes`` bytes at ``pattern`` ``count`` times, one after the other, to ``memory``; addresses."""
+    """Copies the ``nbytes`` bytes at ``pattern`` to ``memory``, ``count`` times in a row; both are addresses."""
     pool = _process.get()
     args = (ctypes.c_int64 * 3)(memory, pattern, nbytes)
     pool.run(pool.fill, ctypes.addressof(args), 0, count, 0, max(1, _FILL_GRAIN // nbytes))
 
 
 def default_threads() -> int:
-    """The CPUs that this process may run on."""
+    """How many CPUs this process may run on."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cpus, MAX_THREADS)
 
 
 def set_threads(count: int) -> None:
-    """Let later loops use ``count`` threads, the calling one included.
+    """Lets later loops use ``count`` threads, the calling one included.
 
-    Threads that exist already are kept; with fewer wanted, no more than that many of them join a loop.
+    Existing threads are kept; if there are more, only ``count`` of them join a loop.
     """
     if not 1 <= count <= MAX_THREADS:
         raise ValueError(f"a pool of {count} threads: the number must be from 1 to {MAX_THREADS}")
@@ -143,12 +143,12 @@ def set_threads(count: int) -> None:
 
 
 def get_threads() -> int:
-    """How many threads a loop may use; less than what was set where the system refused to start so many."""
+    """How many threads a loop may use; fewer than were set where the system refused to start so many."""
     return _process.get().threads.value
 
 
 def set_spin(nanoseconds: int) -> None:
-    """How long a thread with nothing to do looks for work before it sleeps (waking costs tens of microseconds)."""
+    """Sets how long an idle thread spins before it sleeps (waking it costs tens of microseconds)."""
     if nanoseconds < 0:
         raise ValueError(f"a spin of {nanoseconds} ns: the time must not be negative")
     _process.get().spin.value = nanoseconds

@@ -1,4 +1,4 @@
-"""What differs between processors in the thread pool's native code.  Owns: HostTable and its rows."""
+"""What differs between processors in the thread pool's native code."""
 
 from __future__ import annotations
 

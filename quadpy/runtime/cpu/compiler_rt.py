@@ -1,7 +1,7 @@
-"""Functions that LLVM's x86-64 code calls and that no C library is sure to have.  Owns: their IR text.
+"""Functions that LLVM's x86-64 code calls and that a C library may lack.
 
-Half and bfloat16 conversions and 128-bit division, correctly rounded whatever the thread's rounding mode is.
-Names and calling convention are those of LLVM's compiler-rt: a half or bfloat travels in an SSE register.
+Half and bfloat16 conversions and 128-bit division, correctly rounded in every rounding mode of the thread.  Names and
+calling convention are those of LLVM's compiler-rt: a half or bfloat travels in an SSE register.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _DOUBLE: Final = _Format("double", 64, 52)
 def _truncation(name: str, src: _Format, dst: _Format) -> str:
     """``dst name(src)``, to nearest, ties to even; NaNs become quiet and keep their first payload bits.
 
-    Integer work only.  Below ``dst``'s least normal number the significand is shifted down to where subnormals
-    have their last bit; above it the bits of ``src``, less the difference of the biases, are a ``dst`` with
-    too long a mantissa.  Rounding carries into the exponent by itself, up to infinity.
+    Integer arithmetic only.  Below ``dst``'s least normal number the significand is shifted down to where subnormals have
+    their last bit; above it the bits of ``src``, less the difference of the biases, are a ``dst`` with too long a
+    mantissa.  Rounding carries into the exponent by itself, up to infinity.
     """
     i, m, width = f"i{src.bits}", src.mantissa, src.bits
     shift, quiet = m - dst.mantissa, 1 << (dst.mantissa - 1)
@@ -127,7 +127,7 @@ define float @__extendhfsf2(half %x) nounwind {
 
 
 def _division(name: str, op: str) -> str:
-    """128-bit division: LLVM calls a function for i128 and writes out what is wider."""
+    """128-bit division: LLVM calls a function for i128, and expands wider types inline."""
     extend = "zext" if op[0] == "u" else "sext"
     return f"""
 define i128 @{name}(i128 %a, i128 %b) nounwind {{
@@ -167,6 +167,6 @@ def _loaded(name: str) -> LoadedObject:
 
 
 def helper_address(name: str) -> int:
-    """Where helper ``name`` is; it is compiled at first use (2 ms, division 6 ms) and stays mapped."""
+    """The address of helper ``name``; it is compiled at first use (2 ms, division 6 ms) and stays mapped."""
     with LLVM_LOCK:
         return _loaded(name).address(name)
