@@ -17,7 +17,7 @@ def reduction_rows(kernel: Kernel) -> tuple[dict[str, int], int]:
     """
     first: dict[str, int] = {}
 
-    def place(flow: Iterable[Step], base: int) -> int:
+    def assign_rows(flow: Iterable[Step], base: int) -> int:
         """Rows from ``base`` on; where they end."""
         end = base
         for part in flow:
@@ -25,9 +25,9 @@ def reduction_rows(kernel: Kernel) -> tuple[dict[str, int], int]:
                 case Fork(branches=branches):
                     top = base
                     for branch in branches:
-                        top = place(branch, top)
+                        top = assign_rows(branch, top)
                 case Loop(body=body):
-                    top = place(body, base)
+                    top = assign_rows(body, base)
                 case _:
                     task = kernel.tasks[part]
                     first[task.name] = base
@@ -35,5 +35,5 @@ def reduction_rows(kernel: Kernel) -> tuple[dict[str, int], int]:
             end = max(end, top)
         return end
 
-    rows = place(kernel.flow or range(len(kernel.tasks)), 0)
+    rows = assign_rows(kernel.flow or range(len(kernel.tasks)), 0)
     return first, rows

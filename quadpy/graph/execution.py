@@ -164,7 +164,7 @@ class GraphExec(OneProcess):
     def update(self, name: str, /, *args: Any, **kwargs: Any) -> None:
         """Change what later launches do at one node; arguments are as those of the ``add_…`` that made it.
 
-        A kernel's are the kernel's own, behind the kernel or without it: ``x.update("saxpy", 3.0, a, b)``; launches that
+        A kernel's are its own, with or without the kernel before them: ``x.update("saxpy", 3.0, a, b)``; launches that
         are pending keep the old ones.
         Where the driver cannot change a node in place, the executable graph is made anew, which ``stats`` counts.
 

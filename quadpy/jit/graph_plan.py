@@ -1,9 +1,9 @@
-"""A graph kernel on a GPU: a call is the launch of a graph.  Owns: GraphPlan.  Imports: leaves, ``codegen``, ``runtime``.
+"""A graph kernel on a GPU: each call launches a graph.
 
-The first call makes the graph, later ones change the nodes whose arguments are not those of the call before.  Where these
-are many again and again, the kernel goes over to code that reads its arguments from memory: then another call is one more
+The first call makes the graph; later ones change the nodes whose arguments differ from those of the call before.  If many
+do, again and again, the kernel goes over to code that reads its arguments from memory: then another call is one more
 launch, whatever it changes.  A loop is a node of the graph where the driver has such nodes; elsewhere the host repeats
-graphs of several iterations that know themselves when the loop is over.
+graphs of several iterations, whose code finds out itself when the loop is over.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _log = logging.getLogger("quadpy.graph")
 class GraphPlan:
     """``eager`` as a graph.
 
-    ``compiled`` gives the plan of other code: whether the host may repeat its loops blindly, and whether it reads its
-    arguments from memory.  ``ordered`` keeps the order of tasks, for arrays that overlap.  ``counts`` may be those of
+    ``compiled`` gives the plan of other code: whether it is predicated, so that the host may repeat its loops, and whether
+    it reads its arguments from memory.  ``ordered`` keeps the order of tasks, for arrays that overlap.  ``counts`` may be those of
     other plans, too.
     """
 
@@ -94,7 +94,7 @@ class GraphPlan:
         return None
 
     def _submit(self, engine: KernelGraph, views: Views, on: Stream) -> None:
-        """A call of which nothing but the launch is left to do."""
+        """A call that only has to be launched."""
         try:
             self.eager.announce(views, on)
             on._call(lambda _: engine.launch(on))  # noqa: SLF001
@@ -104,7 +104,7 @@ class GraphPlan:
         self._graphs.give(engine)
 
     def _run(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
-        """A call that may be like none before."""
+        """A call for which graphs may have to be made or changed."""
         self._counts.calls += 1
         if self._refused:
             self._counts.eager += 1
@@ -206,7 +206,7 @@ class GraphPlan:
         return program
 
     def _explain(self, reason: str) -> None:
-        """Say once why a call is not what it could be."""
+        """Log once why calls are slower than they could be."""
         if reason not in self._counts.reasons:
             self._counts.reasons.append(reason)
             _log.warning("%s: %s", self._name, reason)

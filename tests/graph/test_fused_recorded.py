@@ -344,7 +344,7 @@ def test_auto_is_for_what_was_measured_to_win(here):
         assert run.fusion.fused
     here.driver.name = "another"
     with graph.instantiate() as run:
-        assert "nobody measured" in run.fusion.reason
+        assert "not calibrated" in run.fusion.reason
     here.driver.name = "amdgpu"
     many = qp.graph.Graph()
     for _ in range(2):

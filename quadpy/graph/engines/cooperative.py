@@ -1,6 +1,6 @@
-"""Graphs that are one launch.  Owns: fuse, FusedEngine.  Imports: nodes, the runtime's protocol of one launch.
+"""Graphs that run as one cooperative launch.
 
-What is launched is asked of the kernels' origins: nothing here knows how code is made.
+The kernels' origins join the launches: nothing here knows how code is made.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ __all__ = ["CooperativeEngine", "cooperative_engine"]
 
 
 def cooperative_engine(nodes: Iterable[Node], wanted: Fuse) -> CooperativeEngine | str:
-    """One launch that does all of ``nodes``, or why there is none, or none that would be quicker."""
-    flat = flattened(nodes, lambda _: True)
-    origin = next((node.origin for node in flat if isinstance(node, KernelNode) and node.origin is not None), None)
+    """One launch that does all of ``nodes``, or the reason why it is impossible or not expected to be quicker."""
+    flattened_nodes = flattened(nodes, lambda _: True)
+    origin = next(
+        (node.origin for node in flattened_nodes if isinstance(node, KernelNode) and node.origin is not None), None
+    )
     levels: list[list[_Placed]] = []
-    done: dict[str, int] = {}  # how many levels there are when a node is complete
-    for node in flat:
-        level = max((done[name] for name in node.after), default=0)
+    complete: dict[str, int] = {}  # how many levels there are when a node is complete
+    for node in flattened_nodes:
+        level = max((complete[name] for name in node.after), default=0)
         calls = _calls(node, origin)
         if isinstance(calls, str):
             return calls
-        done[node.name] = level + bool(calls)
+        complete[node.name] = level + bool(calls)
         if calls:
             levels += [[]] * (level == len(levels))
             levels[level] = [*levels[level], *(_Placed(node.name, call) for call in calls)]
@@ -52,13 +54,13 @@ class _Placed:
 
 
 def _calls(node: Node, origin: Origin | None) -> list[Call] | str:
-    """What does ``node``, or why there is nothing that could; ``origin`` is that of any kernel."""
+    """The calls that do ``node``, or the reason why none can; ``origin`` is that of any kernel."""
     match node:
         case EmptyNode():
             return []
         case KernelNode():
             if node.origin is None:
-                return f"nobody knows what the code of {node.name!r} was made from"
+                return f"the launches of {node.name!r} were prepared without the IR of their kernel"
             return [(node.origin, node.arguments)]
         case MemsetNode() | MemcpyNode(direction="within") if origin is not None:
             calls = []
@@ -93,19 +95,19 @@ class CooperativeEngine:
 
     @property
     def reason(self) -> str:
-        """What it is, in words."""
+        """What it is, for people."""
         return f"one launch of at most {self._one.most_blocks} blocks, all of them resident"
 
     def move(self, on: Stream) -> None:
-        """Let later launches come on ``on``."""
+        """As ``Engine.move``."""
         self._one.move(on)
 
     def launch(self, stream: StreamHandle) -> None:
-        """Put it on the stream of the last ``move``."""
+        """As ``Engine.launch``."""
         self._one.launch(stream)
 
     def change(self, node: Node) -> bool:
-        """Let later launches do ``node`` in place of the one of its name; False where that takes another launch."""
+        """As ``Engine.change``."""
         numbers = [number for number, placed in enumerate(self._placed) if placed.node == node.name]
         calls = _calls(node, self._origin)
         if isinstance(calls, str) or [call[0] for call in calls] != [self._placed[k].call[0] for k in numbers]:
@@ -116,7 +118,7 @@ class CooperativeEngine:
         return bool(calls) and not self._one.why_not()
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """Launch kernels with what is bound, which does not change how many blocks there are."""
+        """As ``Engine.bind``, which leaves the number of blocks as it is."""
         named = {step.name: step for step in steps}
         for number, placed in enumerate(self._placed):
             if (step := named.get(placed.node)) is not None:

@@ -32,7 +32,7 @@ from quadpy.runtime.streams.timeline import Timeline
 __all__ = ["DriverGraph", "DriverEngine"]
 
 _NOTHING = HostWork(0)
-"""A host function that nobody registered."""
+"""A host function that is not registered, and so does nothing."""
 
 
 class DriverGraph:
@@ -66,7 +66,7 @@ class DriverGraph:
             raise
 
     def add(self, node: Node) -> None:
-        """Put the parts of ``node`` behind those of the nodes that it comes after."""
+        """Add the parts of ``node`` after those of the nodes that it comes after."""
         self._place(node, self._parts_of(node))
 
     def _place(self, node: Node, parts: list[Part]) -> None:
@@ -89,7 +89,7 @@ class DriverGraph:
         return tuple(one.handle for one in self._parts[name])
 
     def new_parts(self, node: Node) -> list[Part] | None:
-        """What ``node`` comes to in place of the one of its name; None where that has another structure."""
+        """The parts of ``node``, which replaces the one of its name; None where their structure differs."""
         now, then = self._parts_of(node), self._parts[node.name]
         alike = list(map(_shape, now)) == [_shape(placed.part) for placed in then]
         return now if alike else None
@@ -137,7 +137,7 @@ class DriverEngine(Executable):
             raise
 
     def change(self, node: Node) -> bool:
-        """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if they cannot."""
+        """As ``Engine.change``."""
         parts = self.built.new_parts(node)
         if parts is None:
             return False
@@ -176,11 +176,11 @@ class DriverEngine(Executable):
         return True
 
     def upload(self, stream: StreamHandle) -> None:
-        """Bring what a launch needs to the device."""
+        """As ``Engine.upload``."""
         self.graphs.upload(self.handle, stream)
 
     def give_back(self) -> None:
-        """Give back the executable graph, and the driver's graph where no other owns it: no launch is pending."""
+        """As ``Engine.give_back``; the driver's graph goes with it where it is owned."""
         self._owned.give_back()
 
 

@@ -1,6 +1,6 @@
-"""Graphs on the CPU.  Owns: HostEngine, which runs nodes in the order of their making.  Imports: nodes, callbacks.
+"""Graphs on the CPU.
 
-A node comes after nodes that were made before it, so that order is legal, and is that of the program.
+A node comes after nodes that were made before it, so the order in which they were made is a legal order to run them.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class HostEngine:
                 step()
 
     def change(self, node: Node) -> bool:
-        """Let later launches do ``node`` in place of the one of its name."""
+        """As ``Engine.change``."""
         self._runners.pop(node.name, None)
         self._steps[node.name] = self._step(node)
         self._nodes[node.name] = node
         return True
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """Launch kernels with what is bound."""
+        """As ``Engine.bind``."""
         runners = self._runners
         for step in steps:
             name = step.name
@@ -82,10 +82,10 @@ class HostEngine:
         return True
 
     def upload(self, stream: StreamHandle) -> None:
-        """There is nothing to bring anywhere."""
+        """As ``Engine.upload``: nothing has to be uploaded."""
 
     def give_back(self) -> None:
-        """What this refers to goes with it."""
+        """As ``Engine.give_back``: it owns nothing but Python objects."""
 
     def _step(self, node: Node) -> Step:
         match node:
@@ -113,7 +113,7 @@ class HostEngine:
 
 
 def _nothing() -> None:
-    """What a node comes to that does nothing."""
+    """Does nothing, as nodes that only order."""
 
 
 def _in_order(steps: list[Step]) -> Step:

@@ -1,8 +1,7 @@
-"""Graphs whose kernels read their arguments from memory.  Owns: IndirectEngine.
+"""Graphs whose kernels read their arguments from memory.
 
-One table on the device has the arguments of all kernel nodes.  A change of arguments is a change of the table, which one
-launch puts there before the next run of the graph; the driver's nodes stay as they are.
-Imports: nodes, the build, devices, memory for arguments.
+One table on the device holds the arguments of all kernel nodes.  Other arguments change the table, which one launch uploads
+before the next run of the graph; the driver's nodes stay as they are.
 """
 
 from __future__ import annotations
@@ -38,57 +37,57 @@ def _form(launch: object) -> Indirect | None:
 
 
 class Table:
-    """Where the arguments of each node stand, and what they are."""
+    """The arguments of all nodes, by the offset of each launch."""
 
     def __init__(self, device: Device, nodes: Iterable[Node], on: Stream) -> None:
         self.data = bytearray()
-        self._places: dict[str, tuple[int, ...]] = {}
+        self._offsets: dict[str, tuple[int, ...]] = {}
         first = None
         for node in nodes:
             if is_indirect(node):
                 assert isinstance(node, KernelNode)
-                self._places[node.name] = tuple(self._add(launch.arguments) for launch in node.launches)
+                self._offsets[node.name] = tuple(self._add(launch.arguments) for launch in node.launches)
                 first = first or _form(node.launches[0])
         assert first is not None
         self.memory = ArgumentMemory(device, first.upload_kernels(), len(self.data), on)
         self.dirty = True
 
     def _add(self, arguments: bytes) -> int:
-        place = len(self.data)
+        offset = len(self.data)
         self.data += arguments.ljust(-(-len(arguments) // _ALIGNMENT) * _ALIGNMENT, b"\0")
-        return place
+        return offset
 
     def through(self, node: Node) -> Node:
         """``node`` with launches that read their arguments from this table."""
-        places = self._places.get(node.name)
-        if places is None:
+        offsets = self._offsets.get(node.name)
+        if offsets is None:
             return node
         assert isinstance(node, KernelNode)
-        return replace(node, launches=tuple(map(self._through, node.launches, places)))
+        return replace(node, launches=tuple(map(self._through, node.launches, offsets)))
 
-    def _through(self, launch: object, place: int) -> KernelLaunch:
+    def _through(self, launch: object, offset: int) -> KernelLaunch:
         assert isinstance(launch, KernelLaunch)
         assert launch.indirect is not None
-        address = (self.memory.address + place).to_bytes(8, "little")
+        address = (self.memory.address + offset).to_bytes(8, "little")
         return replace(launch, function=launch.indirect.function(), arguments=address)
 
     def write(self, node: KernelNode) -> None:
-        """Let the arguments of ``node`` stand here."""
-        for launch, place in zip(node.launches, self._places[node.name], strict=True):
-            self.data[place : place + len(launch.arguments)] = launch.arguments
+        """Write the arguments of ``node``."""
+        for launch, offset in zip(node.launches, self._offsets[node.name], strict=True):
+            self.data[offset : offset + len(launch.arguments)] = launch.arguments
         self.dirty = True
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """Let the block of each step stand before what the arguments of the launches of its node end with."""
-        data, places = self.data, self._places
+        """Write the block of each step; what follows it in the arguments of a launch stays."""
+        data, offsets = self.data, self._offsets
         for step in steps:
             block, size = step.block, len(step.block)
-            for place in places[step.name]:
-                data[place : place + size] = block
+            for offset in offsets[step.name]:
+                data[offset : offset + size] = block
         self.dirty = True
 
-    def put(self, stream: StreamHandle) -> None:
-        """Bring what changed to the device."""
+    def upload(self, stream: StreamHandle) -> None:
+        """Upload the table if it changed."""
         if self.dirty:
             self.memory.put(bytes(self.data), stream)
             self.dirty = False
@@ -111,18 +110,18 @@ class IndirectEngine(DriverEngine):
         super().__init__(built, owned=True, auto_free=auto_free, priorities=priorities)
 
     def move(self, on: Stream) -> None:
-        """Let later launches come on ``on``, which comes after the stream of the launches before."""
+        """As ``Engine.move``."""
         block = self._table.memory.buffer.block
         if block is not None:
             self._device.memory.use((block,), on.timeline)
 
     def launch(self, stream: StreamHandle) -> None:
-        """Put the table, where it changed, and one run of all nodes on ``stream``."""
-        self._table.put(stream)
+        """As ``Engine.launch``."""
+        self._table.upload(stream)
         super().launch(stream)
 
     def change(self, node: Node) -> bool:
-        """As ``DriverEngine.change``; where only arguments are others, the driver is not asked."""
+        """As ``DriverEngine.change``; where only arguments differ, the driver is not asked."""
         before = self._now.get(node.name)
         if before is None:
             return super().change(node)
@@ -136,7 +135,7 @@ class IndirectEngine(DriverEngine):
         return True
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """Launch kernels with what is bound; ``change`` knows nothing of it, and does not look at those before."""
+        """As ``Engine.bind``."""
         self._table.bind(steps)
 
 
@@ -145,6 +144,6 @@ def _sizes(node: KernelNode) -> list[int]:
 
 
 def _shape(node: KernelNode) -> object:
-    """What a node is beside its arguments."""
+    """What must be equal for a change of arguments alone."""
     launches = [(one.function, one.grid, one.block) for one in node.launches if isinstance(one, KernelLaunch)]
     return launches, node.flow, node.priority

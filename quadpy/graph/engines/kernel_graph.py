@@ -127,7 +127,7 @@ class KernelGraph:
         if found is not None:
             try:
                 found.bind(binding)
-            except BaseException:  # nobody knows what it is bound to
+            except BaseException:  # it may be bound to anything
                 found.retire()
                 del self._graphs[number, passes]
                 raise

@@ -75,7 +75,7 @@ class KernelGraphs:
         self._free.append(engine)
 
     def discard(self, engine: KernelGraph) -> None:
-        """Nobody knows what ``engine`` is bound to, since a call of it failed."""
+        """Give back ``engine``: a call of it failed, and it may be bound to anything."""
         engine.retire()
         self._all.discard(engine)
 

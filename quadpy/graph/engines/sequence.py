@@ -1,9 +1,8 @@
-"""Graphs with loops where the driver's have none.  Owns: SequenceEngine, series.
+"""Graphs with loops where the driver's graphs have none: a sequence of engines.
 
-Each kernel with a loop is one launch whose blocks wait for each other and ask the condition themselves; what can run
-before it is a graph of the driver's, and so is what comes behind.  A node of a graph cannot be such a launch on HIP: of the
-attribute that asks for it nothing is seen when the graph runs, and blocks that wait for others might never meet.
-Imports: errors, the build, one launch, nodes.
+Each kernel with a loop is one cooperative launch, whose blocks ask the condition themselves; what can run before it is a
+graph of the driver's, and so is what comes after.  On HIP a node of a graph cannot be such a launch: the attribute that
+asks for it has no effect when the graph runs, and blocks that wait for others might never meet.
 """
 
 from __future__ import annotations
@@ -26,27 +25,27 @@ __all__ = ["SequenceEngine", "sequence"]
 
 
 def sequence(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngine]) -> SequenceEngine:
-    """What launches ``nodes``, none of which is a graph with loops in it; ``made`` gives an engine for those without loops.
+    """An engine for ``nodes``, none of which is a child graph with loops; ``made`` gives one for nodes without loops.
 
     Raises:
         GraphError: a kernel with a loop cannot be one launch.
         DeviceError: the device was closed, or refuses a graph.
     """
     pieces: list[list[Node]] = [[]]  # those of odd numbers are a loop each
-    place: dict[str, int] = {}
+    piece_of: dict[str, int] = {}
     for node in nodes:
-        earliest = max((place[name] + place[name] % 2 for name in node.after), default=0)
+        earliest = max((piece_of[name] + piece_of[name] % 2 for name in node.after), default=0)
         if has_loops(node):
             pieces += [[node], []]
-            place[node.name] = len(pieces) - 2
+            piece_of[node.name] = len(pieces) - 2
         else:
             pieces[earliest].append(node)
-            place[node.name] = earliest
+            piece_of[node.name] = earliest
     engines: list[Engine] = []
     try:
         for number, piece in enumerate(pieces):
             if piece:
-                own = [_alone(node, number, place) for node in piece]
+                own = [_within_piece(node, number, piece_of) for node in piece]
                 engines.append(_cooperative(own[0]) if number % 2 else made(own))
     except BaseException:
         for engine in engines:
@@ -56,16 +55,16 @@ def sequence(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngin
     return SequenceEngine({node.name: e for piece, e in zip(filled, engines, strict=True) for node in piece}, engines)
 
 
-def _alone(node: Node, number: int, place: dict[str, int]) -> Node:
-    """``node`` among those of its piece: what is before has run."""
-    return replace(node, after=tuple(name for name in node.after if place[name] == number))
+def _within_piece(node: Node, number: int, piece_of: dict[str, int]) -> Node:
+    """``node`` after those of its piece only: earlier pieces have run."""
+    return replace(node, after=tuple(name for name in node.after if piece_of[name] == number))
 
 
 def _cooperative(node: Node) -> CooperativeEngine:
     found = cooperative_engine([node], True)
     if isinstance(found, str):
         raise GraphError(
-            f"{node.name!r} has a loop, which takes one launch on this device, and that cannot be: {found}",
+            f"{node.name!r} has a loop, which must be one launch on this device, and cannot: {found}",
             hint="call the kernel beside the graph",
         )
     return found
@@ -82,17 +81,17 @@ class SequenceEngine:
         self._doing, self._engines = doing, engines
 
     def move(self, on: Stream) -> None:
-        """Let later launches come on ``on``."""
+        """As ``Engine.move``."""
         for engine in self._engines:
             engine.move(on)
 
     def launch(self, stream: StreamHandle) -> None:
-        """Put one run of all nodes on the stream of the last ``move``."""
+        """As ``Engine.launch``."""
         for engine in self._engines:
             engine.launch(stream)
 
     def change(self, node: Node) -> bool:
-        """Let later launches do ``node`` in place of the one of its name; False where they cannot."""
+        """As ``Engine.change``."""
         engine = self._doing.get(node.name)
         return engine is not None and engine.change(node)
 
@@ -106,11 +105,11 @@ class SequenceEngine:
         raise AssertionError(steps)
 
     def upload(self, stream: StreamHandle) -> None:
-        """Bring what a launch needs to the device."""
+        """As ``Engine.upload``."""
         for engine in self._engines:
             engine.upload(stream)
 
     def give_back(self) -> None:
-        """Give back all of the executable graphs: no launch is pending."""
+        """As ``Engine.give_back``."""
         for engine in self._engines:
             engine.give_back()

@@ -1,6 +1,6 @@
-"""Kernels as nodes.  Owns: kernel_node, from a kernel and its arguments or from launches; is_callee.  Imports: errors, the launches.
+"""Kernels as nodes.
 
-A kernel is asked to ``prepare`` its launches, and nothing here knows how.
+A kernel is asked to ``prepare`` its launches; nothing here knows how.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     elif getattr(kernel, "__quadpy_kernel__", False):
         prepared, callee = kernel.prepare(*args, **kwargs), kernel
     else:
-        raise ArgumentError(f"{kernel!r} is no kernel", hint="a Python function can be a node of its own: add_host")
+        raise ArgumentError(f"{kernel!r} is not a kernel", hint="a Python function can be a node of its own: add_host")
     launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
     flow = prepared.flow if isinstance(prepared, Prepared) else ()
     if launches and isinstance(launches[0], HostLaunch) is not ("host" in device.driver.features):
@@ -65,7 +65,7 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
 
 
 def is_callee(thing: object) -> bool:
-    """Whether ``kernel_node`` takes it for what is to run, and not for an argument of that."""
+    """Whether ``kernel_node`` runs it, rather than passing it on as an argument."""
     return isinstance(thing, (Prepared, HostLaunch, KernelLaunch)) or getattr(thing, "__quadpy_kernel__", False) is True
 
 
@@ -74,7 +74,7 @@ def _no_loop(device: Device, prepared: Prepared) -> str:
     if not has_loop(prepared.flow):
         return ""
     if prepared.origin is None:
-        return "nobody knows what its code was made from"
+        return "its launches were prepared without the IR of the kernel"
     return "" if "loops" in graphs_of(device).features else prepared.origin.why_not_alone
 
 

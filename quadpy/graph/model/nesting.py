@@ -1,4 +1,4 @@
-"""Graphs within graphs, taken out of them.  Owns: flattened, has_loops.  Imports: nodes."""
+"""Child graphs: their nodes in their place."""
 
 from __future__ import annotations
 

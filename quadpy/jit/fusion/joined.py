@@ -1,7 +1,4 @@
-"""One launch of several calls' tasks.  Owns: JoinedLaunch, ``joined_code``.
-
-Imports: leaves, ``ir``, ``codegen`` (and so LLVM), ``runtime``.
-"""
+"""One launch for the tasks of several calls."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import ctypes
 import struct
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from quadpy.artifact import AbiLayout, AbiSlot, CodeObject
@@ -18,8 +14,8 @@ from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
 from quadpy.ir.join import NAME, join
 from quadpy.jit.compilation import compiled_code
-from quadpy.jit.fusion.plan import BLOCKS_OF_UNIT, why_separate
-from quadpy.jit.fusion.scratch import FusedScratch
+from quadpy.jit.fusion.cooperative import CooperativeLaunch
+from quadpy.jit.fusion.plan import why_separate
 from quadpy.jit.gpu_launch import task_launches
 from quadpy.runtime.device.locks import new_lock
 from quadpy.target import TargetSpec
@@ -42,7 +38,7 @@ _lock = new_lock()
 
 
 def joined_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:
-    """Machine code for all of ``levels``, or why there is none; the last ones are remembered, and what they were made of."""
+    """Machine code for all of ``levels``, or the reason why not; the last ones are remembered."""
     key = (str(target), *(tuple(code.text for code in level) for level in levels))
     with _lock:
         if key in _known:
@@ -75,17 +71,14 @@ class JoinedLaunch:
         self.device, self._codes, self._fuse = device, codes, fuse
         self._module = device.modules.load(code)
         (launch,) = task_launches(code, device.driver, self._module, NAME, ())
-        resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
-        self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
-        self._launch = replace(launch, max_blocks=self.most_blocks)
-        self._counters = FusedScratch(device, 8 * code.slots)
+        self._cooperative = CooperativeLaunch(device, code, launch)
+        self.most_blocks = self._cooperative.most_blocks
         self._places = _places(codes, code.layout)
         self._values = struct.Struct(code.layout.format)
         self._scratch = code.layout.size
         self._block = ctypes.create_string_buffer(self._scratch + 8)
         self._bytes = memoryview(self._block).cast("B")
-        offsets = [*(slot.offset for slot in code.layout.slots), self._scratch]
-        self._arguments = device.driver.cooperative_arguments(ctypes.addressof(self._block), offsets)
+        self._arguments = self._cooperative.arguments(ctypes.addressof(self._block))
         self._iterations = [0] * len(codes)
         self._blocks = 0
         self._cells: DeviceBuffer | None = None
@@ -112,12 +105,12 @@ class JoinedLaunch:
 
     def move(self, on: Stream) -> None:
         """As ``OneLaunch.move``."""
-        self._cells = self._counters.on(on)
+        self._cells = self._cooperative.scratch_on(on)
         struct.pack_into("Q", self._block, self._scratch, self._cells.pointer)
 
     def launch(self, stream: StreamHandle) -> None:
         """As ``OneLaunch.launch``."""
-        launch = self._launch
+        launch = self._cooperative.launch
         if not self._blocks:
             self._blocks = launch.blocks(list(self._values.unpack_from(self._block))) or self.most_blocks
         try:
@@ -127,7 +120,7 @@ class JoinedLaunch:
         except DeviceError as error:
             raise launch.named(error) from error
         if self._cells is not None:
-            self._counters.settle(self._cells, stream)
+            self._cooperative.settle(self._cells, stream)
 
 
 def _places(codes: Sequence[Code], joined: AbiLayout) -> list[list[tuple[int, int, int]]]:

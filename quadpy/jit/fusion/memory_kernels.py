@@ -1,7 +1,4 @@
-"""Fills and copies as kernels, for launches that do them among other work.  Owns: ``fill_kernel``, ``copy_kernel``, ``element``.
-
-Imports: ``dtypes``, ``ir``.
-"""
+"""Fills and copies as kernels, for launches that do them among other work."""
 
 from __future__ import annotations
 

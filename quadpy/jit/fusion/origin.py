@@ -1,7 +1,4 @@
-"""What the code of calls was made of, for those who make one launch of several.  Owns: Code, ``code_of``.
-
-Imports: leaves, ``ir``, ``codegen`` (and so LLVM), ``runtime``.
-"""
+"""What the code of calls was compiled from, for joining several into one launch."""
 
 from __future__ import annotations
 
@@ -74,7 +71,7 @@ class Code:
             return self is other
         try:
             return self.device is other.device and self.text == other.text
-        except CodegenError:  # of one of them nobody knows any more
+        except CodegenError:  # the IR of one of them cannot be traced again
             return False
 
     def __hash__(self) -> int:

@@ -1,12 +1,8 @@
-"""Graph kernels whose tasks are one cooperative launch, where that is possible and worth it.
-
-Owns: FusingPlan, FusedPlan, ``why_separate``, BLOCKS_OF_UNIT.  Imports: leaves, ``artifact`` and ``runtime``.
-"""
+"""Graph kernels whose tasks are one cooperative launch, where that is possible and worth it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from quadpy.artifact import CodeObject
@@ -14,7 +10,7 @@ from quadpy.errors import DriverError
 from quadpy.flow import has_loop
 from quadpy.jit.barrier_loops import barrier_loops
 from quadpy.jit.formula import compile_formula
-from quadpy.jit.fusion.scratch import FusedScratch
+from quadpy.jit.fusion.cooperative import BLOCKS_OF_UNIT, CooperativeLaunch
 from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.grids import Grids, deciding_values
@@ -28,16 +24,14 @@ from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
-__all__ = ["BLOCKS_OF_UNIT", "FusedPlan", "FusingPlan", "why_separate"]
+__all__ = ["FusedPlan", "FusingPlan", "why_separate"]
 
-BLOCKS_OF_UNIT: Final = 2
-"""More would be resident, and would take longer to meet."""
 _MOST_ITERATIONS: Final = (1 << 31) - 1
 """Code that counts in 32 bits adds the number of all threads."""
 _WORTH: Final = {"amdgpu": (16, 16), "cuda": (4, 0)}
 """Iterations of a thread, up to which one launch is expected to be quicker than several: with loops on the device, and
-without.  A launch behind another costs AMD's GPUs 4 µs, and an H200 less than blocks take to meet, also in a loop of a
-graph: there steps of five tasks in a loop gain a third up to 128 x 128 elements, and a tenth with 512 x 512."""
+without.  A launch that follows another costs AMD's GPUs 4 µs, and an H200 less than blocks take to meet, also in a loop
+of a graph: there steps of five tasks in a loop gain a third up to 128 x 128 elements, and a tenth with 512 x 512."""
 _THREADS: Final = 256
 """Of a block, for an estimate."""
 
@@ -57,12 +51,11 @@ class FusedPlan(GpuPlan):
             spans=spans,
         )
         (launch,) = self.launches
-        resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
-        self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
-        self.launches = (replace(launch, max_blocks=self.most_blocks),)
+        self._cooperative = CooperativeLaunch(device, code, launch)
+        self.most_blocks = self._cooperative.most_blocks
+        self.launches = (self._cooperative.launch,)
         self.grids = Grids(code, self.launches, barrier_loops(separate.code, [each.span for each in separate.launches]))
         self._separate = separate
-        self._counters = FusedScratch(device, 8 * code.slots)
 
     def complete(self, values: Values) -> tuple[int, ...] | None:
         self._separate.arrays.require_conditions(values)  # the code of this plan has no loops of its own
@@ -70,20 +63,18 @@ class FusedPlan(GpuPlan):
 
     def _run(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
         found = super()._run(values, grids, views, on)
-        self._counters.settle(self._counters.on(on), on.handle)
+        self._cooperative.settle(self._cooperative.scratch_on(on), on.handle)
         return found
 
     def _scratch(self, on: Stream) -> DeviceBuffer | None:
-        return self._counters.on(on)
+        return self._cooperative.scratch_on(on)
 
     def _new_block(self) -> ArgumentBlock:
-        layout, arguments = self.code.layout, self.device.driver.cooperative_arguments
-        offsets = [*(slot.offset for slot in layout.slots), layout.size]
-        return ArgumentBlock(self.block_bytes, lambda address, _: arguments(address, offsets))
+        return ArgumentBlock(self.block_bytes, lambda address, _: self._cooperative.arguments(address))
 
 
 class FusingPlan:
-    """A plan that runs ``separate`` launches, or one; ``compile_fused`` gives the latter, or says why there is none."""
+    """A plan that runs ``separate`` launches, or one; ``compile_fused`` gives the latter, or the reason why it is impossible."""
 
     def __init__(
         self, separate: GraphPlan, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]
@@ -164,11 +155,11 @@ def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) ->
     if fuse != "auto":
         return ""
     if driver.name not in _WORTH:
-        return "nobody measured whether it is quicker on this device"
+        return "auto-fusion is not calibrated for this device"
     looped, plain = _WORTH[driver.name]
     most = (looped if loops else plain) * BLOCKS_OF_UNIT * driver.info.units * _THREADS
     if not most:
-        return "launches behind each other are quicker on this device where no loop is among them"
+        return "separate launches are quicker on this device unless some of them are in a loop"
     if iterations > most:
         return f"a loop has {iterations} iterations: from {most} on separate launches are quicker on this device"
     return ""

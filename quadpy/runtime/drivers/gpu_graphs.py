@@ -1,4 +1,4 @@
-"""The GraphDriver over a vendor's table.  Owns: GpuGraphs.  Imports: the protocols, the tables' shape, GpuDriver."""
+"""The ``GraphDriver`` over a vendor's table of calls."""
 
 from __future__ import annotations
 

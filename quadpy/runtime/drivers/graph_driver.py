@@ -1,7 +1,6 @@
-"""What quadpy asks of a vendor's graphs.  Owns: the GraphDriver protocol, its handles, and what each kind of node does.
+"""What quadpy asks of a vendor's graphs.
 
-A node is told by one record, which serves adding it, changing it in an executable graph, and simulating it.
-Imports: the driver protocol.
+One record says what a node does; it serves adding the node, changing it in an executable graph, and simulating it.
 """
 
 from __future__ import annotations
@@ -193,7 +192,7 @@ class GraphDriver(Protocol):
         """Give a graph back; what was instantiated from it goes on, but its nodes can no longer be changed."""
 
     def add(self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: Work) -> NodeHandle:
-        """A node behind ``dependencies``, no two of which are the same; AllocWork is ``add_alloc``'s."""
+        """A node after ``dependencies``, no two of which are the same; AllocWork is ``add_alloc``'s."""
 
     def add_alloc(
         self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: AllocWork

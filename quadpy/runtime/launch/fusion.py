@@ -1,8 +1,4 @@
-"""One launch in place of several: what is asked for, what became of it, and what it takes.
-
-Owns: Fuse, Fusion, ``require_fuse``, TOO_LARGE; Origin, OneLaunch, by which those who have launches get one of them.
-Imports: errors; streams and the driver's handles as types.
-"""
+"""Fusion: several launches as one.  What is asked for, what became of it, and what it takes."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ Fuse: TypeAlias = Literal["auto", True, False]
 """``True`` is wherever it is possible, ``"auto"`` where it is also expected to be quicker."""
 
 TOO_LARGE: Final = frozenset({"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "hipErrorCooperativeLaunchTooLarge"})
-"""Names of drivers' errors that say that the blocks of a launch do not fit on the device all at once."""
+"""Names of drivers' errors for a launch whose blocks do not fit on the device all at once."""
 
 
 class Fusion(NamedTuple):
@@ -33,7 +29,7 @@ class Fusion(NamedTuple):
 
 
 def require_fuse(fuse: object, *, graph: bool = True) -> None:
-    """ArgumentError where ``fuse`` is none of the three, or asked of a kernel that is no graph kernel."""
+    """ArgumentError where ``fuse`` is none of the three, or ``True`` for a kernel that is not a graph kernel."""
     if not isinstance(fuse, (bool, str)) or fuse not in ("auto", True, False):
         raise ArgumentError(f"fuse is {fuse!r}", hint='it is "auto", True or False')
     if fuse is True and not graph:
@@ -44,7 +40,7 @@ class Origin(Protocol):
     """The code of a call, before it was compiled.  Equal ones are the same code."""
 
     def join(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> OneLaunch | str:
-        """One launch for calls of this and other origins, or why there is none.
+        """One launch for calls of this and other origins, or the reason why that is impossible.
 
         The calls of a level come after those of the levels before it, and not after each other.  With ``"auto"``, one
         that would be slower is none.
@@ -55,10 +51,10 @@ class Origin(Protocol):
         """Why a call cannot be one launch, with all of its tasks and loops; an empty string where it can."""
 
     def of(self, work: FillWork | CopyWork) -> Call | str:
-        """A call that does ``work``, or why there is none."""
+        """A call that does ``work``, or the reason why none can."""
 
     def condition_setter(self) -> FunctionHandle:
-        """The kernel by which a graph of the driver's goes on with a loop."""
+        """The kernel that tells a graph of the driver's whether a loop goes on."""
 
 
 Call: TypeAlias = "tuple[Origin, bytes]"

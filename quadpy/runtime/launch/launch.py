@@ -1,7 +1,6 @@
-"""What a call of a kernel comes to, before anything runs.  Owns: KernelLaunch, Indirect, Prepared, HostLaunch, Runner,
-Bound, Binder, memory_range.
+"""The launches of a call, before anything runs.
 
-A plan makes these where it must not submit: for the nodes of a graph.  Imports: the driver protocol, streams, fields.
+A plan prepares these where it must not submit: for the nodes of a graph.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class KernelLaunch:
 
     name          for people: kernel and task
     grid, block   blocks of the grid, threads of a block; a launch without iterations is one block that finds none, so
-                  that a node of a graph stays what it is.  Of 0 blocks, which whole blocks would be, nothing is launched
+                  that a node of a graph stays what it is.  With 0 blocks nothing is launched: code with barriers does not check
     shared_bytes  shared memory beyond what the code declares
     arguments     the argument block, all of it
     reads, writes the arrays' memory that the task touches; atomics count as both.  Scratch memory is not among it: only
@@ -86,8 +85,8 @@ class Prepared:
     """All launches of one call, and ``flow`` over them: as ``CodeObject.flow``, where ``()`` is all in order.
 
     conditions  parameter -> the address and the bytes of what decides whether a loop of ``flow`` goes on
-    result      what the kernel returned, read behind the work on a stream; None for a kernel that returns nothing
-    origin      what the launches were compiled from, with ``arguments``; None where nobody knows
+    result      what the kernel returned, read after the work on a stream; None for a kernel that returns nothing
+    origin      what the launches were compiled from, with ``arguments``; None where that is unknown
     """
 
     launches: tuple[KernelLaunch, ...]
@@ -100,7 +99,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class HostLaunch:
-    """A call on the CPU: ``run`` does all of it, as often as wished; the rest as in ``KernelLaunch``.
+    """A call on the CPU: ``run`` does all of it, any number of times; the rest as in ``KernelLaunch``.
 
     arguments  the argument block; two launches of the same code with the same block do the same
     result  what the last ``run`` returned; None for a kernel that returns nothing
@@ -121,7 +120,7 @@ Scratch: TypeAlias = "ctypes.Array[ctypes.c_uint64] | None"
 
 
 class Runner:
-    """Runs a kernel of the CPU as often as wished, with the argument block that it has now.
+    """Runs a kernel of the CPU any number of times, with the argument block that it has now.
 
     ``entry`` begins, and answers -1 at the end; else ``go_on`` takes the answer.
     """

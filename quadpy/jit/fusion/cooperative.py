@@ -1,0 +1,60 @@
+"""A launch whose blocks wait for each other: how many there are, its arguments, and the memory in which they meet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from quadpy.artifact import CodeObject
+from quadpy.jit.gpu_launch import TaskLaunch
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.drivers.driver import StreamHandle
+from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.streams.stream import Stream
+from quadpy.runtime.streams.timeline import Timeline
+
+__all__ = ["BLOCKS_OF_UNIT", "CooperativeLaunch"]
+
+BLOCKS_OF_UNIT: Final = 2
+"""More would be resident, and would take longer to meet."""
+_CELL: Final = 8
+
+
+class CooperativeLaunch:
+    """The only ``launch`` of ``code``, with at most ``most_blocks`` blocks, all of them resident.
+
+    It has scratch memory for each stream, for all launches there: blocks count themselves in it, from 0 when it is new.
+    """
+
+    def __init__(self, device: Device, code: CodeObject, launch: TaskLaunch) -> None:
+        self._device, self._nbytes = device, 8 * code.slots
+        resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
+        self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
+        self.launch = replace(launch, max_blocks=self.most_blocks)
+        self._offsets = [*(slot.offset for slot in code.layout.slots), code.layout.size]
+        self._scratch: dict[Timeline, DeviceBuffer] = {}
+        self._lock = new_lock()
+
+    def arguments(self, address: int) -> object:
+        """What the driver takes for an argument block at ``address``, with the address of scratch memory at its end."""
+        return self._device.driver.cooperative_arguments(address, self._offsets)
+
+    def scratch_on(self, stream: Stream) -> DeviceBuffer:
+        """The memory of ``stream``, which uses it next; that of streams that are gone is given back with the next new one."""
+        with self._lock:
+            found = self._scratch.get(stream.timeline)
+            if found is None:
+                self._scratch = {known: each for known, each in self._scratch.items() if not known.ended}
+                found = self._device.allocate_lasting(self._nbytes + _CELL, stream)
+                self._device.driver.fill(found.pointer, 0, found.nbytes, stream.handle)
+                self._scratch[stream.timeline] = found
+        if found.block is not None:
+            self._device.memory.use((found.block,), stream.timeline, writes=True)
+        return found
+
+    def settle(self, scratch: DeviceBuffer, stream: StreamHandle) -> None:
+        """After a launch on ``stream`` that has ``scratch``: let events that are recorded there wait for it."""
+        driver = self._device.driver
+        if "cooperative-apart" in driver.features:
+            driver.fill(scratch.pointer + self._nbytes, 0, _CELL, stream)
