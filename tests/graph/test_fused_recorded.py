@@ -336,7 +336,7 @@ def test_auto_is_for_what_was_measured_to_win(here):
     graph, _ = chain(here)
     here.driver.name = "cuda"
     with graph.instantiate() as run:
-        assert "behind each other are quicker on this device" in run.fusion.reason
+        assert "separate launches are quicker on this device" in run.fusion.reason
     with graph.instantiate(fuse=True) as run:
         assert run.fusion.fused
     here.driver.name = "amdgpu"
