@@ -432,7 +432,7 @@ def test_a_graph_is_no_child_of_itself(on):
 def test_what_is_no_kernel_no_event_no_function(on):
     graph = on.graph()
     for attempt, match in [
-        (lambda: graph.add_kernel(print), "no kernel"),
+        (lambda: graph.add_kernel(print), "is not a kernel"),
         (lambda: graph.add_kernel(on.adder(on.buffer(1), 1), 3), "take no more arguments"),
         (lambda: graph.add_event_record(3), "not an event"),
         (lambda: graph.add_event_wait(None), "not an event"),
