@@ -70,7 +70,7 @@ class Paused(RecordingDriver):
 
 def run_all_of(driver, stream):
     """What a device may do: all of ``stream`` that is ready, before anything else."""
-    lane = driver.lane_of(stream.handle)
+    lane = driver.queue_of(stream.handle)
     while lane in driver.simulation.ready():
         driver.simulation.step(lane)
 

@@ -24,7 +24,7 @@ def kinds(driver):
 
 def test_ops_of_one_lane_are_ordered():
     simulation = Simulation()
-    lane = simulation.lane()
+    lane = simulation.queue()
     first, second = simulation.submit("a", lane), simulation.submit("b", lane)
     assert ordered(first, second)
     assert not ordered(second, first)
@@ -32,7 +32,7 @@ def test_ops_of_one_lane_are_ordered():
 
 def test_an_event_orders_what_is_before_it_with_what_is_after_the_wait():
     simulation = Simulation()
-    left, right = simulation.lane(), simulation.lane()
+    left, right = simulation.queue(), simulation.queue()
     before, early = simulation.submit("before", left), simulation.submit("early", right)
     record = simulation.submit("record", left)
     behind = simulation.submit("behind", left)
@@ -46,7 +46,7 @@ def test_an_event_orders_what_is_before_it_with_what_is_after_the_wait():
 
 def test_order_passes_through_a_third_lane():
     simulation = Simulation()
-    a, b, c = (simulation.lane() for _ in range(3))
+    a, b, c = (simulation.queue() for _ in range(3))
     first = simulation.submit("first", a)
     simulation.submit("wait", b, awaits=first)
     simulation.submit("wait", c, awaits=simulation.submit("between", b))
@@ -55,17 +55,17 @@ def test_order_passes_through_a_third_lane():
 
 def test_what_the_host_saw_complete_is_ordered_before_what_it_submits():
     simulation = Simulation()
-    a, b = simulation.lane(), simulation.lane()
+    a, b = simulation.queue(), simulation.queue()
     first = simulation.submit("first", a)
     unseen = simulation.submit("unseen", b)
-    simulation.finish_lane(a)
+    simulation.finish_queue(a)
     assert ordered(first, simulation.submit("later", b))
     assert not ordered(first, unseen)
 
 
 def test_an_op_runs_only_when_it_must():
     simulation, ran = Simulation(), []
-    a, b = simulation.lane(), simulation.lane()
+    a, b = simulation.queue(), simulation.queue()
     first = simulation.submit("first", a, action=lambda: ran.append("first"))
     simulation.submit("second", a, action=lambda: ran.append("second"))
     simulation.submit("wait", b, awaits=first)

@@ -155,9 +155,6 @@ KNOWN_CIRCLES = {
     "a capture's session records calls on streams and events, whose methods look for a session": {
         "runtime.launch.capturing", "runtime.streams.event", "runtime.streams.manager", "runtime.streams.stream",
     },
-    "the simulated driver makes its graph driver": {
-        "runtime.drivers.simulated.driver", "runtime.drivers.simulated.graphs",
-    },
     "a fused launch knows the code that it was made of": {"jit.fusion.joined", "jit.fusion.origin"},
     "a specialisation asks its dispatcher for others": {"jit.dispatcher", "jit.specialisation"},
 }  # fmt: skip

@@ -98,7 +98,7 @@ ROWS = {
         lambda on: other_gpu_s_code(on.first), DriverError, "for gfx1100, and recorded device is a gfx942",
         "compile the kernel for gfx942"),
     "a code object that is none": (
-        lambda on: on.first.driver.module_load(b"not one"), DriverError, "is no code object", ""),
+        lambda on: on.first.driver.module_load(b"not one"), DriverError, "is not a code object", ""),
     "a destroyed stream, of a launch": (
         lambda on: touch(qp.ndarray(qp.f32, 4), stream=destroyed(on.first.create_stream())), StreamError,
         "the stream was destroyed", "create a new one"),

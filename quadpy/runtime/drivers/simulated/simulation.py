@@ -1,7 +1,7 @@
-"""Queues that run when they are told to, and what is ordered before what.  Owns: Op, Lane, Simulation.
+"""Queues that run when they are told to, and what is ordered before what.  Owns: Op, Queue, Simulation.
 
-Each op carries a vector clock: how many ops of each lane are ordered before it, by its own lane, by events that its
-lane waited for, and by what the host had seen complete when it was submitted.  Imports: the standard library only.
+Each op carries a vector clock: how many ops of each queue are ordered before it, by its own queue, by events that its
+queue waited for, and by what the host had seen complete when it was submitted.  Imports: the standard library only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["Clock", "Lane", "Op", "Range", "Simulation", "merge", "ordered"]
+__all__ = ["Clock", "Queue", "Op", "Range", "Simulation", "merge", "ordered"]
 
 Clock: TypeAlias = dict[int, int]
 Range: TypeAlias = tuple[int, int]
@@ -20,7 +20,7 @@ Range: TypeAlias = tuple[int, int]
 
 
 @dataclass(eq=False)
-class Lane:
+class Queue:
     """The work of one stream, in order; it outlives its handle."""
 
     serial: int
@@ -30,10 +30,10 @@ class Lane:
 
 @dataclass(eq=False)
 class Op:
-    """One piece of work: op ``number`` of ``lane``.  ``moment`` is when it ran, counted in ops; 0 before."""
+    """One piece of work: op ``number`` of ``queue``.  ``moment`` is when it ran, counted in ops; 0 before."""
 
     kind: str
-    lane: Lane
+    queue: Queue
     number: int
     clock: Clock = field(repr=False)
     reads: tuple[Range, ...] = ()
@@ -45,7 +45,7 @@ class Op:
 
 def ordered(before: Op, after: Op) -> bool:
     """Whether ``after`` cannot begin until ``before`` is complete, whatever the timing."""
-    return before.number <= after.clock.get(before.lane.serial, 0)
+    return before.number <= after.clock.get(before.queue.serial, 0)
 
 
 class Simulation:
@@ -56,19 +56,19 @@ class Simulation:
 
     def __init__(self, *, history: bool = True) -> None:
         self.ops: list[Op] = []
-        self._history = history  # without it no clock is kept: they grow with the lanes that ever were
-        self._lanes: dict[int, Lane] = {}
+        self._history = history  # without it no clock is kept: they grow with the queues that ever were
+        self._queues: dict[int, Queue] = {}
         self._serials, self._moments = itertools.count(1), itertools.count(1)
         self._seen: Clock = {}
-        self._latest: Clock = {}  # the last op of every lane that ever was
+        self._latest: Clock = {}  # the last op of every queue that ever was
 
-    def lane(self) -> Lane:
-        return Lane(next(self._serials))
+    def queue(self) -> Queue:
+        return Queue(next(self._serials))
 
     def submit(
         self,
         kind: str,
-        lane: Lane,
+        queue: Queue,
         *,
         reads: Iterable[Range] = (),
         writes: Iterable[Range] = (),
@@ -76,18 +76,18 @@ class Simulation:
         awaits: Op | None = None,
         after: Clock | None = None,
     ) -> Op:
-        """Put an op on ``lane``; it waits for ``awaits`` as well, and comes after all that ``after`` counts."""
+        """Put an op on ``queue``; it waits for ``awaits`` as well, and comes after all that ``after`` counts."""
         if self._history:
             for clock in (self._seen, awaits.clock if awaits else {}, after or {}):
-                merge(lane.clock, clock)
-        number = lane.clock.get(lane.serial, 0) + 1
-        lane.clock[lane.serial] = number
-        op = Op(kind, lane, number, dict(lane.clock), tuple(reads), tuple(writes), action, awaits)
-        lane.pending.append(op)
-        self._lanes[lane.serial] = lane
+                merge(queue.clock, clock)
+        number = queue.clock.get(queue.serial, 0) + 1
+        queue.clock[queue.serial] = number
+        op = Op(kind, queue, number, dict(queue.clock), tuple(reads), tuple(writes), action, awaits)
+        queue.pending.append(op)
+        self._queues[queue.serial] = queue
         if self._history:
             self.ops.append(op)
-            self._latest[lane.serial] = number
+            self._latest[queue.serial] = number
         return op
 
     def observe(self, clock: Clock) -> None:
@@ -95,15 +95,15 @@ class Simulation:
         if self._history:
             merge(self._seen, clock)
 
-    def ready(self) -> list[Lane]:
-        """The lanes whose next op could run now."""
-        return [lane for lane in self._lanes.values() if _waits_for(lane.pending[0]) is None]
+    def ready(self) -> list[Queue]:
+        """The queues whose next op could run now."""
+        return [queue for queue in self._queues.values() if _waits_for(queue.pending[0]) is None]
 
-    def step(self, lane: Lane) -> Op:
-        """Run the next op of ``lane``, which is ready."""
-        op = lane.pending.popleft()
-        if not lane.pending:
-            del self._lanes[lane.serial]
+    def step(self, queue: Queue) -> Op:
+        """Run the next op of ``queue``, which is ready."""
+        op = queue.pending.popleft()
+        if not queue.pending:
+            del self._queues[queue.serial]
         op.moment = next(self._moments)
         action, op.action, op.awaits = op.action, None, None
         if action:
@@ -116,22 +116,22 @@ class Simulation:
         while goals:
             if goals[-1].moment:
                 goals.pop()
-            elif (obstacle := _waits_for(goals[-1].lane.pending[0])) is not None:
+            elif (obstacle := _waits_for(goals[-1].queue.pending[0])) is not None:
                 goals.append(obstacle)
             else:
-                self.step(goals[-1].lane)
+                self.step(goals[-1].queue)
 
-    def finish_lane(self, lane: Lane) -> None:
-        """Run all of ``lane``; the host sees it complete."""
-        if lane.pending:
-            self.finish(lane.pending[-1])
-        self.observe(lane.clock)
+    def finish_queue(self, queue: Queue) -> None:
+        """Run all of ``queue``; the host sees it complete."""
+        if queue.pending:
+            self.finish(queue.pending[-1])
+        self.observe(queue.clock)
 
     def finish_all(self) -> None:
         """Run everything; the host sees it complete."""
-        while lanes := list(self._lanes.values()):
-            self.finish_lane(lanes[0])
-        self.observe(self._latest)  # also of lanes that had run by themselves
+        while queues := list(self._queues.values()):
+            self.finish_queue(queues[0])
+        self.observe(self._latest)  # also of queues that had run by themselves
 
     def races(self) -> Iterator[tuple[Op, Op]]:
         """Each two ops of the history that touch the same bytes, one of them writing, with nothing that orders them."""
@@ -141,7 +141,7 @@ class Simulation:
 
 
 def _waits_for(op: Op) -> Op | None:
-    """The op that must run before ``op``, the next of its lane; None where it is ready."""
+    """The op that must run before ``op``, the next of its queue; None where it is ready."""
     return op.awaits if op.awaits and not op.awaits.moment else None
 
 

@@ -1,0 +1,102 @@
+"""The state of a simulated device: its memory, streams, events and kernels, and the log of its calls."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from quadpy.errors import DriverError
+from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle, FunctionHandle, StreamHandle
+from quadpy.runtime.drivers.simulated.memory import SimulatedMemory
+from quadpy.runtime.drivers.simulated.simulation import Op, Queue, Range, Simulation
+
+__all__ = ["Call", "Event", "RecordedKernel", "SimulatedDevice", "unused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the driver: the verb and its arguments."""
+
+    verb: str
+    arguments: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedKernel:
+    """A kernel in Python: ``run(block)`` does its work, ``touches(block)`` returns the ranges that it reads and writes."""
+
+    run: Callable[[bytes], None]
+    touches: Callable[[bytes], tuple[Iterable[Range], Iterable[Range]]] = lambda _block: ((), ())
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """An event and its last record."""
+
+    timing: bool
+    last: Op | None = None
+
+
+class SimulatedDevice:
+    """The state that the driver and its graphs share.
+
+    calls      every call so far; empty without ``history``
+    failures   verb -> the error that its next call raises
+    kernels    name -> the kernel of that name, in any module
+    """
+
+    def __init__(self, capacity: int, *, history: bool, beside: SimulatedDevice | None) -> None:
+        """``beside`` is another device of the same process, whose events this device's streams can wait for."""
+        self.lock: contextlib.AbstractContextManager[object] = beside.lock if beside else threading.RLock()
+        self.history = history
+        self.calls: list[Call] = []
+        self.failures: dict[str, Exception] = {}
+        self.kernels: dict[str, RecordedKernel] = {}
+        self.simulation: Simulation = beside.simulation if beside else Simulation(history=history)
+        self.memory = SimulatedMemory(capacity)
+        self._streams: dict[int, Queue] = {DEFAULT_STREAM: self.simulation.queue()}
+        self._events: dict[int, Event] = beside._events if beside else {}  # noqa: SLF001 - of the same class
+        self._functions: list[RecordedKernel] = []
+
+    @contextlib.contextmanager
+    def recorded(self, verb: str, *arguments: object) -> Iterator[None]:
+        """Log a call, raise its failure if the test set one, and admit one thread at a time."""
+        with self.lock:
+            if self.history:
+                self.calls.append(Call(verb, arguments))
+            if (error := self.failures.pop(verb, None)) is not None:
+                raise error
+            yield
+
+    def kernel_action(
+        self, function: FunctionHandle, arguments: bytes
+    ) -> tuple[Callable[[], None], list[Range], list[Range]]:
+        """The work of a launch, what it reads, and what it writes."""
+        kernel = self._functions[function - 1]
+        reads, writes = map(list, kernel.touches(arguments))
+
+        def run() -> None:
+            for touched in (*reads, *writes):
+                self.memory.require(*touched)
+            kernel.run(arguments)
+
+        return run, reads, writes
+
+    def queue_of(self, stream: StreamHandle) -> Queue:
+        if (queue := self._streams.get(stream)) is None:
+            raise DriverError(f"there is no stream {stream:#x}: it was destroyed, or never created")
+        return queue
+
+    def event_of(self, event: EventHandle) -> Event:
+        if (found := self._events.get(event)) is None:
+            raise DriverError(f"there is no event {event:#x}: it was destroyed, or never created")
+        return found
+
+
+def unused(base: int, used: Iterable[int]) -> int:
+    """The first free number: drivers reuse the numbers of destroyed objects at once."""
+    taken = set(used)
+    return next(handle for handle in itertools.count(base, 16) if handle not in taken)
