@@ -7,19 +7,13 @@ from typing import Final
 
 from quadpy.codegen.lower.gpu.coarsened import move_stores
 from quadpy.codegen.plans.branches import choose_branches
-from quadpy.ir.nodes import Kernel
 from quadpy.ir.pipeline import Pass
 from quadpy.ir.verify import verify
 
 __all__ = ["TARGET_PASSES"]
 
 
-def _verified(kernel: Kernel) -> Kernel:
-    verify(kernel)
-    return kernel
-
-
-_VERIFY: Final = Pass("verify", _verified, "refuses IR that breaks a rule")
+_VERIFY: Final = Pass("verify", verify, "refuses IR that breaks a rule")
 _GPU: Final = (_VERIFY, Pass("stores_last", move_stores, "moves stores after loads in short loops over memory"))
 
 TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {

@@ -75,16 +75,13 @@ class _Renaming:
 
     def task(self, task: ir.Task) -> ir.Task:
         """Shared arrays have the names of their types: tasks take turns with that memory, whosever they are."""
-        effects = tuple((self.names[name], access) for name, access in task.effects)
         if isinstance(task, ir.SerialTask):
-            return replace(self.node(task), name=self.prefix + task.name, effects=effects)
+            return replace(self.node(task), name=self.prefix + task.name)
         own = self.names
         shared = {array.name: f"shared.{k}.{array.type!r}" for k, array in enumerate(task.shared)}
         self.names = own | shared
-        found = replace(
-            self.node(task), name=self.prefix + task.name, effects=effects,
-            privates=tuple((self.names[name], op) for name, op in task.privates),
-        )  # fmt: skip
+        privates = tuple((self.names[name], op) for name, op in task.privates)
+        found = replace(self.node(task), name=self.prefix + task.name, privates=privates)
         self.names = own
         return found
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.flow import Flow
-from quadpy.ir.expressions import Access, AtomicOp, Node, Var
+from quadpy.ir.expressions import AtomicOp, Node, Var
 from quadpy.ir.statements import Axis, Block, Place, SharedArray
 from quadpy.ir.types import Array
 
@@ -37,7 +37,6 @@ class SerialTask(Node):
     CHILDREN = ("body",)
     name: str
     body: Block
-    effects: tuple[tuple[str, Access], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class ParallelTask(Node):
     name: str
     axes: tuple[Axis, ...]
     body: Block
-    effects: tuple[tuple[str, Access], ...] = ()
     reductions: tuple[Reduction, ...] = ()
     privates: tuple[tuple[str, AtomicOp], ...] = ()
     block_dim: int | None = None

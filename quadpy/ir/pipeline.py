@@ -11,10 +11,8 @@ from typing import Final, TypeAlias
 
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.accumulate import accumulate
-from quadpy.ir.passes.demote import demote_atomics
-from quadpy.ir.passes.effects import record_effects
+from quadpy.ir.passes.atomics import demote_atomics, drop_unused_results
 from quadpy.ir.passes.split_tasks import split_tasks
-from quadpy.ir.passes.unused import drop_unused_results
 from quadpy.ir.uniform import check_barriers
 
 __all__ = ["TASK_PASSES", "TRACE", "Observer", "Pass", "run_passes"]
@@ -41,7 +39,6 @@ TASK_PASSES: Final = (
     Pass("demote_atomics", demote_atomics, "makes atomics plain where no other iteration can see the element"),
     Pass("accumulate", accumulate, "finds reductions, and arrays that a loop only accumulates into"),
     Pass("check_barriers", check_barriers, "refuses barriers that not all iterations of a block reach"),
-    Pass("record_effects", record_effects, "records which arrays each task reads, writes and updates atomically"),
 )
 
 

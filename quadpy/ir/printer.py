@@ -10,6 +10,7 @@ from typing import Final
 
 from quadpy.flow import print_flow
 from quadpy.ir import nodes as ir
+from quadpy.ir.effects import effects_of
 from quadpy.ir.walk import unhandled
 
 __all__ = ["print_effects", "print_expr", "print_ir"]
@@ -121,7 +122,7 @@ def _function(function: ir.Function) -> Iterator[str]:
 
 
 def _task(task: ir.Task) -> Iterator[str]:
-    effects = ", ".join(f"{name}: {letters}" for name, letters in print_effects(task.effects))
+    effects = ", ".join(f"{name}: {letters}" for name, letters in print_effects(effects_of(task)))
     kind = "serial" if isinstance(task, ir.SerialTask) else "parallel"
     yield f"  task {task.name} {kind} [{effects}]"
     if isinstance(task, ir.ParallelTask):

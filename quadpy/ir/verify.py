@@ -26,8 +26,8 @@ _BITWISE_ATOMICS: Final = {ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR}
 _U1_ATOMICS: Final = _BITWISE_ATOMICS | {ir.AtomicOp.EXCHANGE, ir.AtomicOp.CAS}
 
 
-def verify(kernel: ir.Kernel) -> None:
-    """CodegenError at the first broken rule: types that disagree, names out of scope, exits out of place."""
+def verify(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` itself; CodegenError at the first broken rule: types that disagree, names out of scope, misplaced exits."""
     names = [param.name for param in kernel.params]
     if len(set(names)) != len(names):
         raise CodegenError(f"IR of {kernel.name}: two parameters have one name: {names}", kernel.span)
@@ -39,6 +39,7 @@ def verify(kernel: ir.Kernel) -> None:
         _Verifier(kernel, function).function(function)
     for task in kernel.tasks:
         _Verifier(kernel, None).task(task)
+    return kernel
 
 
 def _verify_flow(kernel: ir.Kernel) -> None:

@@ -51,7 +51,7 @@ def every_node(span: Span) -> ir.Kernel:
     )  # fmt: skip
     axis = ir.Axis(i, c(0), ir.SlotRead(1, i32, span=span), c(1), span=span)
     loop = ir.ParallelTask(
-        "loop", (axis,), body, (("a", ir.Access.READ | ir.Access.WRITE), ("p", ir.Access.ATOMIC)),
+        "loop", (axis,), body,
         (ir.Reduction(ir.AtomicOp.MIN, ir.Element("p", (c(0),), 0, i32, span=span), acc, span=span),),
         (("p", ir.AtomicOp.MAX),), 128, span=span,
     )  # fmt: skip

@@ -63,14 +63,6 @@ def check_barriers(x: F32):
         x[i] = shared[63 - qp.simt.block.thread_idx()]
 
 
-@qp.kernel
-def record_effects(x: F32, y: F32, count: I32):
-    for i in x:
-        y[i] = x[i]
-        if x[i] < 0.0:
-            count[0] += 1
-
-
 verify_ = demote_atomics
 
 

@@ -65,7 +65,7 @@ def test_the_kernel_test_covers_all_fields():
 
 
 @pytest.mark.parametrize(
-    "change", [{"block_dim": None}, {"privates": ()}, {"reductions": ()}, {"effects": ()}, {"axes": ()}, {"name": "x"}]
+    "change", [{"block_dim": None}, {"privates": ()}, {"reductions": ()}, {"axes": ()}, {"name": "x"}]
 )
 def test_every_field_of_a_loop_shows(every, change):
     loop, *rest = every.tasks

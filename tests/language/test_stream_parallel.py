@@ -7,6 +7,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.flow import Fork
+from quadpy.ir.effects import effects_of
 from quadpy.jit.offline import trace_for
 
 A = qp.types.ndarray
@@ -245,7 +246,7 @@ def test_atomics_of_two_blocks_on_one_element_all_count():
 
 
 def test_they_stay_atomic_where_another_block_could_see_a_merge():
-    atomics = {task.name: dict(task.effects)["total"].name for task in trace_for(both_add, {}).kernel.tasks}
+    atomics = {task.name: dict(effects_of(task))["total"].name for task in trace_for(both_add, {}).kernel.tasks}
     assert set(atomics.values()) == {"ATOMIC"}
 
 

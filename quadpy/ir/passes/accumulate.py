@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
-from quadpy.ir.passes.shared_atomics import kept_atomics
+from quadpy.ir.passes.atomics import kept_atomics
 from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.walk import map_children, walk
 

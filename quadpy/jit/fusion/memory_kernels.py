@@ -6,7 +6,6 @@ from typing import Final
 
 from quadpy.dtypes import Scalar, u8, u16, u32, u64
 from quadpy.ir import nodes as ir
-from quadpy.ir.nodes import Access
 from quadpy.ir.types import Array
 from quadpy.source import NOWHERE
 
@@ -25,7 +24,7 @@ def fill_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
     t = _BY_SIZE[size]
     value = ir.ScalarParam("v", t, span=NOWHERE)
     store = ir.Store(_at("x", t, index), ir.ParamRead("v", t, span=NOWHERE), span=NOWHERE)
-    return _kernel("fill", (_array("x", t), value), (store,), (("x", Access.WRITE),), index, fast_math)
+    return _kernel("fill", (_array("x", t), value), (store,), index, fast_math)
 
 
 def copy_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
@@ -34,8 +33,7 @@ def copy_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
     var = ir.Var("y", t)
     load = ir.Load(var, _at("y", t, index), span=NOWHERE)
     store = ir.Store(_at("x", t, index), ir.VarRead(var, span=NOWHERE), span=NOWHERE)
-    effects = ("x", Access.WRITE), ("y", Access.READ)
-    return _kernel("copy", (_array("x", t), _array("y", t)), (load, store), effects, index, fast_math)
+    return _kernel("copy", (_array("x", t), _array("y", t)), (load, store), index, fast_math)
 
 
 def _array(name: str, t: Scalar) -> ir.ArrayParam:
@@ -50,13 +48,12 @@ def _kernel(
     name: str,
     params: tuple[ir.Param, ...],
     stmts: tuple[ir.Stmt, ...],
-    effects: tuple[tuple[str, Access], ...],
     index: Scalar,
     fast_math: bool,
 ) -> ir.Kernel:
     zero, one = (ir.Const(value, index, span=NOWHERE) for value in (0, 1))
     axis = ir.Axis(ir.Var("i", index), zero, ir.ShapeOf("x", 0, index, span=NOWHERE), one, span=NOWHERE)
     body = ir.Block(stmts, span=NOWHERE)
-    task = ir.ParallelTask(f"{name}_t0", (axis,), body, effects, span=NOWHERE)
+    task = ir.ParallelTask(f"{name}_t0", (axis,), body, span=NOWHERE)
     empty = ir.Block((), span=NOWHERE)
     return ir.Kernel(name, params, (), (), empty, (task,), index=index, fast_math=fast_math, span=NOWHERE)

@@ -6,7 +6,6 @@ import ctypes
 import functools
 import math
 import struct
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +15,6 @@ from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
 from quadpy.dtypes import Scalar, i32, u1
 from quadpy.ir import nodes as ir
-from quadpy.ir.effects import effects_of
 from quadpy.ir.types import Array
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.source import NOWHERE
@@ -197,7 +195,6 @@ def reduction(op, place, var):
 
 
 def kernel(params, *tasks, name="k", results=(), functions=(), slots=None, **options):
-    tasks = tuple(replace(task, effects=effects_of(task)) for task in tasks)
     slots = len(results) if slots is None else slots
     return ir.Kernel(name, params, results, functions, block(), tasks, slots, span=NOWHERE, **options)
 

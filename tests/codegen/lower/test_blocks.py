@@ -14,6 +14,7 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import lower
 from quadpy.codegen.objects.metadata import read_metadata
+from quadpy.ir.effects import effects_of
 from quadpy.jit.offline import compile_with_asm, trace_for
 from quadpy.target import AMD_ARCHS, amd_arch, parse_target
 
@@ -154,7 +155,7 @@ def test_a_thread_of_a_block_has_one_iteration():
 
 def test_shared_arrays_are_no_effects():
     (task,) = trace_for(matmul, {}).kernel.tasks
-    assert [name for name, _ in task.effects] == ["a", "b", "c"]
+    assert [name for name, _ in effects_of(task)] == ["a", "b", "c"]
 
 
 def test_code_is_the_same_each_time():
