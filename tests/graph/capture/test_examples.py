@@ -102,7 +102,7 @@ def test_an_example_with_a_state(cpu, name):
     for _ in range(STEPS):
         step(replayed)
     assert contents(eager) == contents(noted) == contents(replayed) == contents(explicit)
-    assert "array of the host" in step.stats.reason  # which Python may use as soon as a kernel was called
+    assert "host array" in step.stats.reason  # which Python may use as soon as a kernel was called
 
 
 def test_mandelbrot(cpu):
