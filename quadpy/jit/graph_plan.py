@@ -18,14 +18,13 @@ from quadpy.flow import Loop
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.kernel_graph import KernelGraph
 from quadpy.graph.engines.kernel_graphs import KernelGraphs
-from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram
+from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram, loops_are_nodes
 from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import HostArrays
 from quadpy.jit.plan import Values, Views
 from quadpy.runtime.arrays.view import ArrayView
-from quadpy.runtime.drivers.graph_driver import GraphDriver
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import HostLaunch, MemoryRange, Prepared
 from quadpy.runtime.memory.device_storage import stream_of
@@ -180,12 +179,10 @@ class GraphPlan:
 
     @property
     def _uses_device_loops(self) -> bool:
-        graphs: GraphDriver = self.device.driver.graphs  # type: ignore[attr-defined]
-        return self._has_loops and self._device_loops and "loops" in graphs.features
+        return self._has_loops and self._device_loops and loops_are_nodes(self.device)
 
     def _new_program(self) -> KernelProgram:
         """What is launched, decided once: loops as nodes of a graph, or repeated by the host."""
-        graphs: GraphDriver = self.device.driver.graphs  # type: ignore[attr-defined]
         load, spec = self.device.modules.load, parse_target(self.device.driver.info.arch)
         plan, setter, upload_kernels = self.eager, None, None
         predicated = self._has_loops and not self._uses_device_loops
@@ -198,7 +195,7 @@ class GraphPlan:
         if self._policy.wants_memory:
             upload_kernels = upload_kernels_on(self.device)
         program = KernelProgram(
-            plan.code, plan.launches, graphs, setter, ordered=self._ordered, upload_kernels=upload_kernels
+            self.device, plan.code, plan.launches, setter, ordered=self._ordered, upload_kernels=upload_kernels
         )
         if self._program is not None:
             program.expected = self._program.expected

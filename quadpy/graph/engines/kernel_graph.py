@@ -6,7 +6,8 @@ import struct
 from functools import partial
 from typing import Final
 
-from quadpy.graph.engines.kernel_program import BoundGraph, KernelBinding, KernelProgram, RepeatedBody
+from quadpy.graph.engines.bound_graph import BoundGraph
+from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram, RepeatedBody
 from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.graph.engines.repeated_loop import STATE_BYTES, RepeatedLoop
 from quadpy.runtime.device.device import Device

@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 
 from quadpy.artifact import LOOP_DONE
 from quadpy.errors import DeviceError
-from quadpy.graph.engines.kernel_program import BoundGraph, RepeatedBody
+from quadpy.graph.engines.bound_graph import BoundGraph
+from quadpy.graph.engines.kernel_program import RepeatedBody
 from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import Address, PinnedPointer
