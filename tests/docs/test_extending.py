@@ -1,0 +1,294 @@
+"""A toy of each kind that the guide "How to add …" names, in a copy of quadpy: small, and in the files of the guide."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from trial import Trial
+
+GUIDE = Path(__file__).parents[2] / "docs/guides/extending.md"
+MOST = 100
+"""Lines that a toy may touch."""
+
+
+def files_of(section: str) -> set[str]:
+    """The files that the guide's table for ``section`` names."""
+    text = GUIDE.read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    cells = re.findall(r"^\| (`.*?) \|", found, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`(quadpy/[^`]+)`", cell)}
+
+
+@pytest.fixture
+def trial(tmp_path):
+    return Trial(tmp_path)
+
+
+def check(trial: Trial, section: str) -> None:
+    """The toy is small, and the guide names its files."""
+    assert sum(trial.lines.values()) < MOST, trial.lines
+    named = files_of(section)
+    patterns = [re.sub(r"<\w+>", r"\\w+", name) for name in named]
+    missing = [file for file in trial.lines if not any(re.fullmatch(pattern, file) for pattern in patterns)]
+    assert missing == [], named
+
+
+def test_a_function_of_the_language(trial):
+    """``sinh2``: one row, and its library function."""
+    trial.add(
+        "intrinsics/math.py",
+        'Row("sinh2", "x", "Hyperbolic sine, squared.", Library("hyperbolic"), _FLOATS),\n',
+        before='        Row("sinh", ',
+        indent=8,
+    )
+    trial.add(
+        "mathlib/hyperbolic.py",
+        '''
+
+
+        @library(ulp=4.0)
+        def sinh2(x: Float) -> Float:
+            """The square of the hyperbolic sine of ``x``."""
+            root = sinh(x)
+            return root * root
+        ''',
+    )
+    trial.run("""
+        import numpy as np
+        import quadpy as qp
+        from quadpy.jit.offline import compile_for
+        from quadpy.mathlib.registry import lookup
+        from quadpy.target import parse_target
+
+        F = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+        @qp.kernel
+        def square(x: F):
+            for i in x:
+                x[i] = qp.sinh2(x[i])
+
+        x = np.linspace(-2, 2, 9, dtype=np.float32)
+        expected = np.sinh(x.astype(np.float64)) ** 2
+        square(x)
+        assert np.allclose(x, expected, rtol=1e-6), x
+        assert all(compile_for(square, parse_target(name), {}).image for name in ("gfx942", "sm_90"))
+        assert "sinh2" in qp.__all__ and "sinh2(x)" in qp.sinh2.__doc__
+        assert lookup("sinh2", (qp.f64,)) is not None
+    """)
+    check(trial, "A function of the language")
+
+
+def test_a_pass(trial):
+    """``drop_double_negations``: -(-x) becomes x."""
+    trial.add(
+        "ir/passes/double_negations.py",
+        '''
+        """Drops negations of negations."""
+
+        from __future__ import annotations
+
+        from quadpy.ir import nodes as ir
+        from quadpy.ir.walk import map_children
+
+        __all__ = ["drop_double_negations"]
+
+
+        def drop_double_negations(kernel: ir.Kernel) -> ir.Kernel:
+            """``kernel`` with ``x`` for each ``-(-x)``."""
+            return map_children(kernel, _visit)
+
+
+        def _visit(node: ir.Node) -> ir.Node:
+            node = map_children(node, _visit)
+            match node:
+                case ir.Unary(op=ir.UnOp.NEG, operand=ir.Unary(op=ir.UnOp.NEG, operand=inner)):
+                    return inner
+                case _:
+                    return node
+        ''',
+    )
+    trial.add(
+        "ir/pipeline.py",
+        "from quadpy.ir.passes.double_negations import drop_double_negations\n",
+        before="from quadpy.ir.passes.effects",
+    )
+    trial.add(
+        "ir/pipeline.py",
+        'Pass("drop_double_negations", drop_double_negations, "makes -(-x) x"),\n',
+        before='    Pass("drop_unused_results"',
+        indent=4,
+    )
+    trial.run("""
+        import quadpy as qp
+
+        @qp.kernel
+        def twice(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+            for i in x:
+                y = -x[i]
+                x[i] = -(-y)
+    """)
+    assert "drop_double_negations" in trial.command("inspect", "--passes")
+    names = "split_tasks", "drop_double_negations"
+    before, after = (trial.command("inspect", "program.py:twice", "--after", name) for name in names)
+    assert (before.count("neg"), after.count("neg")) == (3, 1)
+    check(trial, "A pass")
+
+
+def test_a_processor(trial):
+    """A processor of a known generation is one row."""
+    trial.add("target.py", '_rdna("gfx1031", "rdna2", 1024),\n', before='    _rdna("gfx1100"', indent=4)
+    trial.run("""
+        import quadpy as qp
+        from quadpy.codegen.objects.metadata import read_metadata
+
+        @qp.kernel
+        def scale(x: qp.types.ndarray(dtype=qp.f32, ndim=1), total: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+            for i in x:
+                x[i] = qp.sin(2.0 * x[i])
+            for i in x:
+                total[0] += x[i]
+
+        image = scale.compile("gfx1031").image
+        assert read_metadata(image).target.endswith("gfx1031")
+    """)
+    check(trial, "A target")
+
+
+def test_a_way_to_launch(trial):
+    """``CountingPlan`` counts the calls of a kernel on the CPU."""
+    trial.add(
+        "jit/counting_plan.py",
+        '''
+        """Counts the calls of a kernel."""
+
+        from __future__ import annotations
+
+        from quadpy.artifact import CodeObject
+        from quadpy.jit.plan import Plan, Values, Views
+        from quadpy.runtime.launch.fusion import Fusion
+        from quadpy.runtime.launch.launch import HostLaunch, Prepared
+        from quadpy.runtime.streams.stream import Stream
+
+        __all__ = ["CountingPlan"]
+
+
+        class CountingPlan:
+            """A ``Plan`` that launches through another one."""
+
+            def __init__(self, plan: Plan) -> None:
+                self._plan, self.calls = plan, 0
+
+            @property
+            def code(self) -> CodeObject:
+                return self._plan.code
+
+            def run(self, values: Values, views: Views, stream: object) -> object:
+                """As ``Plan.run``."""
+                self.calls += 1
+                return self._plan.run(values, views, stream)
+
+            def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
+                """As ``Plan.prepare``."""
+                return self._plan.prepare(values, views, stream)
+
+            def fusion(self, values: Values) -> Fusion:
+                """As ``Plan.fusion``."""
+                return self._plan.fusion(values)
+        ''',
+    )
+    trial.add(
+        "jit/specialisation.py",
+        "from quadpy.jit.counting_plan import CountingPlan\n",
+        before="from quadpy.jit.cpu_plan import CpuPlan",
+    )
+    trial.replace(
+        "jit/specialisation.py", "            return CpuPlan(\n", "            return CountingPlan(CpuPlan(\n"
+    )
+    trial.replace(
+        "jit/specialisation.py",
+        "                name=self._source.name, spans=compiled.spans,\n            )  # fmt: skip\n        tasks",
+        "                name=self._source.name, spans=compiled.spans,\n            ))  # fmt: skip\n        tasks",
+    )
+    trial.run("""
+        import numpy as np
+        import quadpy as qp
+        from quadpy.jit.counting_plan import CountingPlan
+        import gc
+
+        @qp.kernel
+        def total(x: qp.types.ndarray(dtype=qp.f32, ndim=1)) -> qp.f32:
+            s = 0.0
+            for i in x:
+                s += x[i]
+            return s
+
+        x = np.ones(100, np.float32)
+        assert [total(x) for _ in range(3)] == [100.0] * 3
+        (plan,) = [found for found in gc.get_objects() if isinstance(found, CountingPlan)]
+        assert plan.calls == 3
+    """)
+    check(trial, "A way to launch")
+
+
+def test_a_node_of_graphs(trial):
+    """``add_note`` prints a line when the graph comes there."""
+    trial.replace(
+        "graph/model/nodes.py",
+        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True)\nclass EmptyNode(Node):",
+        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True)\n"
+        'class NoteNode(Node):\n    """Prints ``text``."""\n\n'
+        '    kind: ClassVar[str] = "note"\n\n    text: str\n\n\n'
+        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True)\nclass EmptyNode(Node):",
+    )
+    trial.add(
+        "graph/model/builder.py",
+        '''
+        def add_note(self, text: str, *, deps: Dependencies = None, name: str | None = None) -> Node:
+            """Add a node that prints ``text``."""
+            return self.insert(NoteNode(text=text, barrier=True), deps, name, "note")
+
+        ''',
+        before="    def add_child(",
+        indent=4,
+    )
+    trial.replace("graph/model/builder.py", "FreeNode, Node\n", "FreeNode, Node, NoteNode\n")
+    trial.replace("graph/engines/lowering.py", "    Node,\n", "    Node,\n    NoteNode,\n")
+    trial.add(
+        "graph/engines/lowering.py",
+        """
+        case NoteNode():
+            return [Part(supplies.call(print, node.text))]
+        """,
+        before="        case EventRecordNode():",
+        indent=8,
+    )
+    trial.replace("graph/engines/host.py", "    Node,\n", "    Node,\n    NoteNode,\n")
+    trial.add(
+        "graph/engines/host.py",
+        """
+        case NoteNode():
+            return HostCall(print, (node.text,), self._failures, self._runs).run_here
+        """,
+        before="            case ChildNode():",
+        indent=12,
+    )
+    printed = trial.run("""
+        from quadpy.graph import Graph
+        from quadpy.runtime.device.device import Device
+        from quadpy.runtime.drivers.cpu import CpuDriver
+        from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+
+        for driver in (CpuDriver(), RecordingDriver()):
+            device = Device(driver)
+            graph = Graph(device)
+            graph.add_note("first")
+            graph.add_note("second")
+            assert [(node.kind, node.after) for node in graph.inspect().nodes] == [("note", ()), ("note", ("note",))]
+            with graph.instantiate() as run:
+                run.launch()
+                run.synchronize()
+    """)
+    assert printed.split() == ["first", "second"] * 2
+    check(trial, "A node of graphs")
