@@ -14,11 +14,17 @@ MOST = 100
 
 
 def files_of(section: str) -> set[str]:
-    """The files that the guide's table for ``section`` names."""
+    """The files that the guide's tables for ``section`` name."""
     text = GUIDE.read_text(encoding="utf-8")
     (found,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     cells = re.findall(r"^\| (`.*?) \|", found, re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`(quadpy/[^`]+)`", cell)}
+
+
+def test_the_files_that_the_guide_names_are_there():
+    names = re.findall(r"`((?:quadpy|tests)/[\w/]+\.py)`", GUIDE.read_text(encoding="utf-8"))
+    assert len(names) > 30
+    assert [name for name in names if not (GUIDE.parents[2] / name).exists()] == []
 
 
 @pytest.fixture
@@ -78,6 +84,110 @@ def test_a_function_of_the_language(trial):
         assert lookup("sinh2", (qp.f64,)) is not None
     """)
     check(trial, "A function of the language")
+
+
+def test_a_type(trial):
+    """Complex numbers: a kind of value with ``+``, ``*``, ``re`` and ``im``, made by ``qp.complex_of(re, im)``."""
+    values = "lang/values.py"
+    trial.add(
+        values,
+        '''
+        @dataclass(frozen=True, slots=True)
+        class Complex:
+            """A complex number."""
+
+            re: Expr
+            im: Expr
+
+
+        ''',
+        before="Traced: TypeAlias",
+    )
+    trial.replace(values, "Traced: TypeAlias = Expr | Vec |", "Traced: TypeAlias = Expr | Complex | Vec |")
+    trial.add(values, "COMPLEX = enum.auto()\n", before="    SEQUENCE = enum.auto()", indent=4)
+    trial.replace(values, "(Node, Kind.SCALAR), ", "(Node, Kind.SCALAR), (Complex, Kind.COMPLEX), ")
+    trial.replace(values, "isinstance(value, (Node, Vec, ArrayRef,", "isinstance(value, (Node, Complex, Vec, ArrayRef,")
+    trial.add(
+        values,
+        """
+        case Complex():
+            return f"complex {value.re.type}"
+        """,
+        before="        case ArrayRef():",
+        indent=8,
+    )
+    trial.add(
+        "lang/complex_numbers.py",
+        '''
+        """Complex numbers in the trace."""
+
+        from __future__ import annotations
+
+        import ast
+
+        from quadpy.lang.arithmetic import scalar_binary
+        from quadpy.lang.context import Trace
+        from quadpy.lang.scalars import meet, to_scalar
+        from quadpy.lang.values import Complex, Value
+        from quadpy.source import Span
+
+        __all__ = ["complex_attribute", "complex_binary", "complex_of"]
+
+
+        def complex_of(t: Trace, span: Span, re: Value, im: Value) -> Complex:
+            parts = meet(t, to_scalar(t, re, span), to_scalar(t, im, span), span)
+            return Complex(*map(t.build.freeze, parts))
+
+
+        def complex_binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+            def combined(op: type[ast.operator], x: Value, y: Value) -> Value:
+                return scalar_binary(t, op, x, y, span)
+
+            x, y = (each if isinstance(each, Complex) else complex_of(t, span, each, 0) for each in (a, b))
+            if op is ast.Add:
+                return complex_of(t, span, combined(op, x.re, y.re), combined(op, x.im, y.im))
+            if op is ast.Mult:
+                re = combined(ast.Sub, combined(op, x.re, y.re), combined(op, x.im, y.im))
+                return complex_of(t, span, re, combined(ast.Add, combined(op, x.re, y.im), combined(op, x.im, y.re)))
+            t.fail_type("complex numbers have + and * only", span)
+
+
+        def complex_attribute(t: Trace, value: Complex, name: str, span: Span) -> Value:
+            if name not in ("re", "im"):
+                t.fail_type(f"a complex number has no attribute {name!r}", span)
+            return value.re if name == "re" else value.im
+        ''',
+    )
+    for file, name in (("operators", "complex_binary"), ("attributes", "complex_attribute")):
+        trial.add(
+            f"lang/{file}.py", f"from quadpy.lang.complex_numbers import {name}\n", before="from quadpy.lang.context"
+        )
+        trial.add(f"lang/{file}.py", f"Kind.COMPLEX: {name},\n", before="    Kind.VECTOR: ", indent=4)
+    trial.add(
+        "lang/intrinsics.py", "from quadpy.lang.complex_numbers import complex_of\n", before="from quadpy.lang.context"
+    )
+    trial.add("lang/intrinsics.py", '"complex_of": complex_of,\n', before='    "abs": _abs', indent=4)
+    trial.add(
+        "intrinsics/control.py",
+        'Row("complex_of", "re, im", "The complex number re + i im.", Traced()),\n',
+        before='        Row("zero"',
+        indent=8,
+    )
+    trial.run("""
+        import numpy as np
+        import quadpy as qp
+
+        @qp.kernel
+        def rotate(x: qp.types.ndarray(dtype=qp.f32, ndim=2)):
+            for k in range(x.shape[0]):
+                z = qp.complex_of(x[k, 0], x[k, 1]) * qp.complex_of(0.0, 1.0) + 1
+                x[k, 0], x[k, 1] = z.re, z.im
+
+        x = np.array([[1, 2], [3, -4]], np.float32)
+        rotate(x)
+        assert x.tolist() == [[-1, 1], [5, 3]], x
+    """)
+    check(trial, "A type")
 
 
 def test_a_pass(trial):
