@@ -6,20 +6,42 @@ stubs, the trace's dispatch, the verifier, the lowering's dispatch, the referenc
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from quadpy.intrinsics import atomics, block, control, math, random
-from quadpy.intrinsics.builtin import Builtin
+from quadpy.errors import KernelSyntaxError
+from quadpy.intrinsics import atomics, block, control, math
 from quadpy.intrinsics.rows import Row
 
 __all__ = ["BUILTINS", "BY_NAME", "GROUPS", "INSTRUCTIONS", "ROWS", "Builtin", "namespace"]
 
+
+class Builtin:
+    """What users name, such as ``qp.sin``: a function of the kernel language, whose meaning is that of its row."""
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        self.__name__ = self.__qualname__ = row.name
+        self.__module__ = "quadpy"
+        self.__doc__ = f"{row.signature}\n\n{row.doc}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise KernelSyntaxError(
+            f"{self.__name__} exists inside kernels only", hint="call it from a @qp.kernel or a @qp.func function"
+        )
+
+    def __repr__(self) -> str:
+        return f"<quadpy builtin {self.__name__}>"
+
+    def __quadpy_fingerprint__(self) -> str:
+        return f"builtin:{self.__name__}"
+
+
 GROUPS: Final[dict[str, tuple[Row, ...]]] = {
-    **math.GROUPS, **atomics.GROUPS, **random.GROUPS, **control.GROUPS, **block.GROUPS,
+    **math.GROUPS, **atomics.GROUPS, **control.GROUPS, **block.GROUPS,
 }  # fmt: skip
 """What users can name, by the headings of the reference page."""
 BUILTINS: Final = {row.name: Builtin(row) for rows in GROUPS.values() for row in rows}
-ROWS: Final = (*(builtin.row for builtin in BUILTINS.values()), *math.INTERNAL, *random.INTERNAL)
+ROWS: Final = (*(builtin.row for builtin in BUILTINS.values()), *math.INTERNAL)
 BY_NAME: Final = {row.name: row for row in ROWS}
 INSTRUCTIONS: Final = {row.name: row for row in ROWS if row.is_instruction}
 """The rows that an ``Intrinsic`` of the IR may name."""

@@ -1,10 +1,10 @@
-"""Functions of numbers."""
+"""Functions of numbers, and random numbers."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from quadpy.intrinsics.rows import Emitted, Library, Llvm, Operator, Row, Traced, Types
+from quadpy.intrinsics.rows import Effect, Emitted, Library, Llvm, Operator, Row, Traced, Types
 
 __all__ = ["GROUPS", "INTERNAL"]
 
@@ -68,6 +68,11 @@ GROUPS: Final = {
         Row("cast", "x, dtype", "x converted to dtype.", Traced()),
         Row("bit_cast", "x, dtype", "The bits of x as dtype, which has the same width.", Traced()),
     ),
+    "Random numbers": (
+        Row("random", "dtype=float", "Uniform in [0, 1) for floats, over the whole range for integers.", Traced(),
+            effects=Effect.DRAWS),
+        Row("randn", "dtype=float", "Normally distributed, mean 0, variance 1.", Traced(), effects=Effect.DRAWS),
+    ),
 }  # fmt: skip
 
 INTERNAL: Final = (
@@ -76,5 +81,10 @@ INTERNAL: Final = (
     Row("sincos", "x", "Sine and cosine.", Library("trig"), _FLOATS),
     Row("py_mod", "x, y", "``x % y`` of floats, as in Python.", Library("rounding"), _FLOATS),
     Row("py_floordiv", "x, y", "``x // y`` of floats, as in Python.", Library("rounding"), _FLOATS),
+    Row("philox", "c0, c1, c2, c3, k0, k1", "Four random words for a counter and a key.", Library("random")),
+    Row("uniform_f32", "word", "Uniform in [0, 1).", Library("random")),
+    Row("uniform_f64", "high, low", "Uniform in [0, 1).", Library("random")),
+    Row("normal_f32", "radius, angle", "Normally distributed.", Library("random")),
+    Row("normal_f64", "radius, radius_low, angle, angle_low", "Normally distributed.", Library("random")),
 )
 """What operators and other rows are made of; users have no name for it."""

@@ -2,7 +2,7 @@
 # fmt: off
 from typing import Any
 
-__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "raw_div", "raw_mod", "bit_shr", "fma", "select", "cast", "bit_cast", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "random", "randn", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "zero", "one", "stream_parallel"]
+__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "raw_div", "raw_mod", "bit_shr", "fma", "select", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "zero", "one", "stream_parallel"]
 
 def sin(x: Any) -> Any: """Sine of x (radians)."""
 def cos(x: Any) -> Any: """Cosine of x (radians)."""
@@ -51,6 +51,8 @@ def fma(x: Any, y: Any, z: Any) -> Any: """x * y + z with one rounding."""
 def select(cond: Any, a: Any, b: Any) -> Any: """a where cond holds, else b; both are evaluated."""
 def cast(x: Any, dtype: Any) -> Any: """x converted to dtype."""
 def bit_cast(x: Any, dtype: Any) -> Any: """The bits of x as dtype, which has the same width."""
+def random(dtype: Any = ...) -> Any: """Uniform in [0, 1) for floats, over the whole range for integers."""
+def randn(dtype: Any = ...) -> Any: """Normally distributed, mean 0, variance 1."""
 def atomic_add(x: Any, y: Any) -> Any: """x += y in one step; returns the old x."""
 def atomic_sub(x: Any, y: Any) -> Any: """x -= y in one step; returns the old x."""
 def atomic_mul(x: Any, y: Any) -> Any: """x *= y in one step; returns the old x."""
@@ -61,8 +63,6 @@ def atomic_or(x: Any, y: Any) -> Any: """x |= y in one step; returns the old x."
 def atomic_xor(x: Any, y: Any) -> Any: """x ^= y in one step; returns the old x."""
 def atomic_exchange(x: Any, y: Any) -> Any: """x = y in one step; returns the old x."""
 def atomic_cas(x: Any, expected: Any, desired: Any) -> Any: """x = desired in one step if x is expected, to the bit; returns the old x."""
-def random(dtype: Any = ...) -> Any: """Uniform in [0, 1) for floats, over the whole range for integers."""
-def randn(dtype: Any = ...) -> Any: """Normally distributed, mean 0, variance 1."""
 def ndrange(*ranges: Any) -> Any: """The product of ranges ``n`` or ``(a, b)``, the last fastest."""
 def grouped(x: Any) -> Any: """The indices of x, or of an ndrange, as a vector."""
 def static(x: Any) -> Any: """x at compile time; a loop over it is unrolled, an if over it decided."""

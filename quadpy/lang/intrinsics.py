@@ -129,29 +129,6 @@ def _ffs(t: Trace, span: Span, x: Value) -> Value:
     return select(t, compare(t, ast.NotEq, expr, 0, span), position, 0, span)
 
 
-def _pow(t: Trace, span: Span, x: Value, y: Value) -> Value:
-    return binary(t, ast.Pow, x, y, span)
-
-
-def _select(t: Trace, span: Span, cond: Value, a: Value, b: Value) -> Value:
-    return select(t, cond, a, b, span)
-
-
-def _cast(t: Trace, span: Span, x: Value, dtype: Scalar) -> Value:
-    return t.call(dtype, [x], {}, span)
-
-
-def _bit_cast(t: Trace, span: Span, x: Value, dtype: Scalar) -> Value:
-    return bit_cast(t, x, _scalar_type(t, dtype, span), span)
-
-
-def _random(kind: str) -> Rule:
-    def run(t: Trace, span: Span, dtype: Any = float) -> Value:
-        return random_number(t, kind, _scalar_type(t, dtype, span), span)
-
-    return run
-
-
 def _scalar_type(t: Trace, dtype: Any, span: Span) -> Scalar:
     scalar = t.scalar_type(dtype)
     if not isinstance(scalar, Scalar):
@@ -186,22 +163,27 @@ def _filled(number: int) -> Rule:
     return run
 
 
-def _ndrange(t: Trace, span: Span, *ranges: Value) -> NdRange:
-    return NdRange.of(list(ranges), span)
-
-
-def _grouped(t: Trace, span: Span, x: Value) -> Grouped:
-    return Grouped(x)
-
-
 TRACED: Final[Mapping[str, Rule]] = {
     **SIMT_RULES,
     **{name: _rounding(name) for name in _ROUNDING},
-    "abs": _abs, "ffs": _ffs, "pow": _pow, "min": _extreme(ir.BinOp.MIN), "max": _extreme(ir.BinOp.MAX),
-    "select": _select, "cast": _cast, "bit_cast": _bit_cast, "random": _random("uniform"), "randn": _random("normal"),
-    "ndrange": _ndrange, "grouped": _grouped, "static": _static, "static_assert": _static_assert,
-    "static_print": _static_print, "zero": _filled(0), "one": _filled(1),
-}  # fmt: skip
+    "abs": _abs,
+    "ffs": _ffs,
+    "pow": lambda t, span, x, y: binary(t, ast.Pow, x, y, span),
+    "min": _extreme(ir.BinOp.MIN),
+    "max": _extreme(ir.BinOp.MAX),
+    "select": lambda t, span, cond, a, b: select(t, cond, a, b, span),
+    "cast": lambda t, span, x, dtype: t.call(dtype, [x], {}, span),
+    "bit_cast": lambda t, span, x, dtype: bit_cast(t, x, _scalar_type(t, dtype, span), span),
+    "random": lambda t, span, dtype=float: random_number(t, "uniform", _scalar_type(t, dtype, span), span),
+    "randn": lambda t, span, dtype=float: random_number(t, "normal", _scalar_type(t, dtype, span), span),
+    "ndrange": lambda t, span, *ranges: NdRange.of(list(ranges), span),
+    "grouped": lambda t, span, x: Grouped(x),
+    "static": _static,
+    "static_assert": _static_assert,
+    "static_print": _static_print,
+    "zero": _filled(0),
+    "one": _filled(1),
+}
 
 
 def _misplaced(row: Row, t: Trace, span: Span, *args: Value, **kwargs: Value) -> NoReturn:

@@ -44,33 +44,18 @@ def _element_type(t: Trace, dtype: Value, span: Span) -> tuple[Scalar, tuple[int
     return scalar, ()
 
 
-def _sync(t: Trace, span: Span) -> None:
-    t.build.emit(ir.Barrier(span=span))
-
-
-def _mem_fence(t: Trace, span: Span) -> None:
-    t.build.emit(ir.Fence(span=span))
-
-
-def _thread_idx(t: Trace, span: Span) -> ir.Expr:
-    return ir.ThreadIndex(span=span)
-
-
-def _block_idx(t: Trace, span: Span) -> ir.Expr:
-    return ir.BlockIndex(span=span)
-
-
-def _block_dim(t: Trace, span: Span) -> int:
-    return _loop_around(t).block_dim
-
-
-def _global_thread_idx(t: Trace, span: Span) -> ir.Expr:
-    first = ir.Binary(ir.BinOp.MUL, _block_idx(t, span), ir.Const(_block_dim(t, span), i32, span=span), i32, span=span)
+def _global_thread_idx(t: Trace, span: Span) -> Value:
+    dim = ir.Const(_loop_around(t).block_dim, i32, span=span)
+    first = ir.Binary(ir.BinOp.MUL, ir.BlockIndex(span=span), dim, i32, span=span)
     return ir.Binary(ir.BinOp.ADD, first, ir.ThreadIndex(span=span), i32, span=span)
 
 
 SIMT_RULES: Final[dict[str, Callable[..., Any]]] = {
-    "block.SharedArray": _shared_array, "block.sync": _sync, "block.mem_fence": _mem_fence,
-    "block.thread_idx": _thread_idx, "block.block_idx": _block_idx, "block.block_dim": _block_dim,
+    "block.SharedArray": _shared_array,
+    "block.sync": lambda t, span: t.build.emit(ir.Barrier(span=span)),
+    "block.mem_fence": lambda t, span: t.build.emit(ir.Fence(span=span)),
+    "block.thread_idx": lambda t, span: ir.ThreadIndex(span=span),
+    "block.block_idx": lambda t, span: ir.BlockIndex(span=span),
+    "block.block_dim": lambda t, span: _loop_around(t).block_dim,
     "block.global_thread_idx": _global_thread_idx,
-}  # fmt: skip
+}

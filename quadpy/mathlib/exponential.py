@@ -5,10 +5,9 @@ subtracting 1.5 * 2**23 (2**52 for f64) rounds to an integer, which then stands 
 sum: no conversion is needed.  Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.mathlib.formats import BIAS, FRACTION_BITS
+from quadpy.mathlib.floats import BIAS, FRACTION_BITS, horner
 from quadpy.mathlib.library import expand, library, per_width
 from quadpy.mathlib.ops import Float, Int, abs_, bitcast, select
-from quadpy.mathlib.polynomials import horner
 
 __all__ = [
     "exp", "exp2", "exp10", "exp_split", "expm1", "power_of_two", "round_split", "scale",

@@ -1,9 +1,9 @@
 """sinh, cosh, tanh: from the exponential, and by polynomials where that would cancel."""
 
 from quadpy.mathlib.exponential import exp_split, power_of_two, scale
+from quadpy.mathlib.floats import horner
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, abs_, copysign, select
-from quadpy.mathlib.polynomials import horner
 
 __all__ = ["cosh", "sinh", "tanh"]
 

@@ -3,11 +3,10 @@
 The rounding error of the argument alone would be several ulp of a small logarithm.
 """
 
-from quadpy.mathlib.halves import upper
+from quadpy.mathlib.floats import horner, upper
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.logarithm import log_pair
 from quadpy.mathlib.ops import Float, abs_, copysign, select, sqrt
-from quadpy.mathlib.polynomials import horner
 
 __all__ = ["acosh", "asinh", "atanh"]
 

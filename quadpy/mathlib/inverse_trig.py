@@ -1,8 +1,8 @@
 """asin, acos, atan, atan2.  Derivation and bounds: docs/explanation/math.md."""
 
+from quadpy.mathlib.floats import horner
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, abs_, bitcast, copysign, select, sqrt
-from quadpy.mathlib.polynomials import horner
 
 __all__ = ["acos", "asin", "atan", "atan2"]
 

@@ -6,10 +6,9 @@ Derivation and bounds: docs/explanation/math.md.
 """
 
 from quadpy.dtypes import f32, f64
-from quadpy.mathlib.formats import BIAS, FRACTION, FRACTION_BITS, LEAST_NORMAL, WHOLE
+from quadpy.mathlib.floats import BIAS, FRACTION, FRACTION_BITS, LEAST_NORMAL, WHOLE, horner
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Word, bitcast, select
-from quadpy.mathlib.polynomials import horner
 
 __all__ = ["log", "log1p", "log2", "log10", "log_pair", "log_split"]
 

@@ -6,12 +6,10 @@ parts have half a significand each and multiply exactly.  Derivation and bounds:
 """
 
 from quadpy.mathlib.exponential import EXP, round_split, scale
-from quadpy.mathlib.formats import SIGN
-from quadpy.mathlib.halves import upper
+from quadpy.mathlib.floats import SIGN, horner, upper
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.logarithm import log_split
 from quadpy.mathlib.ops import Float, Word, abs_, bitcast, rint, select
-from quadpy.mathlib.polynomials import horner
 
 __all__ = ["pow"]
 

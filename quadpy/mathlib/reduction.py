@@ -8,8 +8,7 @@ Both give the rest as an unevaluated sum of two floats.  Derivation and bounds: 
 
 from quadpy.dtypes import f32, f64
 from quadpy.mathlib.exponential import round_split
-from quadpy.mathlib.formats import BITS
-from quadpy.mathlib.halves import upper
+from quadpy.mathlib.floats import BITS, upper
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, i32, select, u32, u64
 

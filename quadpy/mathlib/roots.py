@@ -1,7 +1,6 @@
 """cbrt, hypot, rsqrt."""
 
-from quadpy.mathlib.formats import LEAST_NORMAL, LIFT
-from quadpy.mathlib.halves import upper
+from quadpy.mathlib.floats import LEAST_NORMAL, LIFT, upper
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Word, abs_, bitcast, copysign, select, sqrt
 

@@ -5,8 +5,7 @@ almost never runs, first takes the dividend modulo the divisor times a power of 
 """
 
 from quadpy.mathlib.exponential import scale
-from quadpy.mathlib.formats import BIAS, FRACTION_BITS, LEAST_NORMAL, LIFT
-from quadpy.mathlib.halves import upper
+from quadpy.mathlib.floats import BIAS, FRACTION_BITS, LEAST_NORMAL, LIFT, upper
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, abs_, bitcast, copysign, floor, select, trunc
 

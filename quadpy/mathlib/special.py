@@ -1,10 +1,9 @@
 """erf, erfc.  Derivation and bounds: docs/explanation/math.md."""
 
 from quadpy.mathlib.exponential import exp_split, scale
-from quadpy.mathlib.halves import upper
+from quadpy.mathlib.floats import horner, upper
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, abs_, copysign, select
-from quadpy.mathlib.polynomials import horner
 
 __all__ = ["erf", "erfc"]
 

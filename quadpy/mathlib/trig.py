@@ -1,10 +1,8 @@
 """sin, cos, sincos, tan.  Derivation and bounds: docs/explanation/math.md."""
 
-from quadpy.mathlib.formats import BITS
-from quadpy.mathlib.halves import upper
+from quadpy.mathlib.floats import BITS, horner, upper
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, Word, bitcast, select
-from quadpy.mathlib.polynomials import horner
 from quadpy.mathlib.reduction import reduce
 
 __all__ = ["cos", "octant", "sin", "sincos", "tan", "turn"]
