@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 from quadpy.flow import Flow, flow_from_json, flow_to_json
 
 __all__ = [
-    "HIDDEN", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiSlot", "CodeObject", "Formula", "HiddenArgument",
+    "HIDDEN", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiValue", "CodeObject", "Formula", "HiddenArgument",
     "TaskInfo",
 ]  # fmt: skip
 
@@ -28,7 +28,7 @@ Part = Literal["pointer", "extent", "stride", "scalar"]
 
 
 @dataclass(frozen=True, slots=True)
-class AbiSlot:
+class AbiValue:
     """One machine value of the argument block; ``code`` is its letter in ``struct``'s language."""
 
     param: str
@@ -45,13 +45,13 @@ class AbiLayout:
     An array is its pointer, then its run-time extents, then its run-time strides (i64, in scalars).
     """
 
-    slots: tuple[AbiSlot, ...]
+    values: tuple[AbiValue, ...]
     size: int
 
     @property
     def format(self) -> str:
         """For ``struct.Struct``, which pads as C does."""
-        return "@" + "".join(slot.code for slot in self.slots)
+        return "@" + "".join(value.code for value in self.values)
 
 
 HIDDEN: Final = "$"
@@ -142,7 +142,7 @@ class CodeObject:
     @staticmethod
     def from_parts(manifest: str, image: bytes) -> CodeObject:
         facts = json.loads(manifest)
-        layout = AbiLayout(tuple(AbiSlot(**slot) for slot in facts["layout"]["slots"]), facts["layout"]["size"])
+        layout = AbiLayout(tuple(AbiValue(**value) for value in facts["layout"]["values"]), facts["layout"]["size"])
         tasks = tuple(
             TaskInfo(**{**task, "effects": tuple((a, e) for a, e in task["effects"])}) for task in facts["tasks"]
         )

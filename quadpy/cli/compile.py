@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from quadpy._version import __version__
-from quadpy.artifact import AbiSlot, CodeObject
+from quadpy.artifact import AbiValue, CodeObject
 from quadpy.cli.selection import add_kernel_arguments, add_target_arguments, select, targets_of
 from quadpy.codegen.report import report_tasks
 from quadpy.flow import flow_to_json
@@ -85,7 +85,7 @@ def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
         "entry": code.entry if target.family == "cpu" else None,
         "tasks": [{**asdict(task), "effects": dict(task.effects)} for task in code.tasks],
         "flow": flow_to_json(code.flow or tuple(range(len(code.tasks)))),
-        "arguments": [_argument(slot) for slot in code.layout.slots],
+        "arguments": [_argument(value) for value in code.layout.values],
         "argument_bytes": code.layout.size,
         "scratch_slots": code.slots,
         "results": list(code.results),
@@ -94,11 +94,11 @@ def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
     }
 
 
-def _argument(slot: AbiSlot) -> dict[str, Any]:
+def _argument(value: AbiValue) -> dict[str, Any]:
     """``format`` is the type of the value as a format character of Python's ``struct``."""
     return {
-        "parameter": slot.param, "part": slot.part, "axis": slot.axis, "offset": slot.offset,
-        "bytes": struct.calcsize(slot.code), "format": slot.code,
+        "parameter": value.param, "part": value.part, "axis": value.axis, "offset": value.offset,
+        "bytes": struct.calcsize(value.code), "format": value.code,
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quadpy.artifact import HIDDEN, AbiLayout, AbiSlot, HiddenArgument, Part
+from quadpy.artifact import HIDDEN, AbiLayout, AbiValue, HiddenArgument, Part
 from quadpy.dtypes import BY_NAME, Scalar, i64
 from quadpy.ir.nodes import ArrayParam, Kernel, Param
 
@@ -34,19 +34,19 @@ def code_of(scalar: Scalar) -> str:
 
 def layout_of(kernel: Kernel) -> AbiLayout:
     """Where each value of the argument block is; the size is rounded up to 8 bytes."""
-    slots, offset = [], 0
+    values, offset = [], 0
     for name, part, axis, code in _values(kernel):
         size = _SIZES[code]
         offset = -(-offset // size) * size
-        slots.append(AbiSlot(name, part, axis, code, offset))
+        values.append(AbiValue(name, part, axis, code, offset))
         offset += size
-    return AbiLayout(tuple(slots), -(-offset // 8) * 8)
+    return AbiLayout(tuple(values), -(-offset // 8) * 8)
 
 
 def hidden_of(kernel: Kernel, *, scratch: bool) -> tuple[HiddenArgument, ...]:
     """The arguments that a launch adds to the caller's; ``scratch`` says that the code takes scratch memory."""
-    slots = [slot for slot in layout_of(kernel).slots if slot.param.startswith(HIDDEN)]
-    named = [HiddenArgument(slot.param.removeprefix(HIDDEN).rstrip("0123456789"), slot.offset) for slot in slots]
+    found = [value for value in layout_of(kernel).values if value.param.startswith(HIDDEN)]
+    named = [HiddenArgument(value.param.removeprefix(HIDDEN).rstrip("0123456789"), value.offset) for value in found]
     return (*named, *appended(kernel, scratch=scratch))
 
 
@@ -57,18 +57,18 @@ def appended(kernel: Kernel, *, scratch: bool) -> tuple[HiddenArgument, ...]:
     return tuple(HiddenArgument(name, end + 8 * number) for number, name in enumerate(names))
 
 
-def scalar_of(slot: AbiSlot, kernel: Kernel) -> Scalar:
-    """The type of a slot that holds no pointer."""
-    if slot.part == "stride":
+def scalar_of(value: AbiValue, kernel: Kernel) -> Scalar:
+    """The type of a value that is not a pointer."""
+    if value.part == "stride":
         return i64
-    if slot.part == "extent":
+    if value.part == "extent":
         return kernel.index
-    return next(param.type for param in kernel.params if param.name == slot.param and isinstance(param.type, Scalar))
+    return next(param.type for param in kernel.params if param.name == value.param and isinstance(param.type, Scalar))
 
 
-def value_name(slot: AbiSlot) -> str:
-    """A unique name for the value of ``slot``: ``x``, ``x.extent0``, ``x.stride1``."""
-    return slot.param if slot.part in ("pointer", "scalar") else f"{slot.param}.{slot.part}{slot.axis}"
+def value_name(value: AbiValue) -> str:
+    """A unique name for ``value``: ``x``, ``x.extent0``, ``x.stride1``."""
+    return value.param if value.part in ("pointer", "scalar") else f"{value.param}.{value.part}{value.axis}"
 
 
 def _values(kernel: Kernel) -> Iterator[tuple[str, Part, int, str]]:

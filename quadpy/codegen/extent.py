@@ -31,7 +31,7 @@ _OPERATIONS: Final = {
 
 def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
     """The number of iterations; None where it depends on memory, or on arithmetic that formulas lack."""
-    places = {(slot.param, slot.part, slot.axis): k for k, slot in enumerate(layout.slots)}
+    places = {(value.param, value.part, value.axis): k for k, value in enumerate(layout.values)}
     try:
         axes = [["count", *(_formula(e, places) for e in (a.start, a.stop, a.step))] for a in task.axes]
     except _NotHere:

@@ -23,15 +23,15 @@ class ArrayArguments:
     """
 
     def __init__(self, code: CodeObject) -> None:
-        slots = list(enumerate(code.layout.slots))
-        pointers = {slot.param: index for index, slot in slots if slot.part == "pointer"}
+        found = list(enumerate(code.layout.values))
+        pointers = {value.param: index for index, value in found if value.part == "pointer"}
         written = {name for task in code.tasks for name, access in task.effects if access != "r"}
         self.pointers = list(pointers.values())
         self.written = [name in written for name in pointers]
         self._numbers = {name: number for number, name in enumerate(pointers)}
         self._effects = [task.effects for task in code.tasks]
         self.conditions = {name: self._numbers[name] for name in conditions_of(code.flow)}
-        self._extents = [(s.param, k) for k, s in slots if s.part == "extent" and s.param in self.conditions]
+        self._extents = [(v.param, k) for k, v in found if v.part == "extent" and v.param in self.conditions]
 
     def ranges(self, task: int | None, letters: str, arrays: Sequence[ArrayMemory]) -> tuple[MemoryRange, ...]:
         """The memory of ``arrays`` that a task, or any for None, accesses in one of these ways."""

@@ -54,7 +54,7 @@ def test_a_code_object_is_lean_and_takes_the_arguments_that_the_launch_gives(exa
             assert report.instruction_count
         kernels = read_metadata(code.image).kernels
         assert [kernel.name for kernel in kernels] == [task.symbol for task in code.tasks]
-        expected = [slot.offset for slot in code.layout.slots] + [code.layout.size] * (code.slots > 0)
+        expected = [slot.offset for slot in code.layout.values] + [code.layout.size] * (code.slots > 0)
         for kernel in kernels:
             assert [arg.offset for arg in kernel.args] == expected
             assert -(-kernel.kernarg_bytes // 8) * 8 == code.layout.size + SCRATCH * (code.slots > 0)

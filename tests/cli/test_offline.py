@@ -28,7 +28,7 @@ FLOATS = qp.types.ndarray(dtype=qp.f32, ndim=1)
 def test_code_for_a_gpu_that_is_not_there():
     code = scale.compile("gfx942", x=FLOATS, n=3)
     assert read_metadata(code.image).target == "amdgcn-amd-amdhsa--gfx942"
-    assert [slot.param for slot in code.layout.slots] == ["x", "x", "by"]
+    assert [slot.param for slot in code.layout.values] == ["x", "x", "by"]
 
 
 def test_the_cpu_is_the_default_target():
@@ -55,9 +55,9 @@ def test_the_defaults_of_init_hold(monkeypatch):
         for i in x:
             x[i] = x[i] + a
 
-    assert [slot.code for slot in add.compile("gfx942").layout.slots] == ["f", "Q", "i"]
+    assert [slot.code for slot in add.compile("gfx942").layout.values] == ["f", "Q", "i"]
     qp.init(default_fp=qp.f64)
-    assert [slot.code for slot in add.compile("gfx942").layout.slots] == ["d", "Q", "i"]
+    assert [slot.code for slot in add.compile("gfx942").layout.values] == ["d", "Q", "i"]
 
 
 @pytest.mark.parametrize(

@@ -34,15 +34,15 @@ def kernel(types, index):
 @given(st.lists(scalars | arrays, max_size=12), st.sampled_from([i32, i64]))
 def test_offsets_are_those_of_a_c_struct(types, index):
     layout = layout_of(kernel(types, index))
-    fields = [(f"f{n}", C_TYPES[slot.code]) for n, slot in enumerate(layout.slots)]
+    fields = [(f"f{n}", C_TYPES[slot.code]) for n, slot in enumerate(layout.values)]
     block = type("Block", (ctypes.Structure,), {"_fields_": fields})
-    assert [slot.offset for slot in layout.slots] == [getattr(block, name).offset for name, _ in fields]
+    assert [slot.offset for slot in layout.values] == [getattr(block, name).offset for name, _ in fields]
     assert layout.size == -(-struct.calcsize(layout.format) // 8) * 8
 
 
 def test_the_parts_of_an_array_in_order():
     layout = layout_of(kernel([Array(i32, 2, strided=True), i32, Array(i32, 1, shape=(4,))], i32))
-    parts = [(slot.param, slot.part, slot.axis, slot.code) for slot in layout.slots]
+    parts = [(slot.param, slot.part, slot.axis, slot.code) for slot in layout.values]
     assert parts == [
         ("p0", "pointer", 0, "Q"), ("p0", "extent", 0, "i"), ("p0", "extent", 1, "i"), ("p0", "stride", 0, "q"),
         ("p0", "stride", 1, "q"), ("p1", "scalar", 0, "i"), ("p2", "pointer", 0, "Q"),

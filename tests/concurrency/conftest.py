@@ -21,7 +21,7 @@ def stand_in(driver, kernel, *bodies):
         """By parameter: a number, or the address and extent of an array."""
         values = struct.unpack(code.layout.format, block[: struct.calcsize(code.layout.format)])
         found = {}
-        for slot, value in zip(code.layout.slots, values, strict=True):
+        for slot, value in zip(code.layout.values, values, strict=True):
             found.setdefault(slot.param, []).append(value)
         return found
 

@@ -88,7 +88,7 @@ def recorded(layout, effects, body):
     values = struct.Struct(layout.format)
 
     def named(block):
-        return dict(zip([(s.param, s.part) for s in layout.slots], values.unpack_from(block), strict=True))
+        return dict(zip([(s.param, s.part) for s in layout.values], values.unpack_from(block), strict=True))
 
     def memory(found, name):
         return found[name, "pointer"], 4 * found[name, "extent"]

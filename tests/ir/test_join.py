@@ -88,7 +88,7 @@ def test_shared_arrays_of_one_type_are_one():
 
 
 def test_arguments_stand_in_the_order_of_the_levels():
-    slots = layout_of(join([[traced(total)], [traced(scale)]])).slots
+    slots = layout_of(join([[traced(total)], [traced(scale)]])).values
     assert [slot.param for slot in slots if slot.part in ("pointer", "scalar")] == ["k0.x", "k0.out", "k1.a", "k1.x"]
 
 

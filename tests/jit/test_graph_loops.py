@@ -167,7 +167,7 @@ class Simulated:
             )
 
     def pointers(self, block):
-        slots = [slot for slot in self.code.layout.slots if slot.part == "pointer"]
+        slots = [slot for slot in self.code.layout.values if slot.part == "pointer"]
         return {slot.param: struct.unpack_from("Q", block, slot.offset)[0] for slot in slots}
 
     def cell(self, block):

@@ -163,7 +163,7 @@ class Simulated:
 
     def values(self, block):
         found = {}
-        for slot in self.code.layout.slots:
+        for slot in self.code.layout.values:
             (value,) = struct.unpack_from("=" + slot.code, block, slot.offset)
             if slot.part == "pointer":
                 found[slot.param] = np.ctypeslib.as_array((ctypes.c_int32 * SIZE).from_address(value))
@@ -202,7 +202,7 @@ class Simulated:
             block, stand = self.put[address], [(address, self.code.layout.size)]
         pointers = {
             slot.param: struct.unpack_from("Q", block, slot.offset)[0]
-            for slot in self.code.layout.slots
+            for slot in self.code.layout.values
             if slot.part == "pointer"
         }
         reads = [(pointers[name], 4 * SIZE) for name, letters in self.code.tasks[number].effects if letters != "w"]

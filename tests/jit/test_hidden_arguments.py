@@ -97,7 +97,7 @@ def test_on_a_gpu(answers, plan_of):
 def test_code_lists_what_the_launch_adds(kernel, target, names):
     code = code_of(kernel, target)
     assert [hidden.name for hidden in code.hidden] == names
-    offsets = {slot.param: slot.offset for slot in code.layout.slots if slot.param.startswith("$")}
+    offsets = {slot.param: slot.offset for slot in code.layout.values if slot.param.startswith("$")}
     assert [hidden.offset for hidden in code.hidden] == [*offsets.values(), code.layout.size][: len(names)]
     assert CodeObject.from_parts(code.manifest(), code.image) == code
 

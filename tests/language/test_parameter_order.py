@@ -84,7 +84,7 @@ def test_each_parameter_has_its_own_argument(load, kinds):
 def expected_block(code, arguments, fields, out):
     """The argument block of ``code``, value by value, from what its layout says that each place holds."""
     block, numbers = bytearray(code.layout.size), {"out": out, **arguments}
-    for slot in code.layout.slots:
+    for slot in code.layout.values:
         name, _, component = slot.param.partition(".")
         given = fields[int(name[6:])] if name.startswith("$field") else numbers[name]
         if slot.part == "pointer":

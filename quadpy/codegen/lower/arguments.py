@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quadpy.artifact import AbiSlot
+from quadpy.artifact import AbiValue
 from quadpy.codegen.abi import layout_of, scalar_of, value_name
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import memory_type, symbol
@@ -17,9 +17,9 @@ __all__ = ["Argument", "arguments_of", "bind_arguments", "names_used"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One value of the block: its slot, its type (None for a pointer) and the operand that holds it."""
+    """One value of the block: where it is, its type (None for a pointer) and the operand that holds it."""
 
-    slot: AbiSlot
+    value: AbiValue
     type: Scalar | None
     operand: str
 
@@ -29,12 +29,12 @@ class Argument:
 
 def arguments_of(kernel: ir.Kernel, used: set[str] | None = None) -> tuple[Argument, ...]:
     """The arguments of ``kernel`` in order, or those of the parameters in ``used``."""
-    slots = [slot for slot in layout_of(kernel).slots if used is None or slot.param in used]
+    found = [value for value in layout_of(kernel).values if used is None or value.param in used]
     return tuple(
         Argument(
-            slot, None if slot.part == "pointer" else scalar_of(slot, kernel), symbol(f"p.{value_name(slot)}", "%")
+            value, None if value.part == "pointer" else scalar_of(value, kernel), symbol(f"p.{value_name(value)}", "%")
         )
-        for slot in slots
+        for value in found
     )
 
 
@@ -54,7 +54,7 @@ def bind_arguments(s: Scope, kernel: ir.Kernel, arguments: tuple[Argument, ...])
     """Make the parameters known under their names; those not in ``arguments`` stay unknown."""
     by_param: dict[str, list[Argument]] = {}
     for argument in arguments:
-        by_param.setdefault(argument.slot.param, []).append(argument)
+        by_param.setdefault(argument.value.param, []).append(argument)
     for param in kernel.params:
         if (parts := by_param.get(param.name)) is None:
             continue
@@ -72,8 +72,8 @@ def _array(s: Scope, param: ir.ArrayParam, parts: list[Argument]) -> ArrayOperan
     if param.type.shape is not None:
         extents = wide = tuple(map(str, param.type.shape))
     else:
-        extents = wide = tuple(part.operand for part in parts if part.slot.part == "extent")
+        extents = wide = tuple(part.operand for part in parts if part.value.part == "extent")
         if s.index.bits < 64 and not s.narrow:
             wide = tuple(s.text.op(f"zext nneg i32 {extent} to i64") for extent in extents)
-    strides = tuple(part.operand for part in parts if part.slot.part == "stride")
+    strides = tuple(part.operand for part in parts if part.value.part == "stride")
     return ArrayOperands(param.type, parts[0].operand, extents, wide, strides)

@@ -89,10 +89,10 @@ class KernelProgram:
     ) -> None:  # fmt: skip
         self.code, self.graphs, self.setter, self.upload_kernels = code, graphs_of(device), setter, upload_kernels
         self._launches = launches
-        ends = [slot.offset for slot in code.layout.slots[1:]]
-        self._slots = list(zip(code.layout.slots, [*ends, code.layout.size], strict=False))
+        ends = [value.offset for value in code.layout.values[1:]]
+        self._values = list(zip(code.layout.values, [*ends, code.layout.size], strict=False))
         self._touched = [frozenset(name for name, _ in task.effects) for task in code.tasks]
-        self._offsets = {slot.param: slot.offset for slot in code.layout.slots if slot.part == "pointer"}
+        self._offsets = {value.param: value.offset for value in code.layout.values if value.part == "pointer"}
         self.parts: tuple[GraphPart, ...] = tuple(self._split(ordered=ordered))
         self.expected: dict[int, int] = {}
         self._nodes: dict[tuple[int, int], tuple[TaskNode, ...]] = {}
@@ -144,11 +144,11 @@ class KernelProgram:
     def _changed(self, before: KernelBinding, now: KernelBinding) -> frozenset[int]:
         old, new = before.arguments, now.arguments
         names: set[str] = set()
-        for slot, end in self._slots:
-            if old[slot.offset : end] != new[slot.offset : end]:
-                if slot.part != "pointer":
+        for value, end in self._values:
+            if old[value.offset : end] != new[value.offset : end]:
+                if value.part != "pointer":
                     return frozenset(range(len(self._launches)))
-                names.add(slot.param)
+                names.add(value.param)
         grids = (k for k, (a, b) in enumerate(zip(before.grids, now.grids, strict=True)) if a != b)
         return frozenset(k for k, touched in enumerate(self._touched) if touched & names).union(grids)
 

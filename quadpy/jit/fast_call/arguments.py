@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from quadpy.artifact import AbiSlot
+from quadpy.artifact import AbiValue
 from quadpy.errors import QuadpyError
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.parameters import (
@@ -122,15 +122,15 @@ class Arguments:
 class PackedArguments:
     """The argument block for a GPU in few pieces: an array is one, unless its extents have 64 bits."""
 
-    def __init__(self, arguments: Arguments, slots: Sequence[AbiSlot]) -> None:
+    def __init__(self, arguments: Arguments, values: Sequence[AbiValue]) -> None:
         self._pieces: list[tuple[int, str, str]] = []  # offset, code of ``struct``, value
-        rest = iter(slots)
+        rest = iter(values)
         for k, texts in enumerate([*arguments.values, *([text] for text in arguments.hidden)]):
             mine = [next(rest) for _ in texts]
-            if k in arguments.arrays and len(texts) > 1 and all(slot.code == "i" for slot in mine[1:]):
+            if k in arguments.arrays and len(texts) > 1 and all(value.code == "i" for value in mine[1:]):
                 self._pieces.append((mine[0].offset, f"{8 + 4 * (len(texts) - 1)}s", f"a{k}.packed"))
             else:
-                self._pieces += [(slot.offset, slot.code, text) for slot, text in zip(mine, texts, strict=True)]
+                self._pieces += [(value.offset, value.code, text) for value, text in zip(mine, texts, strict=True)]
 
     def format(self, head: str, start: int) -> str:
         """What ``struct`` packs: ``head``, and from byte ``start`` on the block."""

@@ -37,7 +37,7 @@ class GpuCalls:
         self.arguments, self.plan = Arguments(parameters, args, plan.hidden), plan
         self.arrays, self.names = self.arguments.arrays, self.arguments.names
         self.pairs = [(self.arrays[i], self.arrays[j]) for i, j in pairs]
-        self.packed = PackedArguments(self.arguments, plan.code.layout.slots)
+        self.packed = PackedArguments(self.arguments, plan.code.layout.values)
         self.names |= {"State": State, "config": current_config(), "use": plan.device.memory.use, **HELPERS}
 
     @property

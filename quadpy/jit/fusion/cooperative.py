@@ -32,7 +32,7 @@ class CooperativeLaunch:
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
         self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
         self.launch = replace(launch, max_blocks=self.most_blocks)
-        self._offsets = [*(slot.offset for slot in code.layout.slots), code.layout.size]
+        self._offsets = [*(slot.offset for slot in code.layout.values), code.layout.size]
         self._scratch: dict[Timeline, DeviceBuffer] = {}
         self._lock = new_lock()
 

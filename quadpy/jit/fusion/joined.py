@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from quadpy.artifact import AbiLayout, AbiSlot, CodeObject
+from quadpy.artifact import AbiLayout, AbiValue, CodeObject
 from quadpy.codegen.abi import layout_of
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
@@ -125,9 +125,9 @@ class JoinedLaunch:
 
 def _places(codes: Sequence[Code], joined: AbiLayout) -> list[list[tuple[int, int, int]]]:
     """For each call, from where to where in the joined block each of its values goes, and its bytes."""
-    slots = iter(joined.slots)
+    targets = iter(joined.values)
 
-    def one(slot: AbiSlot) -> tuple[int, int, int]:
-        return slot.offset, next(slots).offset, struct.calcsize(slot.code)
+    def one(value: AbiValue) -> tuple[int, int, int]:
+        return value.offset, next(targets).offset, struct.calcsize(value.code)
 
-    return [[one(slot) for slot in code.layout.slots] for code in codes]
+    return [[one(value) for value in code.layout.values] for code in codes]

@@ -223,7 +223,7 @@ class Loaded:
     def pack(self, args, address):
         """The argument block; ``address`` gives an array's."""
         return struct.pack(
-            self.layout.format, *(self._value(part, args[part.param], address) for part in self.layout.slots)
+            self.layout.format, *(self._value(part, args[part.param], address) for part in self.layout.values)
         )
 
     def _value(self, part, arg, address):

@@ -52,7 +52,7 @@ def test_kernel_arguments_are_the_argument_block(b, target):
     for task in code.tasks:
         found = info[task.symbol]
         *args, scratch = found.explicit_args
-        assert [arg.offset for arg in args] == [slot.offset for slot in layout.slots]
+        assert [arg.offset for arg in args] == [slot.offset for slot in layout.values]
         assert (scratch.offset, scratch.size) == (layout.size, 8)
         assert found.hidden_args == ()
         assert found.max_block_size == task.block_dim

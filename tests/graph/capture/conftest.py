@@ -58,7 +58,7 @@ def branch(v: qp.i32, x: I32, y: I32):
 def _simulated(code, bodies):
     """Symbol -> what stands for it: ``bodies`` get the scalars and, of each array, its numbers."""
     layout = struct.Struct(code.layout.format)
-    slots = [(slot.param, slot.part) for slot in code.layout.slots]
+    slots = [(slot.param, slot.part) for slot in code.layout.values]
 
     def decoded(block):
         values = dict(zip(slots, layout.unpack_from(block), strict=True))

@@ -112,7 +112,7 @@ def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> S
     arguments = arguments_of(kernel, used)
     s = task_scope(module, kernel, rules, (), "%scratch")
     for argument in arguments:
-        where = s.text.op(f"getelementptr i8, ptr %args, i64 {argument.slot.offset}")
+        where = s.text.op(f"getelementptr i8, ptr %args, i64 {argument.value.offset}")
         s.text.define(argument.operand, f"load {argument.llvm_type('ptr')}, ptr {where}")
     bind_arguments(s, kernel, arguments)
     return s

@@ -87,7 +87,7 @@ def lower_merges(
     rules: TargetRules,
 ) -> None:
     """For each array, the function that merges the elements [begin, end) of all copies into it, copy by copy."""
-    offsets = {a.slot.param: a.slot.offset for a in arguments if a.slot.part == "pointer"}
+    offsets = {a.value.param: a.value.offset for a in arguments if a.value.part == "pointer"}
     for k, (param, _) in enumerate(plan.arrays):
         s = task_scope(module, kernel, rules, (), "%scratch")
         _merge(s, plan, k, offsets[param.name])

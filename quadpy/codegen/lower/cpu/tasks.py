@@ -90,13 +90,13 @@ def _wrapper(
     text, scratch, cell = s.text, "%scratch", []
     values = {}
     for argument in arguments:
-        where = text.op(f"getelementptr i8, ptr %args, i64 {argument.slot.offset}")
+        where = text.op(f"getelementptr i8, ptr %args, i64 {argument.value.offset}")
         values[argument.operand] = text.op(f"load {argument.llvm_type('ptr')}, ptr {where}")
     if reduces:
         scratch, first, row, strand = chunk_cell(text)
         cell = [f"ptr {first}", f"i64 {row}", f"i64 {strand}"]
     if plan is not None:
-        pointers = {a.slot.param: a.operand for a in arguments if a.slot.part == "pointer"}
+        pointers = {a.value.param: a.operand for a in arguments if a.value.part == "pointer"}
         scratch, chosen = private_pointers(s, plan, {name: values[operand] for name, operand in pointers.items()})
         values.update({pointers[name]: pointer for name, pointer in chosen.items()})
     elif lent and not reduces:

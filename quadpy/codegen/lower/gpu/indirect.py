@@ -31,7 +31,7 @@ def write_entry(
     out = FunctionText(module, rules.alloca)
     aligned = {param.name for param in kernel.params if isinstance(param, ir.ArrayParam) and param.type.aligned}
     given = [
-        _load(out, rules, argument.llvm_type(rules.pointer), argument.slot.offset, _tags(module, argument, aligned))
+        _load(out, rules, argument.llvm_type(rules.pointer), argument.value.offset, _tags(module, argument, aligned))
         for argument in arguments_of(kernel)
     ]
     given += [_load(out, rules, rules.pointer, hidden.offset, "") for hidden in appended]
@@ -43,7 +43,7 @@ def write_entry(
 
 def _tags(module: ModuleText, argument: Argument, aligned: set[str]) -> str:
     """``align`` of a parameter would not survive that its function is inlined."""
-    if argument.type is not None or argument.slot.param not in aligned:
+    if argument.type is not None or argument.value.param not in aligned:
         return ""
     return f", !align {module.metadata('!{i64 16}')}"
 

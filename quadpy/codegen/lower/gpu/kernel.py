@@ -69,9 +69,9 @@ def finish_kernel(
 
 def _parameter(s: Scope, kernel: ir.Kernel, argument: Argument, exchanged: frozenset[str]) -> str:
     """LLVM takes what is ``noalias`` for untouched by a barrier: a load may move across."""
-    alone = kernel.noalias and argument.slot.param not in exchanged
+    alone = kernel.noalias and argument.value.param not in exchanged
     pointer = f"{s.rules.pointer} noalias" if alone else s.rules.pointer
-    if argument.type is None and s.arrays[argument.slot.param].type.aligned:
+    if argument.type is None and s.arrays[argument.value.param].type.aligned:
         pointer += " align 16"
     return f"{argument.llvm_type(pointer)} {argument.operand}"
 
