@@ -1,7 +1,4 @@
-"""Pictures and animations of the examples: files, and colours for numbers.
-
-Owns: Picture, Floats, Sink, read_picture, palette.  Imports: numpy; pillow when it is needed.
-"""
+"""Picture files, animations and colour maps for the examples."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from quadpy.errors import QuadpyError
 __all__ = ["Floats", "Picture", "Sink", "palette", "read_picture"]
 
 Picture: TypeAlias = npt.NDArray[np.uint8]
-"""Rows from the top, columns, and red, green, blue: shape (height, width, 3)."""
+"""Rows from the top, columns, and red, green and blue: shape (height, width, 3)."""
 Floats: TypeAlias = npt.NDArray[np.float32]
 
 ANIMATIONS: Final = {".gif": "GIF", ".apng": "PNG"}
@@ -29,30 +26,32 @@ class Sink:
     """The file that an example writes: one picture, or the frames of an animation."""
 
     def __init__(self, path: Path) -> None:
-        """Checks that ``path`` can be written, before anything is computed for it.
+        """Check that ``path`` can be written, before anything is computed.
 
         Raises:
-            QuadpyError: pillow is missing, or it knows no such kind of file.
-            OSError: there is no such folder.
+            QuadpyError: pillow is missing, or does not know this type of file.
+            OSError: the folder does not exist.
         """
         self.path, self.image = path, _pillow()
         suffix = path.suffix.lower()
         self.image.init()
         if suffix not in ANIMATIONS and suffix not in self.image.EXTENSION:
-            raise QuadpyError(f"no picture can be written to {path}", hint="take a name that ends in .png or .gif")
+            raise QuadpyError(
+                f"{path} is not a type of picture that can be written", hint="use a name that ends in .png or .gif"
+            )
         if not path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {path.parent}")
         self.animated = suffix in ANIMATIONS
         self.frames: list[Any] = []
 
     def add(self, picture: Picture) -> None:
-        """One more frame; of a still picture, the last counts."""
+        """Add a frame; a still picture shows the last one."""
         if not self.animated:
             self.frames.clear()
         self.frames.append(self.image.fromarray(picture))
 
     def close(self) -> None:
-        """Writes the file."""
+        """Write the file."""
         first, *others = self.frames
         if not self.animated:
             first.save(self.path, optimize=True)
@@ -62,10 +61,10 @@ class Sink:
 
 
 def read_picture(path: Path, longest: int) -> Floats:
-    """A picture as floats in [0, 1], reduced where its longer side has more than ``longest`` pixels.
+    """A picture as floats in [0, 1], scaled down if its longer side has more than ``longest`` pixels.
 
     Raises:
-        QuadpyError: it is no picture that pillow can read.
+        QuadpyError: pillow cannot read the picture.
         OSError: the file cannot be read.
     """
     image = _pillow()
@@ -73,13 +72,13 @@ def read_picture(path: Path, longest: int) -> Floats:
         with image.open(path) as file:
             rgb = file.convert("RGB")
     except image.UnidentifiedImageError:
-        raise QuadpyError(f"{path} is no picture that pillow knows") from None
+        raise QuadpyError(f"{path} is not a picture that pillow can read") from None
     rgb.thumbnail((longest, longest))
     return np.asarray(rgb, np.float32) / np.float32(255)
 
 
 def palette(values: npt.ArrayLike, colours: Sequence[str]) -> Picture:
-    """``values`` in [0, 1] through a colour map: ``colours`` as hexadecimal digits, evenly spaced, mixed between."""
+    """Map ``values`` in [0, 1] to colours, interpolated between ``colours`` (hexadecimal) at even distances."""
     stops = np.array([list(bytes.fromhex(colour)) for colour in colours], float)
     at = np.clip(np.asarray(values, float), 0, 1) * (len(stops) - 1)
     mixed = [np.interp(at, np.arange(len(stops)), stops[:, channel]) for channel in range(3)]

@@ -1,9 +1,7 @@
-"""A transformer that decodes, as kernels over one position, and weights for it.
+"""The kernels of a transformer that decodes one position at a time, and random weights for it.
 
-Owns: the kernels, Size, Layer, Weights, random_weights, alphabet, unknown.  Imports: numpy, quadpy.
-
-Numbers are summed in f32; weights, keys and values are f16.  ``at`` holds the position that is worked on, in the device's
-memory, so that no step needs an argument of its own.
+Sums are f32; weights, keys and values are f16.  ``at`` holds the current position in device memory, so that all steps have
+the same arguments.
 """
 
 from __future__ import annotations
@@ -22,9 +20,9 @@ __all__ = [
 ]  # fmt: skip
 
 alphabet: Final = " abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,.;:!?'()-\n"
-unknown: Final = -1  # a character that is still to be written
+unknown: Final = -1  # a character that is not written yet
 epsilon = 1e-5
-sharpness: Final = 3.0  # of attention and choice: what random weights lack
+sharpness: Final = 3.0  # of attention and choice, which random weights lack
 
 number = qp.types.ndarray(dtype=qp.i32, ndim=0)
 text = qp.types.ndarray(dtype=qp.i32, ndim=1)
@@ -38,14 +36,14 @@ Halves = npt.NDArray[np.float16]
 
 @qp.kernel
 def embed(at: number, characters: text, embedding: halves, x: vector) -> None:
-    """The vector of the character that is there."""
+    """The embedding of the current character."""
     for i in x:
         x[i] = embedding[characters[at[None]], i]
 
 
 @qp.kernel
 def normalise(x: vector, gain: gains, y: vector) -> None:
-    """RMS norm: y is x of length one in each element's mean, times the gain."""
+    """RMS norm: y is x divided by its root mean square, times the gain."""
     for i in x:
         total = 0.0
         for j in range(x.shape[0]):
@@ -75,7 +73,7 @@ def project_and_add(x: vector, w: halves, y: vector) -> None:
 
 @qp.kernel
 def rotate(at: number, cosines: table, sines: table, x: vector) -> None:
-    """Rotary position: in each head, element i and the one half a head on turn by an angle that grows with the position."""
+    """Rotary position: in each head, rotate element i and the one half a head later by an angle that grows with the position."""
     for pair in range(x.shape[0] // 2):
         half = cosines.shape[1]
         i = pair % half
@@ -87,14 +85,14 @@ def rotate(at: number, cosines: table, sines: table, x: vector) -> None:
 
 @qp.kernel
 def remember(at: number, x: vector, cache: halves) -> None:
-    """Keys or values of this position."""
+    """Store the keys or values of this position."""
     for i in x:
         cache[at[None], i] = qp.f16(x[i])
 
 
 @qp.kernel
 def score(at: number, q: vector, keys: halves, scores: table) -> None:
-    """How well each position up to this one fits, head by head."""
+    """The attention score of each position up to this one, for each head."""
     for head, t in scores:
         if t <= at[None]:
             size = q.shape[0] // scores.shape[0]
@@ -122,14 +120,14 @@ def attend(at: number, scores: table, values: halves, y: vector) -> None:
 
 @qp.kernel
 def gate(x: vector, y: vector) -> None:
-    """SwiGLU: y is multiplied by x sigmoid(x)."""
+    """SwiGLU: multiply y by x sigmoid(x)."""
     for i in y:
         y[i] *= x[i] / (1.0 + qp.exp(-x[i]))
 
 
 @qp.kernel
 def read_out(at: number, x: vector, w: halves, logits: table) -> None:
-    """How likely each character comes next, as a logarithm."""
+    """The logit of each character to come next."""
     for c in range(logits.shape[1]):
         total = 0.0
         for j in range(x.shape[0]):
@@ -139,7 +137,7 @@ def read_out(at: number, x: vector, w: halves, logits: table) -> None:
 
 @qp.kernel
 def choose(at: number, logits: table, characters: text) -> None:
-    """The most likely character comes next, unless the prompt has one there; then it is the next one's turn."""
+    """Write the most likely character next, unless the prompt has one there, and go to the next position."""
     for _ in range(1):  # one thread: loops at the top level are parallel
         here = at[None]
         best, highest = 0, logits[here, 0]
@@ -154,7 +152,7 @@ def choose(at: number, logits: table, characters: text) -> None:
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is: ``width`` is a multiple of twice the ``heads``; ``context`` is the longest text."""
+    """The size of a model; ``width`` is a multiple of twice ``heads``, ``context`` is the length of the longest text."""
 
     layers: int = 4
     width: int = 128
@@ -165,7 +163,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Layer:
-    """Weights (NumPy's or quadpy's arrays), with as many rows as there are inputs."""
+    """Weights as NumPy or quadpy arrays, with a row for each input."""
 
     attention_gain: Any
     q: Any
@@ -180,7 +178,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Weights:
-    """All weights, of ``Layer``'s kind."""
+    """All weights of a model."""
 
     embedding: Any
     layers: tuple[Layer, ...]
@@ -189,7 +187,7 @@ class Weights:
 
 
 def random_weights(size: Size, seed: int) -> Weights:
-    """Weights of f16, the same for the same seed."""
+    """f16 weights, the same for the same seed."""
     random = np.random.Generator(np.random.Philox(seed))
 
     def matrix(rows: int, columns: int, scale: float = 1.0) -> Halves:

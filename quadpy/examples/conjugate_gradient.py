@@ -1,8 +1,8 @@
-"""The electric potential of charges in a grounded box, by conjugate gradients that decide themselves when to stop.
+"""The electric potential of charges in a grounded box, by conjugate gradients that stop on the device.
 
-Poisson's equation on a square grid, five points each: 4 x - (its neighbours) = b, and 0 behind the rim.  The solver is one
-kernel with a loop over its tasks, so on a GPU nothing waits for the host between two iterations; with ``--fuse yes`` all
-of it is one launch.  (M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients", 1952.)
+Solves Poisson's equation on a square grid with a five-point stencil: 4 x - (its neighbours) = b, and x is 0 outside.  The
+solver is one kernel with a loop over its tasks, so a GPU does not wait for the host between iterations; with
+``--fuse yes`` all of it is one launch.  (M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients", 1952.)
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import quadpy as qp
 from quadpy.examples._common import parser, run
 from quadpy.examples._pictures import Floats, Picture, Sink, palette
 
-tolerance = 1e-5  # of the first residual: what may be left
+tolerance = 1e-5  # of the final residual, relative to the first
 charges = 24
-bands = 24  # equipotential lines between the least and the greatest potential
+bands = 24  # equipotential lines between the lowest and the highest potential
 
 scalars = qp.types.ndarray(dtype=qp.f32, ndim=2)
 number = qp.types.ndarray(dtype=qp.i32, ndim=0)
@@ -30,7 +30,7 @@ FUSE: Final = {"auto": "auto", "yes": True, "no": False}
 
 @qp.func
 def stencil(p, i, j):
-    """4 p less its neighbours, those behind the rim being 0."""
+    """4 p minus its neighbours, which are 0 outside of the grid."""
     total = 4.0 * p[i, j]
     for di, dj in qp.static(((1, 0), (-1, 0), (0, 1), (0, -1))):
         if 0 <= i + di < p.shape[0] and 0 <= j + dj < p.shape[1]:
@@ -41,7 +41,7 @@ def stencil(p, i, j):
 def conjugate_gradients(
     b: scalars, x: scalars, r: scalars, p: scalars, q: scalars, go: number, count: number, least: qp.f32, most: qp.i32
 ) -> None:
-    """Solves for x, until the residual r is ``least`` of b or after ``most`` iterations; p is the direction, q its image."""
+    """Solve for x until the residual r is ``least`` times b, for ``most`` iterations at most; p is the direction, q = A p."""
     rr = 0.0
     for i, j in b:
         x[i, j] = 0.0
@@ -73,7 +73,7 @@ solution = qp.kernel(graph=True)(conjugate_gradients)
 
 
 class Solver:
-    """Solves for right-hand sides of shape (n, n); ``fuse`` is that of ``qp.kernel``."""
+    """Solves for right-hand sides of shape (n, n); ``fuse`` is passed to ``qp.kernel``."""
 
     def __init__(self, n: int, fuse: Any = "auto") -> None:
         self.kernel = solution if fuse == "auto" else qp.kernel(graph=True, fuse=fuse)(conjugate_gradients)
@@ -81,18 +81,18 @@ class Solver:
         self.go, self.count = qp.ndarray(qp.i32, ()), qp.ndarray(qp.i32, ())
 
     def arguments(self, most: int) -> tuple[Any, ...]:
-        """What the kernel is called with."""
+        """The arguments of the kernel."""
         return self.b, self.x, *self._work, self.go, self.count, tolerance, most
 
     def solve(self, b: Floats, most: int) -> tuple[Floats, int]:
-        """The solution, and after how many iterations, ``most`` at the most."""
+        """The solution and the number of iterations, which is at most ``most``."""
         self.b.from_numpy(b)
         self.kernel(*self.arguments(most))
         return self.x.to_numpy(), int(self.count.to_numpy())
 
 
 def random_charges(n: int, seed: int) -> Floats:
-    """As many positive as negative ones, away from the rim, each spread over a few points."""
+    """As many positive as negative charges, away from the edges, each spread over a few points."""
     rng = np.random.default_rng(seed)
     at = rng.uniform(0.1, 0.9, (charges, 2)) * n
     size = (n / 60) ** 2
@@ -104,7 +104,7 @@ def random_charges(n: int, seed: int) -> Floats:
 
 
 def draw(potential: Floats) -> Picture:
-    """Negative blue, positive orange, a line between two bands."""
+    """Negative potential blue, positive orange, with a line between bands."""
     scale = np.abs(potential).max() or 1.0
     level = 0.5 + 0.5 * np.sign(potential) * np.sqrt(np.abs(potential) / scale)
     picture = palette(level.astype(np.float32), ["0b2a6b", "3f7fd0", "b9d7ee", "f6f3ea", "f3c48a", "dd7a2e", "7a2208"])
@@ -116,18 +116,20 @@ def draw(potential: Floats) -> Picture:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    made = parser(__doc__, out="conjugate_gradient.png", steps=5000, steps_help="the most iterations", size=512,
+    """Run the command line; returns the exit status."""
+    arguments = parser(__doc__, out="conjugate_gradient.png", steps=5000, steps_help="maximum number of iterations", size=512,
                   size_help="points along each side")  # fmt: skip
-    made.add_argument("--seed", type=int, default=5, help="of the random charges (%(default)s)")
-    made.add_argument("--fuse", choices=tuple(FUSE), default="auto", help="all tasks in one launch (%(default)s)")
+    arguments.add_argument("--seed", type=int, default=5, help="seed of the random charges (%(default)s)")
+    arguments.add_argument(
+        "--fuse", choices=tuple(FUSE), default="auto", help="run all tasks in one launch (%(default)s)"
+    )
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         solver = Solver(args.size, FUSE[args.fuse])
         potential, _ = solver.solve(random_charges(args.size, args.seed), args.steps)
         sink.add(draw(potential))
 
-    return run(made, argv, body)
+    return run(arguments, argv, body)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""A small transformer that writes text: in each step many small kernels, launched one by one or replayed as a graph.
+"""A small transformer that writes text: each step is many small kernels, launched one by one or replayed as a graph.
 
-The weights are random, and so is what it writes; the work is that of a language model: RMS norms, rotary positions,
-attention over a cache of keys and values, a gated MLP, the most likely character.  The device writes that where the next
-step reads it, so all steps are called with the same arguments, and a replay of one is a single launch.
+The weights are random, and so is the text; the work is that of a language model: RMS norms, rotary positions, attention
+over a cache of keys and values, a gated MLP, and the choice of the most likely character.  The device writes the character
+to where the next step reads it, so all steps have the same arguments, and replaying one is a single launch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from quadpy.examples._transformer import Layer, Size, Weights, alphabet, random_
 
 @dataclass(frozen=True)
 class Side:
-    """A stream that work is forked to, and the events that lead there and back."""
+    """A stream to which work is forked, and the events that fork and join it."""
 
     stream: qp.Stream
     forked: qp.Event
@@ -36,10 +36,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Decoder:
-    """A model with the text that it writes: ``at`` is the position whose character is read next.
+    """A model with the text that it writes; ``at`` is the position whose character is read next.
 
-    ``x`` is what flows through the layers; ``keys`` and ``values`` have an array a layer, a row a position.
-    ``logits`` keeps the row of each position.  Without sides all is one chain.
+    ``x`` is the state that goes through the layers; ``keys`` and ``values`` have an array for each layer, with a row for
+    each position; ``logits`` has a row for each position.  Without sides, all work is one chain.
     """
 
     weights: Weights
@@ -88,7 +88,7 @@ def make_decoder(size: Size, seed: int, *, forks: bool = True) -> Decoder:
 
 
 def _on_device(values: Any) -> Any:
-    """quadpy's arrays in place of NumPy's, in tuples and weights; floats become f32."""
+    """Replace NumPy arrays by quadpy arrays, in tuples and weights too; f64 becomes f32."""
     if isinstance(values, tuple):
         return tuple(map(_on_device, values))
     if not isinstance(values, np.ndarray):
@@ -99,14 +99,16 @@ def _on_device(values: Any) -> Any:
 
 
 def start(decoder: Decoder, prompt: str) -> None:
-    """Puts the prompt where the text begins.
+    """Write the prompt to the beginning of the text.
 
     Raises:
-        QuadpyError: it is empty or too long, or has characters that the model does not know.
+        QuadpyError: the prompt is empty or too long, or has characters that the model does not know.
     """
     longest = decoder.characters.shape[0]
     if not 0 < len(prompt) <= longest or not set(prompt) <= set(alphabet):
-        raise QuadpyError(f"{prompt!r} is no prompt", hint=f"take 1 to {longest} of the characters {alphabet!r}")
+        raise QuadpyError(
+            f"{prompt!r} is not a valid prompt", hint=f"use 1 to {longest} of the characters {alphabet!r}"
+        )
     decoder.characters.from_numpy(
         np.array([*map(alphabet.index, prompt)] + [unknown] * (longest - len(prompt)), np.int32)
     )
@@ -114,7 +116,7 @@ def start(decoder: Decoder, prompt: str) -> None:
 
 
 def step(model: Decoder) -> None:
-    """Works on one character: that of the prompt, or the one that the step before has chosen."""
+    """Process one character: of the prompt, or the one that the last step chose."""
     weights, at, x = model.weights, model.at, model.x
     kernels.embed(at, model.characters, weights.embedding, x)
     for layer, keys, values in zip(weights.layers, model.keys, model.values, strict=True):
@@ -126,7 +128,7 @@ def step(model: Decoder) -> None:
 
 
 def attention(model: Decoder, layer: Layer, keys: qp.NDArray, values: qp.NDArray) -> None:
-    """Adds to x what the positions so far have to say."""
+    """Add the attention over the positions so far to x."""
     at, normal = model.at, model.normal
     kernels.normalise(model.x, layer.attention_gain, normal)
     with beside(model.left):
@@ -146,7 +148,7 @@ def attention(model: Decoder, layer: Layer, keys: qp.NDArray, values: qp.NDArray
 
 
 def mlp(model: Decoder, layer: Layer) -> None:
-    """Adds to x what follows from it by itself."""
+    """Add the output of the gated MLP to x."""
     kernels.normalise(model.x, layer.mlp_gain, model.normal)
     with beside(model.left):
         kernels.project(model.normal, layer.gate, model.gate)
@@ -158,7 +160,7 @@ def mlp(model: Decoder, layer: Layer) -> None:
 
 @contextmanager
 def beside(side: Side | None) -> Iterator[None]:
-    """What is launched inside may run beside what comes behind, as far as ``join``."""
+    """Context manager: work launched inside may run in parallel with later work, until ``join``."""
     if side is None:
         yield
         return
@@ -170,7 +172,7 @@ def beside(side: Side | None) -> Iterator[None]:
 
 
 def join(side: Side | None) -> None:
-    """Goes on when the side is done."""
+    """Let later work wait for the side."""
     if side is not None:
         side.done.wait()
 
@@ -181,7 +183,7 @@ def written(decoder: Decoder) -> str:
 
 
 def draw(decoder: Decoder, zoom: int) -> Picture:
-    """How likely each character is (a row) at each position (a column): the brighter the likelier."""
+    """The probability of each character (row) at each position (column); brighter is more likely."""
     logits = decoder.logits.to_numpy()[: max(1, int(decoder.at.to_numpy()))].T
     likely = np.exp(logits - logits.max(0))
     picture = palette((likely / likely.sum(0)) ** 0.5, ["0a0e18", "1d2f6f", "3f7fd0", "f3c48a", "fff4d6"])
@@ -191,7 +193,7 @@ def draw(decoder: Decoder, zoom: int) -> Picture:
 def tokens_per_second(
     decoder: Decoder, prompt: str, steps: int, call: Callable[[Decoder], object]
 ) -> tuple[str, float]:
-    """The text of ``steps`` calls, and their rate; a call before, which compiles, does not count."""
+    """The text of ``steps`` calls and their rate, after one call that compiles and does not count."""
     start(decoder, prompt)
     call(decoder)
     start(decoder, prompt)
@@ -204,11 +206,11 @@ def tokens_per_second(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    made = parser(__doc__, out="decode.png", steps=240, steps_help="characters to read and write", size=5,
+    """Run the command line; returns the exit status."""
+    arguments = parser(__doc__, out="decode.png", steps=240, steps_help="characters to read and write", size=5,
                   size_help="pixels along each side of a character's square")  # fmt: skip
-    made.add_argument("--prompt", default="Once upon a time", help="what the text begins with (%(default)s)")
-    made.add_argument("--seed", type=int, default=1, help="of the random weights (%(default)s)")
+    arguments.add_argument("--prompt", default="Once upon a time", help="the beginning of the text (%(default)s)")
+    arguments.add_argument("--seed", type=int, default=1, help="seed of the random weights (%(default)s)")
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         size = Size(context=args.steps + 1)
@@ -222,7 +224,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"launched one by one {eager:,.0f} tokens/s, replayed {replays:,.0f}: the same text")
         sink.add(draw(forked, args.size))
 
-    return run(made, argv, body)
+    return run(arguments, argv, body)
 
 
 if __name__ == "__main__":

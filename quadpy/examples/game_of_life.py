@@ -1,4 +1,4 @@
-"""Conway's game of life on a torus; cells that died glow for a while."""
+"""Conway's game of life on a torus; dead cells glow for a while."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import quadpy as qp
 from quadpy.examples._common import parser, play, run
 from quadpy.examples._pictures import Floats, Picture, Sink, palette
 
-soup = 0.3  # of the cells live at the start
-cooling = 0.94  # of its glow a dead cell keeps in a step
+soup = 0.3  # fraction of the cells that live at the start
+cooling = 0.94  # fraction of its glow that a dead cell keeps in each step
 zoom = 2  # pixels along each side of a cell
 
 board = qp.types.ndarray(dtype=qp.u8, ndim=2)
@@ -22,7 +22,7 @@ board = qp.types.ndarray(dtype=qp.u8, ndim=2)
 
 @qp.kernel
 def generation(now: board, after: board, glow: qp.types.ndarray(dtype=qp.f32, ndim=2)) -> None:
-    """A cell lives on with two or three neighbours, and is born with three."""
+    """A cell survives with two or three neighbours, and is born with three."""
     for i, j in now:
         neighbours = 0
         for di, dj in qp.static(qp.ndrange((-1, 2), (-1, 2))):
@@ -34,7 +34,7 @@ def generation(now: board, after: board, glow: qp.types.ndarray(dtype=qp.f32, nd
 
 
 class Life:
-    """A board of cells, 0 or 1, and how much each glows."""
+    """A board of cells, 0 or 1, and the glow of each."""
 
     def __init__(self, cells: npt.NDArray[np.uint8]) -> None:
         self.cells, self._spare = cells.copy(), np.empty_like(cells)
@@ -46,24 +46,24 @@ class Life:
         self.cells, self._spare = self._spare, self.cells
 
     def draw(self) -> Picture:
-        """Living cells light, dead ones from orange to dark."""
+        """Living cells are light, dead ones fade from orange to dark."""
         trail = palette(self.glow, ["0a0e18", "2b1444", "7a1f5c", "d2503c", "ffb347"])
         picture = np.where(self.cells[..., None] == 1, np.array([255, 247, 224], np.uint8), trail)
         return picture.repeat(zoom, axis=0).repeat(zoom, axis=1)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    made = parser(__doc__, out="game_of_life.png", steps=400, steps_help="generations", size=360,
+    """Run the command line; returns the exit status."""
+    arguments = parser(__doc__, out="game_of_life.png", steps=400, steps_help="generations", size=360,
                   size_help="cells along each side")  # fmt: skip
-    made.add_argument("--seed", type=int, default=1, help="of the random start (%(default)s)")
+    arguments.add_argument("--seed", type=int, default=1, help="seed of the random start (%(default)s)")
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         start = np.random.default_rng(args.seed).random((args.size, args.size)) < soup
         life = Life(start.astype(np.uint8))
         play(args.steps, life.step, life.draw, sink)
 
-    return run(made, argv, body)
+    return run(arguments, argv, body)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Filters for your own picture: noise removed with edges kept, edges alone, or both together as a cartoon.
+"""Filters for a picture: noise removal that keeps edges, edges alone, or both combined as a cartoon.
 
-``python -m quadpy.examples.image_filter photo.jpg --filter cartoon``; without a picture, a noisy test card is filtered.
-The bilateral filter is that of Tomasi and Manduchi ("Bilateral filtering for gray and color images", ICCV 1998), the
-edges are Sobel's.
+``python -m quadpy.examples.image_filter photo.jpg --filter cartoon``; without a picture, it filters a noisy test card.
+The bilateral filter is that of Tomasi and Manduchi ("Bilateral filtering for gray and color images", ICCV 1998); the edges
+are found by Sobel's operator.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from quadpy.examples._common import parser, play, run
 from quadpy.examples._pictures import Floats, Picture, Sink, read_picture
 
 pixels = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
-luma = (0.299, 0.587, 0.114)  # how bright red, green and blue look (ITU-R BT.601)
+luma = (0.299, 0.587, 0.114)  # perceived brightness of red, green and blue (ITU-R BT.601)
 
 
 @qp.kernel
 def bilateral(radius: qp.i32, reach: qp.f32, contrast: qp.f32, source: pixels, out: pixels) -> None:
-    """The mean of a pixel's surroundings, weighted by nearness in place (``reach``) and in colour (``contrast``)."""
+    """The mean of the pixels around, weighted by distance in space (``reach``) and in colour (``contrast``)."""
     for i, j in source:
         here = source[i, j]
         total, weights = qp.Vector.zero(qp.f32, 3), 0.0
@@ -40,7 +40,7 @@ def bilateral(radius: qp.i32, reach: qp.f32, contrast: qp.f32, source: pixels, o
 
 @qp.func
 def brightness(source, i, j):
-    """At a pixel; outside of the picture, at the nearest one."""
+    """The brightness of a pixel; outside of the picture, of the nearest one."""
     a = qp.min(qp.max(i, 0), source.shape[0] - 1)
     b = qp.min(qp.max(j, 0), source.shape[1] - 1)
     return source[a, b].dot(qp.Vector(luma))
@@ -48,7 +48,7 @@ def brightness(source, i, j):
 
 @qp.kernel
 def sobel(source: pixels, edge: qp.types.ndarray(dtype=qp.f32, ndim=2)) -> None:
-    """How steeply the brightness changes, per pixel."""
+    """The gradient of the brightness per pixel."""
     for i, j in source:
         down, right = 0.0, 0.0
         for k in qp.static((-1, 1)):
@@ -61,7 +61,7 @@ def sobel(source: pixels, edge: qp.types.ndarray(dtype=qp.f32, ndim=2)) -> None:
 @qp.kernel
 def ink(levels: qp.f32, strength: qp.f32, edge: qp.types.ndarray(dtype=qp.f32, ndim=2), source: pixels,
         out: pixels) -> None:  # fmt: skip
-    """Few levels of brightness, with soft steps between, and dark lines where the edges are."""
+    """Reduce brightness to a few levels with soft steps between them, and draw dark lines at the edges."""
     for i, j in source:
         bright = brightness(source, i, j)
         scaled = bright * levels
@@ -72,19 +72,19 @@ def ink(levels: qp.f32, strength: qp.f32, edge: qp.types.ndarray(dtype=qp.f32, n
 
 
 class Filter:
-    """A picture, shape (height, width, 3) in [0, 1], and what the filters make of it."""
+    """A picture of shape (height, width, 3) in [0, 1], and its filtered state."""
 
     def __init__(self, picture: Floats, kind: str) -> None:
         self.kind, self.now = kind, picture.copy()
         self._next = np.empty_like(picture)
 
     def step(self) -> None:
-        """The bilateral filter once."""
+        """Apply the bilateral filter once."""
         bilateral(5, 3.0, 0.12, self.now, self._next)
         self.now, self._next = self._next, self.now
 
     def draw(self) -> Picture:
-        """The picture as it is now, through the filter's last stage."""
+        """The present picture after the last stage of the filter."""
         edge = np.empty(self.now.shape[:2], np.float32)
         shown = self.now
         if self.kind != "smooth":
@@ -98,7 +98,7 @@ class Filter:
 
 
 def test_card(width: int) -> Floats:
-    """A sky with a sun over hills, with noise: what a filter should bring out again."""
+    """A noisy picture of the sun over hills."""
     rng = np.random.default_rng(0)
     height = width * 5 // 8
     y, x = np.mgrid[0:height, 0:width] / width
@@ -111,18 +111,20 @@ def test_card(width: int) -> Floats:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    made = parser(__doc__, out="image_filter.png", steps=3, steps_help="passes of the bilateral filter", size=1200,
-                  size_help="the longer side of the picture; larger ones are reduced to it")  # fmt: skip
-    made.add_argument("picture", type=Path, nargs="?", help="any kind that pillow reads; without, a test card")
-    made.add_argument("--filter", choices=("smooth", "edges", "cartoon"), default="cartoon", help="(%(default)s)")
+    """Run the command line; returns the exit status."""
+    arguments = parser(__doc__, out="image_filter.png", steps=3, steps_help="passes of the bilateral filter", size=1200,
+                  size_help="maximum length of the longer side; larger pictures are scaled down")  # fmt: skip
+    arguments.add_argument("picture", type=Path, nargs="?", help="a file that pillow can read; by default a test card")
+    arguments.add_argument(
+        "--filter", choices=("smooth", "edges", "cartoon"), default="cartoon", help="the filter (%(default)s)"
+    )
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         source = read_picture(args.picture, args.size) if args.picture else test_card(args.size)
         work = Filter(source, args.filter)
         play(args.steps, work.step, work.draw, sink)
 
-    return run(made, argv, body)
+    return run(arguments, argv, body)
 
 
 if __name__ == "__main__":

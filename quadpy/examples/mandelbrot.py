@@ -1,6 +1,6 @@
-"""The Mandelbrot set, coloured by how soon each point escapes, several samples a pixel.
+"""The Mandelbrot set, coloured by how soon each point escapes, with several samples per pixel.
 
-As an animation it zooms from the whole set into its centre.
+An animation zooms from the whole set to the centre.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ escape = 256.0  # radius; the larger, the smoother the colours
 
 @qp.func
 def in_large_parts(x, y):
-    """True in the main cardioid and the disc left of it, where points would take all steps."""
+    """Whether c is in the main cardioid or the disc left of it, where points never escape."""
     q = (x - 0.25) ** 2 + y * y
     return q * (q + x - 0.25) <= 0.25 * y * y or (x + 1.0) ** 2 + y * y <= 0.0625
 
 
 @qp.func
 def potential(c_x, c_y, limit):
-    """The step at which c escapes, with a fraction that makes it continuous; negative where it does not."""
+    """The step at which c escapes, with a fraction that makes it continuous; negative if it does not escape."""
     x, y, n = c_x, c_y, 0
     if in_large_parts(c_x, c_y):
         n = limit
@@ -52,7 +52,7 @@ def render(
     centre_x: qp.f64, centre_y: qp.f64, width: qp.f64, limit: qp.i32,
     picture: qp.types.ndarray(dtype=qp.types.vector(3, qp.u8), ndim=2),
 ) -> None:  # fmt: skip
-    """The part of the plane around the centre that is ``width`` wide; row 0 is the top."""
+    """Draw the part of the plane around the centre that is ``width`` wide; row 0 is the top."""
     for i, j in picture:
         pixel = width / picture.shape[1]
         total = qp.Vector.zero(qp.f32, 3)
@@ -64,20 +64,28 @@ def render(
 
 
 def draw(centre: complex, width: float, limit: int, size: int) -> Picture:
-    """A picture ``size`` pixels wide, three quarters of that high."""
+    """A picture ``size`` pixels wide, with a height of three quarters of that."""
     picture = np.empty((size * 3 // 4, size, 3), np.uint8)
     render(centre.real, centre.imag, width, limit, picture)
     return picture
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    made = parser(
+    """Run the command line; returns the exit status."""
+    arguments = parser(
         __doc__, out="mandelbrot.png", steps=1000, steps_help="steps after which a point counts as inside",
         size=960, size_help="width of the picture in pixels",
     )  # fmt: skip
-    made.add_argument("--centre", type=complex, default=-0.74364388 + 0.13182590j, metavar="C", help="(%(default)s)")
-    made.add_argument("--width", type=float, default=0.008, help="of the part of the plane that is shown (%(default)s)")
+    arguments.add_argument(
+        "--centre",
+        type=complex,
+        default=-0.74364388 + 0.13182590j,
+        metavar="C",
+        help="centre of the picture (%(default)s)",
+    )
+    arguments.add_argument(
+        "--width", type=float, default=0.008, help="width of the part of the plane that is shown (%(default)s)"
+    )
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         whole = 4.0
@@ -86,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             width = whole * (args.width / whole) ** ((frame + 1) / count)
             sink.add(draw(args.centre, width, args.steps, args.size))
 
-    return run(made, argv, body)
+    return run(arguments, argv, body)
 
 
 if __name__ == "__main__":

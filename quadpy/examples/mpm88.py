@@ -1,8 +1,7 @@
-"""Water and jelly by the material point method, after the 88 lines that Taichi's users know.
+"""Water and jelly by the material point method, after the 88 lines that Taichi users know.
 
-Particles carry mass, momentum and deformation; a grid that is made anew in each step carries the forces
-(MLS-MPM: Hu et al., "A Moving Least Squares Material Point Method", SIGGRAPH 2018).  Lengths are in units of
-the box, whose lower left corner is (0, 0).
+Particles carry mass, momentum and deformation; a grid, rebuilt in each step, carries the forces (MLS-MPM: Hu et al., "A
+Moving Least Squares Material Point Method", SIGGRAPH 2018).  The box has length 1, with (0, 0) at its lower left corner.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ n_particles = 8192
 n_grid = 128
 dx = 1 / n_grid
 dt = 2e-4
-substeps = 3  # of time dt in a step that --steps counts
+substeps = 3  # of time dt in each step that --steps counts
 density = 1.0
 volume = (dx / 2) ** 2  # of a particle: four fill a cell
 mass = volume * density
 gravity = 9.8
-walls = 3  # cells along the walls that nothing enters
-stiffness = 400.0  # of water: how it resists compression
+walls = 3  # thickness of the walls in cells
+stiffness = 400.0  # of water against compression
 shear, bulk = 60.0, 120.0  # Lamé's mu and lambda of jelly
 WATER, JELLY = 0, 1
 
@@ -42,20 +41,20 @@ grid_m = qp.field(qp.f32, shape=(n_grid, n_grid))
 
 @qp.func
 def weights(fx):
-    """The quadratic B-spline at the three nodes around a particle, one vector a node."""
+    """The quadratic B-spline at the three nodes around a particle, one vector for each node."""
     return [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
 
 
 @qp.func
 def rotation(A):
-    """The rotation nearest to A: its polar decomposition, which has a closed form in two dimensions."""
+    """The rotation in the polar decomposition of A, which has a closed form in two dimensions."""
     r = qp.Vector([A[0, 0] + A[1, 1], A[1, 0] - A[0, 1]]).normalized()
     return qp.Matrix([[r[0], -r[1]], [r[1], r[0]]])
 
 
 @qp.func
 def kirchhoff_stress(A, kind):
-    """Of water a pressure; of jelly the fixed corotated model.  The determinant tells how the volume changed."""
+    """Water has a pressure, jelly the fixed corotated model.  The determinant is the relative change of volume."""
     J = A.determinant()
     tau = qp.Matrix.identity(qp.f32, 2) * (stiffness * (J - 1.0))
     if kind == JELLY:
@@ -65,7 +64,7 @@ def kirchhoff_stress(A, kind):
 
 @qp.kernel
 def p2g() -> None:
-    """Particles to grid: mass and momentum, and what the stress adds to it in this step."""
+    """Particles to grid: mass and momentum, with the impulse of the stress in this step."""
     for i, j in grid_m:
         grid_v[i, j] = [0.0, 0.0]
         grid_m[i, j] = 0.0
@@ -85,7 +84,7 @@ def p2g() -> None:
 
 @qp.kernel
 def update_grid() -> None:
-    """Momentum to velocity, gravity, and walls that let nothing through but let it slide."""
+    """Turn momentum into velocity, apply gravity, and stop what moves into the walls; it may slide along them."""
     for i, j in grid_m:
         if grid_m[i, j] > 0.0:
             u = grid_v[i, j] / grid_m[i, j]
@@ -103,7 +102,7 @@ def update_grid() -> None:
 
 @qp.kernel
 def g2p() -> None:
-    """Grid to particles: velocity and its gradient, by which particles move and deform."""
+    """Grid to particles: velocity and its gradient, which move and deform the particles."""
     for p in x:
         base = qp.cast(x[p] / dx - 0.5, qp.i32)
         fx = x[p] / dx - base
@@ -120,7 +119,7 @@ def g2p() -> None:
         v[p] = new_v
         C[p] = new_C
         x[p] += dt * new_v
-        if material[p] == WATER:  # it remembers its volume only
+        if material[p] == WATER:  # water only has its volume as state
             F[p][0, 0] = F[p][0, 0] * (1.0 + dt * new_C.trace())
         else:
             F[p] = (qp.Matrix.identity(qp.f32, 2) + dt * new_C) @ F[p]
@@ -132,7 +131,7 @@ def splat(
     fast_colours: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1),
     picture: qp.types.ndarray(dtype=qp.types.vector(4, qp.f32), ndim=2),
 ) -> None:  # fmt: skip
-    """Adds each particle as a disc with a soft edge: colour times coverage, and coverage."""
+    """Add each particle as a disc with a soft edge: colour times coverage, and coverage."""
     for p in x:
         pixel = x[p] * picture.shape[1]
         speed = qp.min(v[p].norm() / fastest, 1.0)
@@ -147,10 +146,12 @@ def splat(
 
 
 def start() -> None:
-    """Water at either side, twice as high on the right, and a block of jelly that falls between."""
+    """Water at both sides, twice as high on the right, and a block of jelly that falls in between."""
     count = n_particles // 4
     n = np.arange(count)[:, None]
-    spread = (0.5 + n * [0.7548776662466927, 0.5698402910980532]) % 1  # evenly, on no lattice (Roberts' R2 sequence)
+    spread = (
+        0.5 + n * [0.7548776662466927, 0.5698402910980532]
+    ) % 1  # evenly but not on a lattice (Roberts' R2 sequence)
     rim, area, width = walls * dx, count * volume, 0.2
     left = rim + spread * [width, area / width]
     right = [1.0, 0.0] + left * [-1, 1]
@@ -163,7 +164,7 @@ def start() -> None:
 
 
 def step() -> None:
-    """What ``--steps`` counts: so many time steps that one sees something move."""
+    """One of the steps that ``--steps`` counts: enough time steps to see a movement."""
     for _ in range(substeps):
         p2g()
         update_grid()
@@ -176,7 +177,7 @@ BACKGROUND: Floats = np.array([16, 22, 34], np.float32)
 
 
 def draw(size: int) -> Picture:
-    """The lower part of the box; the faster a particle the lighter: water blue, jelly red."""
+    """The lower part of the box, water blue and jelly red; faster particles are lighter."""
     picture = np.zeros((size * 5 // 8, size, 4), np.float32)
     splat(0.7 * dx * size, 3.0, SLOW, FAST, picture)
     cover = picture[..., 3:]
@@ -185,8 +186,8 @@ def draw(size: int) -> Picture:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    made = parser(
+    """Run the command line; returns the exit status."""
+    arguments = parser(
         __doc__, out="mpm88.png", steps=500, steps_help=f"steps of {substeps * dt:g} s",
         size=800, size_help="width of the picture in pixels",
     )  # fmt: skip
@@ -195,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         start()
         play(args.steps, step, lambda: draw(args.size), sink)
 
-    return run(made, argv, body)
+    return run(arguments, argv, body)
 
 
 if __name__ == "__main__":

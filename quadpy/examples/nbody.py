@@ -1,7 +1,6 @@
-"""Two galaxies that meet: gravity among all pairs of bodies.
+"""Two galaxies that collide: gravity between all pairs of bodies.
 
-The units are such that the constant of gravity is 1.  Steps are of the leapfrog kind (drift, kick, drift), which keeps
-the energy over long times.
+The units make the gravitational constant 1.  The leapfrog method (drift, kick, drift) conserves the energy over long times.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from quadpy.examples._pictures import Floats, Picture, Sink
 
 softening = 0.03  # length below which gravity grows no further
 dt = 4e-3
-core = 0.9  # of the mass of a galaxy is in its heaviest body
+core = 0.9  # fraction of the mass of a galaxy in its heaviest body
 
 vectors = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1)
 numbers = qp.types.ndarray(dtype=qp.f32, ndim=1)
@@ -27,7 +26,7 @@ numbers = qp.types.ndarray(dtype=qp.f32, ndim=1)
 
 @qp.kernel
 def kick(h: qp.f32, x: vectors, v: vectors, m: numbers) -> None:
-    """Velocities after a time h under the gravity of all bodies where they are now."""
+    """Advance the velocities by a time h under the gravity of all bodies."""
     for i in x:
         here = x[i]
         acceleration = qp.Vector.zero(qp.f32, 3)
@@ -40,14 +39,14 @@ def kick(h: qp.f32, x: vectors, v: vectors, m: numbers) -> None:
 
 @qp.kernel
 def drift(h: qp.f32, x: vectors, v: vectors) -> None:
-    """Positions after a time h without forces."""
+    """Advance the positions by a time h without forces."""
     for i in x:
         x[i] += h * v[i]
 
 
 @qp.kernel
 def energies(x: vectors, v: vectors, m: numbers, energy: qp.types.ndarray(dtype=qp.f64, ndim=1)) -> None:
-    """Of each body: its kinetic energy and half its potential energy, so that their sum is the total."""
+    """The kinetic energy and half the potential energy of each body, so that their sum is the total."""
     for i in x:
         potential = qp.f64(0.0)
         for j in range(x.shape[0]):
@@ -60,7 +59,7 @@ def energies(x: vectors, v: vectors, m: numbers, energy: qp.types.ndarray(dtype=
 def expose(
     x: vectors, scale: qp.f32, glow: qp.f32, picture: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
 ) -> None:
-    """Adds the light of each body: a spot with a halo; bodies of the second half are warmer in colour."""
+    """Add the light of each body, a spot with a halo; the second half of the bodies has warmer colours."""
     for i in x:
         tint = qp.Vector([0.55, 0.75, 1.0]) if i < x.shape[0] // 2 else qp.Vector([1.0, 0.72, 0.45])
         column = x[i].x * scale + 0.5 * picture.shape[1]
@@ -74,10 +73,10 @@ def expose(
 
 
 class Galaxies:
-    """Positions, velocities and masses of the bodies, shape (n, 3), (n, 3) and (n,)."""
+    """Positions, velocities and masses of the bodies, of shape (n, 3), (n, 3) and (n,)."""
 
     def __init__(self, bodies: int, seed: int = 0) -> None:
-        """Of so many bodies each."""
+        """Two galaxies of ``bodies`` bodies each."""
         rng = np.random.default_rng(seed)
         parts = [
             disc(rng, bodies, [-0.8, -0.45, 0.0], [0.66, 0.0, 0.0], tilt=0.3),
@@ -87,19 +86,19 @@ class Galaxies:
         self.v -= (self.m[:, None] * self.v).sum(0) / self.m.sum()
 
     def step(self) -> None:
-        """A time dt on."""
+        """Advance by a time dt."""
         drift(dt / 2, self.x, self.v)
         kick(dt, self.x, self.v, self.m)
         drift(dt / 2, self.x, self.v)
 
     def energy(self) -> float:
-        """Kinetic and potential energy, which a step keeps up to its error of second order."""
+        """Kinetic plus potential energy, which a step conserves up to an error of second order."""
         each = np.empty(len(self.x))
         energies(self.x, self.v, self.m, each)
         return float(each.sum())
 
     def draw(self, size: int) -> Picture:
-        """Seen from above, as a photograph of some exposure."""
+        """The view from above, as a photograph."""
         light: Floats = np.zeros((size * 5 // 8, size, 3), np.float32)
         expose(self.x, size / 3.6, size / 1000, light)
         exposed = 1 - np.exp(-0.9 * light * (8192 / len(self.x)))
@@ -110,7 +109,7 @@ class Galaxies:
 def disc(
     rng: np.random.Generator, n: int, centre: Sequence[float], velocity: Sequence[float], *, tilt: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Bodies on circles around a heavy one, in a plane that is tilted (radians) about the x axis; the mass is 1."""
+    """Bodies in circular orbits around a heavy one, in a plane tilted (radians) about the x axis; the total mass is 1."""
     m = np.full(n, (1 - core) / max(n - 1, 1))
     m[0] = 1 if n == 1 else core
     spread = rng.random(n)
@@ -129,16 +128,18 @@ def disc(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    made = parser(__doc__, out="nbody.png", steps=340, steps_help=f"steps of time {dt}", size=960,
+    """Run the command line; returns the exit status."""
+    arguments = parser(__doc__, out="nbody.png", steps=340, steps_help=f"steps of time {dt}", size=960,
                   size_help="width of the picture in pixels")  # fmt: skip
-    made.add_argument("--bodies", type=count, default=4096, metavar="N", help="in each galaxy (%(default)s)")
+    arguments.add_argument(
+        "--bodies", type=count, default=4096, metavar="N", help="bodies in each galaxy (%(default)s)"
+    )
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         galaxies = Galaxies(args.bodies)
         play(args.steps, galaxies.step, lambda: galaxies.draw(args.size), sink)
 
-    return run(made, argv, body)
+    return run(arguments, argv, body)
 
 
 if __name__ == "__main__":

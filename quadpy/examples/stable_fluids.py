@@ -1,8 +1,8 @@
 """Coloured ink in a box of fluid, by Stam's stable fluids on a staggered grid.
 
-Velocities live on the faces of cells and pressure at their centres, so that the projection removes the divergence
-itself (J. Stam, "Stable Fluids", SIGGRAPH 1999; staggered grid: Harlow and Welch 1965).  Lengths are in cells; the
-index pair (i, j) is right and up.
+Velocities are on the faces of cells and pressure is at their centres, so that the projection removes the divergence
+exactly (J. Stam, "Stable Fluids", SIGGRAPH 1999; staggered grid: Harlow and Welch 1965).  Lengths are in cells; the indices
+(i, j) go right and up.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from quadpy.examples._common import parser, play, run
 from quadpy.examples._pictures import Floats, Picture, Sink
 
 dt = 0.01
-sweeps = 40  # of the pressure solver in a step; each starts where the last step ended
-over_relaxation = 1.85  # the factor that is best after many sweeps, near 2, is worse after a few
-jet_speed = 1.1  # box lengths a unit of time
+sweeps = 40  # of the pressure solver in each step, which starts from the last pressure
+over_relaxation = 1.85  # the best factor for many sweeps, near 2, is worse for a few
+jet_speed = 1.1  # box lengths per unit of time
 
 scalars = qp.types.ndarray(dtype=qp.f32, ndim=2)
 colours = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
@@ -29,7 +29,7 @@ colours = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
 
 @qp.func
 def sample(q, x, y):
-    """q between its nodes, bilinear; what lies outside is as at the rim."""
+    """Bilinear interpolation of q; outside, the value at the edge."""
     x = qp.math.clamp(x, 0.0, q.shape[0] - 1.0)
     y = qp.math.clamp(y, 0.0, q.shape[1] - 1.0)
     i = qp.min(qp.i32(x), q.shape[0] - 2)
@@ -40,13 +40,13 @@ def sample(q, x, y):
 
 @qp.func
 def velocity(u, v, x, y):
-    """At the point (x, y): face i of u is at x = i, in the middle of the cell's height; v likewise."""
+    """The velocity at (x, y): face i of u is at x = i, at half the height of the cell; v likewise."""
     return qp.Vector([sample(u, x, y - 0.5), sample(v, x - 0.5, y)])
 
 
 @qp.func
 def origin(u, v, x, y, h):
-    """Where the fluid that is at (x, y) was a time h ago, by the midpoint rule."""
+    """Where the fluid at (x, y) was a time h ago, by the midpoint rule."""
     here = qp.Vector([x, y])
     middle = here - 0.5 * h * velocity(u, v, x, y)
     return here - h * velocity(u, v, middle.x, middle.y)
@@ -54,7 +54,7 @@ def origin(u, v, x, y, h):
 
 @qp.kernel
 def advect_velocity(h: qp.f32, u: scalars, v: scalars, new_u: scalars, new_v: scalars) -> None:
-    """The velocity is carried along by itself; none goes through the walls."""
+    """Advect the velocity by itself; it is 0 through the walls."""
     for i, j in u:
         p = origin(u, v, qp.f32(i), j + 0.5, h)
         wall = i == 0 or i == u.shape[0] - 1
@@ -67,7 +67,7 @@ def advect_velocity(h: qp.f32, u: scalars, v: scalars, new_u: scalars, new_v: sc
 
 @qp.kernel
 def advect_ink(h: qp.f32, u: scalars, v: scalars, ink: colours, new_ink: colours) -> None:
-    """Ink is carried along."""
+    """Advect the ink."""
     for i, j in ink:
         p = origin(u, v, i + 0.5, j + 0.5, h)
         new_ink[i, j] = sample(ink, p.x - 0.5, p.y - 0.5)
@@ -78,7 +78,7 @@ def jet(
     centre: qp.types.vector(2, qp.f32), radius: qp.f32, push: qp.types.vector(2, qp.f32),
     colour: qp.types.vector(3, qp.f32), u: scalars, v: scalars, ink: colours,
 ) -> None:  # fmt: skip
-    """Sets velocity and ink in a disc."""
+    """Set velocity and ink in a disc."""
     for i, j in ink:
         if (qp.Vector([i, j]) + 0.5 - centre).norm() < radius:
             u[i, j] = push.x
@@ -88,14 +88,14 @@ def jet(
 
 @qp.kernel
 def divergence(u: scalars, v: scalars, div: scalars) -> None:
-    """What flows out of each cell."""
+    """The outflow of each cell."""
     for i, j in div:
         div[i, j] = u[i + 1, j] - u[i, j] + v[i, j + 1] - v[i, j]
 
 
 @qp.kernel
 def relax(parity: qp.i32, over: qp.f32, div: scalars, p: scalars) -> None:
-    """Half a sweep of successive over-relaxation: the cells of one colour of a chess board, which read the others."""
+    """Half a sweep of successive over-relaxation: the cells of one colour of a chessboard, which read only the others."""
     for i, j in p:
         if (i + j) % 2 == parity:
             total, neighbours = 0.0, 0
@@ -108,7 +108,7 @@ def relax(parity: qp.i32, over: qp.f32, div: scalars, p: scalars) -> None:
 
 @qp.kernel
 def subtract_gradient(p: scalars, u: scalars, v: scalars) -> None:
-    """The faces inside take the pressure between their cells."""
+    """Subtract the pressure difference of the cells on both sides from the inner faces."""
     for i, j in qp.ndrange((1, p.shape[0]), p.shape[1]):
         u[i, j] -= p[i, j] - p[i - 1, j]
     for i, j in qp.ndrange(p.shape[0], (1, p.shape[1])):
@@ -116,7 +116,7 @@ def subtract_gradient(p: scalars, u: scalars, v: scalars) -> None:
 
 
 class Fluid:
-    """A square box of n x n cells: velocity u, v on faces, pressure p, and ink in three colours."""
+    """A square box of n x n cells: velocity u, v on faces, pressure p, and ink of three colours."""
 
     def __init__(self, n: int) -> None:
         self.n, self.time = n, 0.0
@@ -126,7 +126,7 @@ class Fluid:
         self.ink, self._ink = np.zeros((2, n, n, 3), np.float32)
 
     def step(self) -> None:
-        """A time dt on: advection, jets, projection."""
+        """Advance by a time dt: advection, jets, projection."""
         advect_velocity(dt, self.u, self.v, self._u, self._v)
         self.u, self._u, self.v, self._v = self._u, self.u, self._v, self.v
         self.blow()
@@ -146,7 +146,7 @@ class Fluid:
             jet(centre, 0.035 * n, push, colour, self.u, self.v, self.ink)
 
     def project(self, count: int) -> None:
-        """Takes out the divergence, as far as ``count`` sweeps go."""
+        """Remove the divergence with ``count`` sweeps."""
         divergence(self.u, self.v, self.div)
         for _ in range(count):
             relax(0, over_relaxation, self.div, self.p)
@@ -154,21 +154,21 @@ class Fluid:
         subtract_gradient(self.p, self.u, self.v)
 
     def draw(self) -> Picture:
-        """Ink that glows on black, a pixel a cell."""
+        """Glowing ink on black, one pixel for each cell."""
         light: Floats = self.ink[:, ::-1].transpose(1, 0, 2)
         return (255 * np.clip(light, 0, 1) ** 0.6).astype(np.uint8)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; gives the exit status."""
-    made = parser(__doc__, out="stable_fluids.png", steps=300, steps_help=f"steps of time {dt}", size=480,
+    """Run the command line; returns the exit status."""
+    arguments = parser(__doc__, out="stable_fluids.png", steps=300, steps_help=f"steps of time {dt}", size=480,
                   size_help="cells along each side")  # fmt: skip
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         fluid = Fluid(args.size)
         play(args.steps, fluid.step, fluid.draw, sink)
 
-    return run(made, argv, body)
+    return run(arguments, argv, body)
 
 
 if __name__ == "__main__":

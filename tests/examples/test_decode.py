@@ -187,7 +187,7 @@ def test_it_begins_with_the_prompt_and_stops_where_its_context_ends():
 
 @pytest.mark.parametrize("prompt", ["", "a" * 15, "naïve"])
 def test_what_is_no_prompt(prompt):
-    with pytest.raises(QuadpyError, match="is no prompt"):
+    with pytest.raises(QuadpyError, match="is not a valid prompt"):
         decode.start(made(), prompt)
 
 
@@ -198,4 +198,4 @@ def test_a_prompt_on_the_command_line(tmp_path, capsys):
     assert shown.startswith("Hi")
     assert "tokens/s" in shown
     assert decode.main(["--prompt", "ü", "--out", str(out)]) == 1
-    assert "'ü' is no prompt" in capsys.readouterr().err
+    assert "'ü' is not a valid prompt" in capsys.readouterr().err

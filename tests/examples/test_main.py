@@ -57,7 +57,7 @@ def test_it_writes_an_animation(name, frames, suffix, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--out", "picture.unheard-of"], "no picture can be written to picture.unheard-of"),
+        (["--out", "picture.unheard-of"], "picture.unheard-of is not a type of picture"),
         (["--out", "no/such/folder/picture.png"], "there is no folder no/such/folder"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_file_that_is_no_picture(tmp_path, capsys):
     text = tmp_path / "notes.txt"
     text.write_text("not a picture")
     assert run("image_filter", text, "--out", tmp_path / "out.png") == 1
-    assert f"{text} is no picture" in capsys.readouterr().err
+    assert f"{text} is not a picture" in capsys.readouterr().err
 
 
 def test_demo_lists_and_runs(tmp_path, capsys):
