@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from quadpy.codegen.lower.gpu.coarsened import move_stores
 from quadpy.codegen.plans.branches import choose_branches
+from quadpy.codegen.plans.coarsen import move_stores
 from quadpy.ir.pipeline import Pass
 from quadpy.ir.verify import verify
 

@@ -1,10 +1,8 @@
 """Which part of a loop each task belongs to, where the host cannot decide whether the loop goes on.
 
-A loop over tasks is cut into segments at the places where it is decided what comes next.  The number of the segment that
-is to run stands in memory; tasks of any other do nothing, and a latch behind each segment decides.  So whatever sequence
-repeats the body, nested loops included, does what the loop would: only the segments whose turn it is run.
-
-Owns: Latch, Predication, ``predication_of``, ``predicated_flow``.  Imports: ``ir`` only.
+A loop over tasks is cut into segments at the points where it is decided what comes next.  Memory holds the number of the
+segment whose turn it is; tasks of any other do nothing, and a latch after each segment decides.  So any sequence that
+repeats the body, nested loops included, does what the loop would.
 """
 
 from __future__ import annotations
@@ -14,14 +12,13 @@ from dataclasses import dataclass, field
 
 from quadpy.artifact import LOOP_DONE
 from quadpy.flow import Flow, Loop, Step, map_tasks, tasks_of
-from quadpy.ir.nodes import Kernel
 
 __all__ = ["Latch", "Predication", "predicated_flow", "predication_of"]
 
 
 @dataclass(slots=True)
 class Latch:
-    """Behind ``segment``: the first condition that is not 0 leads to its segment, and if all are, ``otherwise``."""
+    """After ``segment``: the first condition that is not 0 leads to its segment; where all are 0, ``otherwise`` is next."""
 
     segment: int
     otherwise: int
@@ -32,27 +29,27 @@ class Latch:
 class Predication:
     """The segments of a kernel's loops, numbered from 0 in each that stands at the top.
 
-    segments  task -> its segment; what is in no loop is not in here
+    segments  task -> its segment; tasks outside of loops have none
     latches   in the order of the program
-    behind    latch -> the last task of its segment
+    ends      latch -> the last task of its segment
     """
 
     segments: dict[int, int]
     latches: tuple[Latch, ...]
-    behind: tuple[int, ...]
+    ends: tuple[int, ...]
 
 
-def predication_of(kernel: Kernel) -> Predication | None:
-    """The segments of ``kernel``; None where it is not predicated, or has no loop."""
-    if not kernel.predicated or not any(isinstance(part, Loop) for part in kernel.flow):
+def predication_of(flow: Flow) -> Predication | None:
+    """The segments of a kernel's ``flow``; None where it has no loop at the top."""
+    if not any(isinstance(part, Loop) for part in flow):
         return None
     cut = _Cut()
-    for part in kernel.flow:
+    for part in flow:
         if isinstance(part, Loop):
             cut.segment = 0
             cut.loop(part)
             cut.latches[-1].otherwise = LOOP_DONE
-    return Predication(cut.segments, tuple(cut.latches), tuple(cut.behind))
+    return Predication(cut.segments, tuple(cut.latches), tuple(cut.ends))
 
 
 class _Cut:
@@ -61,7 +58,7 @@ class _Cut:
     def __init__(self) -> None:
         self.segments: dict[int, int] = {}
         self.latches: list[Latch] = []
-        self.behind: list[int] = []
+        self.ends: list[int] = []
         self.segment = 0
         self._last: int | None = None  # the last task of the segment so far
 
@@ -79,16 +76,16 @@ class _Cut:
         self.latches[-1].decisions.append((loop.condition, first))
 
     def _close(self) -> None:
-        """Put a latch behind the tasks since the last one."""
+        """Put a latch after the tasks since the last one."""
         if self._last is not None:
             self.latches.append(Latch(self.segment, self.segment + 1))
-            self.behind.append(self._last)
+            self.ends.append(self._last)
             self.segment, self._last = self.segment + 1, None
 
 
 def predicated_flow(flow: Flow, launches: Sequence[range], first_latch: int, found: Predication) -> Flow:
-    """``flow`` over launches instead of tasks, with the latches, which are numbered from ``first_latch`` on."""
-    latches = {task: first_latch + number for number, task in enumerate(found.behind)}
+    """``flow`` over launches instead of tasks, with latches, which are numbered from ``first_latch`` on."""
+    latches = {task: first_latch + number for number, task in enumerate(found.ends)}
 
     def walk(steps: Flow) -> Iterator[Step]:
         for step in steps:

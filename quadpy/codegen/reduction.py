@@ -1,42 +1,53 @@
-"""The shape of a reduction: fixed by the number of iterations alone, so that its bits are.
+"""The shape of a reduction, which the number of iterations fixes alone: the bits depend on nothing else.
 
 ``total[0] += f(i)`` over n iterations is computed as follows, on every target and with any number of threads.
 
 1.  The iterations, in the order of the loop, are cut into chunks of ``chunk_size(n)``, a power of two, of which there
     are at most MOST_CHUNKS, and each chunk into STRANDS of the same size.
-2.  Inside a strand, lane l of LANES takes iterations l, l + LANES, l + 2 LANES, ... in this order.  It starts from the
-    identity of the operation, and each iteration's contribution (all that it adds, summed from the identity on) is
-    one operation.
-3.  The STRANDS x LANES results of a chunk, strand after strand, merge by halves: the k-th takes the one half of them
-    behind it, until one is left.
+2.  A strand has ACCUMULATORS partial results.  The a-th takes iterations a, a + ACCUMULATORS, a + 2 ACCUMULATORS, ...
+    in this order.  It starts from the identity of the operation, and each iteration's contribution (all that it adds,
+    summed from the identity on) is one operation.
+3.  The WIDTH results of a chunk, strand after strand, merge by halves: the k-th of the first half takes the k-th of the
+    second, until one is left.
 4.  The chunks merge by halves in the same way, as MOST_CHUNKS results of which the last may be missing: the k-th takes
-    the one ``MOST_CHUNKS / 2`` behind it, if there is one, then ``MOST_CHUNKS / 4``, ..., 1.
-5.  The place is updated once.
+    the one ``MOST_CHUNKS / 2`` after it, if there is one, then ``MOST_CHUNKS / 4``, ..., 1.
+5.  The destination is updated once.
 
-Integers and minima come out the same under any grouping; sums and products of floats are what this is for.  The error
-of a sum grows like that of sums of ``chunk_size(n) / (STRANDS x LANES)`` terms.
+Integers and minima come out the same under any grouping; sums and products of floats need this.  The error of a sum
+grows like that of sums of ``chunk_size(n) / WIDTH`` terms.
 
-A chunk is for a block of a GPU's threads or a call of a CPU's: the lanes of a strand are what a CPU can hold in
-registers, the strands what a GPU needs besides.
+A chunk is for a block of a GPU's threads or a call on a CPU: a CPU holds the accumulators of a strand in registers, and
+a GPU needs several strands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["LANES", "MOST_CHUNKS", "STRANDS", "WIDTH", "chunk_shift", "chunk_size"]
+from quadpy.dtypes import Scalar
+from quadpy.flow import Fork, Loop, Step
+from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import AtomicOp
 
-LANES: Final = 64
+__all__ = [
+    "ACCUMULATORS", "MOST_CHUNKS", "STRANDS", "WIDTH", "Group", "are_many", "chunk_shift", "chunk_size", "groups_of", "merge_op",
+    "reduction_rows",
+]  # fmt: skip
+
+ACCUMULATORS: Final = 64
 STRANDS: Final = 4
-WIDTH: Final = STRANDS * LANES
+WIDTH: Final = STRANDS * ACCUMULATORS
 """Results of a chunk before they merge, and its least size."""
 MOST_CHUNKS: Final = 4096
+_MOST_ALONE: Final = 4
 
 
 def chunk_shift(bits: int) -> int:
     """By how much WIDTH is shifted for loops whose last iteration's number has ``bits`` bits.
 
-    Chunks grow like the square root of the number of iterations, and from MOST_CHUNKS of them on as it does.
+    Chunks grow like the square root of the number of iterations, and from MOST_CHUNKS of them on like the number.
     """
     return max(0, (bits - 12) // 2, bits - 20)
 
@@ -44,3 +55,75 @@ def chunk_shift(bits: int) -> int:
 def chunk_size(n: int) -> int:
     """How many iterations of ``n`` a chunk has; the last one may have fewer."""
     return WIDTH << chunk_shift((n - 1).bit_length())
+
+
+def merge_op(op: AtomicOp) -> AtomicOp:
+    """How partial results combine: what is subtracted is added up first."""
+    return AtomicOp.ADD if op is AtomicOp.SUB else op
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """``reductions`` by ``op`` over ``type``, whose rows of partial results begin with number ``first``.
+
+    Few reductions have a group each, and LLVM keeps their partial results in registers.  Of many, those of one operation
+    and type share a group and its merging code, and their partial results lie in memory, in one table: LLVM takes
+    seconds for dozens of reductions with merging code of their own.  The order in which values combine, and so their
+    bits, are the same.
+    """
+
+    op: AtomicOp
+    type: Scalar
+    reductions: tuple[ir.Reduction, ...]
+    first: int
+
+    @property
+    def count(self) -> int:
+        return len(self.reductions)
+
+
+def groups_of(reductions: tuple[ir.Reduction, ...]) -> tuple[Group, ...]:
+    """All of ``reductions``, each in one group."""
+    alike: dict[object, list[ir.Reduction]] = {}
+    for number, r in enumerate(reductions):
+        kind = (merge_op(r.op), r.var.type)
+        alike.setdefault(kind if are_many(reductions) else number, []).append(r)
+    groups: list[Group] = []
+    for group in alike.values():
+        first = groups[-1].first + groups[-1].count if groups else 0
+        groups.append(Group(merge_op(group[0].op), group[0].var.type, tuple(group), first))
+    return tuple(groups)
+
+
+def are_many(reductions: tuple[ir.Reduction, ...]) -> bool:
+    """Whether reductions of one operation and type share a group."""
+    return len(reductions) > _MOST_ALONE
+
+
+def reduction_rows(kernel: ir.Kernel) -> tuple[dict[int, int], int]:
+    """The first row of partial results of each task, and how many rows there are.
+
+    Tasks that follow each other use the same rows, those of branches that run at once have rows of their own.
+    """
+    first: dict[int, int] = {}
+
+    def assign(flow: Iterable[Step], base: int) -> int:
+        """Give out rows from ``base`` on; where they end."""
+        end = base
+        for part in flow:
+            match part:
+                case Fork(branches=branches):
+                    top = base
+                    for branch in branches:
+                        top = assign(branch, top)
+                case Loop(body=body):
+                    top = assign(body, base)
+                case _:
+                    task = kernel.tasks[part]
+                    first[part] = base
+                    top = base + (len(task.reductions) if isinstance(task, ir.ParallelTask) else 0)
+            end = max(end, top)
+        return end
+
+    rows = assign(kernel.flow or range(len(kernel.tasks)), 0)
+    return first, rows

@@ -98,9 +98,7 @@ class Kernel(Node):
     Before tasks are split, ``body`` holds the statements, and ``crossing`` the variables of the slots that the trace
     numbered, from slot 0 on; afterwards both are empty.  ``flow`` is the order of the tasks; ``()`` is the order in
     which they stand.  ``noalias`` promises that no written array overlaps another.  A kernel that draws random numbers
-    has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64).  ``predicated`` says that the loops of the flow are repeated without a look at their conditions,
-    and on a GPU the tasks see for themselves whether it is their turn.  ``fused`` asks for one launch of all tasks,
-    ``indirect`` for kernels of a GPU that read their arguments from memory.
+    has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64).
     """
 
     CHILDREN = ("params", "functions", "body", "tasks")
@@ -116,6 +114,3 @@ class Kernel(Node):
     fast_math: bool = False
     crossing: tuple[Var, ...] = ()
     flow: Flow = ()
-    predicated: bool = False
-    fused: bool = False
-    indirect: bool = False

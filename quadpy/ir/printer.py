@@ -38,12 +38,6 @@ def print_ir(kernel: ir.Kernel) -> str:
         lines += _task(task)
     if kernel.flow:
         lines.append(f"  flow {print_flow(kernel.flow)}")
-    if kernel.predicated:
-        lines.append("  predicated")
-    if kernel.fused:
-        lines.append("  fused")
-    if kernel.indirect:
-        lines.append("  indirect")
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +17,8 @@ from quadpy.artifact import CodeObject
 from quadpy.codegen.cache.cache import Cache, CacheKey, IndexKey, open_cache, pack_parts, unpack_parts
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.host import host_spec_string
-from quadpy.codegen.lower.gpu.tasks import launches_of
-from quadpy.codegen.lower.task import task_name
+from quadpy.codegen.launches import symbols_of
+from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
 from quadpy.jit.results import ResultShape
@@ -108,7 +108,7 @@ def _compiled(request: Request) -> Compiled:
     if index is not None and (found := _from_index(index, request)):
         return found
     traced = traced_for(request)
-    digest, code = compiled_code(traced.kernel, request.target)
+    digest, code = compiled_code(traced.kernel, request.target, form_of(request.options))
     spans = _spans(traced, code, request)
     if index is not None and (facts := _facts(traced, spans)):
         kernel_cache().remember(index, digest, facts)
@@ -116,26 +116,26 @@ def _compiled(request: Request) -> Compiled:
 
 
 def traced_for(request: Request) -> Traced:
-    """The traced kernel from which code for ``request`` is made."""
-    asked = request.options
-    traced = trace_kernel(request.source, request.args, asked, request.before)
-    if not (asked.predicated or asked.fused or asked.indirect):
-        return traced
-    kernel = replace(traced.kernel, predicated=asked.predicated, fused=asked.fused, indirect=asked.indirect)
-    return replace(traced, kernel=kernel)
+    """The kernel of which code for ``request`` is made."""
+    return trace_kernel(request.source, request.args, request.options, request.before)
 
 
-def digest_of(kernel: Kernel, target: TargetSpec) -> str:
-    """The name of the code of ``kernel`` for ``target``."""
-    return CacheKey(print_ir(kernel), _target_text(target), TOOLCHAIN).digest()
+def form_of(options: Options) -> Form:
+    """What ``options`` ask of code generation, besides what they say to the trace."""
+    return Form(predicated=options.predicated, fused=options.fused, indirect=options.indirect)
 
 
-def compiled_code(kernel: Kernel, target: TargetSpec) -> tuple[str, CodeObject]:
+def digest_of(kernel: Kernel, target: TargetSpec, form: Form = PLAIN) -> str:
+    """The name of the code of ``kernel`` for ``target`` in ``form``."""
+    return CacheKey(print_ir(kernel), f"{_target_text(target)}{form}", TOOLCHAIN).digest()
+
+
+def compiled_code(kernel: Kernel, target: TargetSpec, form: Form = PLAIN) -> tuple[str, CodeObject]:
     """Code for ``kernel``, from the disk if it is there, and the digest under which it is kept; errors as ``compile_kernel``."""
-    digest = digest_of(kernel, target)
+    digest = digest_of(kernel, target, form)
     code = _load(digest)
     if code is None:
-        code = compile_kernel(kernel, target)
+        code = compile_kernel(kernel, target, form)
         kernel_cache().store(digest, pack_parts({"manifest": code.manifest().encode(), "image": code.image}))
     return digest, code
 
@@ -175,8 +175,7 @@ def _spans(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, ..
     by_symbol: dict[str, Span] = {}
     for number, task in enumerate(kernel.tasks):
         span = task.span if task.span.file == own.file else own
-        by_symbol[task_name(kernel, number)] = span
-        by_symbol |= {launch.symbol: span for launch in launches_of(kernel, number)}
+        by_symbol |= dict.fromkeys(symbols_of(kernel, number), span)
     return tuple(Span(own.file, by_symbol.get(task.symbol, own).line) for task in code.tasks)
 
 

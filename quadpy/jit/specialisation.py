@@ -243,8 +243,7 @@ class Specialisation:
         return Request(self._source, self._args, options, target, reads)
 
     def _traced(self, options: Options, device: Device) -> Kernel:
-        plain = replace(options, predicated=False, indirect=False, fused=False)
-        return traced_for(self._request(plain, device)).kernel
+        return traced_for(self._request(options, device)).kernel
 
     def _pairs_to_check(self) -> tuple[tuple[int, int], ...]:
         """Pairs of array arguments, by number, of which at least one is written."""

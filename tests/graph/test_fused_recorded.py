@@ -12,6 +12,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
 from quadpy.ir.join import NAME, join
@@ -139,7 +140,7 @@ class Here:
         """Let the device know the one launch for ``levels`` of kernels."""
         target = parse_target(self.target)
         kernel = join([[trace_for(k, {}, target).kernel for k in level] for level in levels])
-        code = compile_kernel(kernel, target)
+        code = compile_kernel(kernel, target, Form(fused=True))
         self.driver.kernels[f"{NAME}_fused"] = recorded(code.layout, code.tasks[0].effects, body)
 
     def calls(self, verb):

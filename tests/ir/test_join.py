@@ -7,6 +7,7 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.schedule import Form
 from quadpy.flow import Fork, Loop, print_flow, tasks_of
 from quadpy.ir.join import join
 from quadpy.ir.printer import print_ir
@@ -64,7 +65,7 @@ def test_names_slots_and_functions():
     joined = join([[one, two], [two]])
     verify(joined)
     assert [param.name for param in joined.params] == ["k0.a", "k0.x", "k1.x", "k1.out", "k2.x", "k2.out"]
-    assert (joined.slots, joined.noalias, joined.fused) == (2 * two.slots, False, True)
+    assert (joined.slots, joined.noalias) == (2 * two.slots, False)
     assert [f.name for f in joined.functions] == [f.name for f in one.functions]
     assert len({task.name for task in joined.tasks}) == len(joined.tasks)
     assert print_flow(joined.flow) == "fork(0 | 1 2 3) 4 5 6"
@@ -104,7 +105,7 @@ def test_code_for_every_gpu(target):
     kernels = [traced(kernel, target) for kernel in (scale, total, looped)]
     index = kernels[0].index
     memory = [fill_kernel(4, index, fast_math=False), copy_kernel(8, index, fast_math=False)]
-    code = compile_kernel(join([kernels, memory, [kernels[0]]]), parse_target(target))
+    code = compile_kernel(join([kernels, memory, [kernels[0]]]), parse_target(target), Form(fused=True))
     (task,) = code.tasks
     assert task.cooperative
     assert code.image

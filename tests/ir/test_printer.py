@@ -35,7 +35,7 @@ def test_places_in_the_source_leave_no_trace(every):
 
 @pytest.mark.parametrize("change", [
     {"name": "other"}, {"slots": 3}, {"index": i64}, {"noalias": False}, {"fast_math": True}, {"results": ()}, {"functions": ()},
-    {"tasks": ()}, {"params": ()}, {"flow": (Fork(((0,), (1,))),)}, {"fused": True}, {"predicated": True}, {"indirect": True},
+    {"tasks": ()}, {"params": ()}, {"flow": (Fork(((0,), (1,))),)},
     {"crossing": (ir.Var("v", f32),)},
 ], ids=lambda change: next(iter(change)))  # fmt: skip
 def test_every_field_of_a_kernel_shows(every, change):
@@ -56,10 +56,7 @@ def test_the_kernel_test_covers_all_fields():
         "tasks",
         "params",
         "flow",
-        "fused",
-        "indirect",
         "crossing",
-        "predicated",
     }
     assert {f.name for f in fields(Kernel)} == known
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.schedule import Form
 from quadpy.errors import ArgumentError, DriverError
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.offline import trace_for
@@ -41,7 +41,7 @@ def loop(x: I32, go: I32):
 
 TARGET = parse_target("gfx942")
 SEPARATE = {kernel: kernel.compile("gfx942") for kernel in (two, loop)}
-FUSED = {k: compile_kernel(replace(trace_for(k, {}, TARGET).kernel, fused=True), TARGET) for k in (two, loop)}
+FUSED = {k: compile_kernel(trace_for(k, {}, TARGET).kernel, TARGET, Form(fused=True)) for k in (two, loop)}
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import struct
-from dataclasses import replace
 from random import Random
 
 import hypothesis.strategies as st
@@ -19,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.predication import predication_of
+from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT
 from quadpy.errors import DriverError, OutOfDeviceMemory
@@ -158,8 +158,9 @@ class Simulated:
     """The kernels of one code object in Python, with the turns that predicated code takes."""
 
     def __init__(self, driver, memory, kernel, bodies, *, predicated, indirect):
-        traced = replace(trace_for(kernel, {}).kernel, predicated=predicated, indirect=indirect)
-        self.code, self.found = compile_kernel(traced, parse_target(driver.info.arch)), predication_of(traced)
+        traced, form = trace_for(kernel, {}).kernel, Form(predicated, indirect=indirect)
+        self.code = compile_kernel(traced, parse_target(driver.info.arch), form)
+        self.found = predication_of(traced.flow) if predicated else None
         self.memory, self.bodies, self.indirect = memory, bodies, indirect
         for number, info in enumerate(self.code.tasks):
             driver.kernels[info.symbol] = RecordedKernel(

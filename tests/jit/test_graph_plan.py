@@ -6,7 +6,6 @@ import ctypes
 import functools
 import math
 import struct
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import quadpy as qp
 from quadpy.artifact import LOOP_DONE
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.predication import predication_of
+from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.graph.engines import argument_policy, executable
@@ -139,9 +139,10 @@ class Simulated:
     """The kernels of one code object in Python, with the turns that predicated code takes."""
 
     def __init__(self, device, kernel, *, predicated, indirect=False):
-        traced = replace(trace_for(kernel, {}).kernel, predicated=predicated, indirect=indirect)
+        traced = trace_for(kernel, {}).kernel
         self.indirect = indirect
-        self.code, self.found = compile_kernel(traced, TARGET), predication_of(traced)
+        self.code = compile_kernel(traced, TARGET, Form(predicated, indirect=indirect))
+        self.found = predication_of(traced.flow) if predicated else None
         for number, info in enumerate(self.code.tasks):
             run = functools.partial(self.latch if info.latch else self.task, number)
             device.driver.kernels[info.symbol] = RecordedKernel(run, functools.partial(self.touches, number))
@@ -734,7 +735,7 @@ def test_a_larger_chunk_that_cannot_be_made_is_done_without(made, array, device)
 
 
 def test_nobodys_turn_is_no_segment():
-    found = predication_of(replace(trace_for(nested, {}).kernel, predicated=True))
+    found = predication_of(trace_for(nested, {}).kernel.flow)
     assert found is not None
     assert LOOP_DONE not in found.segments.values()
     assert [latch.otherwise for latch in found.latches] == [1, 2, LOOP_DONE]

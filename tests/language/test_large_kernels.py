@@ -11,7 +11,7 @@ import platform
 import numpy as np
 import pytest
 
-from quadpy.codegen.lower.inlining import INLINED_LINES, kept_calls
+from quadpy.codegen.plans.inlining import INLINED_LINES, kept_calls
 from quadpy.jit.offline import compile_with_asm
 from quadpy.target import parse_target
 

@@ -1,4 +1,4 @@
-"""The values of the argument block as operands.  Owns: ``Argument``, ``arguments_of``, ``bind_arguments``."""
+"""The values of the argument block as operands, and functions in which parameters have them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from quadpy.artifact import AbiValue
 from quadpy.codegen.abi import layout_of, scalar_of, value_name
-from quadpy.codegen.lower.scope import ArrayOperands, Scope
-from quadpy.codegen.lower.text import memory_type, symbol
+from quadpy.codegen.lower.scope import FAST_FLAGS, ArrayOperands, Scope
+from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
+from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["Argument", "arguments_of", "bind_arguments", "names_used"]
+__all__ = ["Argument", "arguments_of", "bind_arguments", "names_used", "new_function"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class Argument:
 
     def llvm_type(self, pointer: str) -> str:
         return pointer if self.type is None else memory_type(self.type)
+
+    def load(self, out: FunctionText) -> str:
+        """On the CPU: where the value is in the block ``%args``, and the instruction that loads it."""
+        where = out.op(f"getelementptr i8, ptr %args, i64 {self.value.offset}")
+        return f"load {self.llvm_type('ptr')}, ptr {where}"
 
 
 def arguments_of(kernel: ir.Kernel, used: set[str] | None = None) -> tuple[Argument, ...]:
@@ -48,6 +54,17 @@ def names_used(node: ir.Node) -> set[str]:
             case _:
                 pass
     return names
+
+
+def new_function(
+    module: ModuleText, kernel: ir.Kernel, rules: TargetRules, arguments: tuple[Argument, ...] = ()
+) -> Scope:
+    """A fresh function in which ``arguments`` and ``%scratch`` are known."""
+    functions = {f.name: f for f in kernel.functions}
+    flags = FAST_FLAGS if kernel.fast_math else ""
+    s = Scope(FunctionText(module, rules.alloca), rules, kernel.index, functions, flags, "%scratch")
+    bind_arguments(s, kernel, arguments)
+    return s
 
 
 def bind_arguments(s: Scope, kernel: ir.Kernel, arguments: tuple[Argument, ...]) -> None:

@@ -1,7 +1,4 @@
-"""Atomic read-modify-write: the hardware's where the target has it, else a compare-and-swap loop.
-
-Owns: ``lower_atomic``, ``identity``, ``combine``, ``merge_op``, ``merge_total``.
-"""
+"""Atomic read-modify-write: the hardware's where the target has it, else a compare-and-swap loop."""
 
 from __future__ import annotations
 
@@ -15,17 +12,12 @@ from quadpy.dtypes import Scalar, u8
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import COMBINES, AtomicOp
 
-__all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_op", "merge_total"]
+__all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_total"]
 
 
 def combine(s: Scope, op: AtomicOp, old: str, value: str, t: Scalar) -> str:
     """What ``op`` leaves in a place that held ``old``."""
     return value if op is AtomicOp.EXCHANGE else binary(s.text, COMBINES[op], old, value, t, s.flags)
-
-
-def merge_op(op: AtomicOp) -> AtomicOp:
-    """How partial results combine: what is subtracted is added up first."""
-    return AtomicOp.ADD if op is AtomicOp.SUB else op
 
 
 def identity(op: AtomicOp, t: Scalar) -> str:

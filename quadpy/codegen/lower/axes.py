@@ -1,4 +1,4 @@
-"""The axes of a parallel loop as operands.  Owns: AxisOperands, ``lower_axes``, ``total_count``, ``bind_axis``."""
+"""The axes of a parallel loop as operands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quadpy.codegen.lower.text import llvm_type
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["AxisOperands", "bind_axis", "lower_axes", "total_count"]
+__all__ = ["AxisOperands", "bind_axes", "bind_axis", "coordinates", "lower_axes", "total_count", "wide_total"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,30 @@ def total_count(s: Scope, axes: list[AxisOperands], ty: str) -> str:
     for axis in axes[1:]:
         total = s.text.op(f"mul {ty} {total}, {axis.count}")
     return total
+
+
+def wide_total(s: Scope, axes: list[AxisOperands]) -> str:
+    """As ``total_count`` in 64 bits, for counts of 32."""
+    total = "1"
+    for axis in axes:
+        total = s.text.op(f"mul i64 {total}, {s.text.op(f'zext i32 {axis.count} to i64')}")
+    return total
+
+
+def coordinates(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> list[str]:
+    """The iteration of number ``at`` taken apart: its number on each axis, the last axis fastest."""
+    rest, found = at, []
+    for axis in reversed(axes[1:]):
+        above = s.text.op(f"udiv i{bits} {rest}, {axis.count}")
+        found.append(s.text.op(f"sub i{bits} {rest}, {s.text.op(f'mul i{bits} {above}, {axis.count}')}"))
+        rest = above
+    return [rest, *reversed(found)]
+
+
+def bind_axes(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> None:
+    """Bind the loop variables to their values in the iteration of number ``at``."""
+    for axis, k in zip(axes, coordinates(s, axes, at, bits), strict=True):
+        bind_axis(s, axis, k, bits)
 
 
 def bind_axis(s: Scope, axis: AxisOperands, k: str, bits: int) -> None:

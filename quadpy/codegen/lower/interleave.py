@@ -1,9 +1,7 @@
-"""Loops on a GPU that update shared memory with what they load, as a histogram does: the loads of a group at once.
+"""Several iterations of one thread, statement by statement: the loads of all of them are under way together.
 
-Owns: ``loads_ahead``, ``lower_groups``, ``lower_together``, ``own_scope``.
-
-LLVM keeps a load after an atomic instruction that stands before it, so an unrolled loop would wait for each load by
-itself.  Here the iterations of a group go statement by statement.
+A loop on a GPU that updates shared memory with what it loads, as a histogram does, would wait for each load by itself:
+LLVM keeps a load after an atomic instruction that precedes it, even where the loop is unrolled.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from quadpy.codegen.lower.memory import is_shared
 from quadpy.codegen.lower.scope import Scope
 from quadpy.ir import nodes as ir
 
-__all__ = ["loads_ahead", "lower_groups", "lower_together", "own_scope"]
+__all__ = ["loads_ahead", "lower_in_groups", "lower_side_by_side", "fork_scope"]
 
 _GROUP: Final = 8
 
@@ -32,19 +30,19 @@ def loads_ahead(s: Scope, body: ir.Block) -> bool:
     return s.rules.gpu is not None and plain and any(loads) and any(updates)
 
 
-def own_scope(s: Scope) -> Scope:
+def fork_scope(s: Scope) -> Scope:
     """``s`` for one of several iterations that are written side by side."""
     return replace(s, values=dict(s.values), wide=dict(s.wide), sums=dict(s.sums))
 
 
-def lower_together(scopes: list[Scope], stmts: Iterable[ir.Stmt], lower: Lower) -> None:
+def lower_side_by_side(scopes: list[Scope], stmts: Iterable[ir.Stmt], lower: Lower) -> None:
     """Each statement for all iterations, then the next."""
     for stmt in stmts:
         for own in scopes:
             lower(own, ir.Block((stmt,), span=stmt.span))
 
 
-def lower_groups(
+def lower_in_groups(
     s: Scope,
     body: ir.Block,
     lower: Lower,
@@ -63,13 +61,13 @@ def lower_groups(
     def group(k: str) -> None:
         scopes = []
         for n in range(_GROUP):
-            scopes.append(own_scope(s))
+            scopes.append(fork_scope(s))
             bind(scopes[-1], k)
             k = out.op(f"add nuw i64 {k}, {stride}") if n < _GROUP - 1 else k
-        lower_together(scopes, body.stmts, lower)
+        lower_side_by_side(scopes, body.stmts, lower)
 
     def single(k: str) -> None:
-        own = own_scope(s)
+        own = fork_scope(s)
         bind(own, k)
         lower(own, body)
 

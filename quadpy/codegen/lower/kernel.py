@@ -1,6 +1,8 @@
-"""A kernel as the text of an LLVM module.  Owns: ``lower_for_cpu``, ``lower_for_gpu``, ``gpu_rules``."""
+"""A kernel as the text of an LLVM module: its functions, then a frame for each task."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from quadpy.codegen.lower.cpu.entry import lower_cpu_entry
 from quadpy.codegen.lower.cpu.tasks import lower_cpu_task
@@ -9,51 +11,28 @@ from quadpy.codegen.lower.gpu.fused import lower_fused
 from quadpy.codegen.lower.gpu.latch import lower_latch
 from quadpy.codegen.lower.gpu.tasks import lower_gpu_task
 from quadpy.codegen.lower.text import ModuleText
-from quadpy.codegen.predication import predication_of
-from quadpy.codegen.targets.amdgpu import amdgpu_rules
-from quadpy.codegen.targets.cpu import CPU
-from quadpy.codegen.targets.nvptx import nvptx_rules
-from quadpy.codegen.targets.rules import TargetRules
+from quadpy.codegen.schedule import KernelSchedule
 from quadpy.dtypes import f16
-from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
-from quadpy.target import TargetSpec, amd_arch
 
-__all__ = ["gpu_rules", "lower_for_cpu", "lower_for_gpu"]
-
-
-def lower_for_cpu(kernel: ir.Kernel, header: str) -> str:
-    """The module of ``kernel``; ``header`` holds data layout and triple."""
-    module = ModuleText(has_halves=_has_halves(kernel))
-    lower_functions(module, kernel, CPU)
-    recorded = [lower_cpu_task(module, kernel, number, CPU) for number in range(len(kernel.tasks))]
-    lower_cpu_entry(module, kernel, CPU, recorded)
-    return module.text(header)
+__all__ = ["lower_kernel"]
 
 
-def _has_halves(kernel: ir.Kernel) -> bool:
-    """Whether any value of ``kernel`` is an f16."""
-    return any(getattr(node, "type", None) == f16 for node in walk(kernel))
-
-
-def gpu_rules(spec: TargetSpec) -> TargetRules:
-    """The rules of a GPU."""
-    return amdgpu_rules(spec) if spec.family == "amdgpu" else nvptx_rules()
-
-
-def lower_for_gpu(kernel: ir.Kernel, spec: TargetSpec, header: str) -> str:
-    """The module of ``kernel``: a GPU kernel for each task, or one for all; ``header`` holds data layout and triple."""
-    module = ModuleText(has_halves=_has_halves(kernel))
-    rules = gpu_rules(spec)
-    if spec.family == "amdgpu":
-        module.flag("amdhsa_code_object_version", amd_arch(spec.arch).code_object)
-    lower_functions(module, kernel, rules)
-    if kernel.fused:
-        lower_fused(module, kernel, rules)
-        return module.text(header)
-    for number in range(len(kernel.tasks)):
-        lower_gpu_task(module, kernel, number, rules)
-    if (found := predication_of(kernel)) is not None:
-        for number, latch in enumerate(found.latches):
-            lower_latch(module, kernel, number, latch, rules)
+def lower_kernel(schedule: KernelSchedule, header: str, flags: Mapping[str, int] | None = None) -> str:
+    """The module of a kernel; ``header`` holds data layout and triple, ``flags`` are the module's."""
+    kernel = schedule.kernel
+    module = ModuleText(has_halves=any(getattr(node, "type", None) == f16 for node in walk(kernel)))
+    for name, value in (flags or {}).items():
+        module.flag(name, value)
+    lower_functions(module, kernel, schedule.rules)
+    if schedule.rules.gpu is None:
+        recorded = [lower_cpu_task(module, schedule, task) for task in schedule.tasks]
+        lower_cpu_entry(module, schedule, recorded)
+    elif schedule.fused is not None:
+        lower_fused(module, schedule, schedule.fused)
+    else:
+        for task in schedule.tasks:
+            lower_gpu_task(module, schedule, task)
+        for latch, launch in zip(schedule.latches, schedule.latch_launches, strict=True):
+            lower_latch(module, schedule, launch.symbol, latch)
     return module.text(header)

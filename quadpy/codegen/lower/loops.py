@@ -1,4 +1,4 @@
-"""Sequential loops.  Owns: ``lower_for``, ``lower_while``, ``counted``, ``trip_count``, ``position``.
+"""Sequential loops.
 
 A counted loop never computes a value past its last one: ``range(0, 2**31 - 1, 2)`` ends.
 """
@@ -16,12 +16,12 @@ from quadpy.codegen.plans.cost import cost_of
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["counted", "lower_for", "lower_while", "position", "trip_count"]
+__all__ = ["counted", "lower_for", "lower_while", "position", "strided", "trip_count"]
 
 _PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let, ir.Load)
 _UNROLL: Final = 8
 _SHORT: Final = 128
-"""In the units of ``lower.cost``."""
+"""In the units of ``plans.cost``."""
 
 
 def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
@@ -68,7 +68,7 @@ def _user_loop(
     body: Callable[[], None],
     below: str,
 ) -> None:
-    """``body`` for each k from ``first`` up to ``end``; ``at`` binds what follows from k."""
+    """``body`` for each k from ``first`` below ``end``; ``at`` binds the variables that depend on k."""
     done = s.text.label("for.end")
 
     def inside(k: str, following: str) -> None:
@@ -81,7 +81,7 @@ def _user_loop(
 
 
 def _unrolled(s: Scope, stmt: ir.For) -> str:
-    """On a GPU, where a thread has nothing else to do while it waits, short iterations follow each other without a test."""
+    """On a GPU, where a thread has no other work while it waits, short iterations are unrolled."""
     plain = all(isinstance(inner, _PLAIN) for inner in stmt.body.stmts)
     if s.rules.gpu is None or not plain or cost_of(stmt.body, s.functions) > _SHORT:
         return ""
@@ -95,26 +95,48 @@ def counted(
     body: Callable[[str, str], None],
     *,
     ty: str = "i64",
+    step: str = "1",
     below: str = "slt",
     tag: str = "",
     done: str = "",
+    guarded: bool = True,
 ) -> None:
-    """``body(k, following)`` for each k from ``first`` up to ``end``; a jump to ``following`` ends the iteration.
+    """``body(k, following)`` for each k from ``first`` below ``end`` in steps; a jump to ``following`` ends the iteration.
 
-    ``below`` is LLVM's comparison, ``tag`` the loop's metadata, ``done`` a label for the block after the loop.
+    ``below`` is LLVM's comparison, ``tag`` the loop's metadata, ``done`` a label for the block after the loop.  A loop that
+    is not ``guarded`` runs at least once.
     """
     loop, following, done = out.label("for"), out.label("for.next"), done or out.label("for.end")
-    enter, before = out.op(f"icmp {below} {ty} {first}, {end}"), out.here
-    out.branch(enter, loop, done)
+    if guarded:
+        enter, before = out.op(f"icmp {below} {ty} {first}, {end}"), out.here
+        out.branch(enter, loop, done)
+    else:
+        before = out.here
+        out.jump(loop)
     out.start(loop)
     k, next_k = out.reserve(), out.reserve()
     out.define(k, f"phi {ty} [ {first}, %{before} ], [ {next_k}, %{following} ]")
     body(k, following)
     out.start(following)
-    out.define(next_k, f"add {'nsw' if below == 'slt' else 'nuw'} {ty} {k}, 1")
+    out.define(next_k, f"add {'nsw' if below == 'slt' else 'nuw'} {ty} {k}, {step}")
     more = out.op(f"icmp {below} {ty} {next_k}, {end}")
     out.end(f"br i1 {more}, label %{loop}, label %{done}" + (f", !llvm.loop {tag}" if tag else ""))
     out.start(done)
+
+
+def strided(
+    out: FunctionText,
+    first: str,
+    end: str,
+    step: str,
+    body: Callable[[str, str], None],
+    *,
+    bits: int = 64,
+    unroll: int = 0,
+) -> None:
+    """As ``counted``, over unsigned numbers; ``unroll`` iterations at a time have their loads under way together."""
+    tag = out.module.loop(f'!"llvm.loop.unroll.count", i32 {unroll}') if unroll else ""
+    counted(out, first, end, body, ty=f"i{bits}", step=step, below="ult", tag=tag)
 
 
 def lower_while(s: Scope, stmt: ir.While, head: Callable[[], None], body: Callable[[], None]) -> None:

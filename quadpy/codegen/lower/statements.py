@@ -1,12 +1,14 @@
-"""Statements.  Owns: ``lower_block``, ``declare_variables``."""
+"""Statements."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from quadpy.codegen.lower.atomics import lower_atomic
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
-from quadpy.codegen.lower.gpu.kernel import barrier
-from quadpy.codegen.lower.interleave import loads_ahead, lower_groups
+from quadpy.codegen.lower.gpu.threads import barrier
+from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
 from quadpy.codegen.lower.memory import load, store
 from quadpy.codegen.lower.scope import Scope
@@ -15,7 +17,7 @@ from quadpy.dtypes import Scalar, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled, walk
 
-__all__ = ["declare_variables", "lower_block", "set_variable", "zero_variables"]
+__all__ = ["declare_variables", "lower_block", "lower_iteration", "set_variable", "zero_variables"]
 
 
 def _mutable_vars(node: ir.Node) -> dict[str, ir.Var]:
@@ -38,6 +40,17 @@ def zero_variables(s: Scope, variables: dict[str, ir.Var]) -> None:
 
 def set_variable(s: Scope, var: ir.Var, value: str) -> None:
     s.text.do(f"store {llvm_type(var.type)} {value}, {s.rules.private} {s.cells[var.name]}")
+
+
+def lower_iteration(s: Scope, body: ir.Block) -> Callable[[], None]:
+    """Declare the variables of an iteration; the function that is returned writes its statements."""
+    variables = declare_variables(s, body)
+
+    def write() -> None:
+        zero_variables(s, variables)
+        lower_block(s, body)
+
+    return write
 
 
 def lower_block(s: Scope, block: ir.Block) -> None:
@@ -124,7 +137,7 @@ def _for_groups(s: Scope, stmt: ir.For) -> None:
     def bind(own: Scope, k: str) -> None:
         own.values[name] = position(s.text, start, step, resize(s.text, k, u64, t.bits), t)
 
-    lower_groups(s, stmt.body, lower_block, bind, "0", count, "1")
+    lower_in_groups(s, stmt.body, lower_block, bind, "0", count, "1")
 
 
 def _call_many(s: Scope, stmt: ir.CallMany) -> None:

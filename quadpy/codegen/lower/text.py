@@ -12,7 +12,7 @@ import re
 import struct
 from typing import Final, NamedTuple
 
-from quadpy.codegen.lower.inlining import kept_calls
+from quadpy.codegen.plans.inlining import kept_calls
 from quadpy.dtypes import Scalar
 
 __all__ = ["FunctionText", "ModuleText", "constant", "llvm_type", "memory_type", "symbol"]

@@ -1,4 +1,4 @@
-"""Which calls on the CPU keep the branches of the function that they call.  Owns: ``choose_branches``.
+"""Which calls on the CPU keep the branches of the function that they call.
 
 Where LLVM vectorises a loop, a branch around a function's rare case (sine of a huge number) would keep it from doing so,
 and ``flatten_branches`` turns it into selections.  Elsewhere (in ``while`` loops, around inner loops, in loops that
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from quadpy.codegen.plans.vectorise import carried_by, is_unrolled, plan_outer
+from quadpy.codegen.plans.vectorise import carried_by, is_unrolled, plan_vector
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.passes.flatten import flatten_branches
@@ -22,7 +22,7 @@ N = TypeVar("N", bound=ir.Node)
 
 
 def choose_branches(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` with its functions flattened, and once more as they were for calls where nothing is vectorised."""
+    """``kernel`` with flattened functions, and with copies that keep their branches for calls outside vectorised loops."""
     flat = replace(kernel, functions=tuple(map(flatten_branches, kernel.functions)))
     chooser = _Chooser(flat, _branching(kernel, flat))
     tasks = tuple(map(chooser.task, kernel.tasks))
@@ -33,7 +33,7 @@ def choose_branches(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def _branching(kernel: ir.Kernel, flat: ir.Kernel) -> set[str]:
-    """The functions that have branches which are flattened, or call such."""
+    """The functions with branches that are flattened, and those that call them."""
     found: set[str] = set()
     for before, after in zip(kernel.functions, flat.functions, strict=True):  # callees come first
         calls = {n.function for n in walk(before) if isinstance(n, (ir.Call, ir.CallMany))}
@@ -52,13 +52,13 @@ class _Chooser:
     def task(self, task: ir.Task) -> ir.Task:
         if not self.branching or (isinstance(task, ir.ParallelTask) and uses_block(task)):
             return task
-        if plan_outer(self.kernel, task) is not None:
+        if plan_vector(self.kernel, task) is not None:
             return task
         vectorised = isinstance(task, ir.ParallelTask) and not self.stays(task.body)
         return replace(task, body=self.visit(task.body, vectorised=vectorised))
 
     def visit(self, node: N, *, vectorised: bool) -> N:
-        """``node``, which is or is not in a loop that LLVM may vectorise."""
+        """``node``; ``vectorised`` says whether LLVM may vectorise the loop around it."""
         inside = vectorised
         if isinstance(node, ir.While):
             inside = False
@@ -72,14 +72,14 @@ class _Chooser:
         return node
 
     def stays(self, body: ir.Block) -> bool:
-        """Whether ``body`` has a loop in it, or a jump out, with which LLVM does not vectorise the loop around it."""
+        """Whether ``body`` has an inner loop or a jump that keeps LLVM from vectorising the loop around it."""
         return any(
             isinstance(n, (ir.While, ir.Break)) or (isinstance(n, ir.For) and not is_unrolled(n, self.functions))
             for n in walk(body)
         )
 
     def copy(self, function: ir.Function) -> ir.Function:
-        """``function`` with its branches, and those of what it calls."""
+        """``function`` with its branches and those of its callees."""
         body = self.visit(function.body, vectorised=False)
         return replace(function, name=_renamed(function.name), body=body)
 

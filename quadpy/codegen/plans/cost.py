@@ -1,7 +1,7 @@
-"""How much work an iteration is, roughly.  Owns: ``iteration_cost``, ``private_cost``, ``cost_of``, ``grain_of``.
+"""How much work an iteration is, roughly.
 
-The estimate decides below which number of iterations a loop is not worth waking threads for, and how many private
-copies of an array are worth making.
+The estimate decides from how many iterations on a loop is worth waking threads for, how many private copies of an array
+are worth making, and which loops are short.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quadpy.ir.walk import children, walk
 __all__ = ["cost_of", "grain_of", "iteration_cost", "private_cost"]
 
 _PIECE: Final = 60_000
-"""Cost of a piece that is worth a hand-over of some microseconds: simple operations, vectorised."""
+"""Cost of a piece of a loop that is worth waking a thread for, which takes some microseconds."""
 _ATOMIC: Final = 30
 _UPDATE: Final = 4
 _UNKNOWN_TRIPS: Final = 16
@@ -23,7 +23,7 @@ _SLOW: Final = {ir.BinOp.DIV, ir.BinOp.FLOORDIV, ir.BinOp.MOD, ir.BinOp.RAWDIV, 
 
 
 def grain_of(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
-    """How many iterations of ``task`` make a piece that is worth giving to another thread."""
+    """How many iterations of ``task`` are worth giving to another thread."""
     return max(1, _PIECE // iteration_cost(task, functions))
 
 
@@ -33,7 +33,7 @@ def iteration_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> 
 
 
 def private_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
-    """One iteration of ``task`` on copies of the arrays that it accumulates into, where updates are plain."""
+    """One iteration of ``task`` on private copies, where updates are plain loads and stores."""
     updates = sum(isinstance(n, ir.Atomic) for n in walk(task.body))
     return max(1, iteration_cost(task, functions) - updates * (_ATOMIC - _UPDATE))
 

@@ -1,11 +1,9 @@
-"""In which steps one launch does all tasks of a kernel, and where its blocks must meet in between.
+"""The steps in which one launch runs all tasks of a kernel, and where its blocks must meet in between.
 
-Owns: Phase, Meet, Again, Step, ``steps_of``.  Imports: ``ir`` and ``codegen.flow`` only.
-
-A task is a phase, one with reductions two: its chunks, then their merge.  What a phase touches are arrays, slots of
-scratch memory and rows of partial results.  Blocks meet before a phase that touches what an earlier one wrote, or writes
-what one touched, unless the grid's first thread alone did and does: it sees its own work.  Branches of a fork touch nothing of each
-other's, so their phases stand side by side between two meetings.
+A task is a phase, one with reductions two: its chunks, then their merge.  A phase touches arrays, slots of scratch memory
+and rows of partial results.  Blocks meet before a phase that touches what an earlier one wrote, or writes what one
+touched, unless both are run by the grid's first thread alone: it sees its own writes.  Branches of a fork touch nothing
+of each other's, so their phases stand side by side between two meetings.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from quadpy.codegen.flow import reduction_rows
+from quadpy.codegen.reduction import reduction_rows
 from quadpy.flow import Flow, Fork, Loop
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
@@ -44,8 +42,8 @@ class Meet:
 class Again:
     """``body``, a meeting, and again while element 0 of the array ``condition`` is not 0.
 
-    The grid's first thread asks before the meeting, and all of them take its answer behind it: so the condition may
-    be written before the next one.  ``number`` is the loop's.
+    The grid's first thread reads the condition before the meeting, and all threads take its answer after it: so the
+    condition may be written before the next meeting.  ``number`` is the loop's.
     """
 
     condition: str
@@ -61,18 +59,18 @@ _ANY_ARRAY: Final = ("array", "")
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """One place that a phase touches: ``alone`` says that only the grid's first thread does.
+    """A resource that a phase touches; ``alone`` says that only the grid's first thread does.
 
-    ``path`` names the forks around it, each with the number of its branch.
+    ``path`` names the forks around the phase, each with the number of its branch.
     """
 
-    place: tuple[str, str | int]
+    resource: tuple[str, str | int]
     writes: bool
     alone: bool
     path: tuple[tuple[int, int], ...]
 
     def disturbs(self, other: _Touch) -> bool:
-        if self.place != other.place or not (self.writes or other.writes) or (self.alone and other.alone):
+        if self.resource != other.resource or not (self.writes or other.writes) or (self.alone and other.alone):
             return False
         return not any(a == b and m != n for a, m in self.path for b, n in other.path)
 
@@ -133,7 +131,7 @@ class _Planner:
         return any(touch.disturbs(earlier) for touch in touches for earlier in self.pending)
 
     def fork(self, fork: Fork, path: _Path) -> None:
-        """What is ready of any branch goes before the next meeting."""
+        """All phases of any branch that are ready go before the next meeting."""
         self.forks += 1
         branches = [deque(self.items(b, (*path, (self.forks, n)))) for n, b in enumerate(fork.branches)]
         while branches := [branch for branch in branches if branch]:
@@ -149,7 +147,7 @@ class _Planner:
         return isinstance(item[0], Phase) and not self.disturbed(self.touches(item[0], item[1]))
 
     def loop(self, loop: Loop, path: _Path) -> None:
-        """Nothing is pending behind an iteration, so the first one decides where the blocks meet inside."""
+        """Nothing is pending after an iteration, so the first one decides where the blocks meet inside."""
         if self.disturbed(self.inside((loop,), path)):
             self.meet()  # once, and not in each iteration
         number, self.loops = self.loops, self.loops + 1
@@ -164,7 +162,7 @@ class _Planner:
         return _Touch(self.array(loop.condition), writes=False, alone=True, path=path)
 
     def inside(self, flow: Flow, path: _Path) -> Iterator[_Touch]:
-        """All that the phases in ``flow`` touch."""
+        """What the phases in ``flow`` touch."""
         for part, _ in self.items(flow, path):
             match part:
                 case Fork(branches=branches):
@@ -176,8 +174,6 @@ class _Planner:
                 case _:
                     yield from self.touches(part, path)
 
-    # what a phase touches
-
     def touches(self, phase: Phase, path: _Path) -> list[_Touch]:
         task = self.kernel.tasks[phase.task]
         if isinstance(task, ir.SerialTask):
@@ -185,7 +181,7 @@ class _Planner:
         axes = [touch for axis in task.axes for touch in _slots(axis, path, alone=False)]
         if phase.part == "all":
             return [*self.arrays(task, path, alone=False), *_slots(task, path, alone=False)]
-        rows = range(self.rows[task.name], self.rows[task.name] + len(task.reductions))
+        rows = range(self.rows[phase.task], self.rows[phase.task] + len(task.reductions))
         partial = [_Touch(("row", row), phase.part == "chunks", alone=False, path=path) for row in rows]
         if phase.part == "chunks":
             body = task.body
@@ -202,7 +198,7 @@ class _Planner:
         return {param.name for param in self.kernel.params if isinstance(param, ir.ArrayParam)}
 
     def total(self, r: ir.Reduction, path: _Path) -> Iterator[_Touch]:
-        """The first thread updates the place with what the block merged."""
+        """The first thread updates the destination with what the block merged."""
         yield from _slots(r, path, alone=True)
         yield from self.arrays(r, path, alone=True)
 

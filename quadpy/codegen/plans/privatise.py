@@ -1,15 +1,20 @@
-"""Which arrays a CPU task gets private copies of, and how many.  Owns: PrivatePlan, ``plan_privates``.
+"""Which small arrays a loop accumulates into through private copies.
 
 A loop that only accumulates into a small array (a histogram, a grid that particles scatter to) would spend its time in
-contended atomics.  Instead its iterations are cut into chunks, each of which accumulates into a copy of its own with
-plain loads and stores; then the copies are merged into the array in their order.  How many there are depends on the
-numbers of iterations and of elements and on the loop's text, never on the threads: so the bits do not either.
+contended atomics.
 
-The number of copies K is the largest power of two up to MOST_COPIES for which making and merging them costs a fraction
-of the loop, ``K * elements * COPY_COST <= iterations * cost of one``, and all copies together take no more than
-MOST_TOGETHER: beyond that they leave the caches, and C libraries map and clear their pages anew in each loop.  K = 1 means
-that one thread does the loop on the array itself.  Atomics remain where a copy takes more than MOST_BYTES, where the array has gaps, and in loops that have
+On the CPU its iterations are cut into chunks, each of which accumulates into a copy of its own with plain loads and
+stores; then the copies are merged into the array in their order.  Their number K depends on the numbers of iterations
+and of elements and on the loop's text, never on the threads: so the bits do not either.  K is the largest power of two up
+to MOST_COPIES for which making and merging the copies costs a fraction of the loop, ``K * elements * COPY_COST <=
+iterations * cost of one``, and all copies together take no more than MOST_TOGETHER: beyond that they leave the caches,
+and C libraries map and clear their pages anew in each loop.  K = 1 means that one thread runs the loop on the array
+itself.  Atomics remain where a copy takes more than MOST_BYTES, where the array has gaps, and in loops that have
 reductions as well.
+
+On a GPU a block accumulates into a copy in its shared memory, and at its end adds to the array what it found: contended
+atomics on global memory cost a hundred times what reading the input does.  Integers come out the same in any order;
+floats do not, and keep their atomics.
 """
 
 from __future__ import annotations
@@ -22,7 +27,10 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Array
 
-__all__ = ["COPY_COST", "LINE", "MOST_BYTES", "MOST_COPIES", "MOST_TOGETHER", "PrivatePlan", "plan_privates"]
+__all__ = [
+    "COPY_COST", "LINE", "MOST_BYTES", "MOST_COPIES", "MOST_TOGETHER", "BlockCopy", "PrivatePlan", "block_copies",
+    "plan_privates", "scalar_count",
+]  # fmt: skip
 
 MOST_BYTES: Final = 1 << 20
 MOST_COPIES: Final = 64
@@ -30,13 +38,15 @@ MOST_TOGETHER: Final = 16 << 20
 COPY_COST: Final = 12
 LINE: Final = 64
 """Bytes of a cache line: in a copy each array begins on one."""
+_SHARED_BYTES: Final = 8 << 10
+"""Shared memory for all copies of a block: more would leave room for fewer blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivatePlan:
-    """``arrays`` with the operation that merges each.
+    """``arrays``, each with the operation that merges its copies.
 
-    ``always`` says that no launch can be too big, so that the loop need not be compiled with atomics as well.
+    ``always`` says that the arrays of no launch are too large, so that the loop is not compiled with atomics as well.
     """
 
     arrays: tuple[tuple[ir.ArrayParam, AtomicOp], ...]
@@ -57,11 +67,30 @@ def plan_privates(kernel: ir.Kernel, task: ir.Task) -> PrivatePlan | None:
     return PrivatePlan(arrays, always=True) if nbytes <= MOST_BYTES else None
 
 
+@dataclass(frozen=True, slots=True)
+class BlockCopy:
+    """A thread block's copy of ``array``, of at most ``cells`` scalars, merged by ``op``."""
+
+    array: ir.ArrayParam
+    op: AtomicOp
+    cells: int
+
+
+def block_copies(kernel: ir.Kernel, task: ir.Task) -> tuple[BlockCopy, ...]:
+    """The copies that each thread block of ``task`` has; none where it stays with atomics."""
+    plan = plan_privates(kernel, task)
+    if plan is None or any(param.type.elem.is_float or param.type.elem.bits < 32 for param, _ in plan.arrays):
+        return ()
+    nbytes = _SHARED_BYTES // len(plan.arrays)
+    return tuple(BlockCopy(param, op, nbytes // param.type.elem.nbytes) for param, op in plan.arrays)
+
+
 def _padded(array: Array) -> int:
-    return -(-_elements(array) * array.elem.nbytes // LINE) * LINE
+    return -(-scalar_count(array) * array.elem.nbytes // LINE) * LINE
 
 
-def _elements(array: Array) -> int:
+def scalar_count(array: Array) -> int:
+    """How many scalars an array of static shape has."""
     return math.prod(array.shape or ()) * array.components
 
 
@@ -73,4 +102,4 @@ def _dense(array: Array) -> bool:
         return array.strides is None
     extents = (*array.shape, array.components)
     span = 1 + sum((extent - 1) * stride for extent, stride in zip(extents, array.strides, strict=True))
-    return span == _elements(array)
+    return span == scalar_count(array)

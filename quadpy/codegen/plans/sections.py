@@ -1,10 +1,8 @@
-"""Which variables outlive a section of a loop's body, where a thread runs several iterations side by side.
+"""The sections of a loop's body, where one thread of the CPU runs a group of iterations side by side.
 
-Owns: LanePlan, ``plan_lanes``, ``split``.
-
-On a CPU one thread runs a block of iterations, its *lanes*.  The body is cut at all that is done together (barriers and
-what is around them, or inner loops that all lanes run alike) into sections; each is a loop over the lanes.  What one
-section binds and another reads is kept for each lane, or computed again where that is cheap.
+The body is cut at what the group does together: barriers and what surrounds them, or inner loops that all iterations
+run alike.  Each section between two cuts is a loop over the group.  A variable that one section binds and another reads
+is kept for each iteration, or computed again where that is cheap.
 """
 
 from __future__ import annotations
@@ -16,14 +14,18 @@ from dataclasses import dataclass, field
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["LanePlan", "bound_by", "plan_lanes", "reads_of", "split"]
+__all__ = ["SectionPlan", "bound_by", "plan_sections", "reads_of", "split"]
 
 
-@dataclass(slots=True)
-class LanePlan:
-    """``again`` holds bindings that each section repeats, in their order; ``kept`` what is stored for each lane.
+@dataclass(frozen=True, slots=True)
+class SectionPlan:
+    """Where the variables of a body live.
 
-    ``mutable`` are the variables among ``kept`` that statements assign, ``local`` those that live in one section.
+    together  the ``id`` of each statement that the group does in one step
+    again     bindings that each section repeats, in their order
+    kept      variables with a value for each iteration of the group
+    mutable   those of ``kept`` that statements assign
+    local     assigned variables that live in one section
     """
 
     together: frozenset[int]
@@ -34,7 +36,7 @@ class LanePlan:
 
 
 def split(block: ir.Block, together: frozenset[int]) -> Iterator[ir.Stmt | list[ir.Stmt]]:
-    """The statements of ``block`` that are done together, and the runs of others between them."""
+    """The statements of ``block`` that the group does together, and the runs of others between them."""
     run: list[ir.Stmt] = []
     for stmt in block.stmts:
         if id(stmt) not in together:
@@ -54,7 +56,7 @@ def reads_of(*nodes: ir.Node) -> set[ir.Var]:
 
 
 def bound_by(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
-    """What ``stmt`` itself binds once."""
+    """The variables that ``stmt`` itself binds once."""
     match stmt:
         case ir.Let(var=var) | ir.Load(var=var) | ir.Atomic(result=ir.Var() as var):
             return (var,)
@@ -64,15 +66,15 @@ def bound_by(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
             return ()
 
 
-def plan_lanes(task: ir.ParallelTask, together: frozenset[int]) -> LanePlan:
-    """The plan of a task of which all lanes do the statements ``together``, by their ``id``, in one step."""
+def plan_sections(task: ir.ParallelTask, together: frozenset[int]) -> SectionPlan:
+    """The plan for ``task``, whose groups do the statements ``together``, given by their ``id``, in one step."""
     finder = _Finder(task, together)
     finder.block(task.body, in_loop=False)
     return finder.plan()
 
 
 class _Finder:
-    """``touched`` has the sections in which each variable occurs; an expression of a block is one of its own."""
+    """``touched`` maps a variable to the sections that mention it; the bounds of a joint loop are a section of their own."""
 
     def __init__(self, task: ir.ParallelTask, together: frozenset[int]) -> None:
         self.task, self.together = task, together
@@ -103,7 +105,7 @@ class _Finder:
                 self.restarts.setdefault(var, starts or not in_loop)
 
     def step(self, stmt: ir.Stmt, *, in_loop: bool) -> None:
-        """What is done together: its own expressions are read for the first lane."""
+        """A joint statement: its own expressions are evaluated for the group's first iteration."""
         self.sections += 1
         match stmt:
             case ir.If(cond=cond, then=then, orelse=orelse):
@@ -133,8 +135,8 @@ class _Finder:
             for var in bound_by(node):
                 self.touched[var].add(self.sections)
 
-    def plan(self) -> LanePlan:
-        plan = LanePlan(self.together)
+    def plan(self) -> SectionPlan:
+        plan = SectionPlan(self.together)
         free = {axis.var for axis in self.task.axes} | self.counters
         assigned = {n.var for n in walk(self.task.body) if isinstance(n, ir.Assign)}
         for var in self.bound:

@@ -1,11 +1,9 @@
 """Which parallel loops the CPU vectorises over their iterations although they have inner loops.
 
-Owns: OuterPlan, ``plan_outer``, ``carried_by``, ``is_unrolled``.
-
 LLVM vectorises innermost loops.  One that carries a float from turn to turn (``sum += x[k]``) is a chain that may not
 be reordered, so it stays scalar, while the iterations of the parallel loop around it are independent.  Where all of
-them run the inner loops alike, several iterations go through these side by side, as the lanes of vectors: each does
-what it would do alone, in the same order, so the bits are the same.
+them run the inner loops alike, a group of iterations goes through these side by side, one in each element of a vector:
+each does what it would do alone, in the same order, so the bits are the same.
 """
 
 from __future__ import annotations
@@ -14,41 +12,41 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from quadpy.codegen.lower.inlining import INLINED_LINES
 from quadpy.codegen.plans.cost import cost_of
-from quadpy.codegen.plans.sections import LanePlan, bound_by, plan_lanes, reads_of
+from quadpy.codegen.plans.inlining import INLINED_LINES
+from quadpy.codegen.plans.sections import SectionPlan, bound_by, plan_sections, reads_of
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.uniform import varying
 from quadpy.ir.walk import children, walk
 
-__all__ = ["OuterPlan", "carried_by", "is_unrolled", "plan_outer"]
+__all__ = ["VectorPlan", "carried_by", "is_unrolled", "plan_vector"]
 
 _BYTES: Final = 64
-"""Of the lanes' values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""
+"""A group's values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""
 _UNROLLED: Final = 256
 """Cost up to which LLVM unrolls a loop of a known number of turns, after which the parallel loop has no inner one."""
 _MOST_LINES: Final = INLINED_LINES // 2
-"""Of a body, which is there twice: beyond them library functions would no longer be inlined."""
+"""Lines of a body, which is written twice: with more, library functions would no longer be inlined."""
 _MOST_STACK: Final = 16 << 10
-"""Bytes of the lanes' values, of which no more than registers hold stay on the thread's stack."""
+"""Bytes of a group's values; those that registers do not hold stay on the thread's stack."""
 _STEP: Final = 4
-"""Scalars from lane to lane, at most."""
+"""Scalars from one iteration's element to the next, at most."""
 _APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break)
-"""What no lane can do beside others."""
+"""Statements that an iteration cannot run beside others."""
 
 
 @dataclass(frozen=True, slots=True)
-class OuterPlan:
-    """``width`` iterations of the last axis are done side by side."""
+class VectorPlan:
+    """Groups of ``width`` iterations of the last axis run side by side."""
 
     width: int
-    lanes: LanePlan
+    sections: SectionPlan
 
 
-def plan_outer(kernel: ir.Kernel, task: ir.Task) -> OuterPlan | None:
-    """The plan for ``task``; None where its iterations come one after the other."""
+def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
+    """The plan for ``task``; None where its iterations run one after the other."""
     if not isinstance(task, ir.ParallelTask) or task.reductions or task.privates or uses_block(task):
         return None
     nodes = list(walk(task.body))
@@ -63,14 +61,14 @@ def plan_outer(kernel: ir.Kernel, task: ir.Task) -> OuterPlan | None:
     if not carried or not _Closeness(kernel, task, differing).holds() or _lines(task.body, functions) > _MOST_LINES:
         return None
     width = _BYTES // max(4, *carried)
-    lanes = plan_lanes(task, frozenset(together))
-    if sum(width * var.type.nbytes for var in lanes.kept) > _MOST_STACK:
+    sections = plan_sections(task, frozenset(together))
+    if sum(width * var.type.nbytes for var in sections.kept) > _MOST_STACK:
         return None
-    return OuterPlan(width, lanes)
+    return VectorPlan(width, sections)
 
 
 def _lines(node: ir.Node, functions: dict[str, ir.Function]) -> int:
-    """About as many instructions as ``node`` is with all calls inlined."""
+    """About how many instructions ``node`` becomes with all calls inlined."""
     sizes: dict[str, int] = {}
     for function in functions.values():  # callees come first
         sizes[function.name] = _lines_of(function.body, sizes)
@@ -84,7 +82,7 @@ def _lines_of(node: ir.Node, sizes: dict[str, int]) -> int:
 
 
 def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For]:
-    """The loops of ``block`` that all lanes run alike, outermost first."""
+    """The loops of ``block`` that all iterations run alike, outermost first."""
     for stmt in block.stmts:
         if isinstance(stmt, ir.For) and not differing & reads_of(stmt.start, stmt.stop, stmt.step):
             yield stmt
@@ -92,7 +90,7 @@ def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For]:
 
 
 def _jumps_far(body: ir.Block) -> bool:
-    """Whether a ``continue`` in ``body`` leads over inner loops, or ends an iteration of the parallel loop."""
+    """Whether a ``continue`` in ``body`` skips inner loops, or ends an iteration of the parallel loop."""
     jumps = any(isinstance(stmt, ir.Continue) for stmt in _outside_loops(body))
     return jumps or any(
         _nests(loop) and any(isinstance(stmt, ir.Continue) for stmt in _outside_loops(loop.body))
@@ -106,7 +104,7 @@ def _nests(loop: ir.For) -> bool:
 
 
 def _outside_loops(node: ir.Node) -> Iterator[ir.Node]:
-    """``node`` and all below it that is in no loop."""
+    """``node`` and its descendants outside of loops."""
     yield node
     if not isinstance(node, ir.For):
         for child in children(node):
@@ -114,13 +112,13 @@ def _outside_loops(node: ir.Node) -> Iterator[ir.Node]:
 
 
 def is_unrolled(loop: ir.For, functions: dict[str, ir.Function]) -> bool:
-    """Whether LLVM makes straight code of ``loop``."""
+    """Whether LLVM unrolls ``loop`` completely."""
     counted = all(isinstance(e, ir.Const) for e in (loop.start, loop.stop, loop.step))
     return counted and cost_of(loop, functions) <= _UNROLLED
 
 
 def carried_by(loop: ir.For) -> Iterator[Scalar]:
-    """The types of the floats that a turn of ``loop`` takes over from the one before, in variables or in memory."""
+    """The types of the floats that a turn of ``loop`` gets from the turn before, in variables or in memory."""
     assigned = {n.var for n in walk(loop.body) if isinstance(n, ir.Assign)}
     for stmt in loop.body.stmts:
         for var in reads_of(stmt) & assigned:
@@ -136,10 +134,10 @@ def carried_by(loop: ir.For) -> Iterator[Scalar]:
 
 
 class _Closeness:
-    """Whether what the lanes access at once in inner loops lies close together: next to each other, or all in one place.
+    """Whether the elements that a group accesses at once in inner loops are neighbours, or one element.
 
-    Lanes that walk along rows of their own would read a cache line each, and rows of 4 KiB throw each other out.
-    ``close`` are the variables that grow with the lane as slowly as its number.
+    Iterations that walk along rows of their own would read a cache line each, and rows 4 KiB apart evict each other.
+    ``close`` are the variables that grow from one iteration to the next by one at most.
     """
 
     def __init__(self, kernel: ir.Kernel, task: ir.ParallelTask, differing: set[ir.Var]) -> None:

@@ -11,8 +11,8 @@ from typing import Final
 
 from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
-from quadpy.codegen.lower.kernel import gpu_rules
 from quadpy.codegen.lower.text import ModuleText
+from quadpy.codegen.targets import rules_for
 from quadpy.codegen.targets.rules import GpuRules
 from quadpy.target import TargetSpec, amd_arch
 
@@ -33,9 +33,9 @@ def upload_name(nbytes: int) -> str:
 @functools.cache
 def upload_code(spec: TargetSpec) -> CodeObject:
     """The kernels of all sizes for a GPU."""
-    module, gpu = ModuleText(), gpu_rules(spec).gpu
+    module, gpu = ModuleText(), rules_for(spec).gpu
     assert gpu is not None
-    module.declare(gpu.lane, "i32", ())
+    module.declare(gpu.thread, "i32", ())
     module.functions += [_kernel(nbytes, gpu, spec.family) for nbytes in UPLOAD_SIZES]
     if spec.family == "amdgpu":
         module.flag("amdhsa_code_object_version", amd_arch(spec.arch).code_object)
@@ -49,8 +49,8 @@ def _kernel(nbytes: int, gpu: GpuRules, family: str) -> str:
     data, source = _DATA[family].format(nbytes), _FROM[family]
     return f"""
 define {gpu.convention} void @{upload_name(nbytes)}(ptr addrspace(1) %target, {data} %data) {gpu.attributes(nbytes // 8)} nounwind {{
-  %lane = call i32 @{gpu.lane}()
-  %at = zext i32 %lane to i64
+  %thread = call i32 @{gpu.thread}()
+  %at = zext i32 %thread to i64
   %from = getelementptr i64, {source} %data, i64 %at
   %to = getelementptr i64, ptr addrspace(1) %target, i64 %at
   %held = load i64, {source} %from, align 8

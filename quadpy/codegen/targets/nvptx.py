@@ -40,7 +40,7 @@ def nvptx_rules() -> TargetRules:
         gpu=GpuRules(
             convention="ptx_kernel",
             attributes=lambda block_dim: f'"nvvm.reqntid"="{block_dim}"',
-            lane="llvm.nvvm.read.ptx.sreg.tid.x",
+            thread="llvm.nvvm.read.ptx.sreg.tid.x",
             block="llvm.nvvm.read.ptx.sreg.ctaid.x",
             grid_threads=_grid_threads,
             barrier=_barrier,

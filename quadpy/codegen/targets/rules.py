@@ -32,7 +32,7 @@ class GpuRules:
 
     convention    what stands between ``define`` and the result type of a kernel
     attributes    of a kernel that is always launched in blocks of so many threads
-    lane, block   the intrinsics that number a thread in its block, and a block in its grid (i32)
+    thread, block the intrinsics that number a thread in its block, and a block in its grid (i32)
     grid_threads  threads of the launch, as i64, for blocks of so many
     barrier       all threads of the block meet, and see what each of them wrote before
     block_scope   LLVM's name for the threads of a block
@@ -48,7 +48,7 @@ class GpuRules:
 
     convention: str
     attributes: Callable[[int], str]
-    lane: str
+    thread: str
     block: str
     grid_threads: Callable[[Writer, int], str]
     barrier: Callable[[Writer], None]

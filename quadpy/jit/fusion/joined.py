@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from quadpy.artifact import AbiLayout, AbiValue, CodeObject
 from quadpy.codegen.abi import layout_of
+from quadpy.codegen.schedule import Form
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
 from quadpy.ir.join import NAME, join
@@ -57,7 +58,7 @@ def _compiled(levels: Sequence[Sequence[ir.Kernel]], target: TargetSpec) -> Code
         kernel = join(levels)
         if (needed := layout_of(kernel).size + 8) > _ARGUMENT_BYTES:
             return f"its arguments together have {needed} bytes; {_ARGUMENT_BYTES} are the most of one launch"
-        return compiled_code(kernel, target)[1]
+        return compiled_code(kernel, target, Form(fused=True))[1]
     except CodegenError as error:  # of one that cannot be fused, too
         return error.message
 

@@ -9,8 +9,9 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel, lower
-from quadpy.codegen.fused import NotFusable
+from quadpy.codegen.plans.fusion import NotFusable
 from quadpy.codegen.plans.phases import Again, Meet, Phase, steps_of
+from quadpy.codegen.schedule import Form
 from quadpy.jit.offline import trace_for
 from quadpy.target import AMD_ARCHS, parse_target
 
@@ -19,13 +20,20 @@ FLAG = qp.types.ndarray(qp.i32, 0)
 TARGETS = [*(str(parse_target(f"{a.name}:w{w}")) for a in AMD_ARCHS.values() for w in a.wave_sizes), "sm_70", "sm_90"]
 
 
-def fused(kernel, **changes):
-    return replace(trace_for(kernel, {}).kernel, fused=True, **changes)
+FUSED = Form(fused=True)
+
+
+def ir_of(kernel, **changes):
+    return replace(trace_for(kernel, {}).kernel, **changes)
+
+
+def compiled(kernel, target, **options):
+    return compile_kernel(ir_of(kernel), parse_target(target), FUSED, **options)
 
 
 def steps(kernel, **changes):
     """The steps, briefly: tasks by number, chunks and merges marked, ``|`` for a meeting, loops in lists."""
-    return _brief(steps_of(fused(kernel, **changes)))
+    return _brief(steps_of(ir_of(kernel, **changes)))
 
 
 def _brief(found):
@@ -205,7 +213,7 @@ def everything(x: A(qp.f32, 2), y: A(qp.f32, 2), bins: A(qp.i32, 1), most: A(qp.
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_target(target):
-    code = compile_kernel(fused(everything), parse_target(target))
+    code = compiled(everything, target)
     (launch,) = code.tasks
     assert launch.cooperative
     assert launch.grid_stride
@@ -227,11 +235,11 @@ def any_condition(x: A(qp.f32, 1), go: A(ndim=0)):
 @pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"])
 def test_conditions_of_every_integer_type(target, dtype):
     kernel = trace_for(any_condition, {"go": A(getattr(qp, dtype), 0)}).kernel
-    assert compile_kernel(replace(kernel, fused=True), parse_target(target)).tasks[0].cooperative
+    assert compile_kernel(kernel, parse_target(target), FUSED).tasks[0].cooperative
 
 
 def module(kernel, target="sm_90"):
-    return lower(fused(kernel), parse_target(target))
+    return lower(ir_of(kernel), parse_target(target), FUSED)
 
 
 def test_llvm_is_promised_nothing_of_arrays_that_are_written():
@@ -243,17 +251,17 @@ def test_llvm_is_promised_nothing_of_arrays_that_are_written():
 
 def test_no_cached_loads_of_what_changes():
     """PTX's ``nc`` loads may answer with what was there when the launch began."""
-    text = compile_kernel(fused(apart), parse_target("sm_90")).image.decode()
+    text = compiled(apart, "sm_90").image.decode()
     loads = re.findall(r"ld\.global\.nc\S*\s+%\w+, \[%rd(\d+)", text)
     assert len(loads) > 0
     for kernel in (chain, loops, dot):
-        assert ".nc" not in compile_kernel(fused(kernel), parse_target("sm_90")).image.decode(), kernel
+        assert ".nc" not in compiled(kernel, "sm_90").image.decode(), kernel
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"])
 def test_no_scalar_loads_of_what_changes_in_a_loop(target):
     """The scalar cache does not see what other units write; arguments it may load."""
-    code = compile_kernel(fused(sums_one_element), parse_target(target), want_asm=True)
+    code = compiled(sums_one_element, target, want_asm=True)
     loads = re.findall(r"s_(?:buffer_)?load_\w+ \S+ (s\[\d+:\d+\])", code.asm)
     arguments = {"s[4:5]", "s[0:1]", "s[2:3]", "s[6:7]", "s[8:9]"}
     assert set(loads) <= arguments, loads
@@ -301,7 +309,7 @@ def two_sizes(x: A(qp.i32, 1)):
 
 def test_blocks_of_two_sizes():
     with pytest.raises(NotFusable, match="blocks of 64 and 128 threads"):
-        compile_kernel(fused(two_sizes), parse_target("sm_90"))
+        compiled(two_sizes, "sm_90")
 
 
 @qp.kernel(graph=True)
@@ -314,7 +322,7 @@ def one_size(x: A(qp.i32, 1), y: A(qp.i32, 1)):
 
 
 def test_blocks_are_as_large_as_a_task_needs_them():
-    assert compile_kernel(fused(one_size), parse_target("gfx942")).tasks[0].block_dim == 64
+    assert compiled(one_size, "gfx942").tasks[0].block_dim == 64
 
 
 @qp.kernel(graph=True)
@@ -329,7 +337,7 @@ def much_shared_memory(x: A(qp.f32, 1)):
 
 def test_shared_memory_of_all_tasks_together():
     with pytest.raises(NotFusable, match="64000 bytes of shared memory; 49152 are the most"):
-        compile_kernel(fused(much_shared_memory), parse_target("sm_90"))
+        compiled(much_shared_memory, "sm_90")
 
 
 @qp.kernel(graph=True)
@@ -376,4 +384,4 @@ def test_histograms_have_copies_as_long_as_there_is_room():
 
 def test_a_cpu_has_nothing_to_fuse():
     with pytest.raises(NotFusable, match="CPU"):
-        compile_kernel(fused(chain), parse_target("cpu"))
+        compiled(chain, "cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -10,9 +11,10 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.objects.metadata import read_metadata
+from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT, condition_setter_code
-from quadpy.ir.printer import print_ir
+from quadpy.jit.compilation import digest_of
 from quadpy.jit.offline import trace_for
 from quadpy.target import AMD_ARCHS, parse_target
 
@@ -67,17 +69,20 @@ def nothing():
         pass
 
 
+INDIRECT = Form(indirect=True)
+
+
 def ir_of(kernel, **changes):
     return replace(trace_for(kernel, {}, parse_target("gfx942")).kernel, **changes)
 
 
 def assembly(kernel, target, *, indirect):
-    return compile_kernel(ir_of(kernel, indirect=indirect), parse_target(target), want_asm=True).asm
+    return compile_kernel(ir_of(kernel), parse_target(target), Form(indirect=indirect), want_asm=True).asm
 
 
 @pytest.mark.parametrize(("target", "predicated"), [*((name, False) for name in AMD), ("gfx942:w64", True)])
 def test_amd_kernels_take_one_pointer(target, predicated):
-    code = compile_kernel(ir_of(everything, indirect=True, predicated=predicated), parse_target(target))
+    code = compile_kernel(ir_of(everything), parse_target(target), Form(predicated, indirect=True))
     found = {kernel.name: kernel for kernel in read_metadata(code.image).kernels}
     assert found.keys() == {task.symbol for task in code.tasks}
     for kernel in found.values():
@@ -87,7 +92,7 @@ def test_amd_kernels_take_one_pointer(target, predicated):
 
 @pytest.mark.parametrize("target", NVIDIA)
 def test_nvidia_kernels_take_one_pointer(target):
-    code = compile_kernel(ir_of(everything, indirect=True), parse_target(target))
+    code = compile_kernel(ir_of(everything), parse_target(target), INDIRECT)
     entries = re.findall(r"\.entry (\S+)\(\s*([^)]*)\)", code.image.decode())
     assert {name for name, _ in entries} == {task.symbol for task in code.tasks}
     assert all(params.count(".param") == 1 and ".u64" in params for _, params in entries)
@@ -95,18 +100,20 @@ def test_nvidia_kernels_take_one_pointer(target):
 
 def test_what_the_host_knows_of_a_kernel_is_the_same():
     for target in ("gfx942", "sm_90"):
-        direct, indirect = (compile_kernel(ir_of(everything, indirect=x), parse_target(target)) for x in (False, True))
+        direct, indirect = (compile_kernel(ir_of(everything), parse_target(target), x) for x in (PLAIN, INDIRECT))
         assert direct.manifest() == indirect.manifest()
 
 
 def test_a_kernel_without_arguments_takes_a_pointer_too():
-    code = compile_kernel(ir_of(nothing, indirect=True), parse_target("gfx942"))
+    code = compile_kernel(ir_of(nothing), parse_target("gfx942"), INDIRECT)
     (kernel,) = read_metadata(code.image).kernels
     assert kernel.kernarg_bytes == 8
 
 
-def test_the_printed_ir_tells_both_forms_apart():
-    assert print_ir(ir_of(saxpy)) != print_ir(ir_of(saxpy, indirect=True))
+def test_the_cache_tells_forms_apart():
+    kernel, target = ir_of(saxpy), parse_target("gfx942")
+    forms = [Form(*flags) for flags in itertools.product((False, True), repeat=3)]
+    assert len({digest_of(kernel, target, form) for form in forms}) == len(forms)
 
 
 @pytest.mark.parametrize("kernel", [saxpy, stencil, row_sums])
@@ -130,7 +137,7 @@ def test_nvidia_code_is_that_of_the_direct_form(kernel):
 
 
 def test_nothing_is_constant_where_arrays_overlap():
-    text = lower(ir_of(saxpy, indirect=True, noalias=False), parse_target("sm_90"))
+    text = lower(ir_of(saxpy, noalias=False), parse_target("sm_90"), INDIRECT)
     body = text.partition("define internal")[2].partition("\n}")[0]
     assert "invariant" not in body
     assert "noalias" not in body

@@ -1,4 +1,4 @@
-"""The CPU's entry point: ``i32 <kernel>_entry(args, scratch, first)``.  Owns: ``lower_cpu_entry``.
+"""The CPU's entry point: ``i32 <kernel>_entry(args, scratch, first)``.
 
 It runs the tasks from ``first`` on, each to its end, and returns -1; or, some milliseconds after it was called, the
 number of the task to go on with, so that a Ctrl-C is seen between tasks.  Branches run one after the other; at the end
@@ -12,22 +12,20 @@ from dataclasses import replace
 from typing import Final
 
 from quadpy.codegen.abi import OUT_OF_MEMORY
-from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used
+from quadpy.codegen.frames import Iterations, Privatised, Reduced, SectionedBlocks
+from quadpy.codegen.launches import entry_symbol
+from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used, new_function
 from quadpy.codegen.lower.axes import lower_axes, total_count
 from quadpy.codegen.lower.cpu.private import call_private
 from quadpy.codegen.lower.cpu.reduce import call_chunks
 from quadpy.codegen.lower.cpu.vectorised import piece_count
 from quadpy.codegen.lower.cpu.working_memory import Table, fill_record, has_failed
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.task import entry_name, task_name, task_scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
-from quadpy.codegen.plans.cost import grain_of, private_cost
-from quadpy.codegen.plans.privatise import plan_privates
-from quadpy.codegen.plans.vectorise import plan_outer
+from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.flow import conditions_of, loop_ends
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 
 __all__ = ["lower_cpu_entry"]
 
@@ -38,10 +36,11 @@ _MXCSR: Final = 0x1F80
 """x86's default modes: all exceptions masked, round to nearest, subnormals kept."""
 
 
-def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules, recorded: Sequence[bool]) -> None:
-    """Write the entry point; each task has been written before, and expects a record or not."""
+def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequence[bool]) -> None:
+    """Write the entry point; ``recorded`` says of each task whether its function expects a record."""
+    kernel = schedule.kernel
     module.declare(POOL_RUN, "void", ("ptr", "ptr", "ptr", "i64", "i64", "i64"))
-    s = _entry_scope(module, kernel, rules)
+    s = _entry_scope(module, kernel, schedule.rules)
     out = s.text
     labels = [out.label("task") for _ in kernel.tasks]
     done, refused, tables = out.label("done"), out.label("refused"), Table(out)
@@ -50,9 +49,9 @@ def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules, r
     modes = _set_modes(s)
     cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(labels))
     out.end(f"switch i32 %first, label %{done} [ {cases} ]")
-    for number, task in enumerate(kernel.tasks):
+    for number, task in enumerate(schedule.tasks):
         out.start(labels[number])
-        _run(s, kernel, number, task, tables, refused, recorded=recorded[number])
+        _run(s, task, tables, refused, recorded=recorded[number])
         for condition, first in ends.get(number, ()):
             again, onward = out.label("again"), out.label("onward")
             out.branch(_holds(s, condition), again, onward)
@@ -66,7 +65,7 @@ def lower_cpu_entry(module: ModuleText, kernel: ir.Kernel, rules: TargetRules, r
     if any(recorded):
         out.start(refused)
         _leave(s, modes, OUT_OF_MEMORY)
-    out.finish(f"define i32 {symbol(entry_name(kernel))}(ptr %args, ptr %scratch, i32 %first) nounwind")
+    out.finish(f"define i32 {symbol(entry_symbol(kernel))}(ptr %args, ptr %scratch, i32 %first) nounwind")
 
 
 def _holds(s: Scope, condition: str) -> str:
@@ -77,7 +76,7 @@ def _holds(s: Scope, condition: str) -> str:
 
 
 def _go(s: Scope, labels: list[str], following: int, began: str, modes: str) -> None:
-    """On with task ``following``; or out, where the caller has waited for long."""
+    """Go on with task ``following``; or return, where the caller has waited for long."""
     rest = s.text.label("rest")
     passed = s.text.op(f"sub i64 {_clock(s)}, {began}")
     s.text.branch(s.text.op(f"icmp ugt i64 {passed}, {_PATIENCE}"), rest, labels[following])
@@ -86,7 +85,7 @@ def _go(s: Scope, labels: list[str], following: int, began: str, modes: str) -> 
 
 
 def _set_modes(s: Scope) -> str:
-    """Round to nearest, keep subnormals, as the pool does for its threads; the variable with the caller's modes."""
+    """Round to nearest, keep subnormals, as the pool does for its threads; returns the variable with the caller's modes."""
     if not s.rules.has_mxcsr:
         return ""
     saved, ours = s.text.alloca("i32"), s.text.alloca("i32")
@@ -103,59 +102,55 @@ def _leave(s: Scope, modes: str, following: int) -> None:
 
 
 def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> Scope:
-    """Only what axes, places of reductions, sizes of private copies and conditions need is loaded from the block."""
+    """Loads from the block what axes, destinations of reductions, sizes of private copies and conditions need."""
     used = set(conditions_of(kernel.flow))
     for task in kernel.tasks:
         if isinstance(task, ir.ParallelTask):
             used.update(*(names_used(node) for node in (*task.axes, *task.reductions)))
             used.update(name for name, _ in task.privates)
     arguments = arguments_of(kernel, used)
-    s = task_scope(module, kernel, rules, (), "%scratch")
+    s = new_function(module, kernel, rules)
     for argument in arguments:
-        where = s.text.op(f"getelementptr i8, ptr %args, i64 {argument.value.offset}")
-        s.text.define(argument.operand, f"load {argument.llvm_type('ptr')}, ptr {where}")
+        s.text.define(argument.operand, argument.load(s.text))
     bind_arguments(s, kernel, arguments)
     return s
 
 
-def _run(
-    s: Scope, kernel: ir.Kernel, number: int, task: ir.Task, tables: Table, refused: str, *, recorded: bool
-) -> None:
-    """Call a serial task, or share a loop; on at the label ``refused`` where that gets no memory."""
-    name = task_name(kernel, number)
+def _run(s: Scope, schedule: Schedule, tables: Table, refused: str, *, recorded: bool) -> None:
+    """Call a serial task, or share a loop; goes on at the label ``refused`` where that gets no memory."""
+    name, grain, task = schedule.symbol, schedule.grain, schedule.task
     if isinstance(task, ir.SerialTask):
         s.text.do(f"call void {symbol(name)}(ptr %args, ptr %scratch, i64 0, i64 1)")
         return
-    axes, grain, after = lower_axes(s, task.axes, 64), grain_of(task, s.functions), s.text.label("after")
-    if (outer := plan_outer(kernel, task)) is not None:
-        axes[-1] = replace(axes[-1], count=piece_count(s.text, axes[-1].count, outer.width))
-        grain = max(1, grain // outer.width)
+    axes, after = lower_axes(s, task.axes, 64), s.text.label("after")
+    if isinstance(schedule.frame, Iterations) and (vector := schedule.frame.vector):
+        axes[-1] = replace(axes[-1], count=piece_count(s.text, axes[-1].count, vector.width))
     n = total_count(s, axes, "i64")
-    if uses_block(task):  # pieces are of whole blocks
-        dim = task.block_dim or DEFAULT_BLOCK
-        n = s.text.op(f"udiv i64 {s.text.op(f'add nuw i64 {n}, {dim - 1}')}, {dim}")
-        grain = max(1, grain // dim)
-    plan = plan_privates(kernel, task)
-    if task.reductions:
-        some = s.text.label("some")
-        s.text.branch(s.text.op(f"icmp ne i64 {n}, 0"), some, after)
-        s.text.start(some)
-        call_chunks(s, task, n, tables, refused, lambda record, size: _pool(s, symbol(name), record, n, size, grain))
-    elif plan is not None:
-        cost = private_cost(task, s.functions)
-        too_big = call_private(s, name, plan, n, grain, cost, lambda *call: _pool(s, *call))
-        s.text.jump(after)
-        s.text.start(too_big)
-        if plan.always:
-            s.text.end("unreachable")
-        else:
-            _share(s, name, n, grain)
-    elif recorded:
-        record = fill_record(s.text, s.scratch)
-        _share(s, name, n, grain, record)
-        s.text.branch(has_failed(s.text, record), refused, after)
-    else:
-        _share(s, name, n, grain)
+    match schedule.frame:
+        case Reduced() as frame:
+            some = s.text.label("some")
+            s.text.branch(s.text.op(f"icmp ne i64 {n}, 0"), some, after)
+            s.text.start(some)
+            call_chunks(
+                s, task, frame, n, tables, refused,
+                lambda record, size: _pool(s, symbol(name), record, n, size, grain),
+            )  # fmt: skip
+        case Privatised(plan=plan, cost=cost):
+            too_large = call_private(s, name, plan, n, grain, cost, lambda *call: _pool(s, *call))
+            s.text.jump(after)
+            s.text.start(too_large)
+            if plan.always:
+                s.text.end("unreachable")
+            else:
+                _share(s, name, n, grain)
+        case frame:
+            if isinstance(frame, SectionedBlocks):  # whole blocks are shared
+                dim = frame.block_dim
+                n = s.text.op(f"udiv i64 {s.text.op(f'add nuw i64 {n}, {dim - 1}')}, {dim}")
+            record = fill_record(s.text, s.scratch) if recorded else "%scratch"
+            _share(s, name, n, grain, record)
+            if recorded:
+                s.text.branch(has_failed(s.text, record), refused, after)
     s.text.start(after)
 
 

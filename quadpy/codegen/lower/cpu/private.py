@@ -1,10 +1,8 @@
-"""Loops over private copies on the CPU, as ``private_plan`` decides.
-
-Owns: ``private_pointers`` and ``lower_merges`` (what the pool calls), ``call_private`` (the entry's side).
+"""Loops over private copies on the CPU, as ``plans.privatise`` decides.
 
 The pool hands tasks one pointer besides the arguments: here that of a record in the entry function's frame, with the
 scratch memory, the copies (null where the loop runs on the arrays themselves), the bytes of a copy, the iterations of
-a chunk, the number of copies, and for each array its elements and its place in a copy.
+a chunk, the number of copies, and for each array its elements and its offset in a copy.
 """
 
 from __future__ import annotations
@@ -12,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from quadpy.codegen.lower.arguments import Argument
-from quadpy.codegen.lower.atomics import combine, identity, merge_op
+from quadpy.codegen.lower.arguments import Argument, new_function
+from quadpy.codegen.lower.atomics import combine, identity
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.task import task_scope
 from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
 from quadpy.codegen.plans.privatise import COPY_COST, LINE, MOST_BYTES, MOST_COPIES, MOST_TOGETHER, PrivatePlan
+from quadpy.codegen.reduction import merge_op
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
@@ -89,7 +87,7 @@ def lower_merges(
     """For each array, the function that merges the elements [begin, end) of all copies into it, copy by copy."""
     offsets = {a.value.param: a.value.offset for a in arguments if a.value.part == "pointer"}
     for k, (param, _) in enumerate(plan.arrays):
-        s = task_scope(module, kernel, rules, (), "%scratch")
+        s = new_function(module, kernel, rules)
         _merge(s, plan, k, offsets[param.name])
         head = f"define internal void {symbol(f'{name}.merge{k}')}(ptr %args, ptr %scratch, i64 %begin, i64 %end)"
         s.text.finish(f"{head} nounwind")
@@ -128,12 +126,12 @@ def _at(out: FunctionText, table: str, k: str, t: Scalar) -> str:
 
 
 def call_private(s: Scope, name: str, plan: PrivatePlan, n: str, grain: int, cost: int, pool: Pool) -> str:
-    """Write the whole loop; the label of the block where it goes on with atomics, if arrays are too big."""
+    """Write the whole loop; the label of the block where it goes on with atomics, if arrays are too large."""
     out = s.text
     elements = [_elements(s, plan, k) for k in range(len(plan.arrays))]
-    offsets, nbytes = _placed(s, plan, elements)
-    too_big, small, shared, alone, done = (out.label(x) for x in ("too.big", "small", "copied", "alone", "merged"))
-    out.branch(out.op(f"icmp ugt i64 {nbytes}, {MOST_BYTES}"), too_big, small)
+    offsets, nbytes = _offsets(s, plan, elements)
+    too_large, small, shared, alone, done = (out.label(x) for x in ("too.large", "small", "copied", "alone", "merged"))
+    out.branch(out.op(f"icmp ugt i64 {nbytes}, {MOST_BYTES}"), too_large, small)
     out.start(small)
     copies = _copies(s, elements, nbytes, n, cost)
     chunk, count = _chunks(s, n, copies)
@@ -161,7 +159,7 @@ def call_private(s: Scope, name: str, plan: PrivatePlan, n: str, grain: int, cos
     out.start(alone)
     out.do(f"call void {symbol(name + PRIVATE)}(ptr %args, ptr {context}, i64 0, i64 {n})")
     out.start(done)
-    return too_big
+    return too_large
 
 
 def _write(s: Scope, plan: PrivatePlan, context: str, field: int, value: str, item: int | None = None) -> None:
@@ -177,8 +175,8 @@ def _elements(s: Scope, plan: PrivatePlan, k: int) -> str:
     return total
 
 
-def _placed(s: Scope, plan: PrivatePlan, elements: list[str]) -> tuple[list[str], str]:
-    """Each array's place in a copy, on a cache line of its own, and the size of a copy."""
+def _offsets(s: Scope, plan: PrivatePlan, elements: list[str]) -> tuple[list[str], str]:
+    """Each array's offset in a copy, on a cache line of its own, and the size of a copy."""
     offsets, offset = [], "0"
     for many, (param, _) in zip(elements, plan.arrays, strict=True):
         offsets.append(offset)
@@ -189,7 +187,7 @@ def _placed(s: Scope, plan: PrivatePlan, elements: list[str]) -> tuple[list[str]
 
 
 def _copies(s: Scope, elements: list[str], nbytes: str, n: str, cost: int) -> str:
-    """How many copies ``n`` iterations are worth; see ``private_plan``."""
+    """How many copies ``n`` iterations are worth; see ``plans.privatise``."""
     out, total = s.text, "1"
     for many in elements:
         total = out.op(f"add i64 {total}, {many}")

@@ -1,109 +1,112 @@
 """Loops with reductions on the CPU, in the shape that ``codegen.reduction`` fixes.
 
-Owns: ``reduce_piece`` (one chunk), ``call_chunks`` (all chunks and their merging).
+The accumulators of a strand never mix, so LLVM vectorises over them under strict rules too: a loop of one axis adds to
+them as it goes; one of several axes fills a small buffer first, which a second loop adds to the accumulators.
 
-The lanes of a strand never mix, so LLVM vectorises over them under strict rules too: a loop of one axis adds to them as
-it goes; one of several axes fills a small buffer first, which a second loop adds to the lanes.
-
-The chunks' results lie in a table of the entry function's, a row of 8-byte cells for each reduction: see ``cpu_work``.
+The chunks' results lie in a table of the entry function, a row of 8-byte cells for each reduction: see
+``cpu.working_memory``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
-from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
-from quadpy.codegen.lower.chunks import chunks_of
+from quadpy.codegen.frames import Reduced
+from quadpy.codegen.lower.atomics import combine, identity, merge_total
 from quadpy.codegen.lower.cpu.working_memory import ROW, SCRATCH, SHIFT, TABLE, Table, field, fill_record, has_failed
 from quadpy.codegen.lower.loops import counted
-from quadpy.codegen.lower.reductions import Group, are_many, for_each, groups_of
+from quadpy.codegen.lower.reductions import chunks_of, for_each
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
-from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH
+from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, Group, merge_op
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
 __all__ = ["call_chunks", "chunk_cell", "reduce_piece"]
 
-_BLOCK: Final = 4 * LANES
+_BLOCK: Final = 4 * ACCUMULATORS
 
-Iterations = Callable[[str, str, Callable[[str], None]], None]
+Iterations: TypeAlias = Callable[[str, str, Callable[[str], None]], None]
 """``(first, count, after)``: write ``count`` iterations from ``first`` on, each followed by ``after(its number)``."""
 
 
-def reduce_piece(s: Scope, reductions: tuple[ir.Reduction, ...], iterations: Iterations, *, one_axis: bool) -> None:
+def reduce_piece(s: Scope, frame: Reduced, iterations: Iterations, *, one_axis: bool) -> None:
     """Write the body of a chunk: iterations [%begin, %end) into the cells at ``%cell``, ``%row`` bytes apart.
 
     The strands, of ``%strand`` iterations each, come one after another.
     """
-    out, groups, rolled = s.text, groups_of(reductions), s.text.module.loop('!"llvm.loop.unroll.disable"')
-    s.merge_tag = rolled if are_many(reductions) else ""
-    lanes, results = ([_new_table(out, g, size) for g in groups] for size in (LANES, WIDTH))
-    cover = _by_blocks if not one_axis else _by_short_rows if are_many(reductions) else _by_rows
+    out, groups, rolled = s.text, frame.groups, s.text.module.loop('!"llvm.loop.unroll.disable"')
+    s.merge_tag = rolled if frame.many else ""
+    sums, results = ([_new_table(out, g, size) for g in groups] for size in (ACCUMULATORS, WIDTH))
+    cover = _by_blocks if not one_axis else _by_short_rows if frame.many else _by_rows
 
     def strand(k: str, _following: str) -> None:
         first = out.op(f"add i64 %begin, {out.op(f'mul i64 {k}, %strand')}")
         begin = out.intrinsic("llvm.smin.i64", "i64", ("i64", first), ("i64", "%end"))
         last = out.op(f"add i64 {first}, %strand")
         end = out.intrinsic("llvm.smin.i64", "i64", ("i64", last), ("i64", "%end"))
-        for g, lane in zip(groups, lanes, strict=True):
-            _fill(s, lane, "0", str(g.count * LANES), g)
-        cover(s, groups, lanes, iterations, begin, end)
-        at = out.op(f"mul i64 {k}, {LANES}")
-        for g, lane, result in zip(groups, lanes, results, strict=True):
-            _copy(s, lane, result, at, g)
+        for g, own in zip(groups, sums, strict=True):
+            _fill(s, own, "0", str(g.count * ACCUMULATORS), g)
+        cover(s, groups, sums, iterations, begin, end)
+        at = out.op(f"mul i64 {k}, {ACCUMULATORS}")
+        for g, own, result in zip(groups, sums, results, strict=True):
+            _copy(s, own, result, at, g)
 
     counted(out, "0", str(STRANDS), strand, tag=rolled)
     for g, result in zip(groups, results, strict=True):
         _merge_chunk(s, result, g)
 
 
-def _by_rows(s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str) -> None:
-    """LANES iterations at a time, straight into the lanes, which LLVM keeps in registers; then the rest."""
+def _by_rows(
+    s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
+) -> None:
+    """ACCUMULATORS iterations at a time, straight into the accumulators, which LLVM keeps in registers; then the rest."""
     out = s.text
 
     def row(k: str, _following: str) -> None:
-        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
-        iterations(first, str(LANES), _adds(s, groups, lanes, first))
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {ACCUMULATORS.bit_length() - 1}')}")
+        iterations(first, str(ACCUMULATORS), _adds(s, groups, sums, first))
 
-    rows = out.op(f"lshr i64 {out.op(f'sub i64 {end}, {begin}')}, {LANES.bit_length() - 1}")
+    rows = out.op(f"lshr i64 {out.op(f'sub i64 {end}, {begin}')}, {ACCUMULATORS.bit_length() - 1}")
     counted(out, "0", rows, row)
-    rest = out.op(f"add i64 {begin}, {out.op(f'shl i64 {rows}, {LANES.bit_length() - 1}')}")
-    iterations(rest, out.op(f"sub i64 {end}, {rest}"), _adds(s, groups, lanes, rest))
+    rest = out.op(f"add i64 {begin}, {out.op(f'shl i64 {rows}, {ACCUMULATORS.bit_length() - 1}')}")
+    iterations(rest, out.op(f"sub i64 {end}, {rest}"), _adds(s, groups, sums, rest))
 
 
 def _by_short_rows(
-    s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str
+    s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
 ) -> None:
-    """LANES iterations at a time or what is left, into lanes in memory: the iteration is written once."""
+    """ACCUMULATORS iterations at a time or what is left, into accumulators in memory: the iteration is written once."""
     out = s.text
 
     def row(k: str, _following: str) -> None:
-        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {LANES.bit_length() - 1}')}")
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {ACCUMULATORS.bit_length() - 1}')}")
         left = out.op(f"sub i64 {end}, {first}")
-        count = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(LANES)))
-        iterations(first, count, _adds(s, groups, lanes, first))
+        count = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(ACCUMULATORS)))
+        iterations(first, count, _adds(s, groups, sums, first))
 
-    padded = out.op(f"add i64 {out.op(f'sub i64 {end}, {begin}')}, {LANES - 1}")
-    counted(out, "0", out.op(f"lshr i64 {padded}, {LANES.bit_length() - 1}"), row)
+    padded = out.op(f"add i64 {out.op(f'sub i64 {end}, {begin}')}, {ACCUMULATORS - 1}")
+    counted(out, "0", out.op(f"lshr i64 {padded}, {ACCUMULATORS.bit_length() - 1}"), row)
 
 
-def _adds(s: Scope, groups: list[Group], lanes: list[str], first: str) -> Callable[[str], None]:
-    """What follows an iteration of the row that begins with number ``first``: its lane takes what it contributes."""
+def _adds(s: Scope, groups: tuple[Group, ...], sums: list[str], first: str) -> Callable[[str], None]:
+    """What follows an iteration of the row that begins with number ``first``: its accumulator takes what it contributes."""
 
     def add(number: str) -> None:
         at = s.text.op(f"sub i64 {number}, {first}")
-        for r, table, place in _cells(s, groups, lanes, LANES, at):
+        for r, table, cell in _cells(s, groups, sums, ACCUMULATORS, at):
             t = r.var.type
             value = s.text.op(f"load {llvm_type(t)}, ptr {s.cells[r.var.name]}")
-            _put(s, table, place, combine(s, merge_op(r.op), _get(s, table, place, t), value, t), t)
+            _put(s, table, cell, combine(s, merge_op(r.op), _get(s, table, cell, t), value, t), t)
 
     return add
 
 
-def _by_blocks(s: Scope, groups: list[Group], lanes: list[str], iterations: Iterations, begin: str, end: str) -> None:
+def _by_blocks(
+    s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
+) -> None:
     """Iterations of several axes begin rows of their own: what they contribute goes through a buffer."""
     out = s.text
     buffers = [_new_table(out, g, _BLOCK) for g in groups]
@@ -118,29 +121,29 @@ def _by_blocks(s: Scope, groups: list[Group], lanes: list[str], iterations: Iter
 
         def keep(number: str) -> None:
             at = out.op(f"sub i64 {number}, {first}")
-            for r, buffer, place in _cells(s, groups, buffers, _BLOCK, at):
+            for r, buffer, cell in _cells(s, groups, buffers, _BLOCK, at):
                 value = out.op(f"load {llvm_type(r.var.type)}, ptr {s.cells[r.var.name]}")
-                _put(s, buffer, place, value, r.var.type)
+                _put(s, buffer, cell, value, r.var.type)
 
         iterations(first, size, keep)
-        for g, buffer, lane in zip(groups, buffers, lanes, strict=True):
-            _add_block(s, lane, buffer, size, g)
+        for g, buffer, own in zip(groups, buffers, sums, strict=True):
+            _add_block(s, own, buffer, size, g)
 
     counted(out, "0", blocks, block)
 
 
-def _add_block(s: Scope, lanes: str, buffers: str, size: str, g: Group) -> None:
-    """Fill the buffers up from ``size`` on, and add them to the lanes."""
+def _add_block(s: Scope, sums: str, buffers: str, size: str, g: Group) -> None:
+    """Fill the buffers up from ``size`` on, and add them to the accumulators."""
 
     def add(a: str) -> None:
-        into, buffer = _part(s, lanes, a, LANES, g), _part(s, buffers, a, _BLOCK, g)
+        into, buffer = _part(s, sums, a, ACCUMULATORS, g), _part(s, buffers, a, _BLOCK, g)
 
         def round_(k: str, _following: str) -> None:
-            base = s.text.op(f"shl i64 {k}, {LANES.bit_length() - 1}")
-            _combine_range(s, into, buffer, base, str(LANES), g)
+            base = s.text.op(f"shl i64 {k}, {ACCUMULATORS.bit_length() - 1}")
+            _combine_range(s, into, buffer, base, str(ACCUMULATORS), g)
 
         _fill(s, buffer, size, str(_BLOCK), g)
-        counted(s.text, "0", str(_BLOCK // LANES), round_, tag=s.merge_tag)
+        counted(s.text, "0", str(_BLOCK // ACCUMULATORS), round_, tag=s.merge_tag)
 
     for_each(s.text, g, add, s.merge_tag)
 
@@ -178,14 +181,18 @@ def _fill(s: Scope, table: str, first: str, end: str, g: Group) -> None:
     counted(s.text, first, end, lambda k, _: _put(s, table, k, value, g.type), tag=s.merge_tag)
 
 
-def _copy(s: Scope, lanes: str, results: str, at: str, g: Group) -> None:
-    """Each reduction's lanes, to its results from number ``at`` on."""
+def _copy(s: Scope, sums: str, results: str, at: str, g: Group) -> None:
+    """Each reduction's accumulators, to its results from number ``at`` on."""
 
     def copy(a: str) -> None:
-        lane, result = _part(s, lanes, a, LANES, g), _part(s, results, a, WIDTH, g)
+        own, result = _part(s, sums, a, ACCUMULATORS, g), _part(s, results, a, WIDTH, g)
         into = s.text.op(f"getelementptr {memory_type(g.type)}, ptr {result}, i64 {at}")
         counted(
-            s.text, "0", str(LANES), lambda k, _: _put(s, into, k, _get(s, lane, k, g.type), g.type), tag=s.merge_tag
+            s.text,
+            "0",
+            str(ACCUMULATORS),
+            lambda k, _: _put(s, into, k, _get(s, own, k, g.type), g.type),
+            tag=s.merge_tag,
         )
 
     for_each(s.text, g, copy, s.merge_tag)
@@ -204,7 +211,7 @@ def _part(s: Scope, table: str, a: str, size: int, g: Group) -> str:
 
 
 def _cells(
-    s: Scope, groups: list[Group], tables: list[str], size: int, at: str
+    s: Scope, groups: tuple[Group, ...], tables: list[str], size: int, at: str
 ) -> Iterator[tuple[ir.Reduction, str, str]]:
     """Each reduction with its table, of ``size`` values of each, and the number of its value ``at`` there."""
     for g, table in zip(groups, tables, strict=True):
@@ -240,7 +247,13 @@ def chunk_cell(out: FunctionText) -> tuple[str, str, str, str]:
 
 
 def call_chunks(
-    s: Scope, task: ir.ParallelTask, n: str, tables: Table, refused: str, run: Callable[[str, str], None]
+    s: Scope,
+    task: ir.ParallelTask,
+    frame: Reduced,
+    n: str,
+    tables: Table,
+    refused: str,
+    run: Callable[[str, str], None],
 ) -> None:
     """Write the whole loop for ``n`` > 0: ``run(record, chunk size)`` has all chunks done.
 
@@ -261,11 +274,10 @@ def call_chunks(
     out.intrinsic("free", "void", ("ptr", taken))
     out.jump(refused)
     out.start(whole)
-    groups = groups_of(task.reductions)
-    s.merge_tag = out.module.loop('!"llvm.loop.unroll.disable"') if are_many(task.reductions) else ""
-    for g in groups:
+    s.merge_tag = out.module.loop('!"llvm.loop.unroll.disable"') if frame.many else ""
+    for g in frame.groups:
         for_each(out, g, partial(_merge_chunks, s, table, count, g), s.merge_tag)
-    rows = {r.var.name: (g, str(a)) for g in groups for a, r in enumerate(g.reductions)}
+    rows = {r.var.name: (g, str(a)) for g in frame.groups for a, r in enumerate(g.reductions)}
     for r in task.reductions:
         g, a = rows[r.var.name]
         merge_total(s, r, _get(s, _row(out, table, count, a, g), "0", r.var.type))

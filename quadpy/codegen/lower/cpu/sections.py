@@ -1,7 +1,7 @@
-"""Iterations side by side on the CPU: one thread runs several, its *lanes*, section by section.  Owns: ``Lanes``.
+"""Groups of iterations side by side on the CPU: one thread runs them, section by section.
 
-Each section of a loop's body (see ``lane_plan``) is a loop over the lanes; what is done together is decided once, by what
-the first lane has.
+Each section of a loop's body (see ``plans.sections``) is a loop over the group; joint statements are decided once, by the
+values of the group's first iteration.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block, set_variable
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type
-from quadpy.codegen.plans.sections import LanePlan, bound_by, reads_of, split
+from quadpy.codegen.plans.sections import SectionPlan, bound_by, reads_of, split
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["Lanes"]
+__all__ = ["Sections"]
 
 
-class Lanes:
-    """``lanes`` is how many there are, ``cells`` holds, of variables that are kept, the array of the lanes' values.
+class Sections:
+    """Writes the body of a loop for groups of iterations.
 
-    ``outside`` is what is known before the body begins: operands, their twins in 64 bits, those that are natural.
+    size     how many iterations a group has
+    cells    of variables that are kept, the table of the group's values
+    outside  what is known before the body begins: operands, their twins in 64 bits, those that are natural
     """
 
-    def __init__(self, s: Scope, plan: LanePlan, width: int) -> None:
-        self.s, self.plan, self.lanes = s, plan, str(width)
+    def __init__(self, s: Scope, plan: SectionPlan, width: int) -> None:
+        self.s, self.plan, self.size = s, plan, str(width)
         self.cells = {var: s.text.table(width, memory_type(var.type), var.type.nbytes) for var in plan.kept}
-        for var in (*plan.local, *plan.mutable):
+        for var in sorted({*plan.local, *plan.mutable}, key=lambda v: v.name):
             if var.name not in s.cells:
                 s.cells[var.name] = s.text.alloca(llvm_type(var.type))
         group = s.text.module.metadata("distinct !{}")
@@ -44,14 +46,12 @@ class Lanes:
         self.s.access = self.access
 
     def bind(self, number: str) -> None:
-        """Bind what tells lanes apart, for the lane of ``number``."""
+        """Bind the variables that tell iterations apart, for iteration ``number`` of the group."""
         raise NotImplementedError
 
     def hints(self) -> tuple[str, ...]:
-        """Metadata nodes of each loop over the lanes."""
+        """Metadata nodes of each loop over the group."""
         return (self.independent,)
-
-    # ------------------------------------------------------- what is done together
 
     def block(self, block: ir.Block) -> None:
         for part in split(block, self.plan.together):
@@ -77,7 +77,7 @@ class Lanes:
                 self.block(body)
                 s.text.start(s.regions[label])
             case ir.Barrier():
-                pass  # the lanes have met: a section ends here
+                pass  # a section ends here, so all iterations have met
             case _:
                 lower_block(s, ir.Block((stmt,), span=stmt.span))
 
@@ -107,19 +107,17 @@ class Lanes:
             natural.add(var.name)
         self.block(body)
 
-    # ------------------------------------------------------------------ sections
-
     def section(self, stmts: list[ir.Stmt]) -> None:
         out, plan = self.s.text, self.plan
         reads = reads_of(*stmts)
         assigned = {n.var for stmt in stmts for n in walk(stmt) if isinstance(n, ir.Assign)}
 
-        def lane(number: str, following: str) -> None:
+        def one(number: str, following: str) -> None:
             self.enter(number, reads | assigned)
             for var in sorted(assigned & plan.local, key=lambda v: v.name):
                 set_variable(self.s, var, constant(0, var.type))
-            end = out.label("lane.end")
-            self.s.loops.append(("", end))  # all that a lane may leave early here is this section
+            end = out.label("one.end")
+            self.s.loops.append(("", end))  # an iteration can leave nothing but this section early
             for stmt in stmts:
                 if out.open:
                     lower_block(self.s, ir.Block((stmt,), span=stmt.span))
@@ -129,18 +127,18 @@ class Lanes:
             self.keep(number, sorted(assigned & plan.mutable, key=lambda v: v.name))
             out.jump(following)
 
-        self.over_lanes(lane)
+        self.over_group(one)
 
-    def over_lanes(self, lane: Callable[[str, str], None]) -> None:
+    def over_group(self, one: Callable[[str, str], None]) -> None:
         tag = self.s.text.module.metadata(f"distinct !{{%s, {', '.join(self.hints())}}}")
-        counted(self.s.text, "0", self.lanes, lane, tag=tag)
+        counted(self.s.text, "0", self.size, one, tag=tag)
 
     def zero(self, number: str, _following: str) -> None:
         for var in sorted(self.plan.mutable, key=lambda v: v.name):
             self.put(var, number, constant(0, var.type))
 
     def enter(self, number: str, needed: set[ir.Var]) -> None:
-        """Make known what ``needed`` says, for the lane of ``number``."""
+        """Make the variables ``needed`` known, for iteration ``number`` of the group."""
         s, plan = self.s, self.plan
         values, wide, natural = self.outside
         s.values, s.wide, s.natural = values.copy(), wide.copy(), natural.copy()
@@ -160,7 +158,7 @@ class Lanes:
                     s.values[var.name] = held
 
     def keep(self, number: str, variables: list[ir.Var]) -> None:
-        """Store what this lane has of ``variables``."""
+        """Store this iteration's values of ``variables``."""
         s = self.s
         for var in variables if s.text.open else ():
             cell = s.cells.get(var.name)

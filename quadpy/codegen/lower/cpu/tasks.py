@@ -1,4 +1,4 @@
-"""Tasks on the CPU.  Owns: ``lower_cpu_task``.
+"""Tasks on the CPU.
 
 A task is two functions.  ``<kernel>_t<k>(args, scratch, begin, end)`` is what the thread pool calls: it loads the
 arguments from their block and passes them to the *body*, which gets arrays as parameters, since ``noalias`` is a
@@ -8,115 +8,130 @@ property of parameters: with it LLVM vectorises loops with no checks at run time
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
-from quadpy.codegen.lower.arguments import Argument, arguments_of, names_used
-from quadpy.codegen.lower.atomics import identity, merge_op
+from quadpy.codegen.frames import Iterations, Privatised, Reduced, SectionedBlocks
+from quadpy.codegen.lower.arguments import arguments_of, names_used, new_function
+from quadpy.codegen.lower.atomics import identity
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
 from quadpy.codegen.lower.cpu.blocks import lower_cpu_blocks
 from quadpy.codegen.lower.cpu.private import PRIVATE, lower_merges, private_pointers
 from quadpy.codegen.lower.cpu.reduce import chunk_cell, reduce_piece
-from quadpy.codegen.lower.cpu.vectorised import OuterLanes
+from quadpy.codegen.lower.cpu.vectorised import VectorGroups
 from quadpy.codegen.lower.cpu.working_memory import MOST_ON_STACK, lend, scratch_of
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
-from quadpy.codegen.lower.task import task_name, task_scope
+from quadpy.codegen.lower.statements import (
+    declare_variables,
+    lower_block,
+    lower_iteration,
+    set_variable,
+    zero_variables,
+)
 from quadpy.codegen.lower.text import ModuleText, symbol
-from quadpy.codegen.plans.privatise import PrivatePlan, plan_privates
-from quadpy.codegen.plans.vectorise import plan_outer
-from quadpy.codegen.targets.rules import TargetRules
+from quadpy.codegen.plans.privatise import PrivatePlan
+from quadpy.codegen.reduction import merge_op
+from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 
 __all__ = ["lower_cpu_task"]
 
 
-def lower_cpu_task(module: ModuleText, kernel: ir.Kernel, number: int, rules: TargetRules) -> bool:
-    """Write task ``number`` of ``kernel``; once more over private copies where it has any.
+def lower_cpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedule) -> bool:
+    """Write the functions of a task; once more over private copies where it has any.
 
-    True where the function expects the record of ``cpu_work``.
+    True where the function expects the record of ``cpu.working_memory``.
     """
-    task, name = kernel.tasks[number], task_name(kernel, number)
-    arguments = arguments_of(kernel, names_used(task))
-    plan, recorded = plan_privates(kernel, task), False
+    plan = schedule.frame.plan if isinstance(schedule.frame, Privatised) else None
+    recorded = False
     if plan is None or not plan.always:
-        recorded = _task(module, kernel, task, name, arguments, rules, None)
+        recorded = _Function(module, kernel, schedule, None).write()
     if plan is not None:
-        _task(module, kernel, task, name + PRIVATE, arguments, rules, plan)
-        lower_merges(module, kernel, name, plan, arguments, rules)
+        function = _Function(module, kernel, schedule, plan)
+        function.write()
+        lower_merges(module, kernel.kernel, schedule.symbol, plan, function.arguments, kernel.rules)
     return recorded
 
 
-def _task(
-    module: ModuleText,
-    kernel: ir.Kernel,
-    task: ir.Task,
-    name: str,
-    arguments: tuple[Argument, ...],
-    rules: TargetRules,
-    plan: PrivatePlan | None,
-) -> bool:
-    reduces = isinstance(task, ir.ParallelTask) and bool(task.reductions)
-    body = symbol(f"{name}.body")
-    s = task_scope(module, kernel, rules, arguments, "%scratch")
-    if plan is not None:
-        s.privates = frozenset(param.name for param, _ in plan.arrays)
-    if isinstance(task, ir.ParallelTask) and uses_block(task):
-        lower_cpu_blocks(s, task, task.block_dim or DEFAULT_BLOCK)
-    elif isinstance(task, ir.ParallelTask):
-        _parallel_body(s, kernel, task)
-    else:
-        zero_variables(s, declare_variables(s, task.body))
-        lower_block(s, task.body)
-    if s.text.open:
-        s.text.end("ret void")
-    lent = s.text.place_tables("%work", MOST_ON_STACK if plan is None else None)
-    alias = " noalias" if kernel.noalias else ""
-    params = [f"{a.llvm_type('ptr')}{alias if a.type is None else ''} {a.operand}" for a in arguments]
-    params += [f"ptr{alias} %scratch", *_CELL * reduces, *_WORK * bool(lent), "i64 %begin", "i64 %end"]
-    s.text.finish(f"define internal void {body}({', '.join(params)}) noinline nounwind")
-    _wrapper(task_scope(module, kernel, rules, (), "%scratch"), symbol(name), body, arguments, reduces, lent, plan)
-    return reduces or lent > 0
+class _Function:
+    """The functions of one task, on the arrays themselves or by ``plan`` on private copies."""
+
+    def __init__(
+        self, module: ModuleText, kernel: KernelSchedule, schedule: Schedule, plan: PrivatePlan | None
+    ) -> None:
+        self.module, self.kernel, self.schedule, self.plan = module, kernel, schedule, plan
+        self.name = schedule.symbol if plan is None else schedule.symbol + PRIVATE
+        self.body = symbol(f"{self.name}.body")
+        self.arguments = arguments_of(kernel.kernel, names_used(schedule.task))
+        self.reduces = isinstance(schedule.frame, Reduced)
+
+    def write(self) -> bool:
+        """True where the function that the pool calls expects the record of ``cpu.working_memory``."""
+        s = new_function(self.module, self.kernel.kernel, self.kernel.rules, self.arguments)
+        if self.plan is not None:
+            s.privates = frozenset(param.name for param, _ in self.plan.arrays)
+        _lower_frame(s, self.schedule)
+        if s.text.open:
+            s.text.end("ret void")
+        lent = s.text.place_tables("%work", MOST_ON_STACK if self.plan is None else None)
+        alias = " noalias" if self.kernel.kernel.noalias else ""
+        params = [f"{a.llvm_type('ptr')}{alias if a.type is None else ''} {a.operand}" for a in self.arguments]
+        params += [f"ptr{alias} %scratch", *_CELL * self.reduces, *_WORK * bool(lent), "i64 %begin", "i64 %end"]
+        s.text.finish(f"define internal void {self.body}({', '.join(params)}) noinline nounwind")
+        self.write_wrapper(lent)
+        return self.reduces or lent > 0
+
+    def write_wrapper(self, lent: int) -> None:
+        """What the pool calls; ``lent`` bytes are the body's working memory."""
+        s = new_function(self.module, self.kernel.kernel, self.kernel.rules)
+        text, scratch, cell = s.text, "%scratch", []
+        values = {argument.operand: text.op(argument.load(text)) for argument in self.arguments}
+        if self.reduces:
+            scratch, first, row, strand = chunk_cell(text)
+            cell = [f"ptr {first}", f"i64 {row}", f"i64 {strand}"]
+        if self.plan is not None:
+            scratch = self.choose_copies(s, self.plan, values)
+        elif lent and not self.reduces:
+            scratch = scratch_of(text)
+        work, taken = lend(text, lent) if lent else ("", "")
+        operands = [f"{a.llvm_type('ptr')} {values[a.operand]}" for a in self.arguments]
+        operands += [f"ptr {scratch}", *cell, *[f"ptr {work}"] * bool(lent), "i64 %begin", "i64 %end"]
+        text.do(f"call void {self.body}({', '.join(operands)})")
+        if lent:
+            text.intrinsic("free", "void", ("ptr", taken))
+        text.end("ret void")
+        text.finish(f"define internal void {symbol(self.name)}(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind")
+
+    def choose_copies(self, s: Scope, plan: PrivatePlan, values: dict[str, str]) -> str:
+        """Put private copies in the place of arrays in ``values``; the scratch memory."""
+        pointers = {a.value.param: a.operand for a in self.arguments if a.value.part == "pointer"}
+        scratch, chosen = private_pointers(s, plan, {name: values[operand] for name, operand in pointers.items()})
+        values.update({pointers[name]: pointer for name, pointer in chosen.items()})
+        return scratch
 
 
 _CELL: Final = ["ptr noalias %cell", "i64 %row", "i64 %strand"]
 _WORK: Final = ["ptr noalias align 64 %work"]
 
 
-def _wrapper(
-    s: Scope, name: str, body: str, arguments: tuple[Argument, ...], reduces: bool, lent: int, plan: PrivatePlan | None
-) -> None:
-    text, scratch, cell = s.text, "%scratch", []
-    values = {}
-    for argument in arguments:
-        where = text.op(f"getelementptr i8, ptr %args, i64 {argument.value.offset}")
-        values[argument.operand] = text.op(f"load {argument.llvm_type('ptr')}, ptr {where}")
-    if reduces:
-        scratch, first, row, strand = chunk_cell(text)
-        cell = [f"ptr {first}", f"i64 {row}", f"i64 {strand}"]
-    if plan is not None:
-        pointers = {a.value.param: a.operand for a in arguments if a.value.part == "pointer"}
-        scratch, chosen = private_pointers(s, plan, {name: values[operand] for name, operand in pointers.items()})
-        values.update({pointers[name]: pointer for name, pointer in chosen.items()})
-    elif lent and not reduces:
-        scratch = scratch_of(text)
-    work, taken = lend(text, lent) if lent else ("", "")
-    operands = [f"{a.llvm_type('ptr')} {values[a.operand]}" for a in arguments]
-    operands += [f"ptr {scratch}", *cell, *[f"ptr {work}"] * bool(lent), "i64 %begin", "i64 %end"]
-    text.do(f"call void {body}({', '.join(operands)})")
-    if lent:
-        text.intrinsic("free", "void", ("ptr", taken))
-    text.end("ret void")
-    text.finish(f"define internal void {name}(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind")
+def _lower_frame(s: Scope, schedule: Schedule) -> None:
+    match schedule.task, schedule.frame:
+        case ir.SerialTask() as task, _:
+            lower_iteration(s, task.body)()
+        case ir.ParallelTask() as task, SectionedBlocks() as frame:
+            lower_cpu_blocks(s, task, frame)
+        case ir.ParallelTask() as task, (Iterations() | Privatised() | Reduced()) as frame:
+            _lower_loop(s, task, frame)
+        case _, frame:
+            raise AssertionError(f"{frame} is no frame of the CPU's")
 
 
-def _parallel_body(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
+def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised | Reduced) -> None:
     variables = declare_variables(s, task)
     axes = lower_axes(s, task.axes, 64)
     _promise_independence(s)
-    plan = plan_outer(kernel, task)
-    lanes = OuterLanes(s, task, axes[-1], plan) if plan else None
+    vector = frame.vector if isinstance(frame, Iterations) else None
+    groups = VectorGroups(s, task, axes[-1], vector) if vector else None
 
     def iterations(first: str, count: str, after: Callable[[str], None]) -> None:
         def iteration(number: str, following: str) -> None:
@@ -129,10 +144,10 @@ def _parallel_body(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
             after(number)
             s.text.jump(following)
 
-        _pieces(s, axes, first, count, iteration, lanes)
+        _pieces(s, axes, first, count, iteration, groups)
 
-    if task.reductions:
-        reduce_piece(s, task.reductions, iterations, one_axis=len(axes) == 1)
+    if isinstance(frame, Reduced):
+        reduce_piece(s, frame, iterations, one_axis=len(axes) == 1)
     else:
         iterations("%begin", s.text.op("sub i64 %end, %begin"), lambda _: None)
 
@@ -145,14 +160,14 @@ def _promise_independence(s: Scope) -> None:
     s.access = f", !llvm.access.group {group}"
 
 
-Iteration = Callable[[str, str], None]
-"""``(number, following)``: write the iteration of that number in the flat range, and jump to ``following``."""
+Iteration: TypeAlias = Callable[[str, str], None]
+"""``(number, following)``: write the iteration of that number among all of the loop, and jump to ``following``."""
 
 
 def _pieces(
-    s: Scope, axes: list[AxisOperands], begin: str, count: str, iteration: Iteration, lanes: OuterLanes | None
+    s: Scope, axes: list[AxisOperands], begin: str, count: str, iteration: Iteration, groups: VectorGroups | None
 ) -> None:
-    """``count`` iterations of the flat range from ``begin`` on; with ``lanes`` its last axis is in pieces."""
+    """``count`` iterations of the loop from number ``begin`` on; with ``groups`` its last axis is cut into pieces."""
     out = s.text
 
     def span(first: str, stop: str, base: str) -> None:
@@ -160,10 +175,10 @@ def _pieces(
             bind_axis(s, axes[-1], k, 64)
             iteration(out.op(f"add i64 {base}, {k}") if base else k, following)
 
-        if lanes is None:
+        if groups is None:
             counted(out, first, stop, one, tag=s.loop_tag)
         else:
-            lanes.pieces(first, stop, one)
+            groups.pieces(first, stop, one)
 
     if not count.startswith("%") and len(axes) == 1:  # from 0 on, so that LLVM knows the number of turns
 
@@ -176,7 +191,7 @@ def _pieces(
         return
     end = out.op(f"add i64 {begin}, {count}")
     if len(axes) > 1:
-        _rows(s, axes, lanes.piece_count() if lanes else axes[-1].count, begin, end, span)
+        _rows(s, axes, groups.piece_count() if groups else axes[-1].count, begin, end, span)
     else:
         span(begin, end, "")
 
@@ -184,9 +199,9 @@ def _pieces(
 def _rows(
     s: Scope, axes: list[AxisOperands], count: str, begin: str, end: str, span: Callable[[str, str, str], None]
 ) -> None:
-    """Several axes: the flat range is cut into rows of ``count`` of the last axis, which is a plain inner loop.
+    """Several axes: the iterations are cut into rows of ``count`` along the last axis, which is a plain inner loop.
 
-    Only the first and the last row of a piece may be part of one.
+    Only the first and the last row may be incomplete.
     """
     out = s.text
     loop, row_end, done = out.label("row"), out.label("row.end"), out.label("rows.end")

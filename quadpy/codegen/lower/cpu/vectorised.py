@@ -1,9 +1,7 @@
-"""Parallel loops on the CPU that are vectorised over their iterations, as ``outer_plan`` decides.
+"""Parallel loops on the CPU that are vectorised over their iterations, as ``plans.vectorise`` decides.
 
-Owns: ``OuterLanes`` (the body), ``piece_count`` (what is shared among threads).
-
-The last axis is cut into pieces: as many whole groups of iterations, the lanes, as there are, and then single
-iterations.  A group's loops over its lanes become vectors of that width; their arrays of values become registers.
+The last axis is cut into pieces: as many whole groups of iterations as there are, and then single iterations.  A group's
+loops over its sections become vectors of that width; their tables of values become registers.
 """
 
 from __future__ import annotations
@@ -11,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis
-from quadpy.codegen.lower.cpu.sections import Lanes
+from quadpy.codegen.lower.cpu.sections import Sections
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText
-from quadpy.codegen.plans.vectorise import OuterPlan
+from quadpy.codegen.plans.vectorise import VectorPlan
 from quadpy.ir import nodes as ir
 
-__all__ = ["OuterLanes", "piece_count"]
+__all__ = ["VectorGroups", "piece_count"]
 
 
 def piece_count(out: FunctionText, count: str, width: int) -> str:
@@ -27,11 +25,11 @@ def piece_count(out: FunctionText, count: str, width: int) -> str:
     return out.op(f"add i64 {whole}, {out.op(f'urem i64 {count}, {width}')}")
 
 
-class OuterLanes(Lanes):
+class VectorGroups(Sections):
     """Groups of iterations of ``task`` along ``axis``, its last one."""
 
-    def __init__(self, s: Scope, task: ir.ParallelTask, axis: AxisOperands, plan: OuterPlan) -> None:
-        super().__init__(s, plan.lanes, plan.width)
+    def __init__(self, s: Scope, task: ir.ParallelTask, axis: AxisOperands, plan: VectorPlan) -> None:
+        super().__init__(s, plan.sections, plan.width)
         self.task, self.axis, self.width, self.first = task, axis, plan.width, "0"
         self.vectorised = tuple(
             s.text.module.metadata(f"!{{{hint}}}")
@@ -39,7 +37,7 @@ class OuterLanes(Lanes):
                 '!"llvm.loop.vectorize.enable", i1 true',
                 f'!"llvm.loop.vectorize.width", i32 {plan.width}',
                 '!"llvm.loop.interleave.count", i32 1',
-                '!"llvm.loop.unroll.disable"',  # not before it is vectorised; then it is no loop any more
+                '!"llvm.loop.unroll.disable"',  # vectorised, it is a single turn
             )
         )
 
@@ -69,7 +67,7 @@ class OuterLanes(Lanes):
         self.first = out.op(f"mul nuw nsw i64 {number}, {self.width}")
         self.begin()
         if self.plan.mutable:
-            self.over_lanes(self.zero)
+            self.over_group(self.zero)
         self.block(self.task.body)
         out.jump(following)
         self.s.access = access

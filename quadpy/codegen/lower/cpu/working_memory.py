@@ -1,9 +1,7 @@
-"""Working memory of the CPU's loops: what partial results, shared arrays and lanes take while a loop runs.
-
-Owns: ``lend`` (a chunk's side), ``Table``, ``fill_record`` and ``has_failed`` (the entry's side).
+"""Working memory of the CPU's loops: partial results, shared arrays and kept variables, while a loop runs.
 
 A thread's stack may have 512 KiB, or less.  So what takes more than ``MOST_ON_STACK`` comes from ``malloc``: a chunk
-gets its memory in the function that the pool calls, the table of all chunks' results is the entry function's.
+gets its memory in the function that the pool calls, the table of all chunks' results belongs to the entry function.
 
 The pool hands tasks one pointer besides the arguments.  Where a loop reduces or takes much memory it is that of a record
 ``{ scratch, table, shift, row, failed }`` in the entry function's frame.  A chunk that gets no memory sets ``failed`` and
@@ -49,7 +47,7 @@ def scratch_of(out: FunctionText) -> str:
 
 
 def lend(out: FunctionText, nbytes: int) -> tuple[str, str]:
-    """In the function that the pool calls: memory on a cache line, and what to free behind; it returns if there is none."""
+    """In the function that the pool calls: memory on a cache line, and what to free after use; it returns if there is none."""
     block = out.intrinsic("malloc", "ptr", ("i64", str(nbytes + _LINE)))
     refused, lent = out.label("refused"), out.label("lent")
     out.branch(out.op(f"icmp eq ptr {block}, null"), refused, lent)

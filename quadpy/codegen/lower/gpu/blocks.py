@@ -1,32 +1,33 @@
-"""Loops on a GPU whose iterations know their block.  Owns: ``lower_blocks``.
+"""Loops on a GPU whose iterations know their block.
 
 An iteration is a thread, a block of iterations a thread block.  Where iterations meet at barriers all blocks are whole:
-the launch has refused other numbers, so no thread is without an iteration.
+the launch has refused other numbers, so each thread has an iteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from quadpy.codegen.lower.axes import lower_axes, total_count
-from quadpy.codegen.lower.gpu.kernel import barrier, bind_axes, block_number, grid_size, lane_number, strided
+from quadpy.codegen.frames import Blocks
+from quadpy.codegen.lower.axes import bind_axes, lower_axes, total_count
+from quadpy.codegen.lower.gpu.threads import barrier, block_number, gpu_rules, grid_size, thread_in_block
+from quadpy.codegen.lower.loops import strided
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import memory_type, symbol
+from quadpy.codegen.plans.fusion import shared_bytes
+from quadpy.codegen.plans.privatise import scalar_count
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import has_barrier
 
 __all__ = ["lower_blocks"]
 
 
-def lower_blocks(
-    s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None], *, grid_stride: bool
-) -> None:
+def lower_blocks(s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int, iteration: Callable[[], None]) -> None:
     """``iteration`` writes the statements; it finds shared arrays, the block and the loop variables bound."""
     _define_shared(s, task)
-    s.thread = lane_number(s)
-    if grid_stride:
-        _stride(s, task, block_dim, iteration)
+    s.thread = thread_in_block(s)
+    if frame.grid_stride:
+        _stride(s, task, frame, block_dim, iteration)
         return
     out = s.text
     s.block = block_number(s)
@@ -34,7 +35,7 @@ def lower_blocks(
     wraps = "nuw nsw" if _counts_naturals(task) else "nuw"  # with nsw, LLVM finds block and thread in the number again
     k = out.op(f"add {wraps} i32 {out.op(f'mul {wraps} i32 {s.block}, {block_dim}')}, {s.thread}")
     inside, s.iteration = out.label("inside"), out.label("done")
-    if not has_barrier(task.body):
+    if not frame.has_barrier:
         wide = lower_axes(s, task.axes, 64)
         here = out.op(f"icmp ult i64 {out.op(f'zext i32 {k} to i64')}, {total_count(s, wide, 'i64')}")
         out.branch(here, inside, s.iteration)
@@ -57,9 +58,9 @@ def _counts_naturals(task: ir.ParallelTask) -> bool:
     )
 
 
-def _stride(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]) -> None:
-    """A thread block takes one block of iterations after another, and none writes what is still read of the last."""
-    out, meets = s.text, has_barrier(task.body)
+def _stride(s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int, iteration: Callable[[], None]) -> None:
+    """A thread block takes one block of iterations after another; no thread writes what another still reads."""
+    out = s.text
     axes = lower_axes(s, task.axes, 64)
     total, thread = total_count(s, axes, "i64"), out.op(f"zext i32 {s.thread} to i64")
     blocks = out.op(f"udiv i64 {out.op(f'add nuw i64 {total}, {block_dim - 1}')}, {block_dim}")
@@ -69,14 +70,14 @@ def _stride(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable
         s.block = out.op(f"trunc i64 {block} to i32")
         k = out.op(f"add nuw i64 {out.op(f'mul nuw i64 {block}, {block_dim}')}, {thread}")
         s.iteration = last = out.label("last")
-        if not meets:
+        if not frame.has_barrier:
             inside = out.label("inside")
             out.branch(out.op(f"icmp ult i64 {k}, {total}"), inside, last)
             out.start(inside)
         bind_axes(s, axes, k, 64)
         iteration()
         out.start(last)
-        if meets:
+        if frame.has_barrier:
             barrier(s)
         out.jump(following)
 
@@ -85,21 +86,16 @@ def _stride(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable
 
 def _define_shared(s: Scope, task: ir.ParallelTask) -> None:
     """Each shared array is a variable of the module; LLVM ends the process where they are too large for the target."""
-    assert s.rules.gpu is not None
-    used, limit = 0, s.rules.gpu.shared_bytes
+    used, gpu = 0, gpu_rules(s)
     for array in task.shared:
-        count = array.type.components
-        for extent in array.type.shape or ():
-            count *= extent
-        used += -(-count * array.type.elem.nbytes // 16) * 16
-        if used > limit:
+        used += -(-shared_bytes(array) // 16) * 16
+        if used > gpu.shared_bytes:
             raise CodegenError(
-                f"the shared arrays of this loop have {used} bytes up to this one; {s.rules.family} has {limit} a block",
-                array.span, hint="make them smaller, or of a narrower type",
+                f"the shared arrays of this loop have {used} bytes up to this one; {s.rules.family} has "
+                f"{gpu.shared_bytes} a block", array.span, hint="make them smaller, or of a narrower type",
             )  # fmt: skip
-        name = symbol(array.name)
-        s.text.module.define(
-            name, f"internal addrspace(3) global [{count} x {memory_type(array.type.elem)}] undef, align 16"
-        )
-        extents = tuple(map(str, array.type.shape or ()))
-        s.arrays[array.name] = ArrayOperands(array.type, name, extents, extents)
+        name, t = symbol(array.name), array.type
+        cells = f"[{scalar_count(t)} x {memory_type(t.elem)}]"
+        s.text.module.define(name, f"internal addrspace(3) global {cells} undef, align 16")
+        extents = tuple(map(str, t.shape or ()))
+        s.arrays[array.name] = ArrayOperands(t, name, extents, extents)

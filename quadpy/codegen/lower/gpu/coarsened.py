@@ -1,9 +1,9 @@
-"""Short loops over memory on a GPU: some iterations a thread, their loads under way together.
+"""Short loops over memory on a GPU: several iterations a thread, their loads under way together.
 
 One load of four bytes a thread leaves a large GPU's memory waiting, and neighbours in a grid of several axes are loaded
 once more for each row that uses them.  So where a launch has fewer threads than iterations, a thread does a strip of
-them: on one axis LINE, its number, its number plus the block's size, and so on, which keeps a wave's accesses side by
-side; on more axes COLUMN, one below the other, of which the rows that both need are loaded once.
+them.  On one axis that is its number, its number plus the block's size, and so on, which keeps a wave's accesses side by
+side; on several axes, one below the other, so that rows which neighbours need are loaded once.
 A launch that has a thread for each iteration runs one each: the host chooses, by the grid alone, so that small launches
 use the whole device.
 """
@@ -12,81 +12,58 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
 
-from quadpy.codegen.extent import COLUMN, LINE, LONG_ROW, ROW_UNIT
-from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
+from quadpy.codegen.extent import LONG_ROW, ROW_UNIT
+from quadpy.codegen.frames import Coarsened
+from quadpy.codegen.lower.axes import AxisOperands, bind_axis, coordinates, lower_axes, wide_total
 from quadpy.codegen.lower.casts import resize
-from quadpy.codegen.lower.gpu.kernel import block_number, coordinates, grid_size, lane_number, thread_number
-from quadpy.codegen.lower.interleave import lower_together, own_scope
+from quadpy.codegen.lower.gpu.threads import block_number, grid_size, thread_in_block, thread_number
+from quadpy.codegen.lower.interleave import fork_scope, lower_side_by_side
+from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block
-from quadpy.codegen.plans.cost import iteration_cost
 from quadpy.ir import nodes as ir
-from quadpy.ir.passes.stores_last import stores_last
 
-__all__ = ["lower_tiles", "move_stores", "wants_tiles"]
-
-_MOST_COST: Final = 48
-"""In the units of ``lower.cost``: beyond it arithmetic hides what memory takes."""
-_PLAIN: Final = (ir.Let, ir.Load, ir.Store)
-
-
-def move_stores(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` with the stores after the loads in the loops whose threads may run several iterations.
-
-    A loop that would be left without a load stays as it is, so that ``wants_tiles`` has one answer before and after.
-    """
-    return replace(kernel, tasks=tuple(_with_stores_last(task, kernel) for task in kernel.tasks))
-
-
-def _with_stores_last(task: ir.Task, kernel: ir.Kernel) -> ir.Task:
-    if not isinstance(task, ir.ParallelTask) or not wants_tiles(task, kernel):
-        return task
-    stmts = stores_last(task.body.stmts, disjoint=kernel.noalias)
-    if stmts == task.body.stmts or not any(isinstance(stmt, ir.Load) for stmt in stmts):
-        return task
-    return replace(task, body=ir.Block(stmts, span=task.body.span))
+__all__ = ["lower_coarsened"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Strip:
-    """Iterations of a thread: ``axis`` goes ``size`` times from the place in ``at`` on, in steps of ``step``.
+    """Iterations of a thread: those of ``frame`` from the coordinates ``at`` on, in steps of ``step``.
 
-    ``alone`` says that it is only the first of them; ``some`` that there is any.
+    ``alone`` says whether the thread has the first of them only; ``some``, whether it has any.
     """
 
+    frame: Coarsened
     axes: list[AxisOperands]
     at: list[str]
-    axis: int
-    size: int
     step: int
     alone: str
     some: str
 
+    @property
+    def first(self) -> str:
+        return self.at[self.frame.axis]
 
-def wants_tiles(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
-    """Whether an iteration of ``task`` is little more than loads and stores, one after the other."""
-    stmts = task.body.stmts
-    if not all(isinstance(stmt, _PLAIN) for stmt in stmts) or not any(isinstance(stmt, ir.Load) for stmt in stmts):
-        return False
-    return iteration_cost(task, {f.name: f for f in kernel.functions}) <= _MOST_COST
+    @property
+    def axis(self) -> AxisOperands:
+        return self.axes[self.frame.axis]
 
 
-def lower_tiles(
-    s: Scope, kernel: ir.Kernel, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]
+def lower_coarsened(
+    s: Scope, task: ir.ParallelTask, frame: Coarsened, block_dim: int, iteration: Callable[[], None]
 ) -> None:
-    """Write the body as often as a whole strip has it, and once for all others."""
+    """Write the body for each iteration of a whole strip, and once for all other strips."""
     out = s.text
     axes = lower_axes(s, task.axes, 32)
-    alone = out.op(f"icmp uge i64 {grid_size(s, block_dim)}, {_total(s, axes)}")
-    strip = (_line if len(axes) == 1 else _column)(s, axes, block_dim, alone)
+    alone = out.op(f"icmp uge i64 {grid_size(s, block_dim)}, {wide_total(s, axes)}")
+    strip = (_line if len(axes) == 1 else _column)(s, frame, axes, block_dim, alone)
     inside, whole, parts, done = (out.label(x) for x in ("inside", "strip", "parts", "done"))
     out.branch(strip.some, inside, done)
     out.start(inside)
-    first, count = strip.at[strip.axis], axes[strip.axis].count
-    last = out.op(f"add nuw i32 {first}, {(strip.size - 1) * strip.step}")
-    out.branch(out.op(f"select i1 {alone}, i1 false, i1 {out.op(f'icmp ult i32 {last}, {count}')}"), whole, parts)
+    last = out.op(f"add nuw i32 {strip.first}, {(frame.size - 1) * strip.step}")
+    fits = out.op(f"icmp ult i32 {last}, {strip.axis.count}")
+    out.branch(out.op(f"select i1 {alone}, i1 false, i1 {fits}"), whole, parts)
     out.start(whole)
     _all_at_once(s, strip, task.body.stmts)
     out.jump(done)
@@ -95,18 +72,18 @@ def lower_tiles(
     out.start(done)
 
 
-def _line(s: Scope, axes: list[AxisOperands], block_dim: int, alone: str) -> _Strip:
+def _line(s: Scope, frame: Coarsened, axes: list[AxisOperands], block_dim: int, alone: str) -> _Strip:
     """One axis: a block has neighbouring iterations, and its threads go through them side by side."""
-    share = s.text.op(f"select i1 {alone}, i32 {block_dim}, i32 {block_dim * LINE}")
+    share = s.text.op(f"select i1 {alone}, i32 {block_dim}, i32 {block_dim * frame.size}")
     begin = s.text.op(f"mul nuw i32 {block_number(s)}, {share}")
-    at = s.text.op(f"add nuw i32 {begin}, {lane_number(s)}")
-    return _Strip(axes, [at], 0, LINE, block_dim, alone, s.text.op(f"icmp ult i32 {at}, {axes[0].count}"))
+    at = s.text.op(f"add nuw i32 {begin}, {thread_in_block(s)}")
+    return _Strip(frame, axes, [at], block_dim, alone, s.text.op(f"icmp ult i32 {at}, {axes[0].count}"))
 
 
-def _column(s: Scope, axes: list[AxisOperands], block_dim: int, alone: str) -> _Strip:
-    """Several: the last but one is cut into groups of COLUMN rows, and threads are numbered over groups."""
+def _column(s: Scope, frame: Coarsened, axes: list[AxisOperands], block_dim: int, alone: str) -> _Strip:
+    """Several: the last but one is cut into groups of rows, and threads are numbered over groups."""
     out, rows = s.text, axes[-2]
-    groups = out.op(f"udiv i32 {out.op(f'add nuw i32 {rows.count}, {COLUMN - 1}')}, {COLUMN}")
+    groups = out.op(f"udiv i32 {out.op(f'add nuw i32 {rows.count}, {frame.size - 1}')}, {frame.size}")
     before, length = _aligned(s, axes[-1], alone)
     cut = list(axes)
     cut[-2:] = [
@@ -114,16 +91,16 @@ def _column(s: Scope, axes: list[AxisOperands], block_dim: int, alone: str) -> _
         replace(axes[-1], count=length),
     ]
     number = thread_number(s, block_dim, 32)
-    some = out.op(f"icmp ult i64 {out.op(f'zext i32 {number} to i64')}, {_total(s, cut)}")
+    some = out.op(f"icmp ult i64 {out.op(f'zext i32 {number} to i64')}, {wide_total(s, cut)}")
     at = coordinates(s, cut, number, 32)
-    at[-2] = out.op(f"select i1 {alone}, i32 {at[-2]}, i32 {out.op(f'mul nuw i32 {at[-2]}, {COLUMN}')}")
+    at[-2] = out.op(f"select i1 {alone}, i32 {at[-2]}, i32 {out.op(f'mul nuw i32 {at[-2]}, {frame.size}')}")
     at[-1] = out.op(f"sub i32 {at[-1]}, {before}")
     some = out.op(f"and i1 {some}, {out.op(f'icmp ult i32 {at[-1]}, {axes[-1].count}')}")
-    return _Strip(axes, at, len(axes) - 2, COLUMN, 1, alone, some)
+    return _Strip(frame, axes, at, 1, alone, some)
 
 
 def _aligned(s: Scope, columns: AxisOperands, alone: str) -> tuple[str, str]:
-    """How many threads of a row have nothing before their first column, and how many a row has with those."""
+    """How many idle threads precede a row's first column, and how many threads a row has with those."""
     if columns.step != "1":
         return "0", columns.count
     out = s.text
@@ -136,47 +113,34 @@ def _aligned(s: Scope, columns: AxisOperands, alone: str) -> tuple[str, str]:
     return before, out.op(f"select i1 {aligns}, i32 {whole}, i32 {columns.count}")
 
 
-def _total(s: Scope, axes: list[AxisOperands]) -> str:
-    total = "1"
-    for axis in axes:
-        total = s.text.op(f"mul i64 {total}, {s.text.op(f'zext i32 {axis.count} to i64')}")
-    return total
-
-
-def _bind(s: Scope, strip: _Strip, place: str) -> None:
+def _bind(s: Scope, strip: _Strip, position: str) -> None:
     for n, (axis, k) in enumerate(zip(strip.axes, strip.at, strict=True)):
-        bind_axis(s, axis, place if n == strip.axis else k, 32)
+        bind_axis(s, axis, position if n == strip.frame.axis else k, 32)
 
 
 def _all_at_once(s: Scope, strip: _Strip, stmts: tuple[ir.Stmt, ...]) -> None:
-    """Each statement for all iterations, then the next: a strip that updates in place waits for memory once."""
-    first, axis, iterations = strip.at[strip.axis], strip.axes[strip.axis], list[Scope]()
-    for k in range(strip.size):
-        own = own_scope(s)
+    """Each statement for all iterations, then the next: a strip that updates elements in place waits for memory once."""
+    first, axis, iterations = strip.first, strip.axis, list[Scope]()
+    for k in range(strip.frame.size):
+        own = fork_scope(s)
         _bind(own, strip, s.text.op(f"add nuw i32 {first}, {k * strip.step}") if k else first)
         if k and axis.step == "1" and axis.var.name in s.natural and axis.var.type.bits == 32:
             own.sums[axis.var.name] = iterations[0].values[axis.var.name], k * strip.step
         iterations.append(own)
-    lower_together(iterations, stmts, lower_block)
+    lower_side_by_side(iterations, stmts, lower_block)
 
 
 def _one_by_one(s: Scope, strip: _Strip, iteration: Callable[[], None]) -> None:
     """A strip that the end of its axis cuts off, or of one iteration."""
     out = s.text
-    first, count = strip.at[strip.axis], strip.axes[strip.axis].count
-    share = out.op(f"select i1 {strip.alone}, i32 1, i32 {strip.size * strip.step}")
-    end = out.intrinsic("llvm.umin.i32", "i32", ("i32", out.op(f"add nuw i32 {first}, {share}")), ("i32", count))
-    loop, again, done, before = out.label("loop"), out.label("again"), out.label("done"), out.here
-    out.jump(loop)
-    out.start(loop)
-    k, following = out.reserve(), out.reserve()
-    out.define(k, f"phi i32 [ {first}, %{before} ], [ {following}, %{again} ]")
-    _bind(s, strip, k)
-    iteration()
-    out.start(again)
-    out.define(following, f"add nuw i32 {k}, {strip.step}")
-    more = out.op(f"icmp ult i32 {following}, {end}")
-    # A few rounds: unrolling and vectorising would only make more code.
+    share = out.op(f"select i1 {strip.alone}, i32 1, i32 {strip.frame.size * strip.step}")
+    last = out.op(f"add nuw i32 {strip.first}, {share}")
+    end = out.intrinsic("llvm.umin.i32", "i32", ("i32", last), ("i32", strip.axis.count))
+    # A few turns: unrolling and vectorising would only make more code.
     tag = out.module.loop('!"llvm.loop.unroll.disable"', '!"llvm.loop.vectorize.enable", i1 false')
-    out.end(f"br i1 {more}, label %{loop}, label %{done}, !llvm.loop {tag}")
-    out.start(done)
+
+    def one(k: str, _following: str) -> None:
+        _bind(s, strip, k)
+        iteration()
+
+    counted(out, strip.first, end, one, ty="i32", step=str(strip.step), below="ult", tag=tag, guarded=False)

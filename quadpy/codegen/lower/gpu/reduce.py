@@ -1,33 +1,30 @@
 """Loops with reductions on a GPU, in the shape that ``codegen.reduction`` fixes.
 
-Owns: ``lower_chunks`` (a kernel whose blocks do a chunk at a time, a thread for each result) and ``lower_merge`` (a
-kernel of one block that merges the chunks).  What a chunk leaves lies in scratch memory behind the slots, a row of
-MOST_CHUNKS cells for each reduction.
+One kernel does the chunks, a block a chunk and a thread for each result; another, of one block, merges them.  The
+chunks' results lie in scratch memory after the slots, a row of MOST_CHUNKS cells for each reduction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from quadpy.codegen.flow import reduction_rows
-from quadpy.codegen.lower.atomics import combine, identity, merge_op, merge_total
-from quadpy.codegen.lower.axes import AxisOperands, lower_axes, total_count
-from quadpy.codegen.lower.chunks import chunks_of
-from quadpy.codegen.lower.gpu.kernel import barrier, bind_axes, block_number, grid_size, lane_number, strided
+from quadpy.codegen.frames import Reduced
+from quadpy.codegen.lower.atomics import combine, identity, merge_total
+from quadpy.codegen.lower.axes import AxisOperands, bind_axes, lower_axes, total_count
+from quadpy.codegen.lower.gpu.threads import barrier, block_number, grid_size, only_where, thread_in_block
+from quadpy.codegen.lower.loops import strided
 from quadpy.codegen.lower.memory import load_at, store_at
-from quadpy.codegen.lower.reductions import Group, for_each, groups_of
+from quadpy.codegen.lower.reductions import chunks_of, for_each
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
-from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH
+from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, Group, merge_op
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["MERGE_BLOCK", "lower_chunks", "lower_merge"]
+__all__ = ["lower_chunks", "lower_merge"]
 
-MERGE_BLOCK: Final = WIDTH
 _SHARED: Final = "@results"
 _UNROLL: Final = 8
 """Iterations of a thread at a time: memory is far away."""
@@ -35,10 +32,10 @@ _MOST_REGISTERS: Final = 128
 """For the sums of a thread; more are in memory."""
 
 
-def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
-    """A block takes a chunk, and on in steps of the grid; each wave does iterations of one strand."""
-    out = s.text
-    variables, groups = declare_variables(s, task), groups_of(task.reductions)
+def lower_chunks(s: Scope, task: ir.ParallelTask, frame: Reduced) -> None:
+    """A block takes a chunk, and on in steps of the grid; each wave runs iterations of one strand."""
+    out, groups = s.text, frame.groups
+    variables = declare_variables(s, task)
     tables = [_own_table(out, g) for g in groups]
     cells, few = _own_cells(s, groups, tables), _fit_registers(task.reductions)
     sums = {r.var.name: out.alloca(llvm_type(r.var.type)) for r in task.reductions} if few else cells
@@ -46,18 +43,21 @@ def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
     n = total_count(s, axes, "i64")
     shift, count = _chunks(s, n)
     strand_shift = out.op(f"sub i64 {shift}, {STRANDS.bit_length() - 1}")
-    thread = out.op(f"zext i32 {lane_number(s)} to i64")
+    thread = out.op(f"zext i32 {thread_in_block(s)} to i64")
     leads = out.op(f"icmp eq i64 {thread}, 0")
-    lane, strand = out.op(f"and i64 {thread}, {LANES - 1}"), out.op(f"lshr i64 {thread}, {LANES.bit_length() - 1}")
+    accumulator, strand = (
+        out.op(f"and i64 {thread}, {ACCUMULATORS - 1}"),
+        out.op(f"lshr i64 {thread}, {ACCUMULATORS.bit_length() - 1}"),
+    )
     first = out.op(f"zext i32 {block_number(s)} to i64")
-    stride = out.op(f"lshr i64 {grid_size(s, MERGE_BLOCK)}, {MERGE_BLOCK.bit_length() - 1}")
+    stride = out.op(f"lshr i64 {grid_size(s, WIDTH)}, {WIDTH.bit_length() - 1}")
 
     def do_chunk(chunk: str, _following: str) -> None:
         strands = out.op(f"add i64 {out.op(f'mul i64 {chunk}, {STRANDS}')}, {strand}")
         begin = out.op(f"shl i64 {strands}, {strand_shift}")
         end = out.op(f"shl i64 {out.op(f'add i64 {strands}, 1')}, {strand_shift}")
         end = out.intrinsic("llvm.umin.i64", "i64", ("i64", end), ("i64", n))
-        _sum_lane(s, task, axes, variables, sums, out.op(f"add i64 {begin}, {lane}"), end)
+        _accumulate(s, task, axes, variables, sums, out.op(f"add i64 {begin}, {accumulator}"), end)
         if few:
             _keep(s, task, sums, cells)
         for g, table in zip(groups, tables, strict=True):
@@ -66,27 +66,26 @@ def lower_chunks(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
                 own = out.op(f"load {llvm_type(g.type)}, {s.rules.private} {_own_cell(s, table, a, g)}")
                 _merge_block(s, g, own, thread)
                 total = _load_shared(out, _shared(s, "0"), g.type)
-                place = _partial(s, _row(s, kernel, task, g, a), chunk)
-                _where(s, leads, partial(store_at, s, place, total, g.type))
-                barrier(s)  # what comes next takes the same shared memory
+                cell = _partial(s, _row(s, frame, g, a), chunk)
+                only_where(s, leads, partial(store_at, s, cell, total, g.type))
+                barrier(s)  # what comes next uses the same shared memory
 
             for_each(out, g, merge, _rolled(s, g))
 
     strided(out, first, count, stride, do_chunk)
 
 
-def lower_merge(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
-    """One block merges the rows by halves; its first thread updates the places."""
-    out = s.text
+def lower_merge(s: Scope, task: ir.ParallelTask, frame: Reduced) -> None:
+    """One block merges the rows by halves; its first thread updates the destinations."""
+    out, groups = s.text, frame.groups
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
     _, count = _chunks(s, n)
-    thread = out.op(f"zext i32 {lane_number(s)} to i64")
-    groups = groups_of(task.reductions)
+    thread = out.op(f"zext i32 {thread_in_block(s)} to i64")
     totals = [_own_table(out, g) for g in groups]
     for g, table in zip(groups, totals, strict=True):
 
         def merge(a: str, g: Group = g, table: str = table) -> None:
-            _merge_block(s, g, _fetch(s, _row(s, kernel, task, g, a), g, count, thread), thread)
+            _merge_block(s, g, _fetch(s, _row(s, frame, g, a), g, count, thread), thread)
             total = _load_shared(out, _shared(s, "0"), g.type)
             out.do(f"store {llvm_type(g.type)} {total}, {s.rules.private} {_own_cell(s, table, a, g)}")
             barrier(s)
@@ -99,7 +98,7 @@ def lower_merge(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask) -> None:
             merge_total(s, r, out.op(f"load {llvm_type(r.var.type)}, {s.rules.private} {cells[r.var.name]}"))
 
     some = out.op(f"icmp ne i64 {n}, 0")
-    _where(s, out.op(f"and i1 {out.op(f'icmp eq i64 {thread}, 0')}, {some}"), update)
+    only_where(s, out.op(f"and i1 {out.op(f'icmp eq i64 {thread}, 0')}, {some}"), update)
 
 
 def _chunks(s: Scope, n: str) -> tuple[str, str]:
@@ -127,7 +126,7 @@ def _own_cell(s: Scope, table: str, a: str, g: Group) -> str:
     return s.text.op(f"getelementptr {llvm_type(g.type)}, {s.rules.private} {table}, i64 {a}")
 
 
-def _own_cells(s: Scope, groups: list[Group], tables: list[str]) -> dict[str, str]:
+def _own_cells(s: Scope, groups: tuple[Group, ...], tables: list[str]) -> dict[str, str]:
     """The cell of each reduction, by the name of its variable."""
     return {
         r.var.name: _own_cell(s, table, str(a), g)
@@ -136,9 +135,9 @@ def _own_cells(s: Scope, groups: list[Group], tables: list[str]) -> dict[str, st
     }
 
 
-def _row(s: Scope, kernel: ir.Kernel, task: ir.ParallelTask, g: Group, a: str) -> str:
+def _row(s: Scope, frame: Reduced, g: Group, a: str) -> str:
     """Where the row of the group's reduction ``a`` begins: the number of its first cell."""
-    first = kernel.slots + (reduction_rows(kernel)[0][task.name] + g.first) * MOST_CHUNKS
+    first = frame.first_cell + g.first * MOST_CHUNKS
     return str(first) if a == "0" else s.text.op(f"add i64 {s.text.op(f'mul i64 {a}, {MOST_CHUNKS}')}, {first}")
 
 
@@ -148,7 +147,7 @@ def _partial(s: Scope, row: str, chunk: str) -> str:
     return s.text.op(f"getelementptr i64, {s.rules.pointer} {s.scratch}, i64 {cell}")
 
 
-def _sum_lane(
+def _accumulate(
     s: Scope,
     task: ir.ParallelTask,
     axes: list[AxisOperands],
@@ -157,7 +156,7 @@ def _sum_lane(
     first: str,
     end: str,
 ) -> None:
-    """This thread's iterations of a chunk, every LANES-th one, into ``sums``, by variable."""
+    """This thread's iterations of a chunk, every ACCUMULATORS-th one, into ``sums``, by variable."""
     out = s.text
     for r in task.reductions:
         t = r.var.type
@@ -178,7 +177,7 @@ def _sum_lane(
             out.do(f"store {t} {merged}, {s.rules.private} {cell}")
         out.jump(following)
 
-    strided(out, first, end, str(LANES), one, unroll=_UNROLL if _fit_registers(task.reductions) else 1)
+    strided(out, first, end, str(ACCUMULATORS), one, unroll=_UNROLL if _fit_registers(task.reductions) else 1)
 
 
 def _keep(s: Scope, task: ir.ParallelTask, sums: dict[str, str], cells: dict[str, str]) -> None:
@@ -196,7 +195,7 @@ def _fetch(s: Scope, row: str, g: Group, count: str, thread: str) -> str:
     nothing = identity(g.op, t)
 
     def chunk(k: int) -> str:
-        number = out.op(f"add i64 {thread}, {k * MERGE_BLOCK}")
+        number = out.op(f"add i64 {thread}, {k * WIDTH}")
         there = out.intrinsic("llvm.umin.i64", "i64", ("i64", number), ("i64", last))
         value = load_at(s, _partial(s, row, there), t)
         exists = out.op(f"icmp ult i64 {number}, {count}")
@@ -206,20 +205,20 @@ def _fetch(s: Scope, row: str, g: Group, count: str, thread: str) -> str:
     out.do(f"store {llvm_type(t)} {chunk(0)}, {s.rules.private} {own}")
 
     def all_of_them() -> None:
-        values = [chunk(k) for k in range(MOST_CHUNKS // MERGE_BLOCK)]
+        values = [chunk(k) for k in range(MOST_CHUNKS // WIDTH)]
         while half := len(values) // 2:
             values = [combine(s, g.op, a, b, t) for a, b in zip(values[:half], values[half:], strict=True)]
         out.do(f"store {llvm_type(t)} {values[0]}, {s.rules.private} {own}")
 
-    _where(s, out.op(f"icmp ugt i64 {count}, {MERGE_BLOCK}"), all_of_them)
+    only_where(s, out.op(f"icmp ugt i64 {count}, {WIDTH}"), all_of_them)
     return out.op(f"load {llvm_type(t)}, {s.rules.private} {own}")
 
 
 def _merge_block(s: Scope, g: Group, own: str, thread: str) -> None:
-    """Merge what the block's threads have, ``own`` of each, by halves, into the first place of shared memory."""
+    """Merge what the block's threads have, ``own`` of each, by halves, into the first cell of shared memory."""
     out, t = s.text, g.type
-    out.module.define(_SHARED, f"internal addrspace(3) global [{MERGE_BLOCK} x i64] undef, align 16")
-    here, half = _shared(s, thread), MERGE_BLOCK // 2
+    out.module.define(_SHARED, f"internal addrspace(3) global [{WIDTH} x i64] undef, align 16")
+    here, half = _shared(s, thread), WIDTH // 2
     _store_shared(out, here, own, t)
     while half:
         barrier(s)
@@ -228,18 +227,9 @@ def _merge_block(s: Scope, g: Group, own: str, thread: str) -> None:
             other = _load_shared(out, _shared(s, out.op(f"add i64 {thread}, {moved}")), t)
             _store_shared(out, here, combine(s, g.op, _load_shared(out, here, t), other, t), t)
 
-        _where(s, out.op(f"icmp ult i64 {thread}, {half}"), take)
+        only_where(s, out.op(f"icmp ult i64 {thread}, {half}"), take)
         half //= 2
     barrier(s)
-
-
-def _where(s: Scope, condition: str, write: Callable[[], None]) -> None:
-    """What ``write`` writes is done by the threads for which ``condition`` holds."""
-    inside, done = s.text.label("where"), s.text.label("after")
-    s.text.branch(condition, inside, done)
-    s.text.start(inside)
-    write()
-    s.text.start(done)
 
 
 def _shared(s: Scope, k: str) -> str:

@@ -1,8 +1,8 @@
-"""Which calls of library functions stay calls.  Owns: ``kept_calls``.
+"""Which calls of library functions stay calls.
 
-Inlined, a function is vectorised with the loop around it, several times as fast as calls are.  But the time that LLVM
-takes grows faster than the code: a loop of 400 sines would take a minute.  So what is inlined into one function has a
-limit, and the bits are the same on both sides of it; on the CPU, calls that stay have ``vector_forms``.  Imports: the standard library only.
+Inlined, a function is vectorised with the loop around it, and then several times as fast as calls.  But LLVM's time
+grows faster than the code: a loop of 400 sines would take a minute.  So there is a limit to what is inlined into one
+function; the bits are the same on both sides of it.  On the CPU, calls that stay have ``vector_forms``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def kept_calls(lines: int, calls: Mapping[str, Sequence[object]], sizes: Mapping
 
     The largest contributions first, until the rest is within the limit; a function that is called once is inlined.
     """
-    grown = {name: sizes[name] * len(places) for name, places in calls.items()}
+    grown = {name: sizes[name] * len(sites) for name, sites in calls.items()}
     total, kept = lines + sum(grown.values()), set()
     for name in sorted(grown, key=lambda name: (-grown[name], name)):
         if total <= INLINED_LINES:

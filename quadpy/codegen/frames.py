@@ -1,0 +1,98 @@
+"""The frames of tasks: in which order iterations run, and on what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from quadpy.codegen.plans.privatise import BlockCopy, PrivatePlan
+from quadpy.codegen.plans.sections import SectionPlan
+from quadpy.codegen.plans.vectorise import VectorPlan
+from quadpy.codegen.reduction import Group
+
+__all__ = [
+    "BlockCopies", "Blocks", "Coarsened", "CpuFrame", "GpuFrame", "GridStride", "Iterations", "Privatised", "Reduced",
+    "SectionedBlocks", "Serial", "ThreadEach",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Serial:
+    """One thread runs the statements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A loop with reductions: chunks of iterations, then their merge.
+
+    groups      the reductions, by what they share
+    many        whether partial results lie in memory, and not in registers
+    first_cell  on a GPU, the first cell of scratch memory for the chunks' results
+    """
+
+    groups: tuple[Group, ...]
+    many: bool
+    first_cell: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """CPU: one iteration after another, or with a ``vector`` plan several side by side."""
+
+    vector: VectorPlan | None
+
+
+@dataclass(frozen=True, slots=True)
+class SectionedBlocks:
+    """CPU: a thread runs a block of iterations, section by section."""
+
+    block_dim: int
+    has_barrier: bool
+    sections: SectionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Privatised:
+    """CPU: chunks of iterations on copies of arrays; ``cost`` is that of an iteration there."""
+
+    plan: PrivatePlan
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEach:
+    """GPU: a thread for each iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coarsened:
+    """GPU: strips of ``size`` iterations along ``axis``, where the launch has fewer threads than iterations."""
+
+    axis: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class GridStride:
+    """GPU: threads go through the iterations in steps of the whole grid, counting in ``bits`` bits."""
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """GPU: a block of iterations is a thread block, or with ``grid_stride`` several blocks in turn."""
+
+    has_barrier: bool
+    grid_stride: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCopies:
+    """GPU: each thread block accumulates into copies in its shared memory, in steps of the whole grid."""
+
+    copies: tuple[BlockCopy, ...]
+
+
+CpuFrame: TypeAlias = Serial | Iterations | SectionedBlocks | Privatised | Reduced
+GpuFrame: TypeAlias = Serial | ThreadEach | Coarsened | GridStride | Blocks | BlockCopies | Reduced

@@ -1,0 +1,99 @@
+"""What the host and the report know of each launch: its symbol, its blocks and its effects."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.artifact import AbiLayout, Formula, TaskInfo
+from quadpy.codegen.extent import coarsened_extent, extent_of
+from quadpy.codegen.frames import BlockCopies, Blocks, Coarsened, GpuFrame, GridStride, Reduced
+from quadpy.codegen.plans.frame import block_of
+from quadpy.codegen.predication import Latch
+from quadpy.flow import conditions_of
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import has_barrier
+from quadpy.ir.effects import effects_of, scratch_use
+from quadpy.ir.nodes import Access
+from quadpy.ir.printer import print_effects, print_expr
+
+__all__ = ["cpu_launch", "entry_symbol", "fused_launch", "gpu_launches", "latch_launch", "symbols_of", "task_symbol"]
+
+_MERGE: Final = "_merge"
+_UNKNOWN: Final = 1 << 16
+"""Iterations of a loop that only the device can count, as far as the number of blocks is concerned."""
+
+
+def entry_symbol(kernel: ir.Kernel) -> str:
+    """The symbol of the CPU's entry point."""
+    return f"{kernel.name}_entry"
+
+
+def task_symbol(kernel: ir.Kernel, number: int) -> str:
+    """The symbol of a task: the CPU's function over iterations [begin, end), the GPU's kernel.
+
+    No symbol is a name of the user's as it stands: each ends in what quadpy adds (``_entry``, ``_t0``, …), so that
+    none is a function that LLVM or the linker knows.  A ``memset`` would be called for what LLVM takes for a memset.
+    """
+    return f"{kernel.name}_t{number}"
+
+
+def symbols_of(kernel: ir.Kernel, number: int) -> tuple[str, ...]:
+    """All symbols that launches of task ``number`` may have."""
+    symbol = task_symbol(kernel, number)
+    return symbol, symbol + _MERGE
+
+
+def cpu_launch(kernel: ir.Kernel, number: int, layout: AbiLayout) -> TaskInfo:
+    """Task ``number`` on the CPU, for a reader: the entry function calls it."""
+    task, symbol = kernel.tasks[number], task_symbol(kernel, number)
+    effects = print_effects(effects_of(task))
+    if isinstance(task, ir.SerialTask):
+        return TaskInfo(symbol, False, effects=effects)
+    meets = has_barrier(task.body)
+    dim, extent = (task.block_dim or 0, extent_of(task, layout)) if meets else (0, None)
+    return TaskInfo(symbol, True, dim, _count(task), effects, extent=extent, has_barrier=meets)
+
+
+def gpu_launches(kernel: ir.Kernel, number: int, frame: GpuFrame, layout: AbiLayout) -> tuple[TaskInfo, ...]:
+    """The kernels that run task ``number``, in order; one that is not parallel has one block."""
+    task, symbol = kernel.tasks[number], task_symbol(kernel, number)
+    effects, scratch, dim = print_effects(effects_of(task)), scratch_use(task), block_of(task, frame)
+    if isinstance(task, ir.SerialTask):
+        return (TaskInfo(symbol, False, dim, effects=effects, scratch=scratch),)
+    strides = isinstance(frame, (Reduced, GridStride, BlockCopies)) or (isinstance(frame, Blocks) and frame.grid_stride)
+    first = TaskInfo(
+        symbol, True, dim, _count(task), effects, strides, extent_of(task, layout), has_barrier(task.body),
+        coarsened_extent(task, layout, frame.axis, frame.size) if isinstance(frame, Coarsened) else None, scratch,
+    )  # fmt: skip
+    if not isinstance(frame, Reduced):
+        return (first,)
+    return first, TaskInfo(symbol + _MERGE, False, dim, effects=effects, scratch=scratch)
+
+
+def latch_launch(kernel: ir.Kernel, number: int, latch: Latch) -> TaskInfo:
+    """The launch of latch ``number``."""
+    asked = tuple((name, "r") for name in sorted({name for name, _ in latch.decisions}))
+    return TaskInfo(f"{kernel.name}_latch{number}", False, 1, effects=asked, scratch="rw", latch=True)
+
+
+def fused_launch(kernel: ir.Kernel, block_dim: int, layout: AbiLayout) -> TaskInfo:
+    """The one launch of all tasks: its iterations are those of the largest task."""
+    effects = dict.fromkeys(conditions_of(kernel.flow), Access.READ)
+    most: Formula = 1
+    for task in kernel.tasks:
+        for name, access in effects_of(task):
+            effects[name] = effects.get(name, Access(0)) | access
+        if isinstance(task, ir.ParallelTask):
+            extent = extent_of(task, layout)
+            most = ["max", 64, True, most, _UNKNOWN if extent is None else extent]
+    return TaskInfo(
+        f"{kernel.name}_fused", True, block_dim, effects=print_effects(tuple(sorted(effects.items()))),
+        grid_stride=True, extent=most, scratch="rw", cooperative=True,
+    )  # fmt: skip
+
+
+def _count(task: ir.ParallelTask) -> str:
+    """The number of iterations as text of the IR."""
+    return " * ".join(
+        f"range({', '.join(print_expr(e) for e in (axis.start, axis.stop, axis.step))})" for axis in task.axes
+    )

@@ -1,0 +1,53 @@
+"""How a GPU's threads number themselves, and where those of a block meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.targets.rules import GpuRules
+
+__all__ = ["barrier", "block_number", "gpu_rules", "grid_size", "only_where", "thread_in_block", "thread_number"]
+
+
+def gpu_rules(s: Scope) -> GpuRules:
+    """The target's rules; only frames of a GPU ask."""
+    assert s.rules.gpu is not None
+    return s.rules.gpu
+
+
+def thread_in_block(s: Scope) -> str:
+    """The number of this thread in its block, i32."""
+    return s.text.intrinsic(gpu_rules(s).thread, "i32")
+
+
+def block_number(s: Scope) -> str:
+    """The number of this block in the grid, i32."""
+    return s.text.intrinsic(gpu_rules(s).block, "i32")
+
+
+def thread_number(s: Scope, block_dim: int, bits: int) -> str:
+    """The number of this thread in the grid."""
+    out, thread, block = s.text, thread_in_block(s), block_number(s)
+    if bits == 64:
+        thread, block = (out.op(f"zext i32 {x} to i64") for x in (thread, block))
+    return out.op(f"add nuw i{bits} {out.op(f'mul nuw i{bits} {block}, {block_dim}')}, {thread}")
+
+
+def grid_size(s: Scope, block_dim: int) -> str:
+    """Threads of the launch in blocks of ``block_dim``, i64."""
+    return gpu_rules(s).grid_threads(s.text, block_dim)
+
+
+def barrier(s: Scope) -> None:
+    """All threads of the block meet, and see what each of them wrote before."""
+    gpu_rules(s).barrier(s.text)
+
+
+def only_where(s: Scope, condition: str, write: Callable[[], None]) -> None:
+    """Threads for which ``condition`` holds run what ``write`` writes."""
+    inside, done = s.text.label("where"), s.text.label("after")
+    s.text.branch(condition, inside, done)
+    s.text.start(inside)
+    write()
+    s.text.start(done)

@@ -1,0 +1,50 @@
+"""Which loops of a GPU run several iterations a thread: short ones over memory, whose loads are then under way together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from quadpy.codegen.plans.cost import iteration_cost
+from quadpy.ir import nodes as ir
+from quadpy.ir.passes.stores_last import stores_last
+
+__all__ = ["move_stores", "strip_of", "wants_coarsening"]
+
+_MOST_COST: Final = 48
+"""In the units of ``plans.cost``: beyond it arithmetic hides the latency of memory."""
+_PLAIN: Final = (ir.Let, ir.Load, ir.Store)
+_LINE: Final = 4
+"""Iterations of a strip in a loop of one axis,"""
+_COLUMN: Final = 6
+"""and in one of several: neighbours on the last axis but one."""
+
+
+def wants_coarsening(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
+    """Whether an iteration of ``task`` is little more than loads and stores, one after the other."""
+    stmts = task.body.stmts
+    if not all(isinstance(stmt, _PLAIN) for stmt in stmts) or not any(isinstance(stmt, ir.Load) for stmt in stmts):
+        return False
+    return iteration_cost(task, {f.name: f for f in kernel.functions}) <= _MOST_COST
+
+
+def strip_of(task: ir.ParallelTask) -> tuple[int, int]:
+    """The axis of a thread's iterations, and how many there are."""
+    return (0, _LINE) if len(task.axes) == 1 else (len(task.axes) - 2, _COLUMN)
+
+
+def move_stores(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with the stores after the loads in the loops whose threads may run several iterations.
+
+    A loop that would be left without a load stays as it is: then it remains one that wants coarsening.
+    """
+    return replace(kernel, tasks=tuple(_with_stores_last(task, kernel) for task in kernel.tasks))
+
+
+def _with_stores_last(task: ir.Task, kernel: ir.Kernel) -> ir.Task:
+    if not isinstance(task, ir.ParallelTask) or not wants_coarsening(task, kernel):
+        return task
+    stmts = stores_last(task.body.stmts, disjoint=kernel.noalias)
+    if stmts == task.body.stmts or not any(isinstance(stmt, ir.Load) for stmt in stmts):
+        return task
+    return replace(task, body=ir.Block(stmts, span=task.body.span))

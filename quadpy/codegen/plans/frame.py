@@ -1,0 +1,123 @@
+"""Which frame each task gets, and in blocks of how many threads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.codegen.frames import (
+    BlockCopies,
+    Blocks,
+    Coarsened,
+    CpuFrame,
+    GpuFrame,
+    GridStride,
+    Iterations,
+    Privatised,
+    Reduced,
+    SectionedBlocks,
+    Serial,
+    ThreadEach,
+)
+from quadpy.codegen.plans.coarsen import strip_of, wants_coarsening
+from quadpy.codegen.plans.cost import grain_of, private_cost
+from quadpy.codegen.plans.privatise import block_copies, plan_privates
+from quadpy.codegen.plans.sections import plan_sections
+from quadpy.codegen.plans.vectorise import plan_vector
+from quadpy.codegen.reduction import WIDTH, are_many, groups_of
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK, done_together, has_barrier, uses_block
+from quadpy.ir.walk import walk
+
+__all__ = ["block_of", "cpu_frame", "cpu_grain", "fused_frame", "gpu_frame"]
+
+_SMALL_BLOCK: Final = 64
+"""For loops that would leave units idle: mpm88's step over 8,192 particles takes 10.4 us in blocks of 64, 11.8 of 256."""
+_SMALL_LOOP: Final = 256 * DEFAULT_BLOCK
+
+
+def cpu_frame(kernel: ir.Kernel, task: ir.Task) -> CpuFrame:
+    """The frame of ``task`` on the CPU."""
+    if isinstance(task, ir.SerialTask):
+        return Serial()
+    if uses_block(task):
+        sections = plan_sections(task, done_together(task.body))
+        return SectionedBlocks(task.block_dim or DEFAULT_BLOCK, has_barrier(task.body), sections)
+    if task.reductions:
+        return Reduced(groups_of(task.reductions), are_many(task.reductions))
+    if (plan := plan_privates(kernel, task)) is not None:
+        return Privatised(plan, private_cost(task, _functions(kernel)))
+    return Iterations(plan_vector(kernel, task))
+
+
+def cpu_grain(kernel: ir.Kernel, task: ir.Task, frame: CpuFrame) -> int:
+    """How much of ``task`` is worth giving to another thread: iterations, groups of them, or blocks."""
+    if isinstance(task, ir.SerialTask):
+        return 1
+    match frame:
+        case SectionedBlocks(block_dim=size):
+            pass
+        case Iterations(vector=vector) if vector is not None:
+            size = vector.width
+        case _:
+            size = 1
+    return max(1, grain_of(task, _functions(kernel)) // size)
+
+
+def gpu_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int) -> GpuFrame:
+    """The frame of ``task`` in a kernel of its own; ``first_cell`` is where the results of its chunks begin."""
+    if isinstance(task, ir.SerialTask):
+        return Serial()
+    if task.reductions:
+        return Reduced(groups_of(task.reductions), are_many(task.reductions), first_cell)
+    if uses_block(task):
+        return Blocks(has_barrier(task.body), _counts_in_64_bits(kernel, task))
+    if copies := block_copies(kernel, task):
+        return BlockCopies(copies)
+    if _counts_in_64_bits(kernel, task):
+        return GridStride(64)
+    return Coarsened(*strip_of(task)) if wants_coarsening(task, kernel) else ThreadEach()
+
+
+def fused_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int, *, copies: bool) -> GpuFrame:
+    """The frame of ``task`` where all tasks are one launch; ``copies`` says that there is memory for block copies."""
+    match gpu_frame(kernel, task, first_cell):
+        case Serial() | Reduced() | GridStride() as frame:
+            return frame
+        case Blocks(has_barrier=meets):
+            return Blocks(meets, grid_stride=True)
+        case BlockCopies() as frame if copies:
+            return frame
+        case _:
+            assert isinstance(task, ir.ParallelTask)
+            return GridStride(64 if _counts_in_64_bits(kernel, task) else 32)
+
+
+def block_of(task: ir.Task, frame: GpuFrame) -> int:
+    """Threads of a block in a kernel of the task's own."""
+    if isinstance(task, ir.SerialTask):
+        return 1
+    if isinstance(frame, Reduced):
+        return WIDTH
+    per_thread = isinstance(frame, (ThreadEach, Coarsened))
+    return task.block_dim or (_SMALL_BLOCK if per_thread and _is_small(task) else DEFAULT_BLOCK)
+
+
+def _counts_in_64_bits(kernel: ir.Kernel, task: ir.ParallelTask) -> bool:
+    """Whether the host cannot count the iterations, or there may be 2**32 of them."""
+    reads_slot = any(isinstance(node, ir.SlotRead) for axis in task.axes for node in walk(axis))
+    return reads_slot or max(kernel.index.bits, *(axis.var.type.bits for axis in task.axes)) == 64
+
+
+def _is_small(task: ir.ParallelTask) -> bool:
+    """Whether it is known that a large GPU has more units than the loop has blocks of DEFAULT_BLOCK threads."""
+    count = 1
+    for axis in task.axes:
+        ends = [e.value for e in (axis.start, axis.stop, axis.step) if isinstance(e, ir.Const)]
+        if len(ends) < 3 or not ends[2]:
+            return False
+        count *= len(range(*map(int, ends)))
+    return count <= _SMALL_LOOP
+
+
+def _functions(kernel: ir.Kernel) -> dict[str, ir.Function]:
+    return {f.name: f for f in kernel.functions}

@@ -1,0 +1,77 @@
+"""Whether all tasks of a kernel can be one GPU kernel, and in blocks of how many threads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.codegen.plans.privatise import block_copies, scalar_count
+from quadpy.codegen.reduction import WIDTH
+from quadpy.codegen.targets.rules import TargetRules
+from quadpy.errors import CodegenError
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
+from quadpy.ir.walk import walk
+
+__all__ = ["NotFusable", "fused_block", "fused_copies", "require_fusable", "shared_bytes"]
+
+_MOST_TASKS: Final = 64
+"""Beyond that, code of one kernel takes long to compile, and its registers are those of the worst task."""
+
+
+class NotFusable(CodegenError):
+    """The tasks of a kernel cannot be one launch; the message says why."""
+
+
+def require_fusable(kernel: ir.Kernel, rules: TargetRules) -> None:
+    """NotFusable where the tasks of ``kernel`` cannot be one launch."""
+    if why := _why_not(kernel, rules):
+        raise NotFusable(why, kernel.span)
+
+
+def _why_not(kernel: ir.Kernel, rules: TargetRules) -> str:
+    if rules.gpu is None:
+        return "a CPU runs all tasks in one call anyway"
+    if any(isinstance(node, ir.Return) for task in kernel.tasks for node in walk(task)):
+        return "it returns a result"
+    if len(kernel.tasks) > _MOST_TASKS:
+        return f"it has {len(kernel.tasks)} tasks; {_MOST_TASKS} are the most"
+    if len(asked := _asked(kernel)) > 1:
+        return f"its loops ask for blocks of {' and '.join(map(str, sorted(asked)))} threads"
+    if (used := _shared_by_tasks(kernel)) > rules.gpu.shared_bytes:
+        return f"its tasks together need {used} bytes of shared memory; {rules.gpu.shared_bytes} are the most"
+    return ""
+
+
+def fused_block(kernel: ir.Kernel) -> int:
+    """Threads of a block: as many as the tasks with blocks ask for, which all agree."""
+    return next(iter(_asked(kernel)), DEFAULT_BLOCK)
+
+
+def _asked(kernel: ir.Kernel) -> set[int]:
+    loops = _loops(kernel)
+    blocks = {loop.block_dim or DEFAULT_BLOCK for loop in loops if uses_block(loop)}
+    return blocks | {WIDTH for loop in loops if loop.reductions}
+
+
+def fused_copies(kernel: ir.Kernel, shared: int) -> bool:
+    """Whether the copies of all loops that accumulate into small arrays fit into ``shared`` bytes with the rest."""
+    copies = {(copy.array.name, copy.cells): copy for task in kernel.tasks for copy in block_copies(kernel, task)}
+    needed = sum(copy.cells * copy.array.type.elem.nbytes for copy in copies.values())
+    return _shared_by_tasks(kernel) + needed <= shared
+
+
+def _shared_by_tasks(kernel: ir.Kernel) -> int:
+    """What LLVM lays out besides copies; it ends the process where that is too much."""
+    loops = _loops(kernel)
+    arrays = {array.name: array for loop in loops for array in loop.shared}
+    results = 8 * WIDTH if any(loop.reductions for loop in loops) else 0
+    return results + sum(-(-shared_bytes(array) // 16) * 16 for array in arrays.values())
+
+
+def shared_bytes(array: ir.SharedArray) -> int:
+    """The size of a shared array."""
+    return scalar_count(array.type) * array.type.elem.nbytes
+
+
+def _loops(kernel: ir.Kernel) -> list[ir.ParallelTask]:
+    return [task for task in kernel.tasks if isinstance(task, ir.ParallelTask)]

@@ -1,0 +1,215 @@
+"""How each task of a kernel runs on a target: decided here once, and read by lowering, the report and the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from itertools import accumulate, pairwise
+
+from quadpy.artifact import TaskInfo
+from quadpy.codegen.abi import layout_of
+from quadpy.codegen.frames import CpuFrame, GpuFrame
+from quadpy.codegen.launches import cpu_launch, fused_launch, gpu_launches, latch_launch, task_symbol
+from quadpy.codegen.plans.frame import cpu_frame, cpu_grain, fused_frame, gpu_frame
+from quadpy.codegen.plans.fusion import fused_block, fused_copies, require_fusable
+from quadpy.codegen.plans.phases import Step, steps_of
+from quadpy.codegen.predication import Latch, predicated_flow, predication_of
+from quadpy.codegen.reduction import MOST_CHUNKS, reduction_rows
+from quadpy.codegen.targets import rules_for
+from quadpy.codegen.targets.rules import GpuRules, TargetRules
+from quadpy.flow import Flow, loops_of, map_tasks
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import has_barrier
+from quadpy.ir.effects import effects_of
+from quadpy.ir.nodes import Access
+from quadpy.target import TargetSpec
+
+__all__ = ["PLAIN", "Form", "FusedSchedule", "KernelSchedule", "Schedule", "schedule_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a launch asks of code besides what the kernel says; a CPU's code has one form.
+
+    predicated  loops over tasks are repeated without a look at their conditions: tasks see whether it is their turn
+    fused       all tasks are one cooperative launch
+    indirect    kernels read their arguments from memory
+    """
+
+    predicated: bool = False
+    fused: bool = False
+    indirect: bool = False
+
+    def __str__(self) -> str:
+        """For cache keys: empty where nothing is asked."""
+        return "".join(f";{name}" for name, asked in zip(self.__slots__, astuple(self), strict=True) if asked)
+
+
+PLAIN = Form()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How one task runs.
+
+    symbol     of the CPU's function, or of the GPU's first kernel
+    frame      in which order iterations run
+    launches   in order; on the CPU one, which the entry function makes
+    grain      CPU: how much of the loop is worth giving to another thread
+    segment    whose turn the task waits for, in a predicated loop
+    constants  arrays that nothing writes meanwhile, where the target has loads of their own for such
+    exchanged  arrays through which threads hand each other values, with barriers in between
+    """
+
+    task: ir.Task
+    symbol: str
+    frame: CpuFrame | GpuFrame
+    launches: tuple[TaskInfo, ...]
+    grain: int = 1
+    segment: int | None = None
+    constants: frozenset[str] = frozenset()
+    exchanged: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FusedSchedule:
+    """How one launch runs all tasks.
+
+    steps    phases of tasks, and where the blocks meet
+    counter  the cell of scratch memory in which blocks count themselves when they meet
+    answers  the first of two cells for each loop, which hold whether it goes on
+    loops    how many loops over tasks there are
+    written  arrays that any task writes
+    """
+
+    launch: TaskInfo
+    steps: tuple[Step, ...]
+    counter: int
+    answers: int
+    loops: int
+    written: frozenset[str]
+
+
+COUNTER_CELLS = 16
+"""A cache line for the counter alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSchedule:
+    """How a kernel runs on a target.
+
+    launches       all, in the numbering of ``flow``
+    cells          eight-byte cells of scratch memory
+    takes_scratch  whether GPU kernels take its address
+    latches        after which tasks of predicated loops it is decided what comes next; the last cell is theirs
+    fused          how one launch runs all tasks, where the form asks for that
+    """
+
+    kernel: ir.Kernel
+    form: Form
+    rules: TargetRules
+    tasks: tuple[Schedule, ...]
+    launches: tuple[TaskInfo, ...]
+    flow: Flow
+    cells: int
+    takes_scratch: bool
+    latches: tuple[Latch, ...] = ()
+    fused: FusedSchedule | None = None
+
+    @property
+    def latch_launches(self) -> tuple[TaskInfo, ...]:
+        return self.launches[len(self.launches) - len(self.latches) :]
+
+
+def schedule_of(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> KernelSchedule:
+    """The schedule of ``kernel``, which the target's passes have gone over; NotFusable where it cannot be one launch."""
+    rules = rules_for(spec)
+    if form.fused:
+        require_fusable(kernel, rules)
+    if rules.gpu is None:
+        return _cpu(kernel, form, rules)
+    return _fused(kernel, form, rules, rules.gpu) if form.fused else _gpu(kernel, form, rules, rules.gpu)
+
+
+def _cpu(kernel: ir.Kernel, form: Form, rules: TargetRules) -> KernelSchedule:
+    layout = layout_of(kernel)
+    tasks = []
+    for number, task in enumerate(kernel.tasks):
+        frame, launch = cpu_frame(kernel, task), cpu_launch(kernel, number, layout)
+        tasks.append(Schedule(task, launch.symbol, frame, (launch,), cpu_grain(kernel, task, frame)))
+    launches = tuple(schedule.launches[0] for schedule in tasks)
+    return KernelSchedule(kernel, form, rules, tuple(tasks), launches, kernel.flow, kernel.slots, takes_scratch=False)
+
+
+def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules) -> KernelSchedule:
+    layout, (first_cells, cells) = layout_of(kernel), _result_cells(kernel)
+    found = predication_of(kernel.flow) if form.predicated else None
+    tasks = []
+    for number, task in enumerate(kernel.tasks):
+        frame = gpu_frame(kernel, task, first_cells[number])
+        tasks.append(
+            Schedule(
+                task,
+                task_symbol(kernel, number),
+                frame,
+                gpu_launches(kernel, number, frame, layout),
+                segment=found.segments.get(number) if found else None,
+                constants=_constants(kernel, task, form, gpu),
+                exchanged=_exchanged(task),
+            )
+        )
+    ends = list(accumulate((len(schedule.launches) for schedule in tasks), initial=0))
+    ranges = [range(a, b) for a, b in pairwise(ends)]
+    latches = found.latches if found else ()
+    launches = [launch for schedule in tasks for launch in schedule.launches]
+    launches += [latch_launch(kernel, number, latch) for number, latch in enumerate(latches)]
+    if found:
+        flow, cells = predicated_flow(kernel.flow, ranges, ends[-1], found), cells + 1
+    else:
+        flow = map_tasks(kernel.flow, ranges.__getitem__)
+    return KernelSchedule(
+        kernel, form, rules, tuple(tasks), tuple(launches), flow, cells, takes_scratch=cells > 0, latches=latches
+    )
+
+
+def _fused(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules) -> KernelSchedule:
+    """Cells of scratch memory: those of separate launches, then the counter's and two for each loop."""
+    first_cells, cells = _result_cells(kernel)
+    copies = fused_copies(kernel, gpu.shared_bytes)
+    launch = fused_launch(kernel, fused_block(kernel), layout_of(kernel))
+    tasks = tuple(
+        Schedule(task, launch.symbol, fused_frame(kernel, task, first_cells[number], copies=copies), ())
+        for number, task in enumerate(kernel.tasks)
+    )
+    counter = -(-cells // COUNTER_CELLS) * COUNTER_CELLS
+    loops = len(list(loops_of(kernel.flow)))
+    answers = counter + COUNTER_CELLS
+    fused = FusedSchedule(launch, steps_of(kernel), counter, answers, loops, frozenset(_written(kernel)))
+    return KernelSchedule(
+        kernel, form, rules, tasks, (launch,), (), answers + 2 * loops, takes_scratch=True, fused=fused
+    )
+
+
+def _result_cells(kernel: ir.Kernel) -> tuple[list[int], int]:
+    """The first cell for the results of each task's chunks, and how many cells there are with the kernel's slots."""
+    rows, count = reduction_rows(kernel)
+    first = [kernel.slots + rows[number] * MOST_CHUNKS for number in range(len(kernel.tasks))]
+    return first, kernel.slots + count * MOST_CHUNKS
+
+
+def _constants(kernel: ir.Kernel, task: ir.Task, form: Form, gpu: GpuRules) -> frozenset[str]:
+    """LLVM finds those of the direct form by itself, from what is ``noalias`` and not written."""
+    if not (form.indirect and kernel.noalias and gpu.has_constant_loads):
+        return frozenset()
+    return frozenset(name for name, access in effects_of(task) if access == Access.READ)
+
+
+def _exchanged(task: ir.Task) -> frozenset[str]:
+    """The arrays through which the threads of a block may hand each other values: read and written, with barriers."""
+    if not has_barrier(task.body):
+        return frozenset()
+    return frozenset(name for name, access in effects_of(task) if Access.READ in access and access != Access.READ)
+
+
+def _written(kernel: ir.Kernel) -> Iterator[str]:
+    return (name for task in kernel.tasks for name, access in effects_of(task) if access != Access.READ)
