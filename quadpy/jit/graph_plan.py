@@ -89,18 +89,14 @@ class GraphPlan:
             if engine is None:
                 return self._run(values, grids, views, on)
         self._counts.calls += 1
-        self._submit(engine, views, on)
-        return None
-
-    def _submit(self, engine: KernelGraph, views: Views, on: Stream) -> None:
-        """A call that only has to be launched."""
         try:
-            self.eager.announce(views, on)
+            eager.announce(views, on)
             on._call(lambda _: engine.launch(on))  # noqa: SLF001
         except BaseException:
             self._graphs.discard(engine)
             raise
         self._graphs.give(engine)
+        return None
 
     def _run(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
         """A call for which graphs may have to be made or changed."""
@@ -205,7 +201,7 @@ class GraphPlan:
     def _explain(self, reason: str) -> None:
         """Log once why calls are slower than they could be."""
         if reason not in self._counts.reasons:
-            self._counts.reasons.append(reason)
+            self._counts.reasons[reason] = None
             _log.warning("%s: %s", self._name, reason)
 
 

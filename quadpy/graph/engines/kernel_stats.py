@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 __all__ = ["Counts", "GraphKernelStats"]
 
@@ -33,19 +33,13 @@ class GraphKernelStats:
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
 class Counts:
     """The same while it is counted."""
 
-    calls: int = 0
-    launches: int = 0
-    builds: int = 0
-    rebuilds: int = 0
-    updates: int = 0
-    copies: int = 0
-    waits: int = 0
-    eager: int = 0
-    reasons: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.calls = self.launches = self.builds = self.rebuilds = 0
+        self.updates = self.copies = self.waits = self.eager = 0
+        self.reasons: dict[str, None] = {}
 
     @staticmethod
     def sum(counts: Iterable[Counts]) -> GraphKernelStats:
