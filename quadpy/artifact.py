@@ -42,7 +42,7 @@ class AbiValue:
 class AbiLayout:
     """The argument block of a kernel: C struct rules, in the order of the parameters.
 
-    An array is its pointer, then its run-time extents, then its run-time strides (i64, in scalars).
+    An array is its pointer, then its run-time extents, then its run-time strides (i64, in units of its layout).
     """
 
     values: tuple[AbiValue, ...]

@@ -1,8 +1,8 @@
 """How a kernel's arguments lie in memory.
 
 The argument block has the parameters in order, under C's struct rules: of an array its pointer, its run-time extents (in
-the kernel's index type) where its shape is not static, and its run-time strides (i64, in scalars) where it is strided; of
-a scalar its value.  GPU kernels take the same values as separate arguments, which puts them at the same offsets.
+the kernel's index type) where its shape is not static, and its run-time strides (i64, in units of its layout) where it
+is strided; of a scalar its value.  GPU kernels take the same values as separate arguments, which puts them at the same offsets.
 """
 
 from __future__ import annotations

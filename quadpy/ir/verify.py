@@ -51,7 +51,7 @@ def _verify_flow(kernel: ir.Kernel) -> None:
     arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
     for name in conditions_of(kernel.flow):
         t = arrays.get(name)
-        if t is None or t.elem.kind not in ("int", "uint") or t.components != 1 or t.ndim > 1:
+        if t is None or t.components != 1 or t.elem.kind not in ("int", "uint") or t.ndim > 1:
             raise CodegenError(f"IR of {kernel.name}: {name!r} cannot be the condition of a loop", kernel.span)
 
 
@@ -233,9 +233,10 @@ class _Verifier:
         array = self.arrays.get(place.array)
         if array is None:
             self.fail(place, f"there is no array {place.array!r}")
-        self.check(array.elem == place.type, place, f"{place.array} holds {array.elem}, not {place.type}")
         self.check(len(place.index) == array.ndim, place, f"{place.array} has {array.ndim} axes")
         self.check(0 <= place.component < array.components, place, f"no component {place.component}")
+        held = array.layout.at(place.component)[0].scalar
+        self.check(held == place.type, place, f"{place.array} holds {held}, not {place.type}")
         for index in place.index:
             self.check(self.expr(index).kind in ("int", "uint"), place, "an index that is not an integer")
         return place.type

@@ -13,7 +13,7 @@ import numpy as np
 from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, f32, rounded_later, u1
 from quadpy.errors import ArgumentError, DeviceError, KernelTypeError
 from quadpy.hostmath import Elements, NDArrayType, element_of
-from quadpy.ir.types import Array
+from quadpy.ir.types import array_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
 from quadpy.lang.decorators import Template
@@ -150,14 +150,14 @@ class ArrayParameter:
             raise ArgumentError(f"{self.name} takes {self.ndim} dimensions, not {ndim}")
         rows = kind == ALIGNED_ROWS
         aligned = rows or kind == ALIGNED
-        array = Array(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
+        array = array_of(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
         return ArrayArg(array, writable)
 
     def declared(self) -> ArgType | None:
         """The type that the annotation alone gives; None where it leaves something out."""
         if self.type is None or self.ndim is None:
             return None
-        return ArrayArg(Array(self.type, self.ndim, self.element))
+        return ArrayArg(array_of(self.type, self.ndim, self.element))
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,8 +149,8 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], span: Span)
 
 def _places(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
     """The scalars of ``ref`` in memory."""
-    array = ref.array
-    return tuple(ir.Element(array.name, ref.index, k, array.type.elem, span=span) for k in ref.numbers)
+    name, layout = ref.array.name, ref.array.type.layout
+    return tuple(ir.Element(name, ref.index, k, layout.at(k)[0].scalar, span=span) for k in ref.numbers)
 
 
 def load_element(t: Trace, ref: ElementRef, span: Span) -> Value:

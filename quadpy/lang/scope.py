@@ -7,7 +7,7 @@ from typing import Any
 
 from quadpy.artifact import HIDDEN
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import Array
+from quadpy.ir.types import array_of
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import MutableVar
@@ -22,7 +22,8 @@ __all__ = ["import_value", "lookup", "outside", "static_object"]
 def _field_ref(t: Trace, value: Any) -> ArrayRef:
     """The field ``value`` as a parameter of the kernel, bound at compile time."""
     if id(value) not in t.signature.fields:
-        type = Array(value.dtype, len(value.shape), tuple(value.element_shape), tuple(value.shape), value.strides)
+        strides = tuple(step * value.dtype.nbytes for step in value.strides)
+        type = array_of(value.dtype, len(value.shape), tuple(value.element_shape), tuple(value.shape), strides=strides)
         name = f"{HIDDEN}field{len(t.signature.fields)}"
         t.signature.field_params.append(ir.ArrayParam(name, type, is_field=True, span=t.frames[0].source.span))
         t.signature.fields[id(value)] = (ArrayRef(name, type, tuple(value.offset or ())), value)

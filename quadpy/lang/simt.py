@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quadpy.dtypes import Scalar, i32
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import Array, Space
+from quadpy.ir.types import Space, array_of
 from quadpy.lang.context import ParallelLoop, Trace
 from quadpy.lang.values import ArrayRef, Value, is_vector_type, shape_text
 from quadpy.source import Span
@@ -28,7 +28,7 @@ def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
         t.fail_type(f"the shape of a SharedArray is made of integers above 0 that are known at compile time, not ({given})",
                     span, "such as constants, block_dim(), template parameters and shapes of fields")  # fmt: skip
     elem, element = _element_type(t, dtype, span)
-    type_ = Array(elem, len(extents), element, extents, space=Space.SHARED)
+    type_ = array_of(elem, len(extents), element, extents, space=Space.SHARED)
     name = f"shared${t.shared_count}"
     t.shared_count += 1
     _loop_around(t).shared.append(ir.SharedArray(name, type_, span=span))

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from quadpy.codegen.abi import layout_of
 from quadpy.dtypes import SCALARS, i32, i64
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import Array
+from quadpy.ir.types import Array, array_of
 from quadpy.source import NOWHERE
 
 C_TYPES = {
@@ -19,8 +19,8 @@ C_TYPES = {
 }  # fmt: skip
 scalars = st.sampled_from(SCALARS)
 arrays = st.builds(
-    lambda t, ndim, strided: Array(t, ndim, strided=strided), scalars, st.integers(0, 3), st.booleans()
-) | st.builds(lambda t, shape: Array(t, len(shape), shape=shape), scalars, st.tuples(st.integers(0, 9)))
+    lambda t, ndim, strided: array_of(t, ndim, strided=strided), scalars, st.integers(0, 3), st.booleans()
+) | st.builds(lambda t, shape: array_of(t, len(shape), shape=shape), scalars, st.tuples(st.integers(0, 9)))
 
 
 def kernel(types, index):
@@ -41,7 +41,7 @@ def test_offsets_are_those_of_a_c_struct(types, index):
 
 
 def test_the_parts_of_an_array_in_order():
-    layout = layout_of(kernel([Array(i32, 2, strided=True), i32, Array(i32, 1, shape=(4,))], i32))
+    layout = layout_of(kernel([array_of(i32, 2, strided=True), i32, array_of(i32, 1, shape=(4,))], i32))
     parts = [(slot.param, slot.part, slot.axis, slot.code) for slot in layout.values]
     assert parts == [
         ("p0", "pointer", 0, "Q"), ("p0", "extent", 0, "i"), ("p0", "extent", 1, "i"), ("p0", "stride", 0, "q"),

@@ -6,7 +6,7 @@ import pytest
 
 from quadpy.dtypes import f32, i32, u1, u32
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import Array, Space
+from quadpy.ir.types import Space, array_of
 from quadpy.source import NOWHERE, Span
 
 
@@ -55,7 +55,7 @@ def every_node(span: Span) -> ir.Kernel:
         (ir.Reduction(ir.AtomicOp.MIN, ir.Element("p", (c(0),), 0, i32, span=span), acc, span=span),),
         (("p", ir.AtomicOp.MAX),), 128, span=span,
     )  # fmt: skip
-    tile = ir.SharedArray("tile", Array(f32, 1, shape=(64,), space=Space.SHARED), span=span)
+    tile = ir.SharedArray("tile", array_of(f32, 1, shape=(64,), space=Space.SHARED), span=span)
     lane = ir.Element("tile", (ir.ThreadIndex(span=span),), 0, f32, span=span)
     number = ir.Cast(ir.BlockIndex(span=span), f32, span=span)
     together = block(ir.Store(lane, number, span=span), ir.Fence(span=span), ir.Barrier(span=span))
@@ -64,9 +64,9 @@ def every_node(span: Span) -> ir.Kernel:
     last = ir.SerialTask("last", block(ir.Return((c(1),), span=span)), span=span)
     params = (
         ir.ScalarParam("h", f32, span=span),
-        ir.ArrayParam("a", Array(f32, 1, (2,)), span=span),
-        ir.ArrayParam("m", Array(u1, 0, shape=()), is_field=True, span=span),
-        ir.ArrayParam("p", Array(i32, 1, strided=True), span=span),
+        ir.ArrayParam("a", array_of(f32, 1, (2,)), span=span),
+        ir.ArrayParam("m", array_of(u1, 0, shape=()), is_field=True, span=span),
+        ir.ArrayParam("p", array_of(i32, 1, strided=True), span=span),
     )
     return ir.Kernel("every", params, (i32,), (function, one), block(), (loop, blocks, last), 2, span=span)
 

@@ -10,7 +10,7 @@ from quadpy.dtypes import f32, i32, u1, u8
 from quadpy.errors import CodegenError
 from quadpy.flow import Fork, Loop
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import Array
+from quadpy.ir.types import array_of
 from quadpy.ir.verify import verify
 from quadpy.source import NOWHERE
 
@@ -24,7 +24,7 @@ def block(*stmts):
 
 
 def serial(*stmts, **options):
-    params = (ir.ScalarParam("n", i32, **AT), ir.ArrayParam("a", Array(f32, 1, (2,)), **AT))
+    params = (ir.ScalarParam("n", i32, **AT), ir.ArrayParam("a", array_of(f32, 1, (2,)), **AT))
     task = ir.SerialTask("t", block(*stmts), **AT)
     return ir.Kernel("k", params, (), (), block(), (task,), 1, **AT, **options)
 
@@ -97,9 +97,9 @@ def test_the_return_of_a_parallel_loop_is_refused():
 def flowing(flow):
     """Three tasks in an order, and arrays that could be conditions, or could not."""
     params = (
-        ir.ArrayParam("go", Array(i32, 0), **AT), ir.ArrayParam("one", Array(u8, 1), **AT),
-        ir.ArrayParam("f", Array(f32, 0), **AT), ir.ArrayParam("v", Array(i32, 0, (2,)), **AT),
-        ir.ArrayParam("m", Array(i32, 2), **AT), ir.ArrayParam("b", Array(u1, 0), **AT), ir.ScalarParam("n", i32, **AT),
+        ir.ArrayParam("go", array_of(i32, 0), **AT), ir.ArrayParam("one", array_of(u8, 1), **AT),
+        ir.ArrayParam("f", array_of(f32, 0), **AT), ir.ArrayParam("v", array_of(i32, 0, (2,)), **AT),
+        ir.ArrayParam("m", array_of(i32, 2), **AT), ir.ArrayParam("b", array_of(u1, 0), **AT), ir.ScalarParam("n", i32, **AT),
     )  # fmt: skip
     tasks = tuple(ir.SerialTask(f"t{k}", block(), **AT) for k in range(3))
     return ir.Kernel("k", params, (), (), block(), tasks, flow=flow, **AT)

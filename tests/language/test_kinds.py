@@ -7,7 +7,7 @@ import pytest
 import quadpy as qp
 from quadpy.dtypes import f32, i32
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import Array
+from quadpy.ir.types import array_of
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.operators import BINARY
 from quadpy.lang.values import ArrayRef, BoundMethod, Kind, Vec, holds_runtime, is_direct, kind_of, shape_text
@@ -15,7 +15,7 @@ from quadpy.source import NOWHERE
 
 SCALAR = ir.Const(1, i32, span=NOWHERE)
 VECTOR = Vec((2,), (SCALAR, SCALAR))
-ARRAY = ArrayRef("x", Array(f32, 1))
+ARRAY = ArrayRef("x", array_of(f32, 1))
 VALUES = {
     Kind.NUMBER: [1, 2.0, True],
     Kind.OBJECT: [None, "text", {}, range(3), qp.sin],

@@ -53,54 +53,59 @@ def _near(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> st
 
 def _split_offset(s: Scope, array: ArrayOperands, place: ir.Element) -> tuple[str, int]:
     """How many scalars ``place`` lies after the array's pointer: what varies, which is never below 0, and a constant."""
-    factors = _factors(array.type)
+    factors = _factors(array.type, place)
     sums = [natural_sum(s, e) if factor else None for e, factor in zip(place.index, factors, strict=True)]
     constant = sum(factor * part[1] for part, factor in zip(sums, factors, strict=True) if part)
     if constant * place.type.nbytes < -NARROW_SLACK:  # without it, the rest might not fit into 32 bits
         sums, constant = [None] * len(sums), 0
     index = [part[0] if part else lower_offset(s, e) for part, e in zip(sums, place.index, strict=True)]
-    return _sum_of(s, array, index, "i32"), constant + _component(array.type, place)
+    return _sum_of(s, array, place, index, "i32"), constant + _component(array.type, place)
 
 
-def _factors(array: Array) -> tuple[int, ...]:
+def _factors(array: Array, place: ir.Element) -> tuple[int, ...]:
     """By how many scalars one more of each index moves, where that is known; 0 elsewhere."""
-    if array.strides is not None:
-        return array.strides[: array.ndim]
-    factors = [array.components]
+    member, _ = array.layout.at(place.component)
+    if member.axes is not None:
+        return tuple(axis // place.type.nbytes for axis in member.axes)
+    factors = [array.layout.size // place.type.nbytes]
     for extent in (array.shape or (0,) * array.ndim)[:0:-1]:
         factors.append(factors[-1] * extent)
     return tuple(factors[array.ndim - 1 :: -1]) if array.ndim else ()
 
 
 def _component(array: Array, place: ir.Element) -> int:
-    return place.component * (array.strides[-1] if array.strides is not None else 1)
+    """How many scalars ``place`` lies after the start of its element."""
+    return array.layout.at(place.component)[1] // place.type.nbytes
 
 
 def _offset(s: Scope, array: ArrayOperands, place: ir.Element, ty: str) -> str:
     """How many scalars ``place`` lies after the array's pointer."""
     index = [_index(s, e, ty) for e in place.index]
-    return _add(s, _sum_of(s, array, index, ty), str(_component(array.type, place)), ty)
+    return _add(s, _sum_of(s, array, place, index, ty), str(_component(array.type, place)), ty)
 
 
-def _sum_of(s: Scope, array: ArrayOperands, index: list[str], ty: str) -> str:
-    """The offset of the first component of the element at ``index``."""
-    if array.type.strides is not None or array.type.strided:
-        strides = array.strides if array.type.strides is None else tuple(map(str, array.type.strides))
+def _sum_of(s: Scope, array: ArrayOperands, place: ir.Element, index: list[str], ty: str) -> str:
+    """How many scalars of the type of ``place`` the element at ``index`` lies after the array's pointer."""
+    layout, nbytes = array.type.layout, place.type.nbytes
+    axes = layout.at(place.component)[0].axes
+    if axes is not None or array.type.strided:
+        strides = array.strides if axes is None else tuple(str(axis // nbytes) for axis in axes)
+        factor = str(layout.unit // nbytes) if axes is None else "1"
         offset = "0"
-        for i, stride in zip(index, strides, strict=False):  # static strides end with that of the components
-            offset = _add(s, _times(s, i, stride, ty), offset, ty)
+        for i, stride in zip(index, strides, strict=True):
+            offset = _add(s, _times(s, i, _times(s, stride, factor, ty), ty), offset, ty)
         return offset
     extents = array.extents if ty == "i32" else array.wide_extents
     offset = "0"
     for k, i in enumerate(index):
         above = _times(s, offset, _row(s, array, extents[k], ty) if k == array.type.ndim - 1 else extents[k], ty)
         offset = _add(s, above, i, ty)
-    return _times(s, offset, str(array.type.components), ty)
+    return _times(s, offset, str(layout.size // nbytes), ty)
 
 
 def _row(s: Scope, array: ArrayOperands, extent: str, ty: str) -> str:
     """The last ``extent``; where rows are aligned, LLVM is to see that it is a multiple of the elements in 16 bytes."""
-    unit = 16 // math.gcd(16, array.type.components * array.type.elem.nbytes)
+    unit = 16 // math.gcd(16, array.type.layout.size)
     if not array.type.aligned_rows or unit == 1:
         return extent
     return s.text.op(f"and {ty} {extent}, {-unit}")

@@ -95,11 +95,12 @@ def scalar_count(array: Array) -> int:
 
 
 def _dense(array: Array) -> bool:
-    """Whether the scalars of ``array`` fill a range of memory."""
-    if array.strided:
+    """Whether the scalars of ``array``, all of one type, fill a range of memory."""
+    member, *others = array.layout.members
+    if array.strided or others:
         return False
-    if array.strides is None or array.shape is None:
-        return array.strides is None
-    extents = (*array.shape, array.components)
-    span = 1 + sum((extent - 1) * stride for extent, stride in zip(extents, array.strides, strict=True))
-    return span == scalar_count(array)
+    if member.axes is None or array.shape is None:
+        return member.axes is None
+    steps = zip((*array.shape, member.count), (*member.axes, member.stride), strict=True)
+    span = member.scalar.nbytes + sum((extent - 1) * step for extent, step in steps)
+    return span == scalar_count(array) * member.scalar.nbytes

@@ -157,8 +157,14 @@ class _Closeness:
         if not self.differing & reads_of(place):
             return True
         array, (*rows, last) = self.types[place.array], place.index
-        step = array.components if array.strides is None else array.strides[array.ndim - 1]
-        return not array.strided and step <= _STEP and not self.differing & reads_of(*rows) and self.is_close(last)
+        member, _ = array.layout.at(place.component)
+        step = member.axes[-1] if member.axes is not None else array.layout.size
+        return (
+            not array.strided
+            and step <= _STEP * place.type.nbytes
+            and not self.differing & reads_of(*rows)
+            and self.is_close(last)
+        )
 
     def is_close(self, e: ir.Expr) -> bool:
         match e:

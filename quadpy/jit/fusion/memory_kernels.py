@@ -6,7 +6,7 @@ from typing import Final
 
 from quadpy.dtypes import Scalar, u8, u16, u32, u64
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import Array
+from quadpy.ir.types import array_of
 from quadpy.source import NOWHERE
 
 __all__ = ["copy_kernel", "element", "fill_kernel"]
@@ -37,7 +37,7 @@ def copy_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
 
 
 def _array(name: str, t: Scalar) -> ir.ArrayParam:
-    return ir.ArrayParam(name, Array(t, 1), span=NOWHERE)
+    return ir.ArrayParam(name, array_of(t, 1), span=NOWHERE)
 
 
 def _at(name: str, t: Scalar, index: Scalar) -> ir.Element:

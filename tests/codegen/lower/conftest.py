@@ -15,7 +15,7 @@ from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
 from quadpy.dtypes import Scalar, i32, u1
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import Array
+from quadpy.ir.types import Array, Layout, array_of
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.source import NOWHERE
 from quadpy.target import parse_target
@@ -147,7 +147,10 @@ def parallel(axes, *body, name="t", **options):
 
 
 def array(name, t, ndim=1, **options):
-    return ir.ArrayParam(name, Array(t, ndim, **options), span=NOWHERE)
+    """An array of elements of type ``t``; ``t`` may be a layout."""
+    if isinstance(t, Layout):
+        return ir.ArrayParam(name, Array(t, ndim, **options), span=NOWHERE)
+    return ir.ArrayParam(name, array_of(t, ndim, **options), span=NOWHERE)
 
 
 def scalar(name, t):
@@ -232,7 +235,8 @@ class Loaded:
         if part.part == "extent":
             return arg.shape[part.axis]
         if part.part == "stride":
-            return arg.strides[part.axis] // arg.itemsize
+            array = next(p.type for p in self.kernel.params if p.name == part.param)
+            return arg.strides[part.axis] // array.layout.unit
         return _bits(arg, next(p.type for p in self.kernel.params if p.name == part.param))
 
 

@@ -168,7 +168,7 @@ def test_layouts(b, index):
     """Components of elements, static strides with a component stride, run-time strides, negative ones included."""
     i = Var("i", index)
     aos = b.array("aos", f32, element=(2, 2))
-    soa = b.array("soa", f32, shape=(6,), element=(3,), strides=(1, 6))
+    soa = b.array("soa", f32, shape=(6,), element=(3,), strides=(4, 24))
     view = b.array("view", f32, 2, strided=True)
     a, c = Var("a", f32), Var("c", f32)
     body = (
