@@ -12,7 +12,8 @@ from quadpy.mathlib.trig import octant, turn
 __all__ = ["normal_f32", "normal_f64", "philox", "uniform_f32", "uniform_f64"]
 
 ROUND_A, ROUND_B = 0xD2511F53, 0xCD9E8D57
-WEYL_A, WEYL_B = 0x9E3779B9, 0xBB67AE85
+KEYS = tuple((k * 0x9E3779B9 % 2**32, k * 0xBB67AE85 % 2**32) for k in range(1, 10))
+"""What each round after the first adds to the key: Weyl sequences."""
 PI_2 = 1.5707963267948966
 
 
@@ -26,16 +27,10 @@ def philox_round(c0: u32, c1: u32, c2: u32, c3: u32, k0: u32, k1: u32) -> tuple[
 @library()
 def philox(c0: u32, c1: u32, c2: u32, c3: u32, k0: u32, k1: u32) -> tuple[u32, u32, u32, u32]:
     """Four random words for the counter ``c0`` to ``c3`` and the key ``k0``, ``k1``, in ten rounds."""
-    a0, a1, a2, a3 = philox_round(c0, c1, c2, c3, k0, k1)
-    b0, b1, b2, b3 = philox_round(a0, a1, a2, a3, k0 + WEYL_A, k1 + WEYL_B)
-    d0, d1, d2, d3 = philox_round(b0, b1, b2, b3, k0 + 0x3C6EF372, k1 + 0x76CF5D0A)
-    e0, e1, e2, e3 = philox_round(d0, d1, d2, d3, k0 + 0xDAA66D2B, k1 + 0x32370B8F)
-    f0, f1, f2, f3 = philox_round(e0, e1, e2, e3, k0 + 0x78DDE6E4, k1 + 0xED9EBA14)
-    g0, g1, g2, g3 = philox_round(f0, f1, f2, f3, k0 + 0x1715609D, k1 + 0xA9066899)
-    h0, h1, h2, h3 = philox_round(g0, g1, g2, g3, k0 + 0xB54CDA56, k1 + 0x646E171E)
-    i0, i1, i2, i3 = philox_round(h0, h1, h2, h3, k0 + 0x5384540F, k1 + 0x1FD5C5A3)
-    j0, j1, j2, j3 = philox_round(i0, i1, i2, i3, k0 + 0xF1BBCDC8, k1 + 0xDB3D7428)
-    return philox_round(j0, j1, j2, j3, k0 + 0x8FF34781, k1 + 0x96A522AD)
+    words = philox_round(c0, c1, c2, c3, k0, k1)
+    for a, b in KEYS:
+        words = philox_round(*words, k0 + a, k1 + b)
+    return words
 
 
 @library(width=f32)

@@ -9,8 +9,8 @@ Both give the rest as an unevaluated sum of two floats.  Derivation and bounds: 
 from quadpy.dtypes import f32, f64
 from quadpy.mathlib.exponential import round_split
 from quadpy.mathlib.floats import BITS, upper
-from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, i32, select, u32, u64
+from quadpy.mathlib.library import expand, library, per_width
+from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, i32, select, u1, u32, u64
 
 __all__ = ["reduce"]
 
@@ -24,16 +24,18 @@ PI_2_PARTS_F64 = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e
 PI_2_HI = per_width(f32=1.57080078125, f64=1.5707963407039642)
 PI_2_LO = per_width(f32=-4.454454938240815e-06, f64=-1.3909067614167116e-08)
 # The bits of 2/pi after as many zeros as the least exponent above the limit needs.
-BITS_F32 = (
-    0x000517CC, 0x1B727220, 0xA94FE13A, 0xBE8FA9A6, 0xEE06DB14, 0xACC9E21C, 0x820FF28B,
+TWO_OVER_PI_WORDS = per_width(
+    f32=(0x000517CC, 0x1B727220, 0xA94FE13A, 0xBE8FA9A6, 0xEE06DB14, 0xACC9E21C, 0x820FF28B),
+    f64=(
+        0x0000000028BE60DB, 0x9391054A7F09D5F4, 0x7D4D377036D8A566, 0x4F10E4107F9458EA,
+        0xF7AEF1586DC91B8E, 0x909374B801924BBA, 0x827464873F877AC7, 0x2C4A69CFBA208D7D,
+        0x4BAED1213A671C09, 0xAD17DF904E64758E, 0x60D4CE7D272117E2, 0xEF7E4A0EC7FE25FF,
+        0xF7816603FBCBC462, 0xD6829B47DB4D9FB3, 0xC9F2C26DD3D18FD9, 0xA797FA8B5D49EEB1,
+        0xFAF97C5ECF41CE7D, 0xE294A4BA9AFED7EC, 0x47E357421580CC11,
+    ),
 )  # fmt: skip
-BITS_F64 = (
-    0x0000000028BE60DB, 0x9391054A7F09D5F4, 0x7D4D377036D8A566, 0x4F10E4107F9458EA,
-    0xF7AEF1586DC91B8E, 0x909374B801924BBA, 0x827464873F877AC7, 0x2C4A69CFBA208D7D,
-    0x4BAED1213A671C09, 0xAD17DF904E64758E, 0x60D4CE7D272117E2, 0xEF7E4A0EC7FE25FF,
-    0xF7816603FBCBC462, 0xD6829B47DB4D9FB3, 0xC9F2C26DD3D18FD9, 0xA797FA8B5D49EEB1,
-    0xFAF97C5ECF41CE7D, 0xE294A4BA9AFED7EC, 0x47E357421580CC11,
-)  # fmt: skip
+WORD_SHIFT = per_width(f32=5, f64=6)
+STEPS = per_width(f32=(2, 1), f64=(8, 4, 2, 1))
 
 
 @library()
@@ -48,29 +50,31 @@ def aligned(start: Int, w0: Word, w1: Word, w2: Word, w3: Word) -> tuple[Word, W
     )
 
 
-@library(width=f32)
-def window_f32(start: Int) -> tuple[Word, Word, Word]:
-    """96 bits of ``BITS_F32`` from bit ``start`` (0 to 127) on: words by a tree of selects, then shifts."""
-    word = start >> 5
-    take_2 = (word & 2) != 0
-    a0 = select(take_2, Word(BITS_F32[2]), BITS_F32[0])
-    a1 = select(take_2, Word(BITS_F32[3]), BITS_F32[1])
-    a2 = select(take_2, Word(BITS_F32[4]), BITS_F32[2])
-    a3 = select(take_2, Word(BITS_F32[5]), BITS_F32[3])
-    a4 = select(take_2, Word(BITS_F32[6]), BITS_F32[4])
-    take_1 = (word & 1) != 0
-    w0 = select(take_1, a1, a0)
-    w1 = select(take_1, a2, a1)
-    w2 = select(take_1, a3, a2)
-    w3 = select(take_1, a4, a3)
-    return aligned(start, w0, w1, w2, w3)
+@expand
+def chosen(take: u1, later: list[Word], words: list[Word]) -> list[Word]:
+    """``later`` where ``take`` holds, else as many of ``words``."""
+    found = words[:0]
+    for k, word in enumerate(later):
+        picked = select(take, word, words[k])  # by name, so that it is computed once
+        found = [*found, picked]
+    return found
+
+
+@library()
+def window(start: Int) -> tuple[Word, Word, Word]:
+    """Three words of 2/pi from bit ``start`` on: four words by a tree of selects, then shifts."""
+    word = start >> WORD_SHIFT
+    words = [Word(w) for w in TWO_OVER_PI_WORDS]
+    for step in STEPS:
+        words = chosen((word & step) != 0, words[step:], words)
+    return aligned(start, words[0], words[1], words[2], words[3])
 
 
 @library(width=f32)
 def turns_f32(x: Float) -> tuple[Int, Float, Float]:
     """``|x|`` in quarter turns, from the limit on: the nearest integer, and the fraction in two floats."""
     bits = bitcast(x, Word)
-    w0, w1, w2 = window_f32(Int((bits >> 23) & 0xFF) - 139)
+    w0, w1, w2 = window(Int((bits >> 23) & 0xFF) - 139)
     m = u64((bits & 0x7FFFFF) | 0x800000)
     product = ((m * u64(w0)) << 32) + m * u64(w1) + ((m * u64(w2)) >> 32)  # 2 bits of quadrant, 62 of fraction
     quadrant = Int((product + 0x2000000000000000) >> 62)
@@ -101,48 +105,10 @@ def multiply_high(a: Word, b: Word) -> Word:
 
 
 @library(width=f64)
-def window_f64(start: Int) -> tuple[Word, Word, Word]:
-    """192 bits of ``BITS_F64`` from bit ``start`` (0 to 1023) on: words by a tree of selects, then shifts."""
-    word = start >> 6
-    take_8 = (word & 8) != 0
-    a0 = select(take_8, Word(BITS_F64[8]), BITS_F64[0])
-    a1 = select(take_8, Word(BITS_F64[9]), BITS_F64[1])
-    a2 = select(take_8, Word(BITS_F64[10]), BITS_F64[2])
-    a3 = select(take_8, Word(BITS_F64[11]), BITS_F64[3])
-    a4 = select(take_8, Word(BITS_F64[12]), BITS_F64[4])
-    a5 = select(take_8, Word(BITS_F64[13]), BITS_F64[5])
-    a6 = select(take_8, Word(BITS_F64[14]), BITS_F64[6])
-    a7 = select(take_8, Word(BITS_F64[15]), BITS_F64[7])
-    a8 = select(take_8, Word(BITS_F64[16]), BITS_F64[8])
-    a9 = select(take_8, Word(BITS_F64[17]), BITS_F64[9])
-    a10 = select(take_8, Word(BITS_F64[18]), BITS_F64[10])
-    take_4 = (word & 4) != 0
-    b0 = select(take_4, a4, a0)
-    b1 = select(take_4, a5, a1)
-    b2 = select(take_4, a6, a2)
-    b3 = select(take_4, a7, a3)
-    b4 = select(take_4, a8, a4)
-    b5 = select(take_4, a9, a5)
-    b6 = select(take_4, a10, a6)
-    take_2 = (word & 2) != 0
-    c0 = select(take_2, b2, b0)
-    c1 = select(take_2, b3, b1)
-    c2 = select(take_2, b4, b2)
-    c3 = select(take_2, b5, b3)
-    c4 = select(take_2, b6, b4)
-    take_1 = (word & 1) != 0
-    w0 = select(take_1, c1, c0)
-    w1 = select(take_1, c2, c1)
-    w2 = select(take_1, c3, c2)
-    w3 = select(take_1, c4, c3)
-    return aligned(start, w0, w1, w2, w3)
-
-
-@library(width=f64)
 def turns_f64(x: Float) -> tuple[Int, Float, Float]:
     """``|x|`` in quarter turns, from the limit on: the nearest integer, and the fraction in two floats."""
     bits = bitcast(x, Word)
-    w0, w1, w2 = window_f64(Int((bits >> 52) & 0x7FF) - 1043)
+    w0, w1, w2 = window(Int((bits >> 52) & 0x7FF) - 1043)
     m = (bits & 0xFFFFFFFFFFFFF) | 0x10000000000000
     low = m * w1
     sum_low = low + multiply_high(m, w2)
