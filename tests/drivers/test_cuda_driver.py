@@ -230,7 +230,7 @@ def test_without_the_drivers_library_there_is_no_device(said):
 def test_a_driver_that_is_too_old_is_refused():
     stand_in = StandIn()
     stand_in.values["cuDriverGetVersion"] = (11_080,)
-    with pytest.raises(NoDeviceError, match=r"knows CUDA 11\.8, and quadpy needs 12\.0 or newer"):
+    with pytest.raises(NoDeviceError, match=r"supports CUDA 11\.8, and quadpy needs 12\.0 or newer"):
         open_over(stand_in)
     assert "cuInit" not in stand_in.names()
 
@@ -240,7 +240,7 @@ def test_a_driver_that_is_too_old_is_refused():
     [
         ("CUDA_ERROR_NO_DEVICE", "CUDA_VISIBLE_DEVICES"),
         ("CUDA_ERROR_STUB_LIBRARY", "LD_LIBRARY_PATH"),
-        ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "start the machine anew"),
+        ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "restart the machine"),
         ("CUDA_ERROR_SYSTEM_NOT_READY", "fabricmanager"),
         ("CUDA_ERROR_UNKNOWN", "kernel module"),
     ],
@@ -402,7 +402,7 @@ def test_ptx_that_the_driver_refuses_is_shown_with_what_its_assembler_says():
         ("CUDA_ERROR_NO_BINARY_FOR_GPU", "compile it for this device"),
         ("CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "libnvidia-ptxjitcompiler"),
         ("CUDA_ERROR_JIT_COMPILATION_DISABLED", "CUDA_DISABLE_PTX_JIT"),
-        ("CUDA_ERROR_INVALID_IMAGE", "neither PTX nor machine code"),
+        ("CUDA_ERROR_INVALID_IMAGE", "neither PTX nor NVIDIA machine code"),
     ],
 )
 def test_code_that_cannot_be_loaded_has_its_reason(status, hint):

@@ -215,7 +215,7 @@ def test_s4_a_library_that_is_too_old_is_refused():
 def test_s4_a_library_with_known_faults_is_warned_of():
     stand_in = StandIn()
     stand_in.values["hipRuntimeGetVersion"] = (70_226_015,)
-    with pytest.warns(RuntimeWarning, match=r"ROCm 7\.2\.1 repaired them"):
+    with pytest.warns(RuntimeWarning, match=r"ROCm 7\.2\.1 fixed"):
         open_over(stand_in)
 
 

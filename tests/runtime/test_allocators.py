@@ -194,7 +194,7 @@ def test_out_of_memory_is_retried_once_after_everything_unused_went_back():
         del dropped
         assert device.allocate(6 * N, device.default_stream).pointer
         with pytest.raises(
-            OutOfDeviceMemory, match=r"24\.0 KiB of 40\.0 KiB are free, quadpy uses .* in 1 allocations"
+            OutOfDeviceMemory, match=r"24\.0 KiB of 40\.0 KiB are free, and quadpy uses .* in 1 allocations"
         ):
             device.allocate(7 * N, device.default_stream)
         assert verbs(driver).count("synchronize") == 2

@@ -85,5 +85,5 @@ def test_a_missing_library_is_the_reason(install):
 
 def test_a_missing_library_is_told_in_the_systems_words():
     wrapped = "failed to dlopen 'b'libamdhip64.so'': b'libamdhip64.so: cannot open shared object file'"
-    assert probe.library_trouble(RuntimeError(wrapped)) == "libamdhip64.so: cannot open shared object file"
-    assert probe.library_trouble(RuntimeError("hipErrorNoDevice")) == "hipErrorNoDevice"
+    assert probe.library_error(RuntimeError(wrapped)) == "libamdhip64.so: cannot open shared object file"
+    assert probe.library_error(RuntimeError("hipErrorNoDevice")) == "hipErrorNoDevice"

@@ -1,8 +1,8 @@
-"""Python functions that a device calls.  Owns: HostCall, register and forget, the C thunk, Failures.
+"""Host functions: Python functions that a device calls.
 
-A driver calls one C function for all of them, with a number in place of a pointer: what a graph runs after its function
-is gone is then a number that nobody knows, not a crash.  The function runs before the stream goes on; what it raises is
-kept, and raised by the next synchronize of that stream or of the device.  Imports: the thread's state in ``life``.
+A driver calls one C function for all of them, with a number, the ticket, in place of a pointer.  So if a graph runs
+after its function is gone, the ticket is unknown, and nothing crashes.  The stream waits for the function; an error is
+kept, and raised by the next synchronize of the stream or of the device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["THUNK", "Failures", "HostCall", "Runs", "forget", "register", "run_t
 
 
 class Runs:
-    """The timelines that something was launched on, shared by all its host functions; they hold no timeline alive."""
+    """The timelines that a graph was launched on, shared by all its host functions.  It keeps no timeline alive."""
 
     __slots__ = ("timelines",)
 
@@ -30,7 +30,7 @@ class Runs:
 
 
 class Failures:
-    """What host functions raised and nobody has seen, of one device."""
+    """The errors of a device's host functions that were not raised yet."""
 
     def __init__(self) -> None:
         self._found: deque[tuple[Runs, BaseException]] = deque()
@@ -42,7 +42,7 @@ class Failures:
         self._found.append((runs, error))
 
     def raise_first(self, timeline: Timeline | None = None) -> None:
-        """Raise the oldest of those that ran on ``timeline``, or anywhere for None; the others stay for the next call."""
+        """Raise the oldest error on ``timeline``, or on any timeline for None; the others stay for the next call."""
         for found in list(self._found):
             runs, error = found
             if timeline is None or timeline in runs.timelines:
@@ -54,7 +54,7 @@ class Failures:
 
 
 class HostCall:
-    """One host function of a graph, with what it is called with and where its error goes."""
+    """One host function of a graph, its arguments, and where its error goes."""
 
     __slots__ = ("arguments", "failures", "function", "runs")
 
@@ -64,15 +64,15 @@ class HostCall:
         self.function, self.arguments, self.failures, self.runs = function, arguments, failures, runs
 
     def run(self) -> None:
-        """Call it; an error is kept, as nothing may escape into a driver, and the work behind it goes on."""
+        """Call it.  An error is kept, as no exception may reach the driver, and the work after it goes on."""
         try:
             with inside_host_function():
                 self.function(*self.arguments)
-        except BaseException as error:  # noqa: BLE001 - even an exit is the host's to see, at its next synchronize
+        except BaseException as error:  # noqa: BLE001 - the host's next synchronize raises it, even an exit
             self.failures.add(self.runs, error)
 
     def run_here(self) -> None:
-        """Call it on a thread of the host's own: what ends the program, such as Ctrl-C, ends it at once."""
+        """Call it on one of the host's threads; exceptions that end the program, such as Ctrl-C, pass through."""
         try:
             with inside_host_function():
                 self.function(*self.arguments)
@@ -85,23 +85,23 @@ _tickets: Final = itertools.count(1)  # a C function gets None for 0
 
 
 def register(call: HostCall) -> int:
-    """The ticket by which a driver knows ``call``, until ``forget``."""
-    ticket = next(_tickets)  # each step is one for other threads, too
+    """A ticket for ``call``, valid until ``forget``."""
+    ticket = next(_tickets)  # each of the two statements is one step
     _calls[ticket] = call
     return ticket
 
 
 def forget(ticket: int) -> None:
-    """No launch that would use ``ticket`` is pending."""
+    """Invalidate ``ticket``; no launch that uses it may be pending."""
     _calls.pop(ticket, None)
 
 
 def run_ticket(ticket: int | None) -> None:
-    """Run what ``ticket`` stands for; one that was forgotten does nothing."""
+    """Run the call of ``ticket``; an invalid ticket does nothing."""
     if ticket is not None and (call := _calls.get(ticket)) is not None:
         call.run()
 
 
 _thunk: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(run_ticket)
 THUNK: Final[int] = ctypes.cast(_thunk, ctypes.c_void_p).value or 0
-"""The address of ``void f(void *ticket)``; it stays valid as long as the process."""
+"""The address of ``void f(void *ticket)``, valid for the lifetime of the process."""

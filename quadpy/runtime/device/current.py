@@ -1,4 +1,4 @@
-"""What ``qp.init`` decided for this process.  Owns: Config, State.  Imports: dtypes, locks."""
+"""The configuration of this process, which ``qp.init`` sets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ __all__ = ["Config", "State", "current_config", "launches_so_far", "next_launch"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The options of ``qp.init``; what they are before it is called is what they are by default.
-
-    ``ordinal`` is the number of the device among those of ``arch``.
-    """
+    """The options of ``qp.init``.  ``ordinal`` is the number of the device among those of ``arch``."""
 
     arch: str = "cpu"
     ordinal: int = 0
@@ -28,7 +25,7 @@ class Config:
 
 
 class State:
-    """What is in force; ``State.config`` is the quickest way to it."""
+    """The current configuration, as attributes of the class for fast access, and the count of launches that draw."""
 
     config: Config = Config()
     launches: int = 0
@@ -36,35 +33,31 @@ class State:
 
 
 def current_config() -> Config:
-    """The configuration in force."""
+    """The current configuration."""
     return State.config
 
 
 def set_config(config: Config) -> None:
-    """Put ``config`` in force; random numbers start again at its seed.
-
-    Arrays and fields stay valid: on the CPU their memory belongs to them alone, so neither ``qp.init`` nor
-    ``qp.reset`` takes it away.
-    """
+    """Set the current configuration; random numbers start again from its seed.  Arrays and fields stay valid."""
     State.config, State.launches = config, 0
 
 
 def next_launch() -> int:
-    """The number of this launch among those that draw random numbers, from 1 since the configuration was set."""
+    """The number of a launch among those that draw random numbers: 1 for the first since the configuration was set."""
     with State.lock:
         State.launches += 1
         return State.launches
 
 
 def launches_so_far() -> int:
-    """How many numbers ``next_launch`` has given out."""
+    """How many numbers ``next_launch`` has returned."""
     return State.launches
 
 
 def take_back_launches(before: int, after: int) -> None:
-    """Launches that were noted and will never run: what runs in their place gets their numbers, ``before`` to ``after``.
+    """Reuse the numbers ``before`` to ``after`` of launches that were recorded but will never run.
 
-    Where another thread has drawn meanwhile there is no order to keep.
+    Does nothing if another thread drew a number meanwhile: then there is no order to keep.
     """
     with State.lock:
         if State.launches == after:

@@ -1,4 +1,4 @@
-"""Whether a device can be used, now and by this thread.  Owns: Life; what forks and host functions do.  Imports: errors."""
+"""Whether a device can be used, and by the current thread: closing, forks and host functions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class _Thread(threading.local):
 
 
 THREAD: Final = _Thread()
-"""What the calling thread is at."""
+"""Per-thread state."""
 
 
 class Life:
-    """The end of a device, seen by everything that belongs to it; until then ``ended`` is None.
+    """The lifetime of a device.  ``ended`` is None while it can be used.
 
-    ``direct`` says in one look that calls go straight to the driver: the device is there, and nothing is captured.
+    ``direct`` combines all checks: the device can be used, no capture is active on it, and calls go to the driver.
     """
 
     def __init__(self, *, survives_fork: bool) -> None:
@@ -35,39 +35,39 @@ class Life:
         self.captures = 0
         self.direct = True
         self.reapers: list[Reaper] = []
-        """What frees nothing any more in the child of a fork."""
+        """They are abandoned in the child of a fork."""
         if not survives_fork:
             _mortal.add(self)
 
     def check(self) -> None:
-        """DeviceError where the device was closed, belongs to the parent of this process, or is the caller here."""
+        """Raise DeviceError if the device was closed, belongs to the parent process, or calls this host function."""
         if THREAD.in_host_function:
             refuse_in_host_function()
         if self.ended is not None:
             raise DeviceError(self.ended.message, hint=self.ended.hint)
 
     def close(self) -> None:
-        """The device is closed."""
+        """Mark the device as closed."""
         self.closed = True
-        self.end("the device was closed", "open it again, and create streams, events and arrays anew")
+        self.end("the device was closed", "open it again, and create new streams, events and arrays")
 
     def end(self, message: str, hint: str) -> None:
-        """Refuse all that comes; what is told first stays."""
+        """Refuse later calls with this error, or with that of an earlier ``end``."""
         self.ended = self.ended or DeviceError(message, hint=hint)
         self.direct = False
 
     def captured(self, count: int) -> None:
-        """So many captures go on; the caller sees to it that one thread at a time says so."""
+        """Set the number of active captures; only one thread at a time may call this."""
         self.captures = count
         self.direct = not self.captures and self.ended is None
 
 
 def refuse_in_host_function() -> None:
-    """DeviceError on a thread that runs a host function of a graph: the device waits for it, and would wait for ever."""
+    """Raise DeviceError on a thread that runs a host function of a graph: the device, which waits for it, would hang."""
     if THREAD.in_host_function:
         raise DeviceError(
-            "a host function of a graph called quadpy, and the device waits for the function",
-            hint="let it leave what it found in a variable or a queue, and call quadpy elsewhere",
+            "a host function of a graph called quadpy, but the device waits for the function to return",
+            hint="let it store its results in a variable or a queue, and call quadpy elsewhere",
         )
 
 
@@ -91,7 +91,7 @@ def _in_child() -> None:
             reaper.abandon()
         life.end(
             "this process was forked from the one that opened the GPU, and cannot use it",
-            "start workers with multiprocessing.get_context('spawn'); kernels of the CPU go on working",
+            "start workers with multiprocessing.get_context('spawn'); CPU kernels keep working",
         )
 
 

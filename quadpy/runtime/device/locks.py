@@ -1,8 +1,8 @@
-"""Locks that a finalizer and a fork may come upon.  Owns: new_lock.  Imports: the standard library only.
+"""Locks that are safe with finalizers and forks.
 
-A lock of quadpy's only keeps two threads from doing the same work: no state needs it to be right.  So a finalizer that
-runs under it, on the same thread, may pass it; and in the child of a fork, where the thread that held it is missing, it
-is free.  Every lock is taken by ``with``, whose begin and end no signal can part from the lock.
+quadpy's locks only keep two threads from doing the same work; no state depends on them to be correct.  So a finalizer on
+the thread that holds a lock may take it again, and in the child of a fork, where the thread that held it is missing, it
+is free.  Every lock is taken by ``with``, so that no signal can come between acquiring and releasing it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _locks: Final[weakref.WeakSet[RLock]] = weakref.WeakSet()
 
 
 def new_lock() -> RLock:
-    """A lock that its thread may take again, and that is free in the child of a fork."""
+    """A re-entrant lock that is free in the child of a fork."""
     lock = threading.RLock()
     _locks.add(lock)
     return lock
@@ -29,8 +29,8 @@ def new_lock() -> RLock:
 
 def _in_child() -> None:
     for lock in tuple(_locks):
-        if not lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - else the thread that forked gives it back
-            lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - as the standard library does with its own
+        if not lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - else the thread that forked releases it
+            lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - as the standard library does
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,7 +1,4 @@
-"""Loaded code objects.  Owns: Module, Modules: one device's, by what they are made of.
-
-Imports: errors, targets, the compiler's parcel, the driver protocol, lives.
-"""
+"""The code objects that a device has loaded."""
 
 from __future__ import annotations
 
@@ -27,17 +24,17 @@ class Module:
         self._functions: dict[str, FunctionHandle] = {}
 
     def function(self, name: str) -> FunctionHandle:
-        """The function called ``name``; DriverError where the code object has none."""
+        """The function ``name``; DriverError if the code object has no such function."""
         found = self._functions.get(name)
-        if found is None:  # two threads may both ask: the driver gives them the same
+        if found is None:  # two threads may both look it up: the driver returns the same handle
             found = self._functions[name] = self._driver.module_function(self.handle, name)
         return found
 
 
 class Modules:
-    """The code objects that one device has loaded; each is loaded once, and stays until ``close``.
+    """The code objects of one device.  Each is loaded once and stays until ``close``.
 
-    So nothing unloads code that a stream or a graph still runs: the device closes after all its work.
+    So no code is unloaded while a stream or a graph runs it: the device closes after all its work.
     """
 
     def __init__(self, driver: Driver, life: Life) -> None:
@@ -50,7 +47,7 @@ class Modules:
 
         Raises:
             DriverError: ``code`` was compiled for another GPU, or the driver refuses it.
-            DeviceError: the device was closed, or belongs to the parent of this process.
+            DeviceError: the device was closed, or belongs to the parent process.
         """
         self._life.check()
         _require_target(code.target, self._driver)
@@ -73,7 +70,7 @@ class Modules:
 
 
 def _require_target(target: str, driver: Driver) -> None:
-    """Refuse code for another processor in words; the driver would only give a number."""
+    """Refuse code for another processor with a clear message; the driver would only return a number."""
     built, there = _processor(target), _processor(driver.info.arch)
     if built != there and not _compiles_for(built, there):
         raise DriverError(
@@ -84,9 +81,9 @@ def _require_target(target: str, driver: Driver) -> None:
 
 @cache
 def _compiles_for(built: str, there: str) -> bool:
-    """Whether a driver makes code for ``there`` of what was built for ``built``: PTX serves each later device.
+    """Whether a driver can compile PTX for ``built`` to code for ``there``: it can for each later device.
 
-    Not so for names with a letter, such as sm_90a: what they add is in one device alone.
+    It cannot for targets with a letter, such as sm_90a, whose additions exist on one device only.
     """
     versions = [name.removeprefix("sm_") for name in (built, there)]
     if not all(version.isdecimal() for version in versions):

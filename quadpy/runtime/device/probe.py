@@ -1,7 +1,6 @@
-"""Which GPU backends can run here, and why not.  Owns: Probe and one probe per vendor.
+"""Which GPU backends can run on this machine, and why not.
 
-A probe never raises and never lets a vendor's library print: a machine without a GPU is the usual case.
-Imports: the standard library, what CUDA's errors mean; a vendor's package only inside its probe.
+A probe never raises, as a machine without a GPU is the usual case, and imports a vendor's package only when it runs.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from quadpy.runtime.drivers.cuda_errors import unusable
+from quadpy.runtime.drivers.cuda_errors import remedy
 
-__all__ = ["Probe", "library_trouble", "probe_cuda", "probe_hip"]
+__all__ = ["Probe", "library_error", "probe_cuda", "probe_hip"]
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a backend finds here.
+    """What a backend finds on this machine.
 
     backend   ``amdgpu`` or ``cuda``
-    binding   the Python package and its version; empty where it is not installed
-    runtime   the vendor's library and its version; empty where it does not say
+    binding   the Python package and its version; empty if it is not installed
+    runtime   the vendor's library and its version; empty if it is unknown
     devices   one line for each device
-    reason    why there are no devices, and what to do; empty where there are some
+    reason    why there are no devices, and what to do; empty if there are devices
     """
 
     backend: str
@@ -39,7 +38,7 @@ class Probe:
 
 
 def probe_hip() -> Probe:
-    """What HIP finds: hip-python, the ROCm library beneath it, AMD devices."""
+    """Look for hip-python, the ROCm library and AMD devices."""
     try:
         from hip import hip
     except ImportError as error:
@@ -49,16 +48,16 @@ def probe_hip() -> Probe:
         runtime = f"HIP {_answer(hip.hipRuntimeGetVersion())}"
         count = _answer(hip.hipGetDeviceCount())
         devices = [_answer(hip.hipGetDeviceProperties(device)) for device in range(count)]
-    except RuntimeError as error:  # also what hip-python raises where there is no library
+    except RuntimeError as error:  # hip-python also raises it if there is no library
         return Probe(
-            "amdgpu", binding, reason=f"{library_trouble(error)}; is ROCm installed, and ROCM_PATH set where it is?"
+            "amdgpu", binding, reason=f"{library_error(error)}; is ROCm installed, and does ROCM_PATH point to it?"
         )
     lines = tuple(f"{device.name} ({device.gcnArchName})" for device in devices)
-    return Probe("amdgpu", binding, lines, "" if lines else "HIP works and finds no device", runtime)
+    return Probe("amdgpu", binding, lines, "" if lines else "HIP works but finds no device", runtime)
 
 
 def probe_cuda() -> Probe:
-    """What CUDA finds: cuda-bindings, the driver beneath it, NVIDIA devices."""
+    """Look for cuda-bindings, the NVIDIA driver and NVIDIA devices."""
     try:
         from cuda.bindings import driver
     except ImportError as error:
@@ -69,16 +68,16 @@ def probe_cuda() -> Probe:
         _answer(driver.cuInit(0))
         handles = [_answer(driver.cuDeviceGet(device)) for device in range(_answer(driver.cuDeviceGetCount()))]
         lines = tuple(_answer(driver.cuDeviceGetName(128, handle)).partition(b"\0")[0].decode() for handle in handles)
-    except RuntimeError as error:  # also what cuda-bindings raises where there is no library
-        return Probe("cuda", binding, reason=f"{error}; {unusable(str(error))}")
+    except RuntimeError as error:  # cuda-bindings also raises it if there is no library
+        return Probe("cuda", binding, reason=f"{error}; {remedy(str(error))}")
     runtime = f"CUDA {known // 1000}.{known % 1000 // 10} driver"
-    return Probe("cuda", binding, lines, "" if lines else "CUDA works and finds no device", runtime)
+    return Probe("cuda", binding, lines, "" if lines else "CUDA works but finds no device", runtime)
 
 
-def library_trouble(error: RuntimeError) -> str:
-    """What the system said where a library could not be opened, out of hip-python's wrapping; any other text as it is."""
-    said = re.search(r"failed to dlopen .*: b'(.*)'", str(error))
-    return said[1] if said else str(error)
+def library_error(error: RuntimeError) -> str:
+    """The system's reason why a library could not be opened, without hip-python's wrapping; any other text unchanged."""
+    reason = re.search(r"failed to dlopen .*: b'(.*)'", str(error))
+    return reason[1] if reason else str(error)
 
 
 def _missing(package: str, requirement: str, error: ImportError) -> str:
@@ -88,10 +87,10 @@ def _missing(package: str, requirement: str, error: ImportError) -> str:
 
 
 def _answer(reply: tuple[Any, ...]) -> Any:
-    """The value of ``(status, value)``, both bindings' way to answer; ``None`` where there is no value.
+    """The value of a binding's ``(status, value)``; None if there is no value.
 
     Raises:
-        RuntimeError: the call failed; its text is the status' name.
+        RuntimeError: the call failed; its text is the name of the status.
     """
     status, *values = reply
     if int(status) != 0:

@@ -1,7 +1,7 @@
-"""The name table of CUDA.  Owns: cuda_api, open_cuda_driver; the version gate.
+"""CUDA's name table.
 
-cuda-bindings is imported here, when a CUDA device is first asked for, and nowhere else but in the probe.  It opens
-``libcuda.so.1``, which comes with NVIDIA's driver, at its first call: a library that is missing is a RuntimeError then.
+cuda-bindings is imported here, for the first CUDA device, and otherwise only in the probe.  Its first call opens
+``libcuda.so.1``, which comes with NVIDIA's driver, and raises RuntimeError if the library is missing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.drivers.cuda_contexts import Contexts
-from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL, unusable
+from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL, remedy
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
@@ -23,7 +23,7 @@ from quadpy.target import NVIDIA_ARCHS
 __all__ = ["cuda_api", "open_cuda_driver"]
 
 _OLDEST: Final = 12_000
-"""CUDA 12.0, the first whose driver loads modules lazily and knows the PTX of every target from sm_70 to sm_90."""
+"""CUDA 12.0, the first version whose driver loads modules lazily and accepts PTX for every target from sm_70 to sm_90."""
 
 _LIBRARY: Final = "libcuda.so.1"
 _LOG_BYTES: Final = 8192
@@ -31,17 +31,17 @@ _NAME_BYTES: Final = 256
 
 
 def open_cuda_driver(ordinal: int = 0) -> GpuDriver:
-    """The driver of CUDA device ``ordinal``.
+    """Open CUDA device ``ordinal``.
 
     Raises:
-        NoDeviceError: cuda-bindings, NVIDIA's driver or the device is missing, or too old; the message says which.
+        NoDeviceError: cuda-bindings, NVIDIA's driver or the device is missing or too old; the message says which.
     """
     return GpuDriver(cuda_api(), ordinal)
 
 
 @functools.cache
 def cuda_api() -> GpuApi:
-    """CUDA's calls; NoDeviceError where they cannot be made.  Only success is remembered."""
+    """CUDA's calls; NoDeviceError if CUDA cannot be used.  Only success is cached."""
     try:
         from cuda.bindings import driver
     except ImportError as error:
@@ -51,22 +51,22 @@ def cuda_api() -> GpuApi:
 
 
 def _require_device(cuda: Any) -> None:
-    """Refuse a library that is missing or too old, and a machine without a device."""
+    """Raise NoDeviceError if the library is missing or too old, or there is no device."""
     success = cuda.CUresult.CUDA_SUCCESS
     try:
         status, version = cuda.cuDriverGetVersion()
         if status == success and version < _OLDEST:
             raise NoDeviceError(
-                f"NVIDIA's driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, "
+                f"NVIDIA's driver is too old: it supports CUDA {version // 1000}.{version % 1000 // 10}, "
                 "and quadpy needs 12.0 or newer", hint="install driver 525 or newer",
             )  # fmt: skip
         (status,) = cuda.cuInit(0)
         found, count = cuda.cuDeviceGetCount() if status == success else (status, 0)
     except RuntimeError as error:
-        raise NoDeviceError(f"the CUDA library cannot be used: {error}", hint=unusable(str(error))) from error
+        raise NoDeviceError(f"the CUDA library cannot be used: {error}", hint=remedy(str(error))) from error
     if found != success or not count:
         name = found.name if found != success else "CUDA_ERROR_NO_DEVICE"
-        raise NoDeviceError(f"CUDA finds no device: {name}", hint=unusable(name))
+        raise NoDeviceError(f"CUDA finds no device: {name}", hint=remedy(name))
 
 
 def _table(cuda: Any) -> GpuApi:
@@ -86,7 +86,7 @@ def _table(cuda: Any) -> GpuApi:
         library=functools.partial(ctypes.CDLL, _LIBRARY),
         launch_symbol="cuLaunchKernel",
         cooperative_symbol="cuLaunchCooperativeKernel",
-        copy_version="_v2",  # the plain names are those of CUDA 3, whose addresses have 32 bits
+        copy_version="_v2",  # the plain names are CUDA 3's, with 32-bit addresses
         selection=contexts.selection,
         device_count=cuda.cuDeviceGetCount,
         describe=functools.partial(_describe, cuda),
@@ -130,7 +130,7 @@ def _table(cuda: Any) -> GpuApi:
 
 
 def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
-    """The device and its features; NoDeviceError for one that is older than every target of quadpy."""
+    """The device and its features; NoDeviceError if it is older than all of quadpy's targets."""
     of = cuda.CUdevice_attribute
 
     def value(call: Any, *arguments: object) -> Any:
@@ -154,9 +154,9 @@ def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
 
 
 def _target(name: str, capability: int) -> str:
-    """The target whose code ``name`` runs: its own, or for one that quadpy does not know the newest before it.
+    """The target for ``name``: the newest that quadpy knows up to its capability.
 
-    The driver compiles PTX for each later device; that of targets with a letter (``sm_90a``) runs on one alone.
+    The driver compiles PTX for later devices, except that of targets with a letter (``sm_90a``).
     """
     known = [int(arch[3:]) for arch in NVIDIA_ARCHS if arch[3:].isdecimal()]
     if capability < min(known):
@@ -165,7 +165,7 @@ def _target(name: str, capability: int) -> str:
 
 
 def _keep_pool(cuda: Any, ordinal: int) -> tuple[Any, ...]:
-    """Let the device's pool keep what is freed: by default each synchronize returns it to the system."""
+    """Let the device's pool keep freed memory, which by default each synchronize returns to the system."""
     status, pool = cuda.cuDeviceGetDefaultMemPool(ordinal)
     if status != cuda.CUresult.CUDA_SUCCESS:
         return (status,)
@@ -174,25 +174,25 @@ def _keep_pool(cuda: Any, ordinal: int) -> tuple[Any, ...]:
 
 
 def _trim_pool(cuda: Any, ordinal: int) -> tuple[Any, ...]:
-    """Return what the pool keeps and nobody uses to the system."""
+    """Return the pool's unused memory to the system."""
     status, pool = cuda.cuDeviceGetDefaultMemPool(ordinal)
     return tuple(cuda.cuMemPoolTrimTo(pool, 0)) if status == cuda.CUresult.CUDA_SUCCESS else (status,)
 
 
 def _load(cuda: Any, image: bytes) -> tuple[Any, ...]:
-    """Load PTX, which ends with a zero byte for the driver, or machine code, which does not mind one."""
+    """Load PTX, which needs a zero byte at its end, or machine code, which ignores it."""
     log = bytearray(_LOG_BYTES)
     options = [cuda.CUjit_option.CU_JIT_ERROR_LOG_BUFFER, cuda.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
     status, module = cuda.cuModuleLoadDataEx(image + b"\0", len(options), options, [log, len(log)])
-    said = bytes(log).partition(b"\0")[0].decode(errors="replace")
-    return status, module, "; ".join(" ".join(line.split()) for line in said.splitlines() if line.strip())
+    text = bytes(log).partition(b"\0")[0].decode(errors="replace")
+    return status, module, "; ".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
 
 
 def _function(cuda: Any, module: int, name: bytes) -> tuple[Any, ...]:
-    """A function that may be launched with all the shared memory that a block can have, not only 48 KiB."""
+    """A function that may use all the shared memory that a block can have, not only 48 KiB."""
     status, function = cuda.cuModuleGetFunction(module, name)
     if status == cuda.CUresult.CUDA_SUCCESS:
-        _permit_shared(cuda, function)  # where it fails, a launch that needs it is refused and says so
+        _permit_shared(cuda, function)  # if it fails, a launch that needs more is refused
     return status, function
 
 

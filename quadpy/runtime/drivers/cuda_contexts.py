@@ -1,7 +1,7 @@
-"""CUDA's contexts, which HIP does not have.  Owns: Contexts.  Imports: the tables' shape.
+"""CUDA's contexts, which HIP does not have.
 
-A thread has no device but a context of one.  quadpy uses each device's primary context, as torch, CuPy and the CUDA
-runtime do, so that memory and streams pass between them.
+A CUDA thread selects a context, not a device.  quadpy uses each device's primary context, as torch, CuPy and the CUDA
+runtime do, so that they can exchange memory and streams.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from quadpy.runtime.drivers.vendor_calls import Call, named
 
 __all__ = ["Contexts"]
 
-_SPIN: Final = 1  # CU_CTX_SCHED_SPIN: who waits polls the device; the other ways cost tens of microseconds a wait
+_SPIN: Final = 1  # CU_CTX_SCHED_SPIN: waiting threads poll; other policies cost tens of microseconds per wait
 
 
 class Contexts:
-    """The primary context of each device, from its first selection on for as long as the process lives.
+    """The primary context of each device, retained at its first selection and never released.
 
-    select         ordinal -> nothing: that device's context is the calling thread's
-    stream_device  stream -> the ordinal of its device, whoever made the stream
+    select         ordinal -> nothing: makes that device's context current for the calling thread
+    stream_device  stream -> the ordinal of its device, for the streams of any library
     """
 
     select: Call
@@ -33,7 +33,7 @@ class Contexts:
 
     def _select(self, ordinal: int) -> tuple[Any, ...]:
         context = self._retained.get(ordinal)
-        if context is None:  # two threads may both retain it: they get the same, and it is never released
+        if context is None:  # two threads may both retain it: they get the same context
             status, context = self._retain(ordinal)
             if status != self._ok:
                 return (status,)
@@ -41,7 +41,7 @@ class Contexts:
         return tuple(self._cuda.cuCtxSetCurrent(context))
 
     def selection(self, ordinal: int) -> tuple[str, int]:
-        """The call by which a thread selects the device, and its context, which was selected before."""
+        """The call that selects the device, and its argument, the context; valid after ``select``."""
         return "cuCtxSetCurrent", int(self._retained[ordinal])
 
     def _retain(self, ordinal: int) -> tuple[Any, ...]:
@@ -50,7 +50,7 @@ class Contexts:
         if status != self._ok:
             return status, None
         status, _, active = cuda.cuDevicePrimaryCtxGetState(device)
-        if status == self._ok and not active:  # else another library has chosen how to wait
+        if status == self._ok and not active:  # otherwise, another library has set the policy
             cuda.cuDevicePrimaryCtxSetFlags(device, _SPIN)
         return tuple(cuda.cuDevicePrimaryCtxRetain(device))
 

@@ -1,7 +1,7 @@
-"""The name table of HIP.  Owns: hip_api, open_hip_driver; the version gate; what HIP's errors mean.
+"""HIP's name table, and the likely causes of its errors.
 
-hip-python is imported here, when a HIP device is first asked for, and nowhere else but in the probe.  It opens the HIP
-library at its first call: a library that is missing is a RuntimeError then.
+hip-python is imported here, for the first HIP device, and otherwise only in the probe.  Its first call opens the HIP
+library, and raises RuntimeError if the library is missing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 from typing import Any, Final
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.device.probe import library_trouble
+from quadpy.runtime.device.probe import library_error
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import GpuApi
@@ -23,21 +23,21 @@ from quadpy.runtime.drivers.vendor_calls import named
 __all__ = ["hip_api", "open_hip_driver"]
 
 _OLDEST: Final = 70_000_000
-"""HIP 7.0, where frees stopped to wait and handles to be validated: what comes before follows other rules."""
+"""HIP 7.0, since which frees no longer wait and handles are no longer validated."""
 
 _SOUND: Final = 70_253_211
-"""ROCm 7.2.1, by its build number; it repaired event queries and captures that met each other."""
+"""ROCm 7.2.1, by its build number, which fixed event queries during captures."""
 
 _CAUSES: Final = {
     "hipErrorInvalidValue": "an argument is out of range",
     "hipErrorInvalidDevice": "the object belongs to another device",
     "hipErrorInvalidHandle": "the stream or event belongs to another device, or was destroyed",
-    "hipErrorContextIsDestroyed": "the stream or event was destroyed, or never was one of HIP's",
-    "hipErrorInvalidImage": "the image is no code object",
+    "hipErrorContextIsDestroyed": "the stream or event was destroyed, or is not HIP's",
+    "hipErrorInvalidImage": "the image is not a code object",
     "hipErrorNoBinaryForGpu": "the code object was compiled for another GPU: compile it for this device",
     "hipErrorNotFound": "the code object has no function of this name",
-    "hipErrorNotSupported": "this version of ROCm, or this device, cannot do it",
-    "hipErrorIllegalAddress": "a kernel that ran earlier touched memory that is not there: an index out of bounds, "
+    "hipErrorNotSupported": "this version of ROCm, or this device, does not support it",
+    "hipErrorIllegalAddress": "an earlier kernel accessed memory that does not exist: an index out of bounds, "
     "or an array that was freed; the device cannot be used again in this process",
     "hipErrorLaunchFailure": "a kernel failed on the device, or a block has more threads than its kernel was built for",
     "hipErrorLaunchOutOfResources": "the kernel needs more registers or shared memory than a block can have",
@@ -46,7 +46,7 @@ _CAUSES: Final = {
 
 
 def open_hip_driver(ordinal: int = 0) -> GpuDriver:
-    """The driver of HIP device ``ordinal``.
+    """Open HIP device ``ordinal``.
 
     Raises:
         NoDeviceError: hip-python, ROCm or the device is missing, or ROCm is too old; the message says which.
@@ -56,7 +56,7 @@ def open_hip_driver(ordinal: int = 0) -> GpuDriver:
 
 @functools.cache
 def hip_api() -> GpuApi:
-    """HIP's calls; NoDeviceError where they cannot be made.  Only success is remembered."""
+    """HIP's calls; NoDeviceError if HIP cannot be used.  Only success is cached."""
     try:
         from hip import hip
     except ImportError as error:
@@ -66,22 +66,25 @@ def hip_api() -> GpuApi:
 
 
 def _require_device(hip: Any) -> None:
-    """Refuse a library that is missing or too old, and a machine without a device."""
+    """Raise NoDeviceError if the library is missing or too old, or there is no device."""
     try:
         status, version = hip.hipRuntimeGetVersion()
         found, count = hip.hipGetDeviceCount()
     except RuntimeError as error:
-        hint = "install ROCm, and set ROCM_PATH where it is; `quadpy doctor` says what it finds"
-        raise NoDeviceError(f"the HIP library cannot be used: {library_trouble(error)}", hint=hint) from error
+        hint = "install ROCm, and let ROCM_PATH point to it; `quadpy doctor` shows what it finds"
+        raise NoDeviceError(f"the HIP library cannot be used: {library_error(error)}", hint=hint) from error
     if status == hip.hipError_t.hipSuccess and version < _OLDEST:
         raise NoDeviceError(f"HIP {version} is too old: quadpy needs 7.0 or newer", hint="install a newer ROCm")
     if found != hip.hipError_t.hipSuccess or not count:
         reason = found.name if found != hip.hipError_t.hipSuccess else "0 devices"
-        hint = "see that the amdgpu kernel driver is loaded, /dev/kfd may be opened, HIP_VISIBLE_DEVICES hides nothing"
+        hint = (
+            "check that the amdgpu kernel driver is loaded, that /dev/kfd can be opened, and that HIP_VISIBLE_DEVICES "
+            "does not hide the device"
+        )
         raise NoDeviceError(f"HIP finds no device: {reason}", hint=hint)
     if version < _SOUND:
         warnings.warn(
-            f"HIP {version} has faults in event queries and captures: ROCm 7.2.1 repaired them",
+            f"HIP {version} has bugs in event queries and captures, which ROCm 7.2.1 fixed",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -91,7 +94,7 @@ def _table(hip: Any) -> GpuApi:
     error = hip.hipError_t
     return GpuApi(
         name="amdgpu",
-        default_allocator="cache",  # HIP's pool has had defects that corrupt live memory
+        default_allocator="cache",  # HIP's pool had bugs that corrupt live memory
         status=error,
         ok=error.hipSuccess,
         not_ready=error.hipErrorNotReady,
@@ -99,7 +102,7 @@ def _table(hip: Any) -> GpuApi:
         fatal=frozenset({error.hipErrorIllegalAddress, error.hipErrorLaunchTimeOut, error.hipErrorLaunchFailure,
                          error.hipErrorAssert}),
         refusals=frozenset({error.hipErrorLaunchFailure}),
-        deselected=frozenset(),  # a thread's device changes, and cannot be lost
+        deselected=frozenset(),  # a thread always has a device
         causes=_CAUSES,
         library=_library,
         launch_symbol="hipModuleLaunchKernel",
@@ -147,14 +150,14 @@ def _table(hip: Any) -> GpuApi:
 
 
 def _library() -> ctypes.CDLL:
-    """The library that hip-python opens, found where it looks."""
+    """The library that hip-python opens."""
     from rocm.bindings.util.paths import get_library_path
 
     return ctypes.CDLL(os.fsdecode(get_library_path("amdhip64")))
 
 
 def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
-    """The device, and which optional powers the library and it have: a name of hip-python may be missing in either."""
+    """The device, and its features: the library may lack a symbol that hip-python has."""
     status, facts = hip.hipGetDeviceProperties(ordinal)
     if status != hip.hipError_t.hipSuccess:
         raise NoDeviceError(f"HIP cannot describe its device {ordinal}: {status.name}")
@@ -162,7 +165,7 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
     if facts.memoryPoolsSupported and hip.has_symbol("hipMallocAsync"):
         features.add("pool")
     if facts.cooperativeLaunch and hip.has_symbol("hipModuleLaunchCooperativeKernel"):
-        features |= {"cooperative", "cooperative-apart"}  # seen with HIP 7.2
+        features |= {"cooperative", "cooperative-apart"}  # observed with HIP 7.2
     if hip.has_symbol("hipStreamGetDevice"):
         features.add("stream-device")
     return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount), frozenset(
@@ -171,7 +174,7 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
 
 
 def _keep_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:
-    """Let the device's pool keep what is freed: by default each synchronize returns it to the system."""
+    """Let the device's pool keep freed memory, which by default each synchronize returns to the system."""
     status, pool = hip.hipDeviceGetDefaultMemPool(ordinal)
     if status != hip.hipError_t.hipSuccess:
         return (status,)
@@ -181,11 +184,11 @@ def _keep_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:
 
 
 def _trim_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:
-    """Return what the pool keeps and nobody uses to the system."""
+    """Return the pool's unused memory to the system."""
     status, pool = hip.hipDeviceGetDefaultMemPool(ordinal)
     return tuple(hip.hipMemPoolTrimTo(pool, 0)) if status == hip.hipError_t.hipSuccess else (status,)
 
 
 def _load(hip: Any, image: bytes) -> tuple[Any, ...]:
-    """A code object is machine code already: no compiler has anything to say."""
+    """Load a code object, which is machine code: there is no compiler log."""
     return *hip.hipModuleLoadData(image), ""

@@ -1,7 +1,4 @@
-"""Device memory that streams share in order.  Owns: DeviceMemory, DeviceBuffer, MemoryStats, the choice of allocator.
-
-Imports: errors, the driver protocol, allocators, timelines, the reaper.
-"""
+"""The allocations of a device, and the order of the streams that use them."""
 
 from __future__ import annotations
 
@@ -23,17 +20,17 @@ from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text, lo
 __all__ = ["DeviceBuffer", "DeviceMemory", "MemoryStats"]
 
 _MANY: Final = 8
-"""Streams that a block may know before it looks which of them are gone."""
+"""Guests of a block above which ended streams are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """What quadpy holds of one device's memory, in bytes.
+    """How much of one device's memory quadpy holds, in bytes.
 
-    used      in arrays and other allocations that are alive, or dead and not yet drained
-    peak      the most that ``used`` was, as the allocations saw it
-    reserved  taken from the driver: ``used`` and what is kept for the next allocations
-    blocks    how many allocations ``used`` is in
+    used      in arrays and other allocations, dead ones included until they are drained
+    peak      the maximum of ``used``, sampled at allocations
+    reserved  allocated from the driver: ``used``, and what is kept for later allocations
+    blocks    the number of allocations
     """
 
     allocator: AllocatorName
@@ -44,10 +41,7 @@ class MemoryStats:
 
 
 class DeviceBuffer:
-    """Memory that goes back with the last reference to this, and is free after all work that uses it.
-
-    It may be another's, which frees it.
-    """
+    """Memory that is freed after the last reference to this object is gone and all work that uses it is complete."""
 
     __slots__ = ("__weakref__", "block", "nbytes", "pointer")
 
@@ -59,7 +53,7 @@ class DeviceBuffer:
 class DeviceMemory:
     """The allocations of one device.  Safe from any thread, without a lock.
 
-    Each belongs to a DeviceBuffer before it is taken from the driver; so there is none that nobody gives back.
+    Each belongs to a DeviceBuffer before it is taken from the driver, so none is ever lost.
     """
 
     def __init__(
@@ -71,23 +65,23 @@ class DeviceMemory:
         self._allocator: Allocator = kind(driver, timelines)
         self._blocks: set[Block] = set()
         self._by_address: dict[int, DeviceBuffer] = {}
-        self._used = self._peak = 0  # what stands in ``_blocks`` is right, and ``stats`` counts it
+        self._used = self._peak = 0  # approximate among threads; ``stats`` counts ``_blocks``
 
     # by address
 
     def allocate(self, nbytes: int, home: Timeline) -> int:
-        """The address of ``nbytes`` bytes for ``home``, which live until they are freed by it; 0 for no bytes."""
+        """Allocate ``nbytes`` bytes for ``home`` until they are freed by address; 0 for no bytes."""
         try:
             wanted = index(nbytes)
         except TypeError as error:
-            raise ArgumentError(f"{nbytes!r} is no number of bytes", hint="it is an int") from error
+            raise ArgumentError(f"{nbytes!r} is not a number of bytes", hint="pass an int") from error
         buffer = self.buffer(wanted, home)
         if buffer.block is not None:
             self._by_address[buffer.pointer] = buffer
         return buffer.pointer
 
     def free(self, pointer: int, stream: Timeline) -> None:
-        """Give memory back after the work so far on ``stream``; DeviceError where ``pointer`` is no allocation."""
+        """Free memory after the work so far on ``stream``; DeviceError if ``pointer`` is not an allocation."""
         if pointer:
             block = self._at(pointer)
             if stream is not block.home:
@@ -99,7 +93,7 @@ class DeviceMemory:
         self._reaper.drain()
 
     def _at(self, pointer: object) -> Block:
-        """The block at ``pointer``; DeviceError where there is none."""
+        """The block at ``pointer``; DeviceError if there is none."""
         buffer = lookup(self._by_address, pointer)
         if buffer is not None and buffer.block is not None:
             return buffer.block
@@ -114,7 +108,7 @@ class DeviceMemory:
     # by object
 
     def buffer(self, nbytes: int, home: Timeline) -> DeviceBuffer:
-        """``nbytes`` bytes for ``home`` that live as long as the object."""
+        """Allocate ``nbytes`` bytes for ``home``, which live as long as the result."""
         if self._reaper.dead:
             self._reaper.drain()
         if nbytes <= 0:
@@ -135,10 +129,10 @@ class DeviceMemory:
         return buffer
 
     def use(self, blocks: Collection[Block], stream: Timeline, *, writes: bool = True) -> None:
-        """Say that work on ``stream``, which comes next, uses ``blocks``, and writes them.
+        """Announce that the next work on ``stream`` uses ``blocks``, and with ``writes`` writes them.
 
-        The first use on a stream other than the home waits there, on the device, for what the home stream was given
-        so far: the allocation, and the fill that came with it.
+        The first use on a stream other than the home waits, on the device, for the work of the home stream so far: the
+        allocation, and the fill after it.
         """
         new = [block for block in blocks if stream is not block.home and stream not in block.guests]
         if new:
@@ -146,25 +140,25 @@ class DeviceMemory:
                 self._timelines.order(home, stream)
             for block in new:
                 self._forget(block)
-                block.guests.add(stream)  # whoever finds it there may rely on the wait
+                block.guests.add(stream)  # after the wait, on which others rely
         if writes:
             for block in blocks:
                 block.writers.add(stream)
 
     def follow_writers(self, block: Block, stream: Timeline) -> None:
-        """Let ``stream``'s later work wait for what wrote ``block``, wherever it was."""
+        """Order later work of ``stream`` after all work that wrote ``block``, on any stream."""
         for writer in list(block.writers):
             if writer is not stream:
                 self._timelines.order(writer, stream)
 
     def follow_users(self, block: Block, stream: Timeline) -> None:
-        """Let ``stream``'s later work, which writes ``block``, wait for all that read or wrote it, wherever it was."""
+        """Order later work of ``stream``, which writes ``block``, after all work that read or wrote it, on any stream."""
         for user in block.users():
             if user is not stream:
                 self._timelines.order(user, stream)
 
     def _forget(self, block: Block) -> None:
-        """Forget the streams that are gone, and through: so that memory need not know every stream there ever was."""
+        """Forget guests that have ended and are idle, so that a block does not remember every stream that ever used it."""
         if len(block.guests) < _MANY:
             return
         for guest in tuple(block.guests):
@@ -182,7 +176,7 @@ class DeviceMemory:
         return MemoryStats(self.allocator, used, peak, used + (kept or 0), len(blocks))
 
     def trim(self) -> None:
-        """Return to the driver what nobody uses, handles that are spare too; waits for the device."""
+        """Return unused memory and pooled handles to the driver; waits for the device."""
         self._reaper.trim()
         self._timelines.synchronize()
         self._allocator.trim()
@@ -197,7 +191,7 @@ class DeviceMemory:
     # how
 
     def _fill_again(self, block: Block, nbytes: int) -> None:
-        """Once more, after everything that nobody uses went back: also what only cycles of garbage refer to."""
+        """Allocate again, after everything unused was returned to the driver, cyclic garbage included."""
         gc.collect()
         self.trim()
         try:
@@ -206,13 +200,13 @@ class DeviceMemory:
             free, total = self._driver.memory_info()
             held = self.stats()
             raise OutOfDeviceMemory(
-                f"{self._driver.name} device {self._driver.ordinal} has no {_size(nbytes)}: {_size(free)} of "
-                f"{_size(total)} are free, quadpy uses {_size(held.used)} in {held.blocks} allocations",
-                hint="drop arrays that are not needed, or use a smaller shape or dtype",
+                f"{self._driver.name} device {self._driver.ordinal} has no {_size(nbytes)} left: {_size(free)} of "
+                f"{_size(total)} are free, and quadpy uses {_size(held.used)} in {held.blocks} allocations",
+                hint="drop arrays that are no longer needed, or use a smaller shape or dtype",
             ) from error
 
     def _release(self, block: Block) -> None:
-        """Give the memory of ``block`` to the allocator; doing it again does nothing."""
+        """Give the memory of ``block`` back to the allocator; releasing twice does nothing."""
         if block.cell:
             self._allocator.release(block)
         if block in self._blocks:
@@ -224,8 +218,8 @@ def _choose(driver: Driver, wish: AllocatorName | None) -> AllocatorName:
     choice = wish or driver.default_allocator
     if choice == "pool" and "pool" not in driver.features:
         warnings.warn(
-            f"{driver.name} device {driver.ordinal} has no memory pool (HIP has one from ROCm 7.0 on, where the device "
-            "supports it): quadpy's cache is used",
+            f"{driver.name} device {driver.ordinal} has no memory pool (HIP needs ROCm 7.0 and a device that supports "
+            "it): quadpy's cache is used",
             RuntimeWarning,
             stacklevel=4,
         )

@@ -1,7 +1,6 @@
-"""One element into all of an array in host memory.  Owns: ``fill``.
+"""Filling arrays in host memory.
 
-NumPy broadcasts a vector into an array of vectors a vector at a time, which takes ten times as long as the memory needs.
-Imports: the CPU's pool, NumPy.
+NumPy broadcasts a vector into an array of vectors one vector at a time, at a tenth of the memory's speed.
 """
 
 from __future__ import annotations
@@ -10,23 +9,23 @@ from typing import Final
 
 import numpy as np
 
-from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.runtime.elements.numpy_types import Numbers, address_of
 
 __all__ = ["fill"]
 
-_FEW: Final = 1 << 12
-"""Bytes up to which it makes no difference how they are written."""
+_SMALL: Final = 1 << 12
+"""Bytes up to which the method makes no difference."""
 _PATTERN: Final = 1 << 14
-"""Bytes that are written at a time: they stay in the first cache."""
-_MANY: Final = 1 << 21
-"""Bytes from which on more threads than one are worth their while, loading the pool the first time included."""
+"""Bytes that are written at a time, which stay in the L1 cache."""
+_LARGE: Final = 1 << 21
+"""Bytes from which on several threads are faster, even if the pool must be loaded first."""
 
 
 def fill(view: Numbers, element: Numbers) -> None:
-    """``element`` into all elements of ``view``, whose last axes are those of ``element``."""
-    if view.nbytes <= _FEW or element.shape != view.shape[view.ndim - element.ndim :]:
+    """Write ``element`` to all elements of ``view``, whose last axes are those of ``element``."""
+    if view.nbytes <= _SMALL or element.shape != view.shape[view.ndim - element.ndim :]:
         view[...] = element
-    elif view.flags.c_contiguous and (element.ndim or view.nbytes >= _MANY):
+    elif view.flags.c_contiguous and (element.ndim or view.nbytes >= _LARGE):
         _repeat(view.reshape(-1), element)
     else:
         for component in np.ndindex(element.shape):
@@ -40,11 +39,10 @@ def _repeat(flat: Numbers, element: Numbers) -> None:
     pattern = pattern.reshape(-1)
     count, rest = divmod(flat.size, pattern.size)
     whole = flat.size - rest
-    if flat.nbytes >= _MANY:
-        from quadpy.runtime.cpu import pool  # which loads LLVM
+    if flat.nbytes >= _LARGE:
+        from quadpy.runtime.cpu import pool  # it loads LLVM
 
-        memory, repeated = (x.__array_interface__["data"][0] for x in (flat, pattern))
-        pool.fill(memory, repeated, pattern.nbytes, count)
+        pool.fill(address_of(flat), address_of(pattern), pattern.nbytes, count)
     else:
         flat[:whole].reshape(count, -1)[...] = pattern
     flat[whole:] = pattern[:rest]

@@ -1,4 +1,4 @@
-"""Memory that arrays live in.  Owns: Buffer and the host's allocator.  Imports: errors, NumPy."""
+"""Host memory for arrays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from quadpy.errors import OutOfDeviceMemory
 __all__ = ["ALIGNMENT", "HOST", "Buffer", "HostAllocator"]
 
 ALIGNMENT: Final = 64
-"""Bytes; a cache line and the widest vector register, so that aligned vectors never straddle two lines."""
+"""Bytes of a cache line and of the widest vector register, so that aligned vectors never straddle two lines."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """``nbytes`` bytes at the address ``pointer``, which stay there as long as this object lives.
+    """``nbytes`` bytes at the address ``pointer``, valid as long as this object lives.
 
-    ``bytes`` shows them to the host and keeps them alive.
+    ``bytes`` is a view for the host, which also keeps them alive.
     """
 
     pointer: int
@@ -29,13 +29,13 @@ class Buffer:
 
 
 class HostAllocator:
-    """Plain memory of the process; the system hands out its zero pages as they are first touched."""
+    """Plain memory of the process; the system provides zero pages on first access."""
 
     def allocate(self, nbytes: int) -> Buffer:
-        """``nbytes`` zero bytes, aligned to ``ALIGNMENT``; ``OutOfDeviceMemory`` where there are too few."""
+        """``nbytes`` zero bytes, aligned to ``ALIGNMENT``; OutOfDeviceMemory if there are too few."""
         try:
             block = np.zeros(nbytes + ALIGNMENT, np.uint8)
-        except (MemoryError, ValueError) as error:  # ValueError: more than an address can count
+        except (MemoryError, ValueError) as error:  # ValueError: more than the address space
             raise OutOfDeviceMemory(
                 f"the host has no {nbytes / 2**30:.1f} GiB left for an array", hint="use a smaller shape or dtype"
             ) from error
