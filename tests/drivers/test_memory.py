@@ -132,7 +132,9 @@ def test_memory_in_a_cycle_of_garbage_is_freed_later(device):
 
 def test_out_of_memory_says_how_much_there_is(device):
     alive = device.allocate(5000, device.default_stream)
-    with pytest.raises(OutOfDeviceMemory, match=r"has no 1048576\.0 GiB left: .* are free, and quadpy uses .* in 1 allocation"):
+    with pytest.raises(
+        OutOfDeviceMemory, match=r"has no 1048576\.0 GiB left: .* are free, and quadpy uses .* in 1 allocation"
+    ):
         device.allocate(1 << 50, device.default_stream)
     with pytest.raises(MemoryError):
         device.streams.malloc_async(1 << 50, 0)

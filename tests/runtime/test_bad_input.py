@@ -165,7 +165,7 @@ ROWS = {
         lambda on: touch(array_of(on.second)), DeviceError, "recording:1.*in a kernel on.*recording:0", "copy"),
     "out of memory": (
         lambda on: qp.ndarray(qp.f32, 1 << 26), OutOfDeviceMemory,
-        r"recording device 0 has no 256.0 MiB: 64.0 MiB of 64.0 MiB are free, quadpy uses 0 bytes in 0", "drop arrays"),
+        r"recording device 0 has no 256.0 MiB left: 64.0 MiB of 64.0 MiB are free, and quadpy uses 0 bytes in 0", "drop arrays"),
     "a dtype that kernels have not": (
         lambda on: touch(np.zeros(4, complex)), ArgumentError, "touch: x: an array of complex128", "convert it to one of"),
     "a dtype of another byte order": (
