@@ -1,4 +1,4 @@
-"""The table of conformance, from what ``tools/conformance.py`` kept of its runs."""
+"""The table of conformance, from the results that ``tools/conformance.py`` keeps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIGNS = {"passed": "yes", "failed": "**no**"}
 
 
 def print_conformance() -> str:
-    """A table for each module of the suite: its rules, and which drivers keep them."""
+    """A table for each module of the suite: its rules, and which drivers follow them."""
     columns = sorted(_columns(), key=lambda column: (_ORDER.index(column["driver"]), column["column"]))
     rules = sorted({rule for column in columns for rule in column["rules"]})
     parts = [_counts(columns)]

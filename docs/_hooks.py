@@ -1,6 +1,6 @@
-"""Reference pages that print themselves: ``<!-- print: name -->`` in a page becomes what a table here gives.
+"""Pages that are generated in part: ``<!-- print: name -->`` in a page becomes what the printer of this name returns.
 
-``<!-- print: name argument -->`` passes one word on.  What can be read off the code is never written a second time.
+``<!-- print: name argument -->`` passes one word to it.  So no page repeats what the code already says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of instruction counts on AMD GPUs, from what ``benchmarks/run.py instructions`` kept of its runs."""
+"""The table of instruction counts on AMD GPUs, from the results that ``benchmarks/run.py instructions`` keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of NVIDIA's targets: what LLVM writes for each, and from which CUDA on a driver reads that."""
+"""The table of NVIDIA's targets: the PTX that LLVM writes for each, and the CUDA version that a driver needs for it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import quadpy as qp
 from quadpy.target import NVIDIA_ARCHS
 
 _OLDEST = "12.0"
-"""What quadpy asks of a driver anyway."""
+"""What quadpy always requires of a driver."""
 _NEWER = {"8.6": "12.7", "8.7": "12.8", "8.8": "12.9", "9.0": "13.0"}
-"""PTX version -> the first CUDA that knows it, as NVIDIA's documentation of PTX has it; those before came with 12.0."""
+"""PTX version -> the first CUDA that supports it, from NVIDIA's documentation of PTX; 12.0 supports all older ones."""
 
 
 @qp.kernel
@@ -25,7 +25,7 @@ def print_nvidia() -> str:
         version = ptx_version(arch)
         capability = f"{arch[3:].rstrip('a')[:-1]}.{arch.rstrip('a')[-1]}"
         rows.append(f"| `{arch}` | {capability} | {version} | {_NEWER.get(version, _OLDEST)} |")
-    head = "| target | compute capability | PTX version | the driver knows CUDA |"
+    head = "| target | compute capability | PTX version | CUDA version of the driver |"
     return "\n".join([head, "|---" * 4 + "|", *rows])
 
 

@@ -1,4 +1,4 @@
-"""The kernels that pages show with what becomes of them, so that neither goes out of date."""
+"""The kernels that pages show, with their IR and reports, so that neither gets out of date."""
 
 from __future__ import annotations
 

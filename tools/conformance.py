@@ -31,7 +31,7 @@ DRIVERS = ("cpu", "recording", "amdgpu", "cuda")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=DRIVERS, help="this driver alone")
-    parser.add_argument("--note", default="", help="stands behind the column's name, for example: emulated")
+    parser.add_argument("--note", default="", help="is added to the column's name, for example: emulated")
     parser.add_argument("--out", type=Path, default=COLUMNS, help="the folder for the columns")
     options = parser.parse_args()
     wanted = [options.only] if options.only else [name for name in DRIVERS if is_here(name)]

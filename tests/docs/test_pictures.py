@@ -1,4 +1,4 @@
-"""Pictures of graphs in the documentation show what ``to_dot`` says of the page's own code."""
+"""Pictures of graphs in the documentation show what ``to_dot`` gives for the code of their page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def graph_of_the_guide(tmp_path):
-    """The graph that the guide's picture stands behind: its code, up to there, is run."""
+    """The graph of the guide's picture, made by running the guide's code up to there."""
     page = (ROOT / "docs/guides/graphs.md").read_text(encoding="utf-8")
     code = "\n".join(
         re.findall(r"^```python\n(.*?)^```", page[: page.index("forked-step.svg")], re.MULTILINE | re.DOTALL)
@@ -38,7 +38,7 @@ def in_dot(text):
 
 
 def in_picture(path):
-    """The same of an SVG picture: boxes by their text, arrows by the boxes at their ends."""
+    """The same for an SVG picture: boxes by their text, arrows by the boxes at their ends."""
     root = ET.parse(path).getroot()
     boxes = [{k: float(box.get(k)) for k in ("x", "y", "width", "height")} for box in root.iter(f"{SVG}rect")]
 

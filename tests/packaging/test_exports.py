@@ -28,7 +28,7 @@ def test_all_names_what_is_there_each_once():
 
 
 def test_all_leaves_nothing_out():
-    """A name without an underscore that is no submodule is public, so ``__all__`` must say so."""
+    """A name without an underscore that is not a submodule is public, so ``__all__`` must say so."""
     own = {name for name, value in vars(quadpy).items() if not name.startswith("_") and not inspect.ismodule(value)}
     assert own - set(quadpy.__all__) <= {"annotations"}
 
