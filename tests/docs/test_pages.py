@@ -47,6 +47,20 @@ def test_the_table_of_nvidias_targets_is_complete(hooks):
     assert ("sm_90", "7.8", "12.0") in rows
 
 
+def test_the_page_on_architecture_names_files_and_folders_that_are_there():
+    text, package = text_of("docs/explanation/architecture.md"), ROOT / "quadpy"
+    files = {name for name in re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", text) if not name.startswith("tests/")}
+    missing = [
+        name for name in files if not (package / name).exists() and not (package / "codegen/lower" / name).exists()
+    ]
+    assert missing == []
+    assert len(files) > 40
+    tree = re.search(r"```text\nquadpy/\n(.*?)```", text, re.DOTALL)[1]
+    shown = {name.rstrip("/") for line in tree.splitlines() for name in re.findall(r"\b([a-z_]+)/", line[:31])}
+    folders = {path.name for path in package.rglob("*") if path.is_dir() and path.name != "__pycache__"}
+    assert shown == folders
+
+
 @pytest.mark.parametrize("mode", ["strict", "fast"])
 def test_the_instruction_counts_have_every_kernel_on_both_targets(mode, hooks):
     rows = re.findall(
