@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 from quadpy.flow import Flow, flow_from_json, flow_to_json
+from quadpy.formula import Formula, formula_from_json, formula_to_json
 
 __all__ = [
-    "HIDDEN", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiValue", "CodeObject", "Formula", "HiddenArgument",
+    "HIDDEN", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
     "TaskInfo",
 ]  # fmt: skip
 
@@ -20,9 +21,6 @@ MOST_NARROW_BYTES = (1 << 32) - NARROW_SLACK
 
 LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""
-
-Formula: TypeAlias = int | list[Any]
-"""How many iterations a loop has, as data; see ``codegen.extent``."""
 
 Part = Literal["pointer", "extent", "stride", "scalar"]
 
@@ -100,6 +98,17 @@ class TaskInfo:
     latch: bool = False
     cooperative: bool = False
 
+    def to_json(self) -> dict[str, Any]:
+        """The same, with formulas as ``formula_to_json`` writes them."""
+        return asdict(self) | {name: formula_to_json(getattr(self, name)) for name in ("extent", "coarsened")}
+
+    @staticmethod
+    def from_json(facts: dict[str, Any]) -> TaskInfo:
+        formulas = {name: formula_from_json(facts[name]) for name in ("extent", "coarsened")}
+        return TaskInfo(
+            **facts | formulas | {"effects": tuple((array, letters) for array, letters in facts["effects"])}
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CodeObject:
@@ -135,7 +144,7 @@ class CodeObject:
             "flow": flow_to_json(self.flow),
             "hidden": [(hidden.name, hidden.offset) for hidden in self.hidden],
             "layout": asdict(self.layout),
-            "tasks": [asdict(task) for task in self.tasks],
+            "tasks": [task.to_json() for task in self.tasks],
         }
         return json.dumps(facts, sort_keys=True)
 
@@ -143,9 +152,7 @@ class CodeObject:
     def from_parts(manifest: str, image: bytes) -> CodeObject:
         facts = json.loads(manifest)
         layout = AbiLayout(tuple(AbiValue(**value) for value in facts["layout"]["values"]), facts["layout"]["size"])
-        tasks = tuple(
-            TaskInfo(**{**task, "effects": tuple((a, e) for a, e in task["effects"])}) for task in facts["tasks"]
-        )
+        tasks = tuple(map(TaskInfo.from_json, facts["tasks"]))
         return CodeObject(
             target=facts["target"], image=image, entry=facts["entry"], layout=layout, tasks=tasks,
             results=tuple(facts["results"]), slots=facts["slots"],

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import struct
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -83,7 +82,7 @@ def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
     return {
         "target": code.target,
         "entry": code.entry if target.family == "cpu" else None,
-        "tasks": [{**asdict(task), "effects": dict(task.effects)} for task in code.tasks],
+        "tasks": [{**task.to_json(), "effects": dict(task.effects)} for task in code.tasks],
         "flow": flow_to_json(code.flow or tuple(range(len(code.tasks)))),
         "arguments": [_argument(value) for value in code.layout.values],
         "argument_bytes": code.layout.size,

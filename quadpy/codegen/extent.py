@@ -1,15 +1,12 @@
-"""How many iterations a loop has, as a formula that the host evaluates at each launch.
-
-A formula is data (it travels in the manifest): a number, ``["value", k]`` for the k-th value of the argument block, or
-an operation, ``[name, bits, signed, operand, …]``, whose result wraps as the kernel's own arithmetic does.
-"""
+"""How many iterations a loop has, as a formula that the host evaluates at each launch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from quadpy.artifact import AbiLayout, Formula, Part
+from quadpy.artifact import AbiLayout, Part
+from quadpy.formula import BlockValue, Formula, Operation
 from quadpy.ir import nodes as ir
 
 __all__ = ["LONG_ROW", "ROW_UNIT", "coarsened_extent", "extent_of"]
@@ -29,23 +26,27 @@ def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
     """The number of iterations; None where it depends on memory, or on arithmetic that formulas do not have."""
     values = {(value.param, value.part, value.axis): k for k, value in enumerate(layout.values)}
     try:
-        axes = [["count", *(_formula(e, values) for e in (a.start, a.stop, a.step))] for a in task.axes]
+        bounds = [tuple(_formula(e, values) for e in (axis.start, axis.stop, axis.step)) for axis in task.axes]
     except _NotHere:
         return None
-    return ["product", *axes]
+    return Operation("product", tuple(Operation("count", each) for each in bounds))
 
 
 def coarsened_extent(task: ir.ParallelTask, layout: AbiLayout, axis: int, size: int) -> Formula | None:
     """The number of threads that run ``size`` iterations each along ``axis``, idle ones included."""
     whole = extent_of(task, layout)
-    if not isinstance(whole, list):
+    if not isinstance(whole, Operation):
         return None
-    counts = whole[1:]
-    counts[axis] = ["floordiv", 64, True, ["add", 64, True, counts[axis], size - 1], size]
+    counts = list(whole.operands)
+    counts[axis] = _long("floordiv", _long("add", counts[axis], size - 1), size)
     if len(counts) > 1:
-        idle = ["min", 64, True, 2 * ROW_UNIT, ["floordiv", 64, True, counts[-1], LONG_ROW // (2 * ROW_UNIT)]]
-        counts[-1] = ["add", 64, True, counts[-1], idle]
-    return ["product", *counts]
+        idle = _long("min", 2 * ROW_UNIT, _long("floordiv", counts[-1], LONG_ROW // (2 * ROW_UNIT)))
+        counts[-1] = _long("add", counts[-1], idle)
+    return Operation("product", tuple(counts))
+
+
+def _long(name: str, *operands: Formula) -> Operation:
+    return Operation(name, operands, 64)
 
 
 class _NotHere(Exception):
@@ -57,14 +58,14 @@ def _formula(e: ir.Expr, values: Mapping[tuple[str, Part, int], int]) -> Formula
         case ir.Const(value=value):
             return int(value)
         case ir.ParamRead(name=name, type=t) if not t.is_float:
-            return ["value", values[name, "scalar", 0]]
+            return BlockValue(values[name, "scalar", 0])
         case ir.ShapeOf(array=array, axis=axis):
-            return ["value", values[array, "extent", axis]]
+            return BlockValue(values[array, "extent", axis])
         case ir.Cast(operand=operand, type=t) if not t.is_float and not operand.type.is_float and t.bits > 1:
-            return ["wrap", t.bits, t.is_signed, _formula(operand, values)]
+            return Operation("wrap", (_formula(operand, values),), t.bits, t.is_signed)
         case ir.Unary(op=ir.UnOp.NEG, operand=operand, type=t) if not t.is_float:
-            return ["sub", t.bits, t.is_signed, 0, _formula(operand, values)]
+            return Operation("sub", (0, _formula(operand, values)), t.bits, t.is_signed)
         case ir.Binary(op=op, lhs=lhs, rhs=rhs, type=t) if op in _OPERATIONS and not t.is_float:
-            return [_OPERATIONS[op], t.bits, t.is_signed, _formula(lhs, values), _formula(rhs, values)]
+            return Operation(_OPERATIONS[op], (_formula(lhs, values), _formula(rhs, values)), t.bits, t.is_signed)
         case _:
             raise _NotHere

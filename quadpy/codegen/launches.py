@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from quadpy.artifact import AbiLayout, Formula, TaskInfo
+from quadpy.artifact import AbiLayout, TaskInfo
 from quadpy.codegen.extent import coarsened_extent, extent_of
 from quadpy.codegen.frames import BlockCopies, Blocks, Coarsened, GpuFrame, GridStride, Reduced
 from quadpy.codegen.plans.frame import block_of
 from quadpy.codegen.predication import Latch
 from quadpy.flow import conditions_of
+from quadpy.formula import Formula, Operation
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_barrier
 from quadpy.ir.effects import effects_of, scratch_use
@@ -85,7 +86,7 @@ def fused_launch(kernel: ir.Kernel, block_dim: int, layout: AbiLayout) -> TaskIn
             effects[name] = effects.get(name, Access(0)) | access
         if isinstance(task, ir.ParallelTask):
             extent = extent_of(task, layout)
-            most = ["max", 64, True, most, _UNKNOWN if extent is None else extent]
+            most = Operation("max", (most, _UNKNOWN if extent is None else extent), 64)
     return TaskInfo(
         f"{kernel.name}_fused", True, block_dim, effects=print_effects(tuple(sorted(effects.items()))),
         grid_stride=True, extent=most, scratch="rw", cooperative=True,

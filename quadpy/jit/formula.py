@@ -1,4 +1,4 @@
-"""Formulas of ``codegen.extent``, evaluated at a launch."""
+"""Formulas, evaluated at a launch."""
 
 from __future__ import annotations
 
@@ -7,70 +7,41 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from quadpy.artifact import Formula
+from quadpy.formula import BlockValue, Formula, Operation
 from quadpy.jit.plan import ArgumentValue
 
-__all__ = ["HELPERS", "Evaluator", "compile_formula", "formula_source"]
+__all__ = ["HELPERS", "OPERATIONS", "Evaluator", "compile_formula", "formula_source"]
 
 Evaluator: TypeAlias = Callable[[Sequence[ArgumentValue]], int]
 
 
-def _divide(a: int, b: int) -> int:
-    return a // b if b else 0
-
-
-def _modulo(a: int, b: int) -> int:
-    return a % b if b else 0
-
-
-def _count(start: int, stop: int, step: int) -> int:
-    return len(range(start, stop, step)) if step else 0
-
-
-_OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": _divide, "mod": _modulo,
-    "min": min, "max": max, "and": operator.and_,
-}  # fmt: skip
-
-
 def compile_formula(formula: Formula) -> Evaluator:
     """A function from the values of the argument block to the formula's result."""
-    if isinstance(formula, int):
-        return lambda values: formula
-    name, *rest = formula
-    if name == "value":
-        index = rest[0]
-        return lambda values: int(values[index])
-    if name == "product":
-        factors = [compile_formula(f) for f in rest]
-        return lambda values: math.prod(f(values) for f in factors)
-    if name == "count":
-        start, stop, step = map(compile_formula, rest)
-        return lambda values: _count(start(values), stop(values), step(values))
-    bits, signed, *operands = rest
-    parts = [compile_formula(f) for f in operands]
-    if name == "wrap":
-        return lambda values: _wrapped(parts[0](values), bits, signed=signed)
-    operation = _OPERATIONS[name]
-    return lambda values: _wrapped(operation(parts[0](values), parts[1](values)), bits, signed=signed)
+    match formula:
+        case BlockValue(index=index):
+            return lambda values: int(values[index])
+        case Operation(name=name, operands=operands, bits=bits, signed=signed):
+            function, parts = OPERATIONS[name], [compile_formula(operand) for operand in operands]
+            if not bits:
+                return lambda values: function(*[part(values) for part in parts])
+            return lambda values: _wrapped(function(*[part(values) for part in parts]), bits, signed=signed)
+        case int():
+            return lambda _: formula
 
 
 def formula_source(formula: Formula, values: Sequence[str]) -> str:
     """``formula`` as a Python expression over HELPERS and the sources of the ``values``."""
-    if isinstance(formula, int):
-        return str(formula)
-    name, *rest = formula
-    if name == "value":
-        return values[rest[0]]
-    if name == "product":
-        return f"({' * '.join(formula_source(f, values) for f in rest)})"
-    if name == "count":
-        start, stop, step = (formula_source(f, values) for f in rest)
-        return _from_zero(stop) if (start, step) == ("0", "1") else f"count({start}, {stop}, {step})"
-    bits, signed, *operands = rest
-    parts = [formula_source(f, values) for f in operands]
-    inner = parts[0] if name == "wrap" else f"{name}_({', '.join(parts)})"
-    return f"wrapped({inner}, {bits}, signed={signed})"
+    match formula:
+        case BlockValue(index=index):
+            return values[index]
+        case Operation(name="count", operands=(0, stop, 1)):
+            return _from_zero(formula_source(stop, values))
+        case Operation(name=name, operands=operands, bits=bits, signed=signed):
+            parts = [formula_source(operand, values) for operand in operands]
+            inner = f"({' * '.join(parts)})" if name == "product" else f"{name}_({', '.join(parts)})"
+            return f"wrapped({inner}, {bits}, signed={signed})" if bits else inner
+        case int():
+            return str(formula)
 
 
 def _from_zero(stop: str) -> str:
@@ -84,7 +55,19 @@ def _wrapped(number: int, bits: int, *, signed: bool) -> int:
     return number - (1 << bits) if signed and number >> (bits - 1) else number
 
 
-HELPERS: Final[dict[str, Callable[..., int]]] = {
-    "count": _count, "wrapped": _wrapped, **{f"{name}_": operation for name, operation in _OPERATIONS.items()},
-}  # fmt: skip
+OPERATIONS: Final[dict[str, Callable[..., int]]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": lambda a, b: a // b if b else 0,
+    "mod": lambda a, b: a % b if b else 0,
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "wrap": operator.pos,
+    "count": lambda start, stop, step: len(range(start, stop, step)) if step else 0,
+    "product": lambda *factors: math.prod(factors),
+}
+
+HELPERS: Final = {"wrapped": _wrapped, **{f"{name}_": operation for name, operation in OPERATIONS.items()}}
 """What the sources of formulas call."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
-from quadpy.artifact import CodeObject, Formula
+from quadpy.artifact import CodeObject
+from quadpy.formula import Formula, values_in
 from quadpy.jit.barrier_loops import BarrierLoop, barrier_loops
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.plan import ArgumentValue
@@ -55,17 +56,5 @@ class Grids:
 
 def deciding_values(formulas: Iterable[Formula]) -> Callable[[Sequence[ArgumentValue]], object]:
     """A function that picks the values of an argument block on which ``formulas`` depend; a constant where there are none."""
-    indices = sorted({index for formula in formulas for index in _values_in(formula)})
+    indices = sorted({index for formula in formulas for index in values_in(formula)})
     return itemgetter(*indices) if indices else len
-
-
-def _values_in(formula: Formula) -> Iterator[int]:
-    if isinstance(formula, int):
-        return
-    name, *rest = formula
-    if name == "value":
-        yield rest[0]
-        return
-    for part in rest:
-        if isinstance(part, (list, tuple)):
-            yield from _values_in(list(part))

@@ -6,7 +6,8 @@ from hypothesis import given, strategies as st
 
 import quadpy as qp
 from quadpy.artifact import CodeObject
-from quadpy.jit.formula import compile_formula
+from quadpy.formula import BlockValue, Formula, Operation, formula_from_json, formula_to_json
+from quadpy.jit.formula import HELPERS, compile_formula, formula_source
 
 small = st.integers(-50, 50)
 
@@ -53,3 +54,21 @@ def test_a_bound_in_memory_has_no_extent() -> None:
 def test_extents_survive_the_manifest() -> None:
     code = strided.compile("gfx1100")
     assert CodeObject.from_parts(code.manifest(), code.image) == code
+
+
+def test_the_source_of_a_formula_says_what_it_computes() -> None:
+    bounds = st.one_of(st.integers(-9, 9), st.builds(BlockValue, st.integers(0, 2)))
+    wrapping = st.sampled_from([0, 8, 64])
+
+    def combined(inner: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
+        pairs, triples = st.tuples(inner, inner), st.tuples(inner, inner, inner)
+        two = st.sampled_from(["add", "sub", "mul", "floordiv", "mod", "min", "max", "and", "product"])
+        return st.builds(Operation, two, pairs, wrapping) | st.builds(Operation, st.just("count"), triples)
+
+    @given(st.recursive(bounds, combined, max_leaves=8), st.tuples(*[st.integers(-9, 9)] * 3))
+    def check(formula: Formula, values: tuple[int, int, int]) -> None:
+        found = compile_formula(formula)(values)
+        assert eval(formula_source(formula, list(map(str, values))), dict(HELPERS)) == found
+        assert formula_from_json(formula_to_json(formula)) == formula
+
+    check()

@@ -14,7 +14,7 @@ import pytest
 import quadpy
 
 ROOT = Path(quadpy.__path__[0])
-LEAVES = {"_version", "artifact", "dtypes", "copying", "errors", "flow", "settings", "source", "target"}
+LEAVES = {"_version", "artifact", "dtypes", "copying", "errors", "formula", "flow", "settings", "source", "target"}
 VENDORS = {"cuda", "hip", "rocm", "torch"}
 
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from quadpy.artifact import AbiLayout, CodeObject, Formula
+from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.extent import extent_of
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER, condition_setter_code
 from quadpy.dtypes import Scalar
 from quadpy.errors import CodegenError, DriverError
 from quadpy.flow import has_loop
+from quadpy.formula import Formula
 from quadpy.ir import nodes as ir
 from quadpy.ir.printer import print_ir
 from quadpy.jit.formula import Evaluator, compile_formula

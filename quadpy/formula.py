@@ -1,0 +1,75 @@
+"""Integers that the host computes from the values of an argument block at each launch, as data.
+
+``codegen.extent`` makes them; ``jit.formula`` evaluates them.  Operations wrap as the kernel's own arithmetic does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+__all__ = ["BlockValue", "Formula", "Operation", "formula_from_json", "formula_to_json", "values_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockValue:
+    """The value of the argument block with this index."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The operation ``name`` of ``operands``, one of ``jit.formula.OPERATIONS``.
+
+    The result is an integer of ``bits`` bits, ``signed`` or not; 0 bits stand for an integer of any size.
+    """
+
+    name: str
+    operands: tuple[Formula, ...]
+    bits: int = 0
+    signed: bool = True
+
+
+Formula: TypeAlias = "int | BlockValue | Operation"
+
+
+def values_in(formula: Formula) -> Iterator[int]:
+    """The indices of the values on which ``formula`` depends."""
+    match formula:
+        case BlockValue(index=index):
+            yield index
+        case Operation(operands=operands):
+            for operand in operands:
+                yield from values_in(operand)
+        case _:
+            pass
+
+
+def formula_to_json(formula: Formula | None) -> Any:
+    """A number, ``["value", index]`` or ``[name, bits, signed, operand, …]``; None as null."""
+    match formula:
+        case BlockValue(index=index):
+            return ["value", index]
+        case Operation(name=name, operands=operands, bits=bits, signed=signed):
+            return [name, bits, signed, *map(formula_to_json, operands)]
+        case _:
+            return formula
+
+
+def formula_from_json(data: Any) -> Formula | None:
+    """What ``formula_to_json`` gave."""
+    if data is None or isinstance(data, int):
+        return data
+    name, *rest = data
+    if name == "value":
+        return BlockValue(*rest)
+    bits, signed, *operands = rest
+    return Operation(name, tuple(map(_operand, operands)), bits, signed)
+
+
+def _operand(data: Any) -> Formula:
+    found = formula_from_json(data)
+    assert found is not None
+    return found
