@@ -177,7 +177,7 @@ def test_h1_semaphores(gpu):
         with graph.instantiate() as run:
             run.launch()
             run.synchronize()
-            assert gpu.driver.graphs._semaphores[semaphore.handle] == 7
+            assert gpu.driver.graphs._runs.semaphores[semaphore.handle] == 7
     with pytest.raises(GraphError, match="was destroyed"):
         graph.add_semaphore_signal((semaphore, 7))
 

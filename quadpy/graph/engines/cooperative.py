@@ -5,10 +5,11 @@ The kernels' origins join the launches: nothing here knows how code is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from quadpy.graph.engines.lowering import fills_of
 from quadpy.graph.model.nesting import flattened
 from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.replay.recording import LaunchStep
@@ -22,13 +23,11 @@ __all__ = ["CooperativeEngine", "cooperative_engine"]
 
 def cooperative_engine(nodes: Iterable[Node], wanted: Fuse) -> CooperativeEngine | str:
     """One launch that does all of ``nodes``, or the reason why it is impossible or not expected to be quicker."""
-    flattened_nodes = flattened(nodes, lambda _: True)
-    origin = next(
-        (node.origin for node in flattened_nodes if isinstance(node, KernelNode) and node.origin is not None), None
-    )
+    every = flattened(nodes, lambda _: True)
+    origin = next((node.origin for node in every if isinstance(node, KernelNode) and node.origin is not None), None)
     levels: list[list[_Placed]] = []
     complete: dict[str, int] = {}  # how many levels there are when a node is complete
-    for node in flattened_nodes:
+    for node in every:
         level = max((complete[name] for name in node.after), default=0)
         calls = _calls(node, origin)
         if isinstance(calls, str):
@@ -62,25 +61,24 @@ def _calls(node: Node, origin: Origin | None) -> list[Call] | str:
             if node.origin is None:
                 return f"the launches of {node.name!r} were prepared without the IR of their kernel"
             return [(node.origin, node.arguments)]
-        case MemsetNode() | MemcpyNode(direction="within") if origin is not None:
-            calls = []
-            for work in _works(node):
-                call = origin.of(work)
-                if isinstance(call, str):
-                    return f"{node.name!r} {call}"
-                calls.append(call)
-            return calls
+        case MemcpyNode(nbytes=0, direction="within") | MemsetNode(width=0):
+            return []
+        case MemcpyNode(direction="within") if origin is not None:
+            return _calls_of([CopyWork(node.target, node.source, node.nbytes, "within")], node, origin)
+        case MemsetNode() if origin is not None:
+            return _calls_of(fills_of(node), node, origin)
         case _:
             return f"{node.name!r} is a node of kind {node.kind}"
 
 
-def _works(node: MemsetNode | MemcpyNode) -> Iterator[FillWork | CopyWork]:
-    if isinstance(node, MemcpyNode):
-        if node.nbytes:
-            yield CopyWork(node.target, node.source, node.nbytes, "within")
-        return
-    for row in range(node.height if node.width else 0):
-        yield FillWork(node.target + row * node.pitch, node.value, node.element, node.width)
+def _calls_of(works: Iterable[FillWork | CopyWork], node: Node, origin: Origin) -> list[Call] | str:
+    calls = []
+    for work in works:
+        call = origin.of(work)
+        if isinstance(call, str):
+            return f"{node.name!r} {call}"
+        calls.append(call)
+    return calls
 
 
 class CooperativeEngine:

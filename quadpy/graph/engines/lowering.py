@@ -41,7 +41,7 @@ from quadpy.runtime.drivers.graph_driver import (
 from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.streams.owned import Owned
 
-__all__ = ["Supplies", "parts_of"]
+__all__ = ["Supplies", "fills_of", "parts_of"]
 
 H = TypeVar("H", bound=int)
 
@@ -91,9 +91,7 @@ def parts_of(node: Node, supplies: Supplies) -> list[Part]:
         case MemcpyNode() if node.nbytes:
             return _copy_parts(node, supplies)
         case MemsetNode() if node.width:
-            rows = [node.target + row * node.pitch for row in range(node.height)]
-            fills = [FillWork(start, node.value, node.element, node.width) for start in rows]
-            return [Part(fill, (number - 1,) if number else ()) for number, fill in enumerate(fills)]
+            return [Part(fill, (number - 1,) if number else ()) for number, fill in enumerate(fills_of(node))]
         case HostNode():
             return [Part(supplies.call(node.function, *node.arguments))]
         case EventRecordNode():
@@ -118,6 +116,12 @@ def _kernel(launch: KernelLaunch, priority: int | None) -> Work:
     return KernelWork(
         launch.function, launch.grid, launch.block, launch.shared_bytes, launch.arguments, priority
     )  # fmt: skip
+
+
+def fills_of(node: MemsetNode) -> list[FillWork]:
+    """One fill for each row."""
+    rows = [node.target + row * node.pitch for row in range(node.height)]
+    return [FillWork(start, node.value, node.element, node.width) for start in rows]
 
 
 def _copy_parts(node: MemcpyNode, supplies: Supplies) -> list[Part]:

@@ -5,7 +5,7 @@ A kernel is asked to ``prepare`` its launches; nothing here knows how.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from quadpy.errors import ArgumentError, DeviceError, GraphError
@@ -13,7 +13,7 @@ from quadpy.flow import has_loop
 from quadpy.graph.model.nodes import KernelNode
 from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch, Prepared
+from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch, MemoryRange, Prepared
 
 __all__ = ["is_callee", "kernel_node"]
 
@@ -26,42 +26,53 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
         DeviceError: it was prepared for another device.
         GraphError: it loops until the device says so, and this device can do that in no graph.
     """
-    prepared: Prepared | HostLaunch | KernelLaunch
+    prepared, callee = _prepared(kernel, args, kwargs)
+    whole = prepared if isinstance(prepared, Prepared) else Prepared(())  # of launches alone nothing else is known
+    launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
+    keep = tuple({id(thing): thing for launch in launches for thing in launch.keep if thing is not None}.values())
+    _require_fit(device, launches, whole, keep)
+    return KernelNode(
+        launches=launches,
+        flow=whole.flow,
+        kernel=callee,
+        priority=priority,
+        reads=_ranges((*(launch.reads for launch in launches), tuple(whole.conditions.values()))),
+        writes=_ranges(launch.writes for launch in launches),
+        keep=keep,
+        origin=whole.origin,
+        arguments=whole.arguments,
+        conditions=whole.conditions,
+    )
+
+
+def _prepared(
+    kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Prepared | HostLaunch | KernelLaunch, object]:
+    """What is launched, and the kernel that prepared it; None for launches that were prepared before."""
     if isinstance(kernel, (Prepared, HostLaunch, KernelLaunch)):
         if args or kwargs:
             raise ArgumentError("launches that were prepared take no more arguments")
-        prepared, callee = kernel, None
-    elif getattr(kernel, "__quadpy_kernel__", False):
-        prepared, callee = kernel.prepare(*args, **kwargs), kernel
-    else:
+        return kernel, None
+    if not getattr(kernel, "__quadpy_kernel__", False):
         raise ArgumentError(f"{kernel!r} is not a kernel", hint="a Python function can be a node of its own: add_host")
-    launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
-    flow = prepared.flow if isinstance(prepared, Prepared) else ()
+    return kernel.prepare(*args, **kwargs), kernel
+
+
+def _require_fit(
+    device: Device, launches: Sequence[KernelLaunch | HostLaunch], prepared: Prepared, keep: Iterable[object]
+) -> None:
+    """The launches are of ``device``, and can be in a graph."""
     if launches and isinstance(launches[0], HostLaunch) is not ("host" in device.driver.features):
         raise DeviceError(f"a kernel was prepared for another device than {device}", hint="qp.init chooses the device")
-    whole = prepared if isinstance(prepared, Prepared) else None
-    if whole is not None and (why := _no_loop(device, whole)):
+    if why := _no_loop(device, prepared):
         raise GraphError(
             f"{launches[0].name!r} has a loop that its device decides on, and cannot be a node of a graph: {why}",
             hint="call the kernel beside the graph: it makes a graph of its own",
         )
-    keep = [thing for launch in launches for thing in launch.keep]
     for thing in keep:
         there = getattr(thing, "device", None)
         if isinstance(there, Device) and there is not device:
             raise DeviceError(f"{thing!r} is on {there}, and the graph on {device}", hint="copy it there")
-    return KernelNode(
-        launches=launches,
-        flow=flow,
-        kernel=callee,
-        priority=priority,
-        reads=_ranges((*(launch.reads for launch in launches), tuple(whole.conditions.values()) if whole else ())),
-        writes=_ranges(launch.writes for launch in launches),
-        keep=tuple({id(thing): thing for thing in keep if thing is not None}.values()),
-        origin=whole.origin if whole else None,
-        arguments=whole.arguments if whole else b"",
-        conditions=whole.conditions if whole else {},
-    )
 
 
 def is_callee(thing: object) -> bool:
@@ -78,6 +89,6 @@ def _no_loop(device: Device, prepared: Prepared) -> str:
     return "" if "loops" in graphs_of(device).features else prepared.origin.why_not_alone
 
 
-def _ranges(groups: Iterator[tuple[tuple[int, int], ...]] | Any) -> tuple[tuple[int, int], ...]:
+def _ranges(groups: Iterable[tuple[MemoryRange, ...]]) -> tuple[MemoryRange, ...]:
     """All ranges of bytes, each once."""
     return tuple(dict.fromkeys(part for group in groups for part in group if part[1]))

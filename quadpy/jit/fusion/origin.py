@@ -6,7 +6,7 @@ import functools
 import struct
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.codegen.abi import layout_of
@@ -28,7 +28,7 @@ from quadpy.target import parse_target
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.drivers.driver import FunctionHandle
-    from quadpy.runtime.launch.fusion import Call, Fuse
+    from quadpy.runtime.launch.fusion import Call, Fuse, Origin
 
 __all__ = ["Code", "code_of"]
 
@@ -148,6 +148,6 @@ def code_of(
     return Code(device, name, code.layout, extents, len(code.tasks), loops=has_loop(code.flow), mode=mode, trace=trace)
 
 
-def _own(origin: Any) -> Code:
+def _own(origin: Origin) -> Code:
     assert isinstance(origin, Code)
     return origin
