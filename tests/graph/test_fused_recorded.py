@@ -250,9 +250,9 @@ def stepped_twice(here, change, kernel):
 def test_one_launch_has_the_constants_of_the_first_call(here, monkeypatch):
     printed = []
 
-    def compiled(kernel, target):
+    def compiled(kernel, target, form):
         printed.append(print_ir(kernel))
-        return compiled_code(kernel, target)
+        return compiled_code(kernel, target, form)
 
     monkeypatch.setattr(joined, "compiled_code", compiled)
     monkeypatch.setattr(joined, "_known", OrderedDict())
