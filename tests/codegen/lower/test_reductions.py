@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quadpy import dtypes
-from quadpy.codegen.reduction import LANES, MOST_CHUNKS, STRANDS, WIDTH, chunk_size
+from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, chunk_size
 from quadpy.dtypes import f32, f64, i32, u1
 from quadpy.ir.nodes import AtomicOp, BinOp, Var
 from quadpy.runtime.cpu import pool
@@ -32,8 +32,8 @@ def model(x, ufunc, identity):
     for first in range(0, len(x), size):
         chunk = x[first : first + size]
         padded = np.concatenate([chunk, np.full(size - len(chunk), identity, x.dtype)])
-        results = np.full((STRANDS, LANES), identity, x.dtype)
-        for row in padded.reshape(STRANDS, -1, LANES).swapaxes(0, 1):
+        results = np.full((STRANDS, ACCUMULATORS), identity, x.dtype)
+        for row in padded.reshape(STRANDS, -1, ACCUMULATORS).swapaxes(0, 1):
             results = ufunc(results, row)
         partial.append(halves(results.ravel(), ufunc))
     return halves(np.array(partial, x.dtype), ufunc)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from quadpy.codegen.compile import compile_kernel
-from quadpy.codegen.plans.vectorise import plan_outer
+from quadpy.codegen.plans.vectorise import plan_vector
 from quadpy.dtypes import f32, f64, i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, Var
@@ -31,7 +31,7 @@ def summing(b, *index, stop=None, more=(), t=f32, **options):
 
 
 def width(kernel):
-    plan = plan_outer(kernel, kernel.tasks[0])
+    plan = plan_vector(kernel, kernel.tasks[0])
     return plan.width if plan else None
 
 
