@@ -23,17 +23,13 @@ __all__ = ["accumulate"]
 
 def accumulate(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with the reductions and private arrays of its loops, none of them of arrays that another branch updates."""
-    kept = kept_atomics(kernel)
-    tasks = (
-        _accumulated(task, kernel.noalias, kept.get(k, frozenset()))
-        if isinstance(task, ir.ParallelTask) and not uses_block(task)
-        else task
-        for k, task in enumerate(kernel.tasks)
-    )
-    return replace(kernel, tasks=tuple(tasks))
+    kept = zip(kernel.tasks, kept_atomics(kernel), strict=True)
+    return replace(kernel, tasks=tuple(_accumulated(task, kernel.noalias, names) for task, names in kept))
 
 
-def _accumulated(task: ir.ParallelTask, noalias: bool, kept: frozenset[str]) -> ir.ParallelTask:
+def _accumulated(task: ir.Task, noalias: bool, kept: frozenset[str]) -> ir.Task:
+    if not isinstance(task, ir.ParallelTask) or uses_block(task):
+        return task
     lets = (stmt for stmt in task.body.stmts if isinstance(stmt, ir.Let))
     uniform = {let.var: let.value for let in lets if is_launch_uniform(let.value)}
     groups: dict[ir.Place, tuple[ir.AtomicOp, ir.Var]] = {}
@@ -54,9 +50,8 @@ def _accumulated(task: ir.ParallelTask, noalias: bool, kept: frozenset[str]) -> 
     def visit(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Atomic) and (place := _fixed(node.place, uniform)) in groups and place is not None:
             var = groups[place][1]
-            step = ir.Binary(
-                ir.COMBINES[node.op], ir.VarRead(var, span=node.span), node.value, var.type, span=node.span
-            )
+            before = ir.VarRead(var, span=node.span)
+            step = ir.Binary(ir.COMBINES[node.op], before, node.value, var.type, span=node.span)
             return ir.Assign(var, step, span=node.span)
         return map_children(node, visit)
 

@@ -36,9 +36,8 @@ def _without_unused(task: ir.Task) -> ir.Task:
 
 def demote_atomics(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with plain operations where each element belongs to one iteration, and no other branch updates it."""
-    kept = kept_atomics(kernel)
-    tasks = (_demoted(task, kernel.noalias, kept.get(k, frozenset())) for k, task in enumerate(kernel.tasks))
-    return replace(kernel, tasks=tuple(tasks))
+    kept = zip(kernel.tasks, kept_atomics(kernel), strict=True)
+    return replace(kernel, tasks=tuple(_demoted(task, kernel.noalias, names) for task, names in kept))
 
 
 def _demoted(task: ir.Task, noalias: bool, kept: frozenset[str]) -> ir.Task:
@@ -103,18 +102,18 @@ def _is_private(task: ir.ParallelTask, array: str) -> bool:
 # ------------------------------------------------------------- several branches
 
 
-def kept_atomics(kernel: ir.Kernel) -> dict[int, frozenset[str]]:
-    """The arrays of each task of which another branch updates the same elements, by the task's number.
+def kept_atomics(kernel: ir.Kernel) -> list[frozenset[str]]:
+    """For each task, the arrays of which a task of another branch updates the same elements.
 
     Within a task an atomic may become plain, or a reduction that is merged once at the end, since nothing can see it;
     but a task of another branch can.
     """
-    kept: dict[int, frozenset[str]] = {}
+    kept: list[frozenset[str]] = [frozenset()] * len(kernel.tasks)
     _visit(kernel, kernel.flow, kept)
     return kept
 
 
-def _visit(kernel: ir.Kernel, flow: Flow, kept: dict[int, frozenset[str]]) -> None:
+def _visit(kernel: ir.Kernel, flow: Flow, kept: list[frozenset[str]]) -> None:
     for part in flow:
         if isinstance(part, Loop):
             _visit(kernel, part.body, kept)
@@ -122,7 +121,8 @@ def _visit(kernel: ir.Kernel, flow: Flow, kept: dict[int, frozenset[str]]) -> No
             for one, other in combinations(part.branches, 2):
                 for a, b in product(tasks_of(one), tasks_of(other)):
                     names = _common(kernel, a, b)
-                    kept[a], kept[b] = kept.get(a, frozenset()) | names, kept.get(b, frozenset()) | names
+                    kept[a] |= names
+                    kept[b] |= names
             for branch in part.branches:
                 _visit(kernel, branch, kept)
 

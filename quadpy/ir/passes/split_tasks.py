@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import permutations
 
 from quadpy.flow import Flow, Fork, Loop, Step
 from quadpy.ir import nodes as ir
@@ -104,11 +105,8 @@ class _Splitter:
             nodes = [segment] if isinstance(segment, ir.ParallelFor) else segment
             sets.append({var for node in nodes for var in defined_in(node)})
             reads.append(read_in(nodes))
-        for i, names in enumerate(sets):
-            for j, used in enumerate(reads):
-                if i != j:
-                    for var in sorted(names & used, key=lambda v: v.name):
-                        self.slots.setdefault(var, self.shift + len(self.slots))
+        for i, j in permutations(range(len(segments)), 2):
+            self.give_slots(sets[i] & reads[j])
 
     def find_carried(self, items: Iterable[Item]) -> None:
         """Gives a slot to each variable that passes from one iteration of a loop to the next."""
@@ -117,9 +115,12 @@ class _Splitter:
                 for branch in item.branches:
                     self.find_carried(branch)
             elif isinstance(item, Repeated):
-                for var in carried(item, self.kernel.crossing):
-                    self.slots.setdefault(var, self.shift + len(self.slots))
+                self.give_slots(carried(item, self.kernel.crossing))
                 self.find_carried(item.body)
+
+    def give_slots(self, variables: Iterable[ir.Var]) -> None:
+        for var in sorted(variables, key=lambda v: v.name):
+            self.slots.setdefault(var, self.shift + len(self.slots))
 
     def begin(self, loop: Repeated) -> ir.SerialTask | None:
         """A task that sets to 0 what ``loop`` carries and nothing has set before it."""
