@@ -23,6 +23,7 @@ from quadpy.graph.replay.recording import LaunchStep, Recording
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.captured_work import GraphLaunch
 from quadpy.runtime.launch.capturing import Session, session_of
 from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.memory.device_storage import stream_of
@@ -133,7 +134,8 @@ class GraphExec(OneProcess):
                 "a launch of a graph that allocates or frees memory", "launch it after the capture; or allocate before"
             )
         off = self._live.off
-        session.record_graph(on, [switched_off(node) if node.name in off else node for node in self.nodes])
+        nodes = tuple(switched_off(node) if node.name in off else node for node in self.nodes)
+        session.record(on, GraphLaunch(nodes))
 
     def order_before(self, stream: Stream) -> None:
         """Let ``stream``'s later work come after all launches so far."""

@@ -11,6 +11,7 @@ from quadpy.jit.plan import Values, Views
 from quadpy.runtime.arrays.foreign_host import TypeKey
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.launch.captured_work import Copy
 from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
@@ -79,7 +80,7 @@ def recorded_host_arrays(
     for part in _ranges(views, arguments.written):
         nbytes, keep = part.end - part.start, tuple(views[member] for member in part.members)
         buffer = session.device_memory(on, nbytes)
-        session.record_transfer(on, buffer.pointer, part.start, nbytes, (buffer, *keep), out=False)
+        session.record(on, Copy(buffer.pointer, part.start, nbytes, "in"), (buffer, *keep))
         copies.append((part, buffer, keep))
         for member in part.members:
             view = views[member]
@@ -90,7 +91,7 @@ def recorded_host_arrays(
     yield there
     for part, buffer, keep in copies:
         if part.written:
-            session.record_transfer(on, part.start, buffer.pointer, buffer.nbytes, (buffer, *keep), out=True)
+            session.record(on, Copy(part.start, buffer.pointer, buffer.nbytes, "out"), (buffer, *keep))
 
 
 def _ranges(views: Views, written: Sequence[bool]) -> list[_Range]:

@@ -15,6 +15,7 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.call_site import call_site
+from quadpy.runtime.launch.captured_work import HostFunction
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.streams.stream import Stream
 
@@ -94,7 +95,7 @@ def host_function(function: Callable[..., object], *args: Any, stream: object = 
     device = device_or_current(stream.device if isinstance(stream, Stream) else None)
     on = device.stream_for(stream)
     if (session := session_of(on)) is not None:
-        session.record_host(on, function, args)
+        session.record(on, HostFunction(function, args))
         return
     graph = Graph(device)
     graph.add_host(function, *args)

@@ -1,14 +1,10 @@
-"""The node that each captured call becomes.
-
-Each builder takes the device and the arena of the capture, the stream, the values of the call and what it keeps alive.
-"""
+"""The node that captured work becomes."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +12,12 @@ from quadpy.graph.capture.arena import Arena
 from quadpy.graph.model.makers import host_node
 from quadpy.graph.model.nodes import ChildNode, MemcpyNode, MemsetNode, Node
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.graph_driver import CopyKind
+from quadpy.runtime.launch.captured_work import CapturedWork, Constant, Copy, Fill, GraphLaunch, HostFunction
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Builder", "NewNode", "child", "constant", "copy", "fill", "host_call"]
-
-Keep: TypeAlias = tuple[Any, ...]
+__all__ = ["NewNode", "node_for"]
 
 
 class NewNode(NamedTuple):
@@ -35,57 +29,47 @@ class NewNode(NamedTuple):
 
     node: Node
     name: str
-    ordered: bool = True
+    ordered: bool = False
 
 
-Builder: TypeAlias = Callable[..., NewNode]
-
-
-def fill(
-    device: Device, arena: Arena, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Keep
+def node_for(
+    work: CapturedWork, device: Device, arena: Arena, stream: Stream, keep: tuple[object, ...]
 ) -> NewNode:  # fmt: skip
-    """``nbytes`` bytes that repeat ``pattern``, which has 1, 2 or 4 bytes."""
-    size = len(pattern)
-    node = MemsetNode(
-        target=target, value=int.from_bytes(pattern, "little"), element=size, width=nbytes // size,
-        writes=((target, nbytes),), keep=keep,
-    )  # fmt: skip
-    return NewNode(node, "memset")
+    """The node for ``work`` on ``stream``, which keeps ``keep`` alive; constants are in ``arena``."""
+    match work:
+        case Fill(target, pattern, nbytes):
+            size = len(pattern)
+            node = MemsetNode(
+                target=target, value=int.from_bytes(pattern, "little"), element=size, width=nbytes // size,
+                writes=((target, nbytes),), keep=keep,
+            )  # fmt: skip
+            return NewNode(node, "memset", ordered=True)
+        case Copy(target, source, nbytes, direction):
+            return NewNode(MemcpyNode.of(target, source, nbytes, keep, direction), "memcpy", ordered=True)
+        case Constant(target, data):
+            kept = arena.constant(data, lambda: _upload(data, device, stream))
+            copy = MemcpyNode.of(target, kept.pointer, len(data), (*keep, kept))
+            return NewNode(copy, "memcpy", ordered=True)
+        case HostFunction(function, arguments):
+            call = replace(host_node(device, function, *arguments), barrier=False)
+            return NewNode(call, getattr(function, "__name__", "host"))
+        case GraphLaunch(nodes):
+            return NewNode(ChildNode.of(tuple(node for node in nodes if isinstance(node, Node))), "child")
+        case _:
+            raise TypeError(f"no node for {work!r}")
 
 
-def copy(
-    device: Device, arena: Arena, stream: Stream, target: int, source: int, nbytes: int, direction: CopyKind, keep: Keep
-) -> NewNode:
-    """A copy, done each time the graph runs."""
-    return NewNode(MemcpyNode.of(target, source, nbytes, keep, direction), "memcpy")
-
-
-def constant(device: Device, arena: Arena, stream: Stream, target: int, data: bytes, keep: Keep) -> NewNode:
-    """A copy of ``data``, which the graph keeps."""
-
-    def upload() -> DeviceBuffer | Buffer:
-        if "host" in device.driver.features:
-            there = HOST.allocate(len(data))
-            ctypes.memmove(there.pointer, data, len(data))
-            return there
-        buffer = device.allocate_lasting(len(data), stream)
-        address = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
-        stream._call(lambda on: device.staging.upload(buffer.pointer, address, len(data), on))  # noqa: SLF001 - so that the handle lives until the copy is submitted
-        if buffer.block is not None:
-            device.memory.use([buffer.block], stream.timeline)
-        return buffer
-
-    kept = arena.constant(data, upload)
-    return copy(device, arena, stream, target, kept.pointer, len(data), "within", (*keep, kept))
-
-
-def host_call(device: Device, arena: Arena, stream: Stream, call: Keep) -> NewNode:
-    """A call on the host; ``call`` is the function, then its arguments."""
-    function, *arguments = call
-    node = replace(host_node(device, function, *arguments), barrier=False)
-    return NewNode(node, getattr(function, "__name__", "host"), ordered=False)
-
-
-def child(device: Device, arena: Arena, stream: Stream, nodes: tuple[Node, ...]) -> NewNode:
-    """The nodes of a graph that is launched."""
-    return NewNode(ChildNode.of(nodes), "child", ordered=False)
+def _upload(data: bytes, device: Device, stream: Stream) -> DeviceBuffer | Buffer:
+    """A buffer of the device with ``data``."""
+    if "host" in device.driver.features:
+        there = HOST.allocate(len(data))
+        ctypes.memmove(there.pointer, data, len(data))
+        return there
+    buffer = device.allocate_lasting(len(data), stream)
+    address = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
+    stream._call(  # noqa: SLF001 - so that the handle lives until the copy is submitted
+        lambda on: device.staging.upload(buffer.pointer, address, len(data), on)
+    )
+    if buffer.block is not None:
+        device.memory.use([buffer.block], stream.timeline)
+    return buffer

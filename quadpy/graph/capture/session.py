@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from quadpy.errors import ArgumentError, CaptureError, GraphError
-from quadpy.graph.capture import new_nodes
 from quadpy.graph.capture.arena import Arena
-from quadpy.graph.capture.new_nodes import Builder, NewNode
+from quadpy.graph.capture.new_nodes import NewNode, node_for
 from quadpy.graph.capture.streams import CapturedStreams
 from quadpy.graph.model.graph import Graph
 from quadpy.graph.model.kernels import kernel_node
@@ -19,6 +18,7 @@ from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.call_site import call_site
+from quadpy.runtime.launch.captured_work import CapturedWork
 from quadpy.runtime.launch.capturing import CAPTURES, CapturedRecord, take_launching_kernel, thread_captures
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
@@ -143,33 +143,11 @@ class CaptureSession:
             node = replace(kernel_node(self.device, prepared), kernel=take_launching_kernel())
         except GraphError as error:
             self._fail(error.message, error.hint)
-        self._append(stream, NewNode(node, _title(node), ordered=False), self._streams.after_homes(stream, node.keep))
+        self._append(stream, NewNode(node, _title(node)), self._streams.after_homes(stream, node.keep))
 
-    def record_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
-        """``nbytes`` bytes that repeat ``pattern``, which has 1, 2 or 4 bytes."""
-        self._record(new_nodes.fill, stream, (target, pattern, nbytes), tuple(keep))
-
-    def record_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
-        """A copy within the device's memory."""
-        self._record(new_nodes.copy, stream, (target, source, nbytes, "within"), tuple(keep))
-
-    def record_transfer(
-        self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object], *, out: bool
-    ) -> None:
-        """A copy from or to host memory, done each time the graph runs."""
-        self._record(new_nodes.copy, stream, (target, source, nbytes, "out" if out else "in"), tuple(keep))
-
-    def record_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
-        """A copy of the bytes that ``data`` has now, done each time the graph runs."""
-        self._record(new_nodes.constant, stream, (target, data.tobytes()), tuple(keep))
-
-    def record_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
-        """A call on the host."""
-        self._record(new_nodes.host_call, stream, (), (function, *arguments))
-
-    def record_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
-        """The nodes of a graph that is launched."""
-        self._record(new_nodes.child, stream, (), tuple(nodes))
+    def record(self, stream: Stream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
+        """Record work that is not a launch of a kernel; the graph keeps ``keep`` alive."""
+        self._append(stream, node_for(work, self.device, self.arena, stream, tuple(keep)))
 
     def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
         """Device memory that belongs to the graph."""
@@ -192,13 +170,6 @@ class CaptureSession:
         """Let the capture give no graph, even if the user catches the exception that interrupted it."""
         hint = "let the exception end the block of the capture"
         self.failed = self.failed or CaptureError("an interrupt left a call half recorded", call_site(), hint=hint)
-
-    def _record(self, build: Builder, stream: Stream, values: tuple[Any, ...], keep: tuple[Any, ...]) -> None:
-        """Append the node that ``build`` makes of a call."""
-        self._append(stream, self._build(build, stream, values, keep))
-
-    def _build(self, build: Builder, stream: Stream, values: tuple[Any, ...], keep: tuple[Any, ...]) -> NewNode:
-        return build(self.device, self.arena, stream, *values, keep)
 
     def _append(self, stream: Stream, new: NewNode, also_after: Iterable[str] = ()) -> Node:
         """Add a node at the end of ``stream``."""

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from operator import is_
-from typing import Any, Final
+from typing import Any
 
-from quadpy.graph.capture import new_nodes
 from quadpy.graph.capture.arena import Arena, ArenaMark
-from quadpy.graph.capture.new_nodes import Builder
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.replay.recording import LaunchStep, Recording, Step
+from quadpy.graph.replay.recording import Call, LaunchStep, Recording, Step
 from quadpy.runtime.device.current import State, launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.launch.captured_work import CapturedWork, GraphLaunch
 from quadpy.runtime.launch.launch import Bound
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["Comparison"]
-
-_CHANGEABLE: Final[frozenset[Builder]] = frozenset(
-    {new_nodes.fill, new_nodes.copy, new_nodes.constant, new_nodes.host_call}
-)
-"""The calls whose node can be replaced by one with other arguments."""
 
 
 class Comparison:
@@ -29,7 +23,7 @@ class Comparison:
 
     active   whether all calls so far were those of the recording
     bound    launches with other arguments than before, and these
-    changed  other calls with other arguments, by the number of the step: the node, the values and what it keeps alive
+    changed  other calls with other arguments, by the number of the step: the node, the work and what it keeps alive
     packed   how many launches had to be packed for the comparison
     after    the names of the nodes that the next one on each stream comes after
     """
@@ -39,7 +33,7 @@ class Comparison:
     ) -> None:
         self.active = recording is not None
         self.bound: list[tuple[LaunchStep, tuple[Any, ...], Bound]] = []
-        self.changed: dict[int, tuple[Node, tuple[Any, ...], tuple[Any, ...]]] = {}
+        self.changed: dict[int, tuple[Node, CapturedWork, tuple[object, ...]]] = {}
         self.packed = 0
         recording = recording or Recording(())
         self._steps, self._next_launches, self._linear = recording.steps, recording.next_launches, recording.linear
@@ -79,25 +73,24 @@ class Comparison:
             self._after[(step.stream or self._origin).timeline] = step.after
         return True
 
-    def match(self, operation: object, stream: Stream, values: tuple[Any, ...], keep: tuple[Any, ...]) -> Step | None:
+    def match(self, call: Call, stream: Stream, keep: tuple[object, ...] = ()) -> Step | None:
         """The next step if it is this call; ``advance`` then goes past it."""
         if not self.active or self._position >= len(self._steps):
             return None
         step = self._steps[self._position]
-        timeline = (step.stream or self._origin).timeline
-        alike = step.operation is operation and stream.timeline is timeline and step.values == values
+        alike = stream.timeline is (step.stream or self._origin).timeline and step.call == call
         return step if alike and len(keep) == len(step.keep) and all(map(is_, keep, step.keep)) else None
 
-    def can_change(self, build: Builder, stream: Stream) -> bool:
-        """Whether the next step is a call like this one, whose node can be replaced."""
+    def can_change(self, work: CapturedWork, stream: Stream) -> bool:
+        """Whether the next step is work of the same kind, whose node can be replaced by one for ``work``."""
         if not self.active or not self._linear or self._position >= len(self._steps):
             return False
-        step = self._steps[self._position]
-        return step.operation is build and build in _CHANGEABLE and stream.timeline is self._timeline
+        known = self._steps[self._position].call
+        return type(known) is type(work) and not isinstance(work, GraphLaunch) and stream.timeline is self._timeline
 
-    def change(self, node: Node, values: tuple[Any, ...], keep: tuple[Any, ...]) -> None:
+    def change(self, node: Node, work: CapturedWork, keep: tuple[object, ...]) -> None:
         """Replace the node of the next step, and go past it."""
-        self.changed[self._position] = node, values, keep
+        self.changed[self._position] = node, work, keep
         self.advance(self._steps[self._position])
 
     def advance(self, step: Step) -> None:

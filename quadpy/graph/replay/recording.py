@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.graph.model.resources import Resources
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.launch.captured_work import CapturedWork
 from quadpy.runtime.launch.launch import Binder, Bound, KernelLaunch
 from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import Exports, is_exported
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["LaunchStep", "Recording", "Step"]
+__all__ = ["Allocation", "Call", "EventRecord", "EventWait", "LaunchStep", "Recording", "Step"]
 
 _IMMUTABLE: Final[set[type]] = {NDArray, int, float, complex, bool, str, bytes, type(None), *np.sctypeDict.values()} - {
     np.void,
@@ -29,24 +32,45 @@ _IMMUTABLE: Final[set[type]] = {NDArray, int, float, complex, bool, str, bytes, 
 """Exact types whose objects never change as arguments: the same object is the same argument."""
 
 
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """An allocation of ``nbytes`` bytes of device or host memory."""
+
+    kind: type[DeviceBuffer | Buffer]
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """A record of an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventWait:
+    """A wait for an event that was recorded after the nodes named ``after``."""
+
+    after: tuple[str, ...]
+
+
+Call: TypeAlias = CapturedWork | Allocation | EventRecord | EventWait
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Step:
     """One call of a capture, and its result.
 
-    operation  what was called, compared by identity; None for a launch
-    stream     None for the stream on which the function is recorded
-    values     of the call, compared by value
-    keep       what the call keeps alive, compared by identity
-    result     what the call returned
-    node       the node that it added; None if it only orders or allocates
-    after      the names of the nodes that the next one on the stream comes after
-    mark       the state of the arena when the call returned
+    call    what was called, compared by value; None for a launch
+    stream  None for the stream on which the function is recorded
+    keep    what the call keeps alive, compared by identity
+    result  what the call returned
+    node    the node that it added; None if it only orders or allocates
+    after   the names of the nodes that the next one on the stream comes after
+    mark    the state of the arena when the call returned
     """
 
-    operation: object = None
+    call: Call | None = None
     stream: Stream | None
-    values: tuple[Any, ...] = ()
-    keep: tuple[Any, ...] = ()
+    keep: tuple[object, ...] = ()
     result: object = None
     node: Node | None
     after: tuple[str, ...]
@@ -60,11 +84,11 @@ class Step:
         """The node for the arguments of the last call."""
         return self.node
 
-    def change(self, node: Node, values: tuple[Any, ...], keep: tuple[Any, ...]) -> None:
+    def change(self, node: Node, work: CapturedWork, keep: tuple[object, ...]) -> None:
         """Take ``node`` in place of the node so far."""
         assert self.node is not None
         self.node = replace(node, name=self.node.name, after=self.node.after, span=self.node.span)
-        self.values, self.keep = values, keep
+        self.call, self.keep = work, keep
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypedDict, TypeVar, cast
 
 from quadpy.graph.capture.arena import Arena, ArenaMark
-from quadpy.graph.capture.new_nodes import Builder
+from quadpy.graph.capture.new_nodes import node_for
 from quadpy.graph.capture.session import CaptureSession
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.replay.comparison import Comparison
-from quadpy.graph.replay.recording import LaunchStep, Recording, Step
+from quadpy.graph.replay.recording import Allocation, EventRecord, EventWait, LaunchStep, Recording, Step
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.launch.captured_work import CapturedWork, Copy
 from quadpy.runtime.launch.capturing import launching_kernel, set_replaying
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
@@ -105,11 +106,21 @@ class ReplaySession(CaptureSession):
 
     # other calls
 
-    def record_transfer(
-        self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object], *, out: bool
-    ) -> None:
-        """CaptureError: Python may read or write the memory before the graph is launched."""
-        self.refuse(*_HOST_ARRAY)
+    @_complete
+    def record(self, stream: Stream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
+        """Record work that is not a launch of a kernel; CaptureError for a copy of host memory."""
+        if isinstance(work, Copy) and work.direction != "within":
+            self.refuse(*_HOST_ARRAY)
+        kept = tuple(keep)
+        if (step := self.comparison.match(work, stream, kept)) is not None:
+            self.comparison.advance(step)
+        elif self.comparison.can_change(work, stream):
+            self.arena.rewind(self.comparison.arena_mark())
+            self.comparison.change(node_for(work, self.device, self.arena, stream, kept).node, work, kept)
+        else:
+            self.stop_comparing()
+            super().record(stream, work, kept)
+            self._steps.append(Step(call=work, keep=kept, **self._facts(stream, has_node=True)))
 
     def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
         """Device memory that belongs to the graph."""
@@ -121,57 +132,40 @@ class ReplaySession(CaptureSession):
 
     @_complete
     def _allocate(self, kind: type[B], stream: Stream, nbytes: int, allocate: Callable[..., B], *on: Stream) -> B:
-        step = self.comparison.match(kind, stream, (nbytes,), ())
-        if step is not None:
+        call = Allocation(kind, nbytes)
+        if (step := self.comparison.match(call, stream)) is not None:
             self.comparison.advance(step)
             assert isinstance(step.result, kind)
             return step.result
         self.stop_comparing()
         made = allocate(*on, nbytes)
-        self._steps.append(
-            Step(operation=kind, values=(nbytes,), result=made, **self._facts(stream, has_node=False))
-        )  # fmt: skip
+        self._steps.append(Step(call=call, result=made, **self._facts(stream, has_node=False)))
         return made
 
     @_complete
     def record_event(self, stream: Stream, event: Event) -> None:
         """Let ``event`` stand for the work recorded on ``stream`` so far."""
-        step = self.comparison.match(CaptureSession.record_event, stream, (), ())
+        step = self.comparison.match(EventRecord(), stream)
         if step is not None:
             self._set_event(event, step.after)
             self.comparison.advance(step)
             return
         self.stop_comparing()
         super().record_event(stream, event)
-        self._steps.append(Step(operation=CaptureSession.record_event, **self._facts(stream, has_node=False)))
+        self._steps.append(Step(call=EventRecord(), **self._facts(stream, has_node=False)))
 
     @_complete
     def wait_event(self, stream: Stream, event: Event) -> None:
         """Let later work on ``stream`` come after ``event``."""
-        after = event.captured.after if event.captured is not None else ()
-        step = self.comparison.match(CaptureSession.wait_event, stream, after, ())
+        call = EventWait(event.captured.after if event.captured is not None else ())
+        step = self.comparison.match(call, stream)
         if step is not None:
             self._fork_into(stream)
             self.comparison.advance(step)
             return
         self.stop_comparing()
         super().wait_event(stream, event)
-        facts = self._facts(stream, has_node=False)
-        self._steps.append(Step(operation=CaptureSession.wait_event, values=after, **facts))
-
-    @_complete
-    def _record(self, build: Builder, stream: Stream, values: tuple[Any, ...], keep: tuple[Any, ...]) -> None:
-        step = self.comparison.match(build, stream, values, keep)
-        if step is not None:
-            self.comparison.advance(step)
-        elif self.comparison.can_change(build, stream):
-            self.arena.rewind(self.comparison.arena_mark())
-            self.comparison.change(self._build(build, stream, values, keep).node, values, keep)
-        else:
-            self.stop_comparing()
-            super()._record(build, stream, values, keep)
-            facts = self._facts(stream, has_node=True)
-            self._steps.append(Step(operation=build, values=values, keep=keep, **facts))
+        self._steps.append(Step(call=call, **self._facts(stream, has_node=False)))
 
     @_complete
     def stop_comparing(self) -> None:

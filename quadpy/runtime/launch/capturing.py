@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from quadpy.errors import CaptureError
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.call_site import call_site
+from quadpy.runtime.launch.captured_work import CapturedWork
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.streams.owned import OwningDevice
@@ -57,24 +58,8 @@ class Session(Protocol):
     def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
         """Record the launches of one call; ``draws`` if it draws random numbers, which depend on its number."""
 
-    def record_fill(self, stream: Stream, target: int, pattern: bytes, nbytes: int, keep: Sequence[object]) -> None:
-        """Record a fill of ``nbytes`` bytes with ``pattern``, which has 1, 2 or 4 bytes."""
-
-    def record_copy(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object]) -> None:
-        """Record a copy within the device's memory."""
-
-    def record_transfer(self, stream: Stream, target: int, source: int, nbytes: int, keep: Sequence[object],
-                      *, out: bool) -> None:  # fmt: skip
-        """Record a copy from or, with ``out``, to host memory, which runs at each launch of the graph."""
-
-    def record_constant(self, stream: Stream, target: int, data: Any, keep: Sequence[object]) -> None:
-        """Record that ``data``, as it is now, is written to ``target`` at each launch of the graph."""
-
-    def record_host(self, stream: Stream, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
-        """Record a call on the host."""
-
-    def record_graph(self, stream: Stream, nodes: Sequence[Any]) -> None:
-        """Record the launch of a graph with these nodes."""
+    def record(self, stream: Stream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
+        """Record work that is not a launch of a kernel; the graph keeps ``keep`` alive."""
 
     def record_event(self, stream: Stream, event: Event) -> None:
         """Record ``event`` after what was recorded on ``stream``."""

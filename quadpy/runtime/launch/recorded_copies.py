@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.runtime.launch.captured_work import Constant, Copy, Fill
 from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
@@ -38,13 +39,13 @@ def record_values(session: Session, on: Stream, target: ArrayMemory, values: Num
     axes, nbytes, starts = _runs(session, target, layout)
     if values.size == 1 and (pattern := repeating_pattern(values.tobytes())) is not None:
         for start, _ in starts:
-            session.record_fill(on, start, pattern, nbytes, keep)
+            session.record(on, Fill(start, pattern, nbytes), keep)
         return
     data = np.empty([layout.shape[axis] for axis in axes], layout.dtype)
     data[...] = np.broadcast_to(values, layout.shape).transpose(axes)
-    pieces = data.reshape(-1).view(np.uint8)
+    pieces = data.tobytes()
     for number, (start, _) in enumerate(starts):
-        session.record_constant(on, start, pieces[number * nbytes : (number + 1) * nbytes], keep)
+        session.record(on, Constant(start, pieces[number * nbytes : (number + 1) * nbytes]), keep)
 
 
 def record_copies(session: Session, on: Stream, target: ArrayMemory, source: ArrayMemory) -> None:
@@ -53,7 +54,7 @@ def record_copies(session: Session, on: Stream, target: ArrayMemory, source: Arr
         return
     _, nbytes, starts = _runs(session, target, source.layout)
     for to, of in starts:
-        session.record_copy(on, to, of, nbytes, (target.keep, source.keep))
+        session.record(on, Copy(to, of, nbytes), (target.keep, source.keep))
 
 
 def _runs(session: Session, memory: ArrayMemory, source: StridedLayout) -> tuple[list[int], int, list[tuple[int, int]]]:

@@ -15,6 +15,7 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
+from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.recorded_copies import ArrayMemory, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
@@ -72,7 +73,7 @@ def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
         return _zeroed(device, device.memory.buffer(nbytes, timeline), home)  # stream_of has checked ``home``
     buffer = session.device_memory(home, nbytes)
     if nbytes:
-        session.record_fill(home, buffer.pointer, b"\0", nbytes, (buffer,))
+        session.record(home, Fill(buffer.pointer, b"\0", nbytes), (buffer,))
     return Region(device, buffer.block, buffer)
 
 

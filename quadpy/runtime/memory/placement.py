@@ -8,6 +8,7 @@ import numpy as np
 
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.devices import current_device, device_of
+from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.memory.device_storage import DeviceStorage, Region, lasting_zero_bytes, zero_bytes
 from quadpy.runtime.memory.host_memory import HOST, Buffer
@@ -37,7 +38,7 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
         if (session := session_of(on)) is not None:
             buffer = session.host_memory(nbytes)
             if nbytes:
-                session.record_fill(on, buffer.pointer, b"\0", nbytes, (buffer,))
+                session.record(on, Fill(buffer.pointer, b"\0", nbytes), (buffer,))
             return buffer
     return HOST.allocate(nbytes)
 

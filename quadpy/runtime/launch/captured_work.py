@@ -1,0 +1,65 @@
+"""The kinds of work, other than launches of kernels, that a capture records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import is_
+from typing import TypeAlias
+
+from quadpy.runtime.drivers.graph_driver import CopyKind
+
+__all__ = ["CapturedWork", "Constant", "Copy", "Fill", "GraphLaunch", "HostFunction"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """``nbytes`` bytes at ``target`` that repeat ``pattern``, which has 1, 2 or 4 bytes."""
+
+    target: int
+    pattern: bytes
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy, done each time the graph runs; for a direction other than "within", one end is host memory."""
+
+    target: int
+    source: int
+    nbytes: int
+    direction: CopyKind = "within"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A copy of ``data``, which the graph keeps, to ``target``."""
+
+    target: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostFunction:
+    """A call on the host; equal to one of the same function with the same objects."""
+
+    function: Callable[..., object]
+    arguments: tuple[object, ...]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HostFunction) or len(other.arguments) != len(self.arguments):
+            return False
+        return other.function is self.function and all(map(is_, other.arguments, self.arguments))
+
+    def __hash__(self) -> int:
+        return id(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLaunch:
+    """A launch of a graph, as its nodes."""
+
+    nodes: tuple[object, ...]
+
+
+CapturedWork: TypeAlias = Fill | Copy | Constant | HostFunction | GraphLaunch
