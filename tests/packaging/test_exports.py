@@ -47,7 +47,7 @@ def test_every_public_function_and_class_has_a_docstring(name):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_module_says_what_it_owns_and_exports_what_it_has(name):
+def test_every_module_says_what_it_is_for_and_exports_what_it_has(name):
     module = importlib.import_module(name)
     is_empty = not Path(module.__file__).read_text(encoding="utf-8").strip()
     assert module.__doc__ or is_empty

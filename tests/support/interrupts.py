@@ -1,8 +1,8 @@
-"""Ctrl-C at any place of quadpy's own Python code, one place a run.
+"""Ctrl-C at any place of quadpy's own Python code, one place in each run.
 
-``places_of`` lists the instructions that a program passes, ``interrupt`` runs it and raises before one of them.  Left out
-are those at which CPython never looks for a signal and no handler could help: the call of ``__exit__`` at the end of a
-``with`` block, and the return of a function.
+``places_of`` lists the instructions that a program passes; ``interrupt`` runs it and raises before one of them.  Places at
+which CPython never looks for a signal are left out: the call of ``__exit__`` at the end of a ``with`` block, and the return
+of a function.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _ROOT = str(Path(quadpy.__file__).parent)
 _PARTS = ("runtime", "graph", "jit")
 COMPILER = ("jit", "lang", "ir", "codegen")
 _OUTSIDE = "/runtime/drivers/simulated/"
-"""The simulated device, each call of which stands for one native call."""
+"""The simulated device: each of its calls stands for one native call."""
 
 
 class Interrupt(KeyboardInterrupt):
-    """What is raised in place of Ctrl-C."""
+    """Is raised in place of Ctrl-C."""
 
 
 class Place(NamedTuple):
-    """The instruction at ``offset`` of ``code``, when a run comes there for the ``turn``-th time, from 1."""
+    """The instruction at ``offset`` of ``code``, when a run reaches it for the ``turn``-th time, counted from 1."""
 
     code: CodeType
     offset: int
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 def places_of(program: Callable[[], object], parts: tuple[str, ...] = _PARTS) -> list[Place]:
-    """Every place in these packages that one run of ``program`` passes, the first and the last time that it does."""
+    """Every place in these packages that one run of ``program`` passes: the first time, and the last."""
     seen: Counter[tuple[CodeType, int]] = Counter()
 
     def look(frame: FrameType) -> None:
@@ -59,7 +59,7 @@ def places_of(program: Callable[[], object], parts: tuple[str, ...] = _PARTS) ->
 
 
 def interrupt(program: Callable[[], object], place: Place) -> bool:
-    """Run ``program`` and raise at ``place``; whether it came there and what was raised came out."""
+    """Run ``program`` and raise at ``place``; True if it reached the place and the exception came out."""
     left = place.turn
 
     def look(frame: FrameType) -> None:
@@ -82,7 +82,7 @@ def sample(places: list[Place], count: int, seed: int) -> list[Place]:
 
 
 def _run(program: Callable[[], object], looks: Callable[[CodeType], bool], look: Callable[[FrameType], None]) -> None:
-    """Run ``program``; ``look`` sees each frame of code that ``looks`` says before each instruction."""
+    """Run ``program``; ``look`` is called before each instruction of code that ``looks`` accepts, with its frame."""
 
     def inside(frame: FrameType, event: str, _: Any) -> Any:
         if event == "opcode":

@@ -1,4 +1,4 @@
-"""A simulated GPU as the current device, whose every kernel is there and does nothing but be noted."""
+"""A simulated GPU as the current device, on which every kernel exists and only records its launches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDri
 
 
 class AnyKernel(dict):
-    """Every kernel that is asked for is there; ``log`` has the argument block of each launch."""
+    """Has every kernel; ``log`` has the argument block of each launch."""
 
     def __init__(self):
         self.log = []
@@ -29,7 +29,7 @@ class AnyKernel(dict):
 
 @contextlib.contextmanager
 def gpu():
-    """The current device, simulated; ``.log`` is what it was asked to launch."""
+    """A simulated device as the current one."""
     before, driver = current_config(), RecordingDriver()
     driver.kernels = AnyKernel()
     device = devices._open["recording", 0] = Device(driver)
