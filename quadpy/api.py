@@ -1,7 +1,4 @@
-"""``qp.init`` and what else concerns the process as a whole.  Owns: init, reset, sync, the arch names.
-
-Imports: leaves, ``runtime``; the compiler, and so LLVM, when ``init`` is called.
-"""
+"""``qp.init`` and the other functions that concern the process as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine numbers.  Owns: Scalar, its instances, promotion.  Imports: the standard library only."""
+"""Scalar types, and how they are promoted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the environment sets.  Owns: Settings, one frozen record.  Imports: the standard library and ``errors`` only.
+"""What the environment sets.
 
 Each field is one variable: ``cache_dir`` is ``QUADPY_CACHE_DIR``.  The environment is read once, by ``settings()``;
 the result is passed down, and arguments of ``qp.init`` override it by ``dataclasses.replace``.

@@ -1,4 +1,4 @@
-"""Places in the user's source.  Owns: Span.  Imports: the standard library only."""
+"""Positions in the user's source."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What quadpy can compile for.  Owns: TargetSpec, the facts table of AMD's processors, the names users write.
+"""What quadpy can compile for: targets, their names, and the facts of AMD's processors.
 
 Register, LDS and wave numbers are LLVM 22's own (AMDGPU back end); the tests of the occupancy model check them
-against what LLVM prints.  Imports: the standard library and ``errors`` only.
+against what LLVM prints.
 """
 
 from __future__ import annotations

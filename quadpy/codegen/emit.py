@@ -1,8 +1,7 @@
-"""LLVM IR text in, code for a GPU out.  Owns: the data layouts, target machines, the pass pipeline.
+"""From LLVM IR as text to code for a GPU: data layouts, target machines, LLVM's passes.
 
 LLVM aborts the process on what it cannot select; only its parser and verifier report errors.  What reaches this module
 must therefore be text that the lowering made with the target's own capability table.
-Imports: llvmlite, ``errors``, ``target``, ``link``.
 """
 
 from __future__ import annotations

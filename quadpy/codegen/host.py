@@ -1,7 +1,7 @@
-"""Machine code for the CPU: LLVM IR text in, a relocatable ELF object (or its assembly) out.
+"""From LLVM IR as text to a relocatable ELF object for the CPU, or its assembly.
 
-Owns: the host's name and features, its target machines, the optimisation pipeline.  What floating-point
-freedom a kernel has (contraction, reassociation) is written on its instructions, so there is no switch here.
+The floating-point freedom of a kernel (contraction, reassociation) is written on its instructions, so there is no switch
+for it here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where traced statements go.  Owns: Builder.  Imports: ``ir`` and leaves only."""
+"""Collects the statements of a trace."""
 
 from __future__ import annotations
 

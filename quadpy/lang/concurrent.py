@@ -1,7 +1,4 @@
-"""The sections of one fork while they are traced: their names, and what they share.  Owns: OpenFork, Use, use_of.
-
-Imports: ``ir`` and leaves only.
-"""
+"""The sections of one fork while they are traced: their names, and what they share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Loops that cannot end.  Owns: ``never_ends``.  Imports: ``ir`` only.
+"""Loops that cannot end.
 
-A thread that is in one never comes back, and no signal reaches it; so what can be seen to be one is an error.
+A thread in such a loop never comes back, and no signal reaches it; so a loop that provably never ends is an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Text that stands for a value in cache keys and in the records of warm starts.  Owns: Fingerprints, text_digest.
-
-Imports: leaves only.
-"""
+"""Text that stands for a value in cache keys and in the records of warm starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ``for`` may run over.  Owns: NdRange, Grouped.  Imports: ``lang.values`` and leaves only."""
+"""What a ``for`` may run over."""
 
 from __future__ import annotations
 

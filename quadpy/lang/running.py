@@ -1,7 +1,7 @@
-"""Whether a text is that of a function which Python runs.  Owns: ``is_text_of``.  Imports: the standard library only.
+"""Whether a text is that of the function which Python runs.
 
 A file may be edited between the moment when Python reads it and the moment when a decorator does: while the program
-imports what it needs, which takes seconds.  The text at the function's lines is then another one.
+imports what it needs, which takes seconds.  The text at the function's lines then differs.
 """
 
 from __future__ import annotations

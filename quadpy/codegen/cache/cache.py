@@ -1,7 +1,6 @@
-"""The kernel cache.  Owns: Cache, and what happens where its folder fails.  Imports: the standard library and leaves.
+"""The kernel cache: what it finds, what it stores, and what happens if its folder cannot be used.
 
-Its keys are in ``cache_keys``, the bytes of its files in ``cache_format``, the folder in ``cache_folder``.
-A folder that cannot be written, or that others may write, costs one warning; entries then live as long as the process.
+A folder that cannot be written, or that others may write to, costs one warning; entries then live as long as the process.
 """
 
 from __future__ import annotations

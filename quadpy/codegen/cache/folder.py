@@ -1,10 +1,10 @@
-"""One folder of sealed files.  Owns: CacheFolder, its size limit.  Imports: the standard library and the format.
+"""One folder of sealed files, below a size limit.
 
-There are no locks: a writer replaces a whole file at once, a reader checks what it reads, and whoever loses a race
-has lost a little work and nothing else.  Only files that carry the cache's own suffixes are ever touched.
+There are no locks: a writer replaces a whole file at once, a reader checks what it reads, and a process that loses a race
+has only done some work twice.  Only files with the cache's own suffixes are ever touched.
 
-Entries are code that will run.  So neither the folder nor an entry is trusted that another user owns or may write;
-root is trusted, who could do anything.  What is opened is a file, no link and no pipe, which a reader would wait for.
+Entries are code that will run.  So neither a folder nor an entry that another user (except root) owns or may write to is
+trusted.  Only regular files are opened: no links, and no pipes, for which a reader would wait.
 """
 
 from __future__ import annotations

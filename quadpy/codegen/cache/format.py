@@ -1,8 +1,7 @@
-"""The bytes of cache files.  Owns: the seal around an entry, the container of named parts.
+"""The bytes of cache files: the seal around an entry, and the container of named parts.
 
 A sealed entry is ``magic, schema, sha256(name + payload), payload``.  The checksum covers the entry's name, so a
 file under another name is as foreign as one that something else wrote.  Nothing here is ever unpickled.
-Imports: the standard library only.
 """
 
 from __future__ import annotations

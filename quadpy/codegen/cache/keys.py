@@ -1,8 +1,8 @@
-"""What a cache entry depends on.  Owns: CacheKey, IndexKey, IndexRecord.  Imports: the standard library only.
+"""What a cache entry depends on.
 
 There are two kinds of entry.  An *object* is code under the digest of what it was compiled from.  An *index* record
 leads to one without parsing: from a kernel's text and a call's types to the object's digest, provided that what
-else the kernel reads (functions it calls, globals it captures) is what it was.
+else the kernel reads (functions that it calls, globals) has not changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Operators on machine numbers, with the results that the language defines.  Owns: ``binary``, ``unary``, ``compare``.
+"""Operators on machine numbers, with the results that the language defines.
 
-No operation here has an undefined result: LLVM's poison (shifts past the width, division by zero, the least integer
-by -1) is kept out by selects, which vanish where an operand is a constant.
+No operation here has an undefined result: selects, which vanish where an operand is a constant, avoid LLVM's poison
+(shifts past the width, division by zero, the least integer by -1).
 """
 
 from __future__ import annotations

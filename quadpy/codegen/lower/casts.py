@@ -1,4 +1,4 @@
-"""Conversions between machine numbers.  Owns: ``cast``, ``bitcast``, ``widen``, ``narrow``.
+"""Conversions between machine numbers.
 
 16-bit floats are storage: they are computed in f32 and rounded after each operation, the same on every target.
 A bf16 travels as its bits, since LLVM's own conversion flushes subnormals where the CPU has an instruction for it.

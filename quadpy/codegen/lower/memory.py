@@ -1,4 +1,4 @@
-"""Elements and slots: addresses, loads, stores.  Owns: Memory, ``memory_of``, ``address``, ``load``, ``store``, …."""
+"""Elements and slots: addresses, loads, stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names mean in the LLVM function that is being written.  Owns: Scope, ArrayOperands."""
+"""What names mean in the LLVM function that is being written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""LLVM IR as text while it is written.  Owns: ModuleText, FunctionText, names and constants.
+"""LLVM IR as text while it is written.
 
-Text, because LLVM parses it about as fast as any builder builds, and because it has what llvmlite's builder
-cannot express: scopes of atomics, address spaces of variables, attributes with values.
+It is text because LLVM parses it about as fast as any builder builds, and because llvmlite's builder cannot express
+everything: scopes of atomics, address spaces of variables, attributes with values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Library functions that stay calls, for several values at once: loops around such calls are vectorised, too.
 
-Owns: ``vector_form``.
-
 The form is a loop of calls over its values; there the function is inlined, and LLVM vectorises that loop.  It costs the
 compiler as much as inlining one call, however many there are.  The bits are those of the function itself.
 """

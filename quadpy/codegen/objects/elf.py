@@ -1,7 +1,6 @@
-"""ELF64 as AMDGPU uses it.  Owns: the records and constants, and a reader that trusts nothing it reads.
+"""ELF64 as AMDGPU uses it: records, constants, and a reader that trusts nothing.
 
-Every offset and count is checked before it is used, so that a damaged file is a LinkError and nothing else.
-Imports: the standard library and ``errors`` only.
+Every offset and count is checked before it is used, so that a damaged file is always a LinkError.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""AMD's rules.  Owns: ``amdgpu_rules``, the table of native float atomics.
+"""AMD's rules, and its table of native float atomics.
 
 The table is LLVM 22's: the instructions that ``atomicrmw`` becomes at agent scope with the three memory tags, which say
-that arrays lie in the device's own coarse-grained memory.  What it lacks, LLVM or our own loop compares and swaps.
+that arrays lie in the device's own coarse-grained memory.  Everything else is a compare-and-swap loop, LLVM's or ours.
 """
 
 from __future__ import annotations

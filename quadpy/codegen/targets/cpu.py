@@ -1,4 +1,4 @@
-"""The CPU's rules.  Owns: CPU."""
+"""The CPU's rules."""
 
 from __future__ import annotations
 

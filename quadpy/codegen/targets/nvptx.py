@@ -1,7 +1,7 @@
-"""NVIDIA's rules.  Owns: ``nvptx_rules``.
+"""NVIDIA's rules.
 
-LLVM writes PTX, and NVIDIA's driver compiles it for the device.  Arrays lie in global memory (1), what a block shares in
-shared memory (3), as on AMD GPUs; a thread's own variables need no address space.
+LLVM writes PTX, and NVIDIA's driver compiles it for the device.  Arrays are in global memory (1) and what a block shares is
+in shared memory (3), as on AMD GPUs; a thread's own variables need no address space.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What differs between targets, as values.  Owns: TargetRules, GpuRules.  Imports: ``ir`` and leaves only."""
+"""The differences between targets, as values."""
 
 from __future__ import annotations
 

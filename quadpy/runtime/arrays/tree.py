@@ -1,8 +1,8 @@
-"""Layouts that users build: ``qp.root.dense(...)``.  Owns: Dense, Root, axes.  Imports: leaves, the runtime's fields.
+"""Layouts that users build: ``qp.root.dense(...)``.
 
-A tree is what hangs below one ``root.dense``.  Each cell of a node holds, one after the other, the elements of
-the fields placed there and the cells of the nodes below; so fields placed together lie interleaved.  A tree is
-laid out, and its memory taken, when the memory of one of its fields is first needed.
+A tree is everything below one ``root.dense``.  Each cell of a node has, one after the other, the elements of the fields
+that were placed there and the cells of the nodes below; so fields that are placed together are interleaved.  A tree is
+laid out, and its memory allocated, when the memory of one of its fields is first needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Functions of the math library under ``fast_math`` on the CPU.  Owns: ``fast_pow``.
+"""Functions of the math library under ``fast_math`` on the CPU.
 
 The library's pow of f32 carries a logarithm in two floats, since it must have the same bits on GPUs, some of which have
-hardly any f64.  A CPU takes doubles: one logarithm, one product, one power of 2, and one rounding at the end.
+almost no f64.  A CPU uses doubles: one logarithm, one product, one power of 2, and one rounding at the end.
 """
 
 from __future__ import annotations

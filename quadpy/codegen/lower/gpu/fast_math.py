@@ -1,9 +1,7 @@
 """Functions of the math library under ``fast_math`` on GPUs: what the hardware approximates.
 
-Owns: ``fast_body``.
-
-A GPU has instructions for powers and logarithms of 2, sine, cosine and the inverse square root of f32, each some ulp off,
-sine and cosine by an absolute error that grows with the argument.
+A GPU has instructions for powers and logarithms of 2, sine, cosine and the inverse square root of f32.  Each is some ulp
+off; sine and cosine have an absolute error that grows with the argument.
 The other functions keep the library's algorithms, which are made of exact steps that fast arithmetic would undo.
 """
 

@@ -1,7 +1,4 @@
-"""The memory of the recording driver.  Owns: SimulatedMemory, whose blocks are host memory that knows when it is gone.
-
-Imports: errors, the runtime's memory.
-"""
+"""The memory of the recording driver: host memory that knows when it was freed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Queues that run when they are told to, and what is ordered before what.  Owns: Op, Queue, Simulation.
+"""Queues that run when they are told to, and the order of their operations.
 
 Each op carries a vector clock: how many ops of each queue are ordered before it, by its own queue, by events that its
-queue waited for, and by what the host had seen complete when it was submitted.  Imports: the standard library only.
+queue waited for, and by what the host had seen complete when it was submitted.
 """
 
 from __future__ import annotations
