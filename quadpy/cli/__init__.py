@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol, TextIO
 
 from quadpy._version import __version__
-from quadpy.cli import cache, compile, demo, doctor, inspect, report  # noqa: A004
+from quadpy.cli import cache, compile, demo, doctor, inspect, report  # noqa: A004 - the module is named as the command
 from quadpy.errors import QuadpyError
 
 __all__ = ["main"]

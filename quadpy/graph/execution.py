@@ -121,7 +121,7 @@ class GraphExec(OneProcess):
                     raise
                 engine = live.separate("the device refused a launch of so many blocks at once")
                 engine.move(on)
-                on._call(engine.launch)  # noqa: SLF001
+                on._call(engine.launch)  # noqa: SLF001 - as above
             self._launches += 1
             for event in resources.records:
                 event.mark_recorded()
@@ -147,7 +147,7 @@ class GraphExec(OneProcess):
         """Bring what a launch needs to the device, in the order of ``stream``: the first launch is then as the others."""
         with self._lock:
             engine = self._live.check()
-            stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001
+            stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001 - as in ``launch``
 
     def synchronize(self) -> None:
         """Wait for the launches so far, and raise what a host function raised."""

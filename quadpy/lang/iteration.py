@@ -124,8 +124,9 @@ def bind_axes(t: Trace, node: ast.For, variables: list[ir.Var], grouped: bool) -
         assert isinstance(node.target, ast.Name)
         bind_index(t, node.target.id, Vec((len(reads),), tuple(reads)), stored, span)
         return
-    names = [node.target] if isinstance(node.target, ast.Name) else node.target.elts  # type: ignore[attr-defined]
+    names = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
     for name, read in zip(names, reads, strict=True):
+        assert isinstance(name, ast.Name)
         bind_index(t, name.id, read, stored, span)
 
 

@@ -104,7 +104,7 @@ class HostEngine:
                 node.event.handle  # noqa: B018 - one that was destroyed is refused here
                 return node.event.mark_recorded
             case EventWaitNode():
-                node.event.handle  # noqa: B018
+                node.event.handle  # noqa: B018 - likewise
                 return _nothing  # all work is done when it is submitted
             case SemaphoreSignalNode() | SemaphoreWaitNode():
                 raise GraphError("the CPU has no external semaphores")

@@ -77,7 +77,7 @@ class Supplies:
 
 
 def _end(thing: Owned[Any]) -> None:
-    thing._end()  # noqa: SLF001
+    thing._end()  # noqa: SLF001 - ends what ``_begin`` began
 
 
 def parts_of(node: Node, supplies: Supplies) -> list[Part]:
