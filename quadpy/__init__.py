@@ -16,7 +16,7 @@ from quadpy.hostmath import Matrix, Vector
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
-from quadpy.lang.decorators import func, template
+from quadpy.lang.decorators import data_oriented, func, template
 from quadpy.runtime.arrays.field import Field, Layout, field
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
 from quadpy.runtime.arrays.tree import axes, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l, root
@@ -41,6 +41,7 @@ __all__ = [
     "create_event",
     "create_stream",
     "cuda",
+    "data_oriented",
     "f16",
     "f32",
     "f64",

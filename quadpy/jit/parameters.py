@@ -16,7 +16,7 @@ from quadpy.hostmath import Elements, NDArrayType, element_of
 from quadpy.ir.types import array_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
-from quadpy.lang.decorators import Template
+from quadpy.lang.decorators import Template, is_method
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.foreign_device import describe_device_array, lies_on_gpu
 from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, TypeKey, describe_host_array
@@ -195,7 +195,10 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Parameter, ..
     for name, parameter in inspect.signature(source.fn).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise KernelTypeError(f"{source.name}: *{name} cannot be a parameter of a kernel", source.span)
-        made.append(_parameter(name, source.annotation(name), source, config))
+        annotation = source.annotation(name)
+        if not made and annotation is None and is_method(source.fn):
+            annotation = Template  # self
+        made.append(_parameter(name, annotation, source, config))
     return tuple(made)
 
 

@@ -12,7 +12,7 @@ from quadpy.ir import nodes as ir
 from quadpy.lang.atomics import atomic_call
 from quadpy.lang.constructors import call_type, construct
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import Func
+from quadpy.lang.decorators import Func, Method
 from quadpy.lang.displays import display_items
 from quadpy.lang.functions import inline
 from quadpy.lang.intrinsics import RULES
@@ -54,6 +54,8 @@ def call_value(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         return _call_builtin(t, fn.row, args, kwargs, span)
     if isinstance(fn, Func):
         return inline(t, fn, args, kwargs, span)
+    if isinstance(fn, Method):
+        return inline(t, fn.func, [fn.instance, *args], kwargs, span)
     if isinstance(fn, BoundMethod):
         return _call_method(t, fn, args, kwargs, span)
     if isinstance(fn, Scalar) or fn in (int, float, bool):

@@ -1,19 +1,18 @@
-"""Functions of the kernel language, before anything reads their text.  Owns: Func, Template and their makers.
-
-Imports: ``lang.source`` and leaves only: this is all that ``import quadpy`` needs of the language.
-"""
+"""Functions of the kernel language, before anything reads their text: all that ``import quadpy`` needs of the language."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from quadpy.copying import ByName
 from quadpy.errors import KernelSourceError, KernelSyntaxError
 from quadpy.lang.source import FunctionSource
 
-__all__ = ["Func", "Template", "func", "template"]
+__all__ = ["Func", "Method", "Template", "data_oriented", "func", "is_method", "template"]
+
+C = TypeVar("C", bound=type)
 
 
 class Func(ByName):
@@ -30,10 +29,45 @@ class Func(ByName):
         )  # fmt: skip
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else Method(self, instance)
 
     def __quadpy_fingerprint__(self) -> str:
         return f"func:{self.source.identity()}"
+
+
+class Method:
+    """``obj.f`` where the class of ``obj`` has ``@qp.func def f(self, …)``."""
+
+    __slots__ = ("func", "instance")
+
+    def __init__(self, func: Func, instance: object) -> None:
+        self.func, self.instance = func, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.func(self.instance, *args, **kwargs)
+
+    def __quadpy_fingerprint__(self) -> str:
+        return f"method:{self.func.source.identity()}"
+
+
+def is_method(fn: Callable[..., Any]) -> bool:
+    """Whether ``fn`` was defined in the body of a class."""
+    scope = fn.__qualname__.rpartition(".")[0]
+    return bool(scope) and not scope.endswith("<locals>")
+
+
+def data_oriented(cls: C) -> C:
+    """Marks a class whose methods may be kernels and functions of the kernel language.
+
+    ``self`` is a compile-time value in them: each object has its own specialisation, in which fields are bound and numbers
+    are constants, as they were at the first call.  Methods are inherited and overridden as in any class.
+
+    Raises:
+        KernelSourceError: ``cls`` is not a class.
+    """
+    if not isinstance(cls, type):
+        raise KernelSourceError(f"{cls!r} is not a class", hint="@qp.data_oriented stands above a class")
+    return cls
 
 
 class Template:

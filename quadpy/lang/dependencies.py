@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from quadpy.lang.decorators import Func
+from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.source import FunctionSource
 
@@ -110,7 +110,8 @@ class Dependencies:
         try:
             for kind, spot, name, mark in log:
                 owner = self.at(spot)
-                self._read(kind, owner.source if isinstance(owner, Func) and kind != "attribute" else owner, name)
+                is_code = isinstance(owner, (Func, Method)) and kind != "attribute"
+                self._read(kind, _source_of(owner) if is_code else owner, name)
                 if self.log[-1][3] != mark:
                     return False
         except (LookupError, TypeError, AttributeError):  # another object stands where one was read
@@ -151,8 +152,8 @@ class Dependencies:
             return
         if type(value) not in _PLAIN:
             self._spots.setdefault(id(value), spot)
-        if isinstance(value, Func):
-            self._spots.setdefault(id(value.source), spot)
+        if isinstance(value, (Func, Method)):
+            self._spots.setdefault(id(_source_of(value)), spot)
 
 
 def follow(source: FunctionSource, path: str) -> Any:
@@ -166,6 +167,10 @@ def follow(source: FunctionSource, path: str) -> Any:
     for attribute in attributes:
         value = getattr(value, attribute)
     return value
+
+
+def _source_of(value: Func | Method) -> FunctionSource:
+    return value.func.source if isinstance(value, Method) else value.source
 
 
 def _name(source: FunctionSource, name: str) -> Any:
