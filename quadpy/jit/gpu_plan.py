@@ -14,7 +14,7 @@ from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
-from quadpy.jit.host_arrays import HostArrays, recorded_host_arrays
+from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.results import ResultReader, ResultShape
 from quadpy.runtime.arrays.field import Field
@@ -81,7 +81,7 @@ class GpuPlan:
         """
         on = stream_of(self.device, stream)
         if not self.device.life.direct and (session := session_of(on)) is not None:
-            with recorded_host_arrays(session, on, values, views, self.arrays) as there:
+            with copied_host_arrays(self.device, on, values, views, self.arrays, session) as there:
                 session.record_launch(on, self.prepare(values, there, on), draws=self.hidden.counts)
             return None
         given = len(values)
@@ -179,19 +179,16 @@ class GpuPlan:
         }
 
     def _run(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
-        host = HostArrays(self.device, on, views, self.arrays.written)
-        for number, address in host.addresses.items():
-            values[self.arrays.pointers[number]] = address
-        self.announce(views, on)
-        scratch = self._scratch(on)
-        block = self.take_block()
-        self.format.pack_into(block.buffer, 0, *values)
-        if scratch:
-            self.hidden.pack_scratch(block.buffer, scratch.pointer)
-        conditions = self.conditions(values, views)
-        Submission(self.device, self.launches, grids, block.arguments, conditions).run(self._flow, on.timeline)
-        self.spare.append(block)
-        host.copy_back()
+        with copied_host_arrays(self.device, on, values, views, self.arrays) as there:
+            self.announce(there, on)
+            scratch = self._scratch(on)
+            block = self.take_block()
+            self.format.pack_into(block.buffer, 0, *values)
+            if scratch:
+                self.hidden.pack_scratch(block.buffer, scratch.pointer)
+            conditions = self.conditions(values, there)
+            Submission(self.device, self.launches, grids, block.arguments, conditions).run(self._flow, on.timeline)
+            self.spare.append(block)
         return None if scratch is None or self._result is None else self._fetch(self._result, scratch, on)
 
     def _idle_blocks(self, number: int) -> int:

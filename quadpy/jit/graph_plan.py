@@ -22,7 +22,7 @@ from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram, lo
 from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.host_arrays import HostArrays
+from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.plan import Values, Views
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.fusion import Fusion
@@ -108,22 +108,19 @@ class GraphPlan:
 
     def _run_bound(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
         eager = self.eager
-        host = HostArrays(self.device, on, views, eager.arrays.written)
-        for member, address in host.addresses.items():
-            values[eager.arrays.pointers[member]] = address
-        conditions = eager.conditions(values, views)
-        eager.announce(views, on)
-        engine = self._ready(values, grids, conditions, on)
-        if engine is None:
-            self._counts.eager += 1
-            return eager._run(values, grids, views, on)  # noqa: SLF001
-        try:
-            engine.launch(on)
-        except BaseException:
-            self._graphs.discard(engine)
-            raise
-        self._graphs.give(engine)
-        host.copy_back()
+        with copied_host_arrays(self.device, on, values, views, eager.arrays) as there:
+            conditions = eager.conditions(values, there)
+            eager.announce(there, on)
+            engine = self._ready(values, grids, conditions, on)
+            if engine is None:
+                self._counts.eager += 1
+                return eager._run(values, grids, there, on)  # noqa: SLF001
+            try:
+                engine.launch(on)
+            except BaseException:
+                self._graphs.discard(engine)
+                raise
+            self._graphs.give(engine)
         return None
 
     def _ready(

@@ -15,10 +15,9 @@ from quadpy.runtime.launch.captured_work import Copy
 from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
-from quadpy.runtime.streams.owned import OwningDevice
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["HostArrays", "recorded_host_arrays"]
+__all__ = ["copied_host_arrays"]
 
 
 @dataclass(slots=True)
@@ -31,67 +30,57 @@ class _Range:
     members: list[int] = field(default_factory=list)
 
 
-class HostArrays:
-    """The device's copies of the host arrays of one launch."""
-
-    def __init__(self, device: Device, stream: Stream, views: Views, written: Sequence[bool]) -> None:
-        self._device, self._stream = device, stream
-        self._copies: list[tuple[_Range, DeviceBuffer]] = []
-        self.addresses: dict[int, int] = {}
-        for part in _ranges(views, written):
-            buffer = device.allocate(part.end - part.start, stream)
-            device.staging.upload(buffer.pointer, part.start, buffer.nbytes, stream.handle)
-            self._copies.append((part, buffer))
-            for member in part.members:
-                self.addresses[member] = buffer.pointer + views[member].abi[0] - part.start
-
-    def copy_back(self) -> None:
-        """Brings what the kernel wrote to the host, and waits for it."""
-        for part, buffer in self._copies:
-            if part.written:
-                self._device.staging.download(part.start, buffer.pointer, buffer.nbytes, self._stream.handle)
-
-
 @dataclass(frozen=True, slots=True)
-class _Copy:
-    """The copy of a host array in a buffer that belongs to a graph."""
+class _DeviceCopy:
+    """The copy of a host array, in a buffer."""
 
     type_key: TypeKey
     abi: tuple[int, ...]
     pointer: int
     nbytes: int
     block: Block | None
-    device: OwningDevice
+    device: Device
     buffer: DeviceBuffer
     wide: bool
     writable: bool = True
 
 
 @contextlib.contextmanager
-def recorded_host_arrays(
-    session: Session, on: Stream, values: Values, views: Views, arguments: ArrayArguments
+def copied_host_arrays(
+    device: Device, on: Stream, values: Values, views: Views, arguments: ArrayArguments, session: Session | None = None
 ) -> Iterator[list[ArrayView]]:
-    """Context manager: gives ``views`` with the graph's copies of host arrays, which each run of the graph copies in and out.
+    """Context manager: ``views`` with copies on the device for host arrays, copied back at its end where they are written.
 
-    ``values`` get the addresses of the copies.
+    ``values`` get the addresses of the copies.  With a ``session`` the copies belong to its graph, and each run of the
+    graph copies in and out.
     """
     there: list[ArrayView] = list(views)
-    copies = []
+    copies: list[tuple[_Range, DeviceBuffer, tuple[object, ...]]] = []
     for part in _ranges(views, arguments.written):
-        nbytes, keep = part.end - part.start, tuple(views[member] for member in part.members)
-        buffer = session.device_memory(on, nbytes)
-        session.record(on, Copy(buffer.pointer, part.start, nbytes, "in"), (buffer, *keep))
+        nbytes = part.end - part.start
+        buffer = device.allocate(nbytes, on) if session is None else session.device_memory(on, nbytes)
+        keep = (buffer, *(views[member] for member in part.members))
+        _transfer(device, on, Copy(buffer.pointer, part.start, nbytes, "in"), session, keep)
         copies.append((part, buffer, keep))
         for member in part.members:
             view = views[member]
             start, first = (buffer.pointer + address - part.start for address in (view.pointer, view.abi[0]))
-            abi, where = (first, *view.abi[1:]), (buffer.block, session.device, buffer)
-            there[member] = _Copy(view.type_key, abi, start, view.nbytes, *where, view.wide)
+            abi, where = (first, *view.abi[1:]), (buffer.block, device, buffer)
+            there[member] = _DeviceCopy(view.type_key, abi, start, view.nbytes, *where, view.wide)
             values[arguments.pointers[member]] = first
     yield there
     for part, buffer, keep in copies:
         if part.written:
-            session.record(on, Copy(part.start, buffer.pointer, buffer.nbytes, "out"), (buffer, *keep))
+            _transfer(device, on, Copy(part.start, buffer.pointer, buffer.nbytes, "out"), session, keep)
+
+
+def _transfer(device: Device, on: Stream, work: Copy, session: Session | None, keep: tuple[object, ...]) -> None:
+    """Does ``work`` on ``on``, or records it; the graph then holds ``keep``."""
+    if session is not None:
+        session.record(on, work, keep)
+        return
+    transfer = device.staging.upload if work.direction == "in" else device.staging.download
+    transfer(work.target, work.source, work.nbytes, on.handle)
 
 
 def _ranges(views: Views, written: Sequence[bool]) -> list[_Range]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from quadpy.jit.host_arrays import HostArrays
+from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
@@ -31,8 +32,24 @@ def change(device: Device, address: int, data: np.ndarray) -> None:
     device.staging.upload(address, data.ctypes.data, data.nbytes, device.default_stream.handle)
 
 
-def launch(device: Device, *arrays: np.ndarray, written: tuple[bool, ...]) -> HostArrays:
-    return HostArrays(device, device.default_stream, [describe_host_array(a) for a in arrays], written)
+class Launch:
+    """A launch with host arrays: ``addresses`` of their copies, until ``copy_back``."""
+
+    def __init__(self, device: Device, arrays: tuple[np.ndarray, ...], written: tuple[bool, ...]) -> None:
+        views = [describe_host_array(array) for array in arrays]
+        arguments = SimpleNamespace(written=written, pointers=range(len(views)))
+        self.values = [view.abi[0] for view in views]
+        self._context = copied_host_arrays(device, device.default_stream, self.values, views, arguments)
+        there = self._context.__enter__()
+        self.addresses = {k: view.abi[0] for k, view in enumerate(there) if view.block is not None}
+        assert all(self.values[k] == address for k, address in self.addresses.items())
+
+    def copy_back(self) -> None:
+        self._context.__exit__(None, None, None)
+
+
+def launch(device: Device, *arrays: np.ndarray, written: tuple[bool, ...]) -> Launch:
+    return Launch(device, arrays, written)
 
 
 def test_arrays_are_copied_in_and_what_is_written_comes_back(device):
