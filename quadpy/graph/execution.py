@@ -44,7 +44,7 @@ class GraphStats:
 
     launches  how often it was launched
     updates   how many nodes were changed
-    rebuilds  how often a change, or many of them, made the driver's graph anew
+    rebuilds  how often changes made the driver's graph anew
     """
 
     launches: int = 0
@@ -144,7 +144,7 @@ class GraphExec(OneProcess):
                 self.device.timelines.order(timeline, stream.timeline)
 
     def upload(self, stream: object = None) -> None:
-        """Bring what a launch needs to the device, in the order of ``stream``: the first launch is then as the others."""
+        """Upload what a launch needs, in the order of ``stream``, so that the first launch is as quick as the others."""
         with self._lock:
             engine = self._live.check()
             stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001 - as in ``launch``

@@ -30,10 +30,10 @@ class LiveGraph:
     version     how often nodes were replaced
     updates     how many
     rebuilds    how often the engine was made anew
-    outdated    where the engine is not what the nodes say: memory changed, and with it perhaps what must come before
-                what; or a change was interrupted, as by Ctrl-C
-    resources   what a launch uses, announced on
-    announced   the timeline that all launches are on, or in order with; None where a launch must announce again
+    outdated    how the engine differs from the nodes: ``order`` after changes of memory, which may need another order;
+                ``work`` during a change, and after one that was interrupted, as by Ctrl-C
+    resources   what a launch uses
+    announced   the timeline on which that is announced, and with which all launches are in order; or None
     """
 
     def __init__(self, graph: OrderedNodes, choice: EngineChoice) -> None:
@@ -64,7 +64,7 @@ class LiveGraph:
         return self.owner.nodes
 
     def check(self) -> Engine:
-        """The engine; GraphError where there is none any more, DeviceError where the device was closed."""
+        """The engine; GraphError after the end, DeviceError if the device was closed."""
         if self._graph is not None:
             self.device.life.check()
         if self.owner.engine is None:
@@ -130,7 +130,7 @@ class LiveGraph:
         self.updates += len(steps)
 
     def settle(self) -> None:
-        """Let the nodes say what was bound; the engine does it already."""
+        """Update the nodes to what was bound; the engine runs it already."""
         recording, self._bound = self._bound, None
         if recording is None or self.owner.engine is None:
             return
@@ -184,7 +184,7 @@ class LiveGraph:
     # the engine
 
     def _apply(self, placed: dict[str, Node]) -> None:
-        """Let the engine do the new nodes, in place where it can."""
+        """Let the engine run the new nodes, in place where it can."""
         engine = self.check()
         done: list[str] = []
         may_move = type(engine) is DriverEngine and self.choice.shared is None
@@ -206,7 +206,7 @@ class LiveGraph:
             raise
 
     def _change(self, engine: Engine, placed: Mapping[str, Node], done: list[str]) -> str | None:
-        """Change nodes in place, their names into ``done``; the first that cannot be, or None."""
+        """Change nodes in place and add their names to ``done``; returns the first that is refused, or None."""
         for name, node in placed.items():
             if name in self._off:  # HIP never runs a node again that was changed while it was off
                 continue
@@ -226,7 +226,7 @@ class LiveGraph:
         return engine
 
     def _reorder(self) -> Engine | None:
-        """Derive dependencies from the memory that nodes touch now; None where the edges that are there say enough."""
+        """Derive dependencies from the memory that nodes touch now; None where the present ones suffice."""
         nodes = reordered(self.nodes)
         if nodes is None:
             return None

@@ -490,10 +490,10 @@ def test_arguments_in_memory_may_be_many(device, array):
     nbytes, on = 2 * UPLOAD_SIZES[-1] + 100, device.default_stream
     memory = ArgumentMemory(device, put, nbytes, on)
     data = bytes(range(256)) * (nbytes // 256 + 1)
-    assert memory.put(data[:nbytes], on.handle) == 3
-    assert memory.put(data[:nbytes], on.handle) == 0
+    assert memory.upload(data[:nbytes], on.handle) == 3
+    assert memory.upload(data[:nbytes], on.handle) == 0
     changed = data[: nbytes - 1] + b"!"
-    assert memory.put(changed, on.handle) == 1
+    assert memory.upload(changed, on.handle) == 1
     device.synchronize()
     assert ctypes.string_at(memory.address, nbytes) == changed
 

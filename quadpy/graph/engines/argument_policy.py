@@ -7,17 +7,17 @@ from typing import Final
 __all__ = ["FEW_CHANGES", "PATIENCE", "ArgumentPolicy"]
 
 FEW_CHANGES: Final = 2
-"""So many nodes of a graph are changed in less time than it takes to put their arguments into memory."""
+"""Changing up to this many nodes takes less time than writing their arguments to memory."""
 PATIENCE: Final = 2
-"""After so many changes of more nodes than that, a graph has its arguments in memory."""
+"""After this many changes of more nodes, a graph has its arguments in memory."""
 _NEVER: Final = -(1 << 62)
-"""So many changes as good as never become PATIENCE."""
+"""This count never reaches PATIENCE."""
 
 
 class ArgumentPolicy:
     """The decision for one graph, which begins with arguments in its nodes.
 
-    few  changes at once that are made node by node, however often they come
+    few  the most changes at once that are always made node by node
     """
 
     __slots__ = ("_changes", "few")
@@ -32,12 +32,12 @@ class ArgumentPolicy:
         return self._changes >= PATIENCE
 
     def note_changes(self, changed: int) -> bool:
-        """Take note of a call that changes ``changed`` nodes at once; whether arguments are to stand in memory for it."""
+        """Count a call that changes ``changed`` nodes at once; returns whether it should use arguments in memory."""
         if changed <= self.few:
             return False
         self._changes += 1
         return self.wants_memory
 
     def keep_in_nodes(self) -> None:
-        """Leave arguments in the nodes for good: there is no other code, or the driver refused it."""
+        """Leave arguments in the nodes for good: there is no such code, or the driver refused it."""
         self._changes = _NEVER

@@ -18,11 +18,11 @@ __all__ = ["BoundGraph"]
 
 
 class BoundGraph:
-    """Nodes of a program as an executable graph, bound to the arguments of a call; ``tail`` comes after all of them.
+    """Nodes of a program as an executable graph, bound to the arguments of a call; ``tail`` runs after all of them.
 
-    A node is one launch, and has the whole argument block of the kernel.  For another block, only the nodes that read
-    what is different are changed.  Of code that reads its arguments from memory, a node has the address of the block,
-    and is changed where the grid is another.  ``retire`` gives things back when the launches that are pending are complete.
+    Each node is one launch, with the whole argument block of the kernel.  For another block, only the nodes that read what
+    differs are changed.  Nodes of code that reads its arguments from memory hold the address of the block, and change only
+    with the grid.  ``retire`` gives resources back when pending launches are complete.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BoundGraph:
     def bind(self, binding: KernelBinding) -> None:
         """Let later launches do what ``binding`` says, by changing nodes or by making the graph anew.
 
-        An exception leaves it of no use.
+        After an exception it must not be used.
         """
         if binding is self._binding or binding == self._binding:
             return
@@ -63,7 +63,7 @@ class BoundGraph:
         self._counts.launches += 1
 
     def retire(self) -> None:
-        """Give it back when the launches that are pending are complete."""
+        """Give it back when pending launches are complete."""
         self._retire(self._owned)
 
     def give_back(self) -> None:
@@ -71,7 +71,7 @@ class BoundGraph:
         self._owned.give_back()
 
     def _change(self, placed: Placed, node: TaskNode, works: Mapping[int, Work]) -> bool:
-        """Whether the node does now what is bound."""
+        """Let ``node`` do what is bound; False where that is refused."""
         work: PartWork | None = works.get(node.task)
         if node.kind == "again":
             work = work_of(node, works, self._program.setter, self._binding.conditions)
@@ -83,7 +83,7 @@ class BoundGraph:
         return True
 
     def _build(self) -> None:
-        """The driver's graph for what is bound."""
+        """Make the driver's graph for what is bound."""
         program, graphs = self._program, self._graphs
         works = [program.work(task, self._binding) for task in range(len(program.code.tasks))]
         parts = parts_of_tasks(self._nodes, works, program.setter, self._binding.conditions)

@@ -25,12 +25,12 @@ __all__ = ["EngineChoice", "switched_off"]
 
 @dataclass(slots=True)
 class EngineChoice:
-    """Decides how the nodes of one executable graph run, again whenever its engine is made anew.
+    """Decides how the nodes of one executable graph run, whenever its engine is made.
 
-    shared    the driver's graph, where it has decided addresses: then there is no other choice
-    separate  why the nodes are no longer to be one launch
+    shared    the driver's graph, if it has decided addresses and so cannot be made anew
+    separate  the reason why the nodes must not be one launch any more
     policy    whether kernels read their arguments from memory
-    fusion    what the last choice was
+    fusion    whether the last choice was one launch, and why
     """
 
     device: Device
@@ -61,7 +61,7 @@ class EngineChoice:
         return self._by_driver(nodes.values())
 
     def _one_launch(self, nodes: Mapping[str, Node], off: Collection[str]) -> CooperativeEngine | str:
-        """One launch for all nodes, or why there is none."""
+        """One launch for all nodes, or the reason against it."""
         if self.fuse is False:
             return "fuse is False"
         if off and not self.separate:
@@ -69,19 +69,19 @@ class EngineChoice:
         return self.separate or cooperative_engine(nodes.values(), self.fuse)
 
     def _with_loops(self, nodes: Mapping[str, Node], off: Collection[str]) -> Engine:
-        """For nodes some of which have loops, or are child graphs some of whose nodes have."""
+        """For nodes with loops, also in child graphs."""
         self.policy.keep_in_nodes()
         on = [switched_off(node) if name in off and has_loops(node) else node for name, node in nodes.items()]
         flat = flattened(on, has_loops)
         if "loops" in graphs_of(self.device).features:
             try:
                 return self._by_driver(flat)
-            except DriverError:  # an older one than it seems
+            except DriverError:  # an older driver than it claims to be
                 pass
         return sequence(flat, self._by_driver)
 
     def _indirect(self, nodes: Mapping[str, Node]) -> IndirectEngine | None:
-        """For nodes that read their arguments from memory; None where there are none."""
+        """For nodes that read their arguments from memory; None where no node can, or memory or code is missing."""
         if not any(map(is_indirect, nodes.values())):
             return None
         try:
@@ -103,5 +103,5 @@ class EngineChoice:
 
 
 def switched_off(node: Node) -> Node:
-    """What orders as ``node`` does, and does nothing."""
+    """A node in the place of ``node`` in the order, which does nothing."""
     return EmptyNode(name=node.name, after=node.after, span=node.span)

@@ -32,16 +32,16 @@ class Engine(Protocol):
         """Put one run of all nodes on the stream of the last ``move``."""
 
     def change(self, node: Node) -> bool:
-        """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if they cannot."""
+        """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if refused."""
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
         """Let later launches run ``node``, or only keep its place in the order; False where that takes another engine."""
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """Launch kernels with what is bound; ``change`` knows nothing of it, and does not look at those before."""
+        """Let later launches have the arguments of ``steps``; a later ``change`` replaces them, whatever they are."""
 
     def upload(self, stream: StreamHandle) -> None:
         """Bring what a launch needs to the device."""
 
     def give_back(self) -> None:
-        """Give back all that belongs to it: no launch is pending."""
+        """Give back everything that it owns: no launch is pending."""

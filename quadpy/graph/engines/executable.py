@@ -17,9 +17,9 @@ MOST_UPDATES: Final = 1000
 
 
 class Executable:
-    """What the driver launches of ``graph``; ``owned`` gives it back.
+    """An executable graph of ``graph``; ``owned`` gives it back.
 
-    With ``limited`` it refuses changes after ``MOST_UPDATES`` of them; one that cannot be made anew is not limited.
+    With ``limited`` it refuses further changes after ``MOST_UPDATES``; a graph that cannot be made anew is not limited.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Executable:
         self.graphs.launch(self.handle, stream)
 
     def update(self, placed: Placed, work: PartWork) -> bool:
-        """Whether later launches do ``work``, which is not what ``placed`` does; False, and nothing is changed, if not."""
+        """Let later launches do ``work`` in place of what ``placed`` does; False, and nothing is changed, if refused."""
         if type(work) is not type(placed.work) or (self._limited and self._updates >= MOST_UPDATES):
             return False
         if not self.graphs.update(self.handle, placed.handle, placed.driver_work(work)):

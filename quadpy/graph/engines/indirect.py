@@ -89,7 +89,7 @@ class Table:
     def upload(self, stream: StreamHandle) -> None:
         """Upload the table if it changed."""
         if self.dirty:
-            self.memory.put(bytes(self.data), stream)
+            self.memory.upload(bytes(self.data), stream)
             self.dirty = False
 
 

@@ -1,4 +1,4 @@
-"""The graphs of one call of a graph kernel: its engine."""
+"""The engine of one call of a graph kernel: its graphs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _ADDRESS: Final = struct.Struct("Q")
 
 
 class KernelGraph:
-    """The graphs of one ``program``, each made when it is first needed, and scratch memory.
+    """The graphs of one ``program``, each made when it is first needed, and their scratch memory.
 
-    One call at a time has it; its work is in the order of one stream after another.
+    One call at a time has it.
 
-    timeline  comes after all work so far
-    packed    the values of the last call, with
-    grids     the blocks of each launch, and
-    binding   what both came to
+    timeline  the stream of the last call, which comes after all work so far
+    packed    the values of the last call
+    grids     the blocks of each of its launches
+    binding   its arguments, as graphs are bound to them
     """
 
     def __init__(self, device: Device, program: KernelProgram, counts: Counts, on: Stream) -> None:
@@ -66,9 +66,9 @@ class KernelGraph:
             self._device.memory.use(self._memory, on.timeline)
 
     def bind(self, packed: bytes, grids: tuple[int, ...], binding: KernelBinding) -> None:
-        """Have all graphs that a call begins with, bound to its arguments, before any of it runs.
+        """Bind all graphs that a call begins with, before any of it runs.
 
-        ``packed`` and ``grids`` are what the call was given, by which a later one is known to be like it.
+        A later call with the same ``packed`` values, or ``grids``, need not be bound again.
         """
         self._block = binding.arguments
         if self._arguments is not None:
@@ -79,7 +79,7 @@ class KernelGraph:
         self.packed, self.grids, self.binding = packed, grids, binding
 
     def rebind(self, packed: bytes) -> None:
-        """Another call with the same grids, whose arguments stand in memory."""
+        """Bind another call with the same grids, for code that reads its arguments from memory."""
         self._block = packed if self.scratch is None else self.block_of(packed)
         self.packed = packed
 
@@ -90,17 +90,17 @@ class KernelGraph:
         return packed.ljust(self.program.code.layout.size, b"\0") + _ADDRESS.pack(self.scratch.pointer)
 
     def changes(self, binding: KernelBinding) -> int:
-        """How many launches would be changed for other arguments, in their nodes."""
+        """How many nodes would be changed for ``binding``."""
         if self._arguments is not None or self.binding is None:
             return 0
         return len(self.program.changed(self.binding, binding))
 
     def launch(self, on: Stream) -> None:
-        """Put the work of the call on ``on``; waits as long as the host must know whether a loop goes on."""
+        """Put the work of the call on ``on``; waits while the host repeats a loop."""
         binding = self.binding
         assert binding is not None
         if self._arguments is not None:
-            self._counts.copies += self._arguments.put(self._block, on.handle)
+            self._counts.copies += self._arguments.upload(self._block, on.handle)
         for number, part in enumerate(self.program.parts):
             if isinstance(part, RepeatedBody):
                 expected = self.program.expected
@@ -110,7 +110,7 @@ class KernelGraph:
                 self._graph(number, binding).launch(on.handle)
 
     def retire(self) -> None:
-        """Give everything back when the launches that are pending are complete."""
+        """Give everything back when pending launches are complete."""
         self._device.deferred.add((self.timeline,), self._give_back)
 
     def _give_back(self) -> None:
@@ -142,7 +142,7 @@ class KernelGraph:
         return found
 
     def _chunks_of(self, number: int) -> list[int]:
-        """For how many passes of a loop there are graphs."""
+        """The numbers of passes of a loop for which there are graphs."""
         return [passes for part, passes in self._graphs if part == number]
 
     @property

@@ -1,4 +1,4 @@
-"""The engines of a graph kernel: calls that may be under way at once, each with graphs of its own."""
+"""The engines of a graph kernel: one for each call that may be pending at the same time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from quadpy.runtime.streams.stream import Stream
 __all__ = ["KernelGraphs"]
 
 MOST_GRAPHS: Final = 4
-"""Engines that are made for streams of their own; from there on streams wait for each other, on the device."""
+"""The most engines of one kernel; further streams wait for each other, on the device."""
 
 
 class KernelGraphs:
-    """The engines of one plan, those that are free in the order of their last calls.
+    """The engines of one plan; the free ones in the order of their last calls.
 
-    It refers to nothing by which calls are made.
+    It does not refer to the plan, whose death gives it back.
     """
 
     def __init__(self, device: Device, counts: Counts) -> None:
@@ -29,7 +29,7 @@ class KernelGraphs:
         device.deferred.register(self)
 
     def take(self, program: KernelProgram, on: Stream) -> KernelGraph:
-        """An engine for a call on ``on``: that of its last call, a new one, or one of another stream, after its work."""
+        """An engine for a call on ``on``: that of the stream's last call, a new one, or one of another stream, after its work."""
         for engine in reversed(self._free.copy()):
             if engine.program is not program:
                 if self._claim(engine):
@@ -46,7 +46,7 @@ class KernelGraphs:
         return engine
 
     def take_bound(self, packed: bytes, on: Stream) -> KernelGraph | None:
-        """The engine whose last call was on ``on``, too, with these values; None where there is none."""
+        """The engine whose last call was on ``on``, with these values; None where there is none."""
         for engine in reversed(self._free.copy()):
             if engine.timeline is on.timeline and engine.packed == packed and self._claim(engine):
                 engine.move(on)

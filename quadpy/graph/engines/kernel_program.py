@@ -20,17 +20,17 @@ from quadpy.runtime.launch.launch import MemoryRange
 __all__ = ["KernelBinding", "KernelProgram", "RepeatedBody", "loops_are_nodes"]
 
 MOST_NODES: Final = 192
-"""Nodes of a graph that the host repeats, unless one pass has more: with 200, HIP has shown stale pointers."""
+"""Limit for a graph that the host repeats, unless a single pass has more: with 200 nodes, HIP has shown stale pointers."""
 _CHUNKS: Final = (1, 4, 16, 64)
-"""Passes over a loop's body in one graph; the next larger one comes when the last one has not ended the loop."""
+"""Passes over a loop's body in one graph; a longer chunk follows each one that has not ended the loop."""
 _INNER: Final = 4
-"""How often a pass over a loop's body goes over the body of a loop in it."""
+"""How often one pass over a loop's body repeats the body of a nested loop."""
 _ADDRESS: Final = struct.Struct("Q")
 
 
 @dataclass(frozen=True, slots=True)
 class KernelBinding:
-    """What the arguments of a call come to: the argument block, a grid for each launch, where conditions lie."""
+    """The arguments of a call: the argument block, a grid for each launch, and where the conditions of loops are."""
 
     arguments: bytes
     grids: tuple[int, ...]
@@ -39,10 +39,10 @@ class KernelBinding:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedBody:
-    """A loop that the host repeats: ``steps`` of its body, after each part of which the device decides what comes next.
+    """A loop that the host repeats: the ``steps`` of its body, with a latch after each part, which decides what comes next.
 
-    chunks  for how many passes at a time there may be graphs
-    nested  whether there are loops in it
+    chunks  the numbers of passes for which there may be graphs
+    nested  whether it contains loops
     """
 
     steps: Flow
@@ -57,7 +57,7 @@ class RepeatedBody:
 
 
 GraphPart: TypeAlias = "tuple[TaskNode, ...] | RepeatedBody"
-"""What is one graph, or a loop."""
+"""One graph, or one loop."""
 
 
 def loops_are_nodes(device: Device) -> bool:
@@ -66,7 +66,7 @@ def loops_are_nodes(device: Device) -> bool:
 
 
 class Launchable(Protocol):
-    """A launch of the code: its function, and the threads of a block."""
+    """A launch of the code."""
 
     @property
     def function(self) -> FunctionHandle: ...
@@ -76,11 +76,11 @@ class Launchable(Protocol):
 
 
 class KernelProgram:
-    """What the calls of one kernel have in common: ``parts``, which run one after the other.
+    """What all calls of one kernel share: ``parts``, which run one after the other.
 
-    Loops are nodes unless the code has latches, by which it decides itself what comes next: these the host repeats.
-    ``ordered`` keeps the order of tasks though nothing is known to need it.  With ``upload_kernels`` it is code that reads
-    its arguments from memory, where these put them.  ``expected`` are the iterations of each loop in the last call.
+    Loops are nodes, unless the code has latches: then the host repeats them.  ``ordered`` keeps the order of tasks, for
+    arrays that may overlap.  With ``upload_kernels`` the code reads its arguments from memory, where these kernels write
+    them.  ``expected`` holds the iterations that each loop needed in the last call.
     """
 
     def __init__(
@@ -112,30 +112,30 @@ class KernelProgram:
                 yield task_nodes(tuple(steps), effects)
 
     def bound_at(self, address: int, binding: KernelBinding) -> KernelBinding:
-        """What the graphs are bound to where the arguments of ``binding`` stand at ``address``."""
+        """``binding`` for graphs that read its arguments from memory at ``address``."""
         where = {name: (address + self._offsets[name], size) for name, (_, size) in binding.conditions.items()}
         return KernelBinding(_ADDRESS.pack(address), binding.grids, where)
 
     def nodes(self, number: int, count: int) -> tuple[TaskNode, ...]:
-        """The nodes of a part, of a loop those of ``count`` passes."""
+        """The nodes of a part; for a loop, those of ``count`` passes."""
         part = self.parts[number]
         if not isinstance(part, RepeatedBody):
             return part
         found = self._nodes.get((number, count))
         if found is None:
-            # In order: to look whose turn it is takes less time than branches take to wait for each other.
+            # In order: a task that has nothing to do ends sooner than branches could wait for each other.
             found = self._nodes[number, count] = task_nodes(_one_pass(part.steps) * count, None)
         return found
 
     def work(self, task: int, binding: KernelBinding) -> Work:
-        """A launch without blocks finds in one that there is nothing to do; blocks that meet would not look."""
+        """The launch of a task.  Without iterations it is one block, which finds none; code with barriers would not check."""
         launch, blocks = self._launches[task], binding.grids[task]
         if not blocks and self.code.tasks[task].has_barrier:
             return EmptyWork()
         return KernelWork(launch.function, (max(blocks, 1), 1, 1), launch.block, 0, binding.arguments)
 
     def changed(self, before: KernelBinding, now: KernelBinding) -> frozenset[int]:
-        """The tasks that read what is not the same in both; each graph of a call asks for the same two."""
+        """The tasks that read what differs; each graph of a call asks about the same two bindings."""
         known = self._last_change
         if known is None or known[0] is not before or known[1] is not now:
             known = self._last_change = before, now, self._changed(before, now)
@@ -161,7 +161,7 @@ def _effects_of(task: TaskInfo) -> Effects:
 
 
 def _one_pass(steps: Flow) -> Flow:
-    """Steps that go over a loop's body once, and a few times over that of a loop in it."""
+    """Steps that run a loop's body once, and the body of a nested loop a few times."""
     found: list[Step] = []
     for step in steps:
         found += _one_pass(step.body) * _INNER if isinstance(step, Loop) else (step,)

@@ -1,4 +1,4 @@
-"""Parts: what a node of quadpy's comes to in the driver's graph, where each part is one node."""
+"""Parts: each is one node of the driver's graph, and together they are one node of quadpy's."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ __all__ = [
 ]
 
 _SETTER_ARGUMENTS: Final = struct.Struct("<QQI")
-"""The loop, an address, and how many bytes decide there; of 0 bytes the loop goes on."""
+"""The loop, an address, and how many bytes there decide; with 0 bytes the loop goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopWork:
-    """The parts inside this one, and again as long as the last of them says so."""
+    """Runs the parts inside this one, again and again until the last of them ends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionWork:
-    """Tells the device whether the loop that is part number ``loop`` goes on: as the integer at ``address`` says.
+    """Tells the device whether the loop that is part number ``loop`` goes on: while the integer at ``address`` is not 0.
 
-    Of 0 bytes it goes on.  ``setter`` is the kernel that tells.
+    With 0 bytes it always goes on.  ``setter`` is the kernel that sets the condition.
     """
 
     setter: FunctionHandle
@@ -60,9 +60,10 @@ PartWork: TypeAlias = "Work | LoopWork | ConditionWork"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One node of the driver's, after other parts of the same node, by number; after the node's own for none.
+    """One node of the driver's.
 
-    ``inside`` is the loop to whose body it belongs, by its number, or -1.
+    after   other parts of the same node, by number; without any it comes after what the node comes after
+    inside  the loop to whose body it belongs, by its number, or -1
     """
 
     work: PartWork
@@ -73,18 +74,18 @@ class Part:
 Works: TypeAlias = "Sequence[Work] | Mapping[int, Work]"
 """What each task does, by its number."""
 Conditions: TypeAlias = Mapping[str, MemoryRange]
-"""Where the arrays that decide about loops begin, and how many bytes decide."""
+"""The address and the bytes of each array element that decides a loop."""
 
 
 def parts_of_tasks(
     nodes: Iterable[TaskNode], works: Works, setter: FunctionHandle | None, conditions: Conditions
 ) -> list[Part]:
-    """The nodes of a kernel's graph; ``setter`` is the kernel by which the device is told of loops."""
+    """The parts of a kernel's graph; ``setter`` is the kernel that sets the conditions of loops."""
     return [Part(work_of(node, works, setter, conditions), node.after, node.inside) for node in nodes]
 
 
 def work_of(node: TaskNode, works: Works, setter: FunctionHandle | None, conditions: Conditions) -> PartWork:
-    """What one of these nodes does."""
+    """The work of one of these nodes."""
     if node.kind == "task":
         return works[node.task]
     if node.kind == "loop":
@@ -95,7 +96,7 @@ def work_of(node: TaskNode, works: Works, setter: FunctionHandle | None, conditi
 
 @dataclass(slots=True)
 class Placed:
-    """A part in the driver's graph, and its work now; ``condition`` is that of the loop about which it tells."""
+    """A part in the driver's graph, and its current work; ``condition`` is that of the loop whose condition it sets."""
 
     handle: NodeHandle
     part: Part
@@ -123,7 +124,7 @@ def root_count(parts: Iterable[Part]) -> int:
 
 
 def first_node(graphs: GraphDriver, graph: GraphHandle, roots: int) -> list[NodeHandle]:
-    """What comes before ``roots`` nodes that come after nothing else: an empty node, or nothing where there is one root.
+    """An empty node before ``roots`` nodes that come after nothing else; none where there is one root.
 
     Of several nodes that come after none, HIP 7.2 lets all but one run before the stream's earlier work is done.
     """
@@ -162,7 +163,7 @@ class _Placing:
         return self._bodies[part.inside] if part.inside >= 0 else self._graph
 
     def _condition(self, loop: int) -> ConditionHandle:
-        """That of a loop; one in a loop is told to begin before it is placed."""
+        """The condition of a loop; that of a nested loop is needed before the loop is placed."""
         if loop not in self._conditions:
             self._conditions[loop] = self._graphs.condition_create(self._graph_of(self._parts[loop]))
         return self._conditions[loop]

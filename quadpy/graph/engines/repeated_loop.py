@@ -1,7 +1,7 @@
-"""Loops that the host repeats, where the driver's graphs have none: graphs of several passes, one after the other.
+"""Loops that the host repeats where the driver's graphs have no loops: graphs of several passes, one after the other.
 
-The code decides itself what comes next: the number of the part that is to run stands in memory, tasks of any other do
-nothing, and a latch after each part decides.  So passes that are launched after the end of the loop do no harm.
+The code itself decides what comes next: memory holds the number of the part to run, tasks of other parts do nothing, and a
+latch after each part chooses the next.  So passes that are launched after the end of the loop do nothing.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from quadpy.runtime.streams.timeline import Mark
 __all__ = ["STATE_BYTES", "RepeatedLoop"]
 
 STATE_BYTES: Final = 8
-"""By these the device says which part comes next, and how many iterations there were."""
+"""The device's state of a loop: which part comes next, and how many iterations there were."""
 _USUAL_PASSES: Final = 4
-"""A loop of which nothing is known begins with so many."""
+"""The first chunk of a loop that has never run."""
 
 GraphOf: TypeAlias = Callable[[int], BoundGraph]
-"""The graph of so many passes, bound to the arguments of the call."""
+"""Gives the graph of a number of passes, bound to the arguments of the call."""
 
 
 class RepeatedLoop:
     """One loop of a call.
 
-    ``state`` is where the device has its state, which each graph copies to ``seen`` at its end.
+    ``state`` is its state on the device, which each graph copies to ``seen`` at its end.
     """
 
     def __init__(self, device: Device, body: RepeatedBody, counts: Counts, state: Address, seen: PinnedPointer) -> None:
         self._device, self._body, self._counts, self._state, self._seen = device, body, counts, state, seen
 
     def first_chunk(self, expected: int) -> int:
-        """The passes of the first graph, where ``expected`` iterations were needed last; 0 where nothing is known."""
+        """The passes of the first graph; ``expected`` iterations were needed last time, 0 if unknown."""
         return self._chunk_for(expected or _USUAL_PASSES)
 
     def _chunk_for(self, wanted: int) -> int:
-        """The chunk that does all of ``wanted`` passes, if that is not twice too many; else the largest within them."""
+        """A chunk of at least ``wanted`` passes, but at most twice as many; else the largest chunk below."""
         chunks = self._body.chunks
         enough = next((chunk for chunk in chunks if chunk >= wanted), None)
         if enough is not None and enough <= 2 * wanted:
@@ -54,7 +54,7 @@ class RepeatedLoop:
         return max((chunk for chunk in chunks if chunk <= wanted), default=chunks[0])
 
     def run(self, expected: int, graph_of: GraphOf, made: Callable[[], Collection[int]], on: Stream) -> int:
-        """Launch chunk after chunk until the loop is over; how many iterations it needed, as far as that is known.
+        """Launch chunk after chunk until the loop is over; returns how many iterations it needed, or for nested loops an estimate.
 
         The next chunk is launched before the host waits for the last.  When as many passes are under way as the loop
         needed last, the host looks first; when it needs more, chunks grow.  ``made`` are the chunks whose graphs exist.
@@ -92,7 +92,7 @@ class RepeatedLoop:
         self._counts.waits += 1
 
     def _launch(self, chunk: int, graph_of: GraphOf, made: Callable[[], Collection[int]], on: Stream) -> int:
-        """The passes that were launched: fewer than ``chunk`` where a graph so large cannot be made."""
+        """Launch a graph of ``chunk`` passes, or fewer where such a large graph cannot be made; returns how many."""
         while True:
             try:
                 graph = graph_of(chunk)

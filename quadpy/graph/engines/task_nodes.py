@@ -1,8 +1,8 @@
-"""The nodes of a kernel's graph: what its flow comes to.
+"""The nodes of a kernel's graph, derived from its flow.
 
-A task comes after the tasks before it that touch the same array, one of the two writing.  Names are enough to tell: code
-that was compiled for arrays that do not overlap touches the same memory only by the same name.  For other code, and where
-no effects are given, the order of the flow is kept.
+A task comes after earlier tasks that touch the same array, if one of the two writes.  Names are enough to tell: code that
+was compiled for arrays that do not overlap touches the same memory only by the same name.  Without effects, as for other
+code, the order is that of the flow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Effects", "TaskNode", "task_nodes", "task_nodes_in_order"]
 Kind: TypeAlias = Literal["task", "loop", "begin", "again"]
 
 Effects: TypeAlias = Mapping[str, bool]
-"""What a task touches, by name, and whether it writes it."""
+"""The arrays that a task touches, by name, and whether it writes them."""
 
 _Touched: TypeAlias = dict[str, History]
 
@@ -29,12 +29,12 @@ _ALL: Final[Effects] = {"$all": True}
 
 @dataclass(frozen=True, slots=True)
 class TaskNode:
-    """One node, which comes after others, by their numbers; ``inside`` is the loop to whose body it belongs, or -1.
+    """One node, after others by their numbers; ``inside`` is the loop to whose body it belongs, or -1.
 
     task   runs the launch ``task``
     loop   repeats its body
-    begin  tells the device that the body of the loop ``loop`` runs, which is itself in a loop
-    again  tells it whether the loop ``loop`` goes on: element 0 of the array ``condition`` decides
+    begin  sets the condition of the nested loop ``loop``, so that its body runs
+    again  sets the condition of the loop ``loop`` from element 0 of the array ``condition``
     """
 
     kind: Kind
@@ -46,7 +46,7 @@ class TaskNode:
 
 
 def task_nodes(flow: Flow, effects: Sequence[Effects] | None) -> tuple[TaskNode, ...]:
-    """The nodes for ``flow``, whose tasks have ``effects``, by their numbers; without them the order is that of the flow."""
+    """The nodes for ``flow``, whose task ``k`` has ``effects[k]``; without effects the order is that of the flow."""
     graph = _Graph(effects)
     graph.add_flow(flow, {}, -1)
     return tuple(graph.nodes)
@@ -59,7 +59,7 @@ def task_nodes_in_order(flow: Flow) -> tuple[TaskNode, ...]:
 
 
 class _Graph:
-    """The nodes so far; what the nodes of a loop's body touch begins anew with each body."""
+    """The nodes so far.  Each body of a loop starts with nothing touched."""
 
     def __init__(self, effects: Sequence[Effects] | None) -> None:
         self._effects = effects
@@ -67,7 +67,7 @@ class _Graph:
         self.nodes: list[TaskNode] = []
 
     def add_flow(self, flow: Flow, touched: _Touched, inside: int) -> _Touched:
-        """The nodes for ``flow`` after those in ``touched``, and what is touched then."""
+        """Add the nodes for ``flow`` after those in ``touched``; returns what is touched then."""
         for step in flow:
             match step:
                 case int():
@@ -84,13 +84,13 @@ class _Graph:
         return touched
 
     def _add_loop(self, step: Loop, touched: _Touched, inside: int) -> None:
-        """A node with a body, after all that its tasks come after."""
+        """Add a loop after everything that its tasks come after."""
         effects: dict[str, bool] = {step.condition: False}
         for task in tasks_of(step.body):
             for name, writes in self._effects_of(task).items():
                 effects[name] = effects.get(name, False) or writes
         begin: tuple[int, ...] = ()
-        if inside >= 0:  # a launch of the whole graph begins with loops that go on; this one begins again and again
+        if inside >= 0:  # at a launch all conditions are set; that of a nested loop must be set again each time
             begin = (self._add(TaskNode("begin", (), inside, loop=len(self.nodes) + 1), touched, {}),)
         loop = self._add(TaskNode("loop", self._after(touched, effects, begin), inside), touched, effects)
         within = self.add_flow(step.body, {}, loop)

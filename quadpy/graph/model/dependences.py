@@ -1,7 +1,7 @@
 """What must come before what: one tracker for the tasks of a kernel and for the nodes of a graph.
 
-A read comes after the writes before it, a write after the reads and writes before it.  The tracker numbers what is added;
-what is touched (memory, or an array by its name) has a ``History``, which those who use the tracker keep.
+A read comes after earlier writes, a write after earlier reads and writes.  ``Ancestors`` numbers what is added; callers keep
+a ``History`` for each thing that is touched, such as a range of memory or an array.
 """
 
 from __future__ import annotations
@@ -67,4 +67,4 @@ class History(NamedTuple):
 
 
 UNTOUCHED: Final = History((), ())
-"""Of what nobody has read or written."""
+"""The history of what was never read or written."""

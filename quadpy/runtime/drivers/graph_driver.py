@@ -41,7 +41,7 @@ NodeHandle = NewType("NodeHandle", int)
 ExecHandle = NewType("ExecHandle", int)
 SemaphoreHandle = NewType("SemaphoreHandle", int)
 ConditionHandle = NewType("ConditionHandle", int)
-"""What decides whether a loop in a graph goes on; kernels alone can set it."""
+"""Decides whether a loop in a graph goes on; only kernels can set it."""
 
 CopyKind: TypeAlias = Literal["in", "out", "within"]
 """Pinned host memory to the device, the device to pinned host memory, the device to itself."""
@@ -91,14 +91,14 @@ class FillWork:
 
 @dataclass(frozen=True, slots=True)
 class HostWork:
-    """The function that ``callbacks`` knows by ``ticket``."""
+    """A call of the host function that is registered under ``ticket``."""
 
     ticket: int
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyWork:
-    """Nothing: what comes after it comes after all that comes before it."""
+    """No work: it only orders the nodes before and after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +110,14 @@ class ChildWork:
 
 @dataclass(frozen=True, slots=True)
 class EventRecordWork:
-    """The record of an event that exists outside of the graph."""
+    """The record of an event that exists outside the graph."""
 
     event: EventHandle
 
 
 @dataclass(frozen=True, slots=True)
 class EventWaitWork:
-    """What comes after it waits for the last record of an event of the outside, as it is when the graph is launched."""
+    """Later nodes wait for an event outside the graph: for its last record at the time of the launch."""
 
     event: EventHandle
 
@@ -131,14 +131,14 @@ class SemaphoreSignalWork:
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreWaitWork:
-    """What comes after it waits until each semaphore has its value; at least one."""
+    """Later nodes wait until each semaphore has its value; at least one."""
 
     semaphores: tuple[tuple[SemaphoreHandle, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AllocWork:
-    """Memory that is there from this node on; ``add_alloc`` answers where.  The devices ``peers``, by ordinal, reach it."""
+    """Allocates memory, whose address ``add_alloc`` returns; the devices ``peers``, by ordinal, can reach it."""
 
     nbytes: int
     peers: tuple[int, ...] = ()
@@ -146,7 +146,7 @@ class AllocWork:
 
 @dataclass(frozen=True, slots=True)
 class FreeWork:
-    """The end of memory that an alloc node of this graph, or of one launched before, made."""
+    """Frees the memory of an alloc node of this graph, or of one that was launched before."""
 
     pointer: Address
 
@@ -169,7 +169,7 @@ Work: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class GraphMemory:
-    """What the alloc nodes of all graphs on one device hold, in bytes: now, and at most so far."""
+    """The bytes that alloc nodes of all graphs on a device hold: now, and at their peak."""
 
     used: int
     used_peak: int
@@ -189,10 +189,10 @@ class GraphDriver(Protocol):
     def graph_create(self) -> GraphHandle: ...
 
     def graph_destroy(self, graph: GraphHandle) -> None:
-        """Give a graph back; what was instantiated from it goes on, but its nodes can no longer be changed."""
+        """Destroy a graph; executables made from it live on, but their nodes can no longer be changed."""
 
     def add(self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: Work) -> NodeHandle:
-        """A node after ``dependencies``, no two of which are the same; AllocWork is ``add_alloc``'s."""
+        """Add a node after ``dependencies``, no two of which are the same; for AllocWork see ``add_alloc``."""
 
     def add_alloc(
         self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: AllocWork
@@ -200,46 +200,46 @@ class GraphDriver(Protocol):
         """A node, and the address of its memory, the same in every launch."""
 
     def condition_create(self, graph: GraphHandle) -> ConditionHandle:
-        """What one loop of ``graph`` asks; each launch of the graph begins with a yes."""
+        """The condition of one loop of ``graph``; it is true at the start of each launch."""
 
     def add_loop(
         self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
     ) -> tuple[NodeHandle, GraphHandle]:
-        """A node that runs another graph, to which nodes are then added, as long as ``condition`` says yes."""
+        """Add a node that runs another graph while ``condition`` is true; its nodes are added to that graph next."""
 
     def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
-        """Every node, as the driver has them."""
+        """Every node, read back from the driver."""
 
     def edges(self, graph: GraphHandle) -> list[tuple[NodeHandle, NodeHandle]]:
-        """Every dependency, as the driver has them: (before, after)."""
+        """Every dependency, read back from the driver: (before, after)."""
 
     def instantiate(self, graph: GraphHandle, *, auto_free: bool = False, priorities: bool = False) -> ExecHandle:
-        """What can be launched.
+        """An executable graph.
 
         ``auto_free`` lets memory that the last launch left be freed by the next one; ``priorities`` honours those of
         kernel nodes.  A graph with alloc nodes is instantiated once.
         """
 
     def exec_destroy(self, exec_: ExecHandle) -> None:
-        """Give it back; launches that are under way complete."""
+        """Destroy it; pending launches complete."""
 
     def upload(self, exec_: ExecHandle, stream: StreamHandle) -> None:
-        """Bring what a launch needs to the device before the first one."""
+        """Upload what a launch needs before the first one."""
 
     def launch(self, exec_: ExecHandle, stream: StreamHandle) -> None:
         """Put one run of all nodes on ``stream``."""
 
     def update(self, exec_: ExecHandle, node: NodeHandle, work: Work) -> bool:
-        """Let later launches do ``work`` in place of what ``node`` of the source graph says; False where they cannot."""
+        """Let later launches do ``work`` in place of ``node`` of the source graph; False where the driver refuses."""
 
     def enable(self, exec_: ExecHandle, node: NodeHandle, *, enabled: bool) -> None:
-        """Whether later launches run a kernel, copy or fill node; disabled, it only orders."""
+        """Let later launches run a kernel, copy or fill node, or only keep its place in the order."""
 
     def memory(self) -> GraphMemory:
-        """What alloc nodes hold on this device."""
+        """The memory that alloc nodes hold on this device."""
 
     def trim_memory(self) -> None:
-        """Return what no graph uses to the system."""
+        """Return unused memory to the system."""
 
     def semaphore_import(self, descriptor: int, kind: int) -> SemaphoreHandle:
         """A semaphore that another library exported as a file descriptor; its type in the vendor's numbers."""

@@ -1,7 +1,7 @@
 """Memory on a device that kernels read their arguments from.
 
-One launch puts a few KiB there, which travel as arguments of the launch itself: so they come after all earlier work of the
-stream and before all later work, and the host waits for nothing.
+One launch uploads a few KiB, which travel as arguments of the launch itself.  So the upload comes after all earlier work of
+the stream and before all later work, and the host does not wait.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["ArgumentMemory"]
 
 
 class ArgumentMemory:
-    """``nbytes`` bytes and more, and what was put there last; one thread at a time.
+    """At least ``nbytes`` bytes, and what was uploaded last; for one thread at a time.
 
-    ``upload_kernels`` are by how many bytes they put: each takes an address and so many bytes, in a thread for each eight.
+    ``upload_kernels`` has a kernel for each size: it takes an address and that many bytes, and runs a thread for each eight.
     """
 
     def __init__(self, device: Device, upload_kernels: Mapping[int, FunctionHandle], nbytes: int, on: Stream) -> None:
@@ -33,15 +33,15 @@ class ArgumentMemory:
             self._parts.append(_Part(device, upload_kernels[size], size, start, self.address + start))
             start += size
 
-    def put(self, data: bytes, stream: StreamHandle) -> int:
-        """Let ``data`` stand there for all later work on ``stream``; how many launches that took."""
+    def upload(self, data: bytes, stream: StreamHandle) -> int:
+        """Write ``data`` for all later work on ``stream``; returns how many launches that took."""
         if len(self._parts) == 1:
-            return self._parts[0].put(data, stream)
-        return sum(part.put(data[part.start : part.start + part.size], stream) for part in self._parts)
+            return self._parts[0].upload(data, stream)
+        return sum(part.upload(data[part.start : part.start + part.size], stream) for part in self._parts)
 
 
 def _sizes(nbytes: int, known: list[int]) -> list[int]:
-    """Parts that are together at least ``nbytes``: the largest ones, and the smallest that holds the rest."""
+    """Sizes that add up to at least ``nbytes``: the largest ones, and the smallest that holds the rest."""
     whole, rest = divmod(nbytes, known[-1])
     found = [known[-1]] * whole
     if rest or not found:
@@ -50,7 +50,7 @@ def _sizes(nbytes: int, known: list[int]) -> list[int]:
 
 
 class _Part:
-    """What one launch puts."""
+    """The bytes of one launch."""
 
     def __init__(self, device: Device, function: FunctionHandle, size: int, start: int, address: int) -> None:
         self.start, self.size = start, size
@@ -61,8 +61,8 @@ class _Part:
         self._arguments = device.driver.launch_arguments(ctypes.addressof(self._record), 8 + size)
         self._held: bytes | None = None
 
-    def put(self, data: bytes, stream: StreamHandle) -> bool:
-        """Whether anything was to do."""
+    def upload(self, data: bytes, stream: StreamHandle) -> bool:
+        """Write ``data`` unless it is there already; returns whether it was written."""
         if data == self._held:
             return False
         self._data[: len(data)] = data

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["TOO_LARGE", "Call", "Fuse", "Fusion", "OneLaunch", "Origin", "require_fuse"]
 
 Fuse: TypeAlias = Literal["auto", True, False]
-"""``True`` is wherever it is possible, ``"auto"`` where it is also expected to be quicker."""
+"""``True``: wherever it is possible; ``"auto"``: only where it is also expected to be quicker."""
 
 TOO_LARGE: Final = frozenset({"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "hipErrorCooperativeLaunchTooLarge"})
 """Names of drivers' errors for a launch whose blocks do not fit on the device all at once."""
@@ -37,7 +37,7 @@ def require_fuse(fuse: object, *, graph: bool = True) -> None:
 
 
 class Origin(Protocol):
-    """The code of a call, before it was compiled.  Equal ones are the same code."""
+    """What the code of a call was compiled from.  Equal origins have the same code."""
 
     def join(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> OneLaunch | str:
         """One launch for calls of this and other origins, or the reason why that is impossible.
@@ -48,13 +48,13 @@ class Origin(Protocol):
 
     @property
     def why_not_alone(self) -> str:
-        """Why a call cannot be one launch, with all of its tasks and loops; an empty string where it can."""
+        """Why a call cannot be one launch, with all of its tasks and loops; an empty string if it can."""
 
     def of(self, work: FillWork | CopyWork) -> Call | str:
         """A call that does ``work``, or the reason why none can."""
 
     def condition_setter(self) -> FunctionHandle:
-        """The kernel that tells a graph of the driver's whether a loop goes on."""
+        """The kernel that sets the conditions of loops in a driver's graph."""
 
 
 Call: TypeAlias = "tuple[Origin, bytes]"
@@ -74,10 +74,10 @@ class OneLaunch(Protocol):
         """Let later launches do call ``number``, in the order of the levels, with another argument block."""
 
     def why_not(self) -> str:
-        """Why what is bound now cannot be one launch, or need not; an empty string where it is."""
+        """Why what is bound now cannot be one launch, or should not; an empty string if it can."""
 
     def move(self, on: Stream) -> None:
-        """Let later launches come on ``on``: they use scratch memory of that stream's."""
+        """Let later launches come on ``on``, whose scratch memory they use."""
 
     def launch(self, stream: StreamHandle) -> None:
         """Put it on the stream of the last ``move``."""

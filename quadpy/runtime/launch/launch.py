@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MemoryRange: TypeAlias = tuple[int, int]
-"""An address, and how many bytes are touched from there on."""
+"""An address, and the number of bytes that are touched from there."""
 
 
 @dataclass(frozen=True, slots=True)
