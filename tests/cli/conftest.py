@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Fixtures for the tests of the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quadpy.runtime.device.current import current_config, set_config
 
 @pytest.fixture
 def sample() -> str:
-    """The file with the kernels that are compiled."""
+    """The file with the kernels to compile."""
     return str(Path(__file__).with_name("sample.py"))
 
 

@@ -1,4 +1,4 @@
-"""Kernels that the tests of the command line compile; it finds them in this file."""
+"""Kernels that the tests of the command line compile."""
 
 import quadpy as qp
 

@@ -16,7 +16,7 @@ DIGEST = CacheKey("ir", "cpu", "toolchain").digest()
 
 @pytest.fixture(autouse=True)
 def fresh_settings(monkeypatch, tmp_path):
-    """Each test has a cache folder of its own, and settings that are read anew."""
+    """Each test has its own cache folder and reads the settings again."""
     monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path / "cache"))
     settings_module.settings.cache_clear()
     yield

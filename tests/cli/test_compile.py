@@ -1,4 +1,4 @@
-"""``quadpy compile``: files, and a manifest that agrees with them."""
+"""``quadpy compile``: the files, and a manifest that agrees with them."""
 
 from __future__ import annotations
 

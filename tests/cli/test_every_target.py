@@ -1,4 +1,4 @@
-"""Every kernel of every example, for every AMD target: small, native, and laid out as the launch expects."""
+"""The code of every kernel of every example for every AMD target: small, native, with the expected argument layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Kernel.compile``: code for any target without a call and without a device."""
+"""``Kernel.compile``: code for any target, without a call or a device."""
 
 from __future__ import annotations
 

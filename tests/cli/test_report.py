@@ -27,7 +27,7 @@ def test_a_line_per_task_and_target(sample, capsys):
         assert 1 <= int(line["VGPR"]) <= 24
         assert (line["spills"], line["scratch"], line["LDS"]) == ("0", "0", "0")
     for line in instructions:
-        # Four iterations of a strip, and one in the loop for what is left of one.
+        # Four iterations of a strip, and one in the loop for the remainder.
         assert (line["vmem load"], line["vmem store"], line["atomics"]) == ("10", "5", "0")
 
 

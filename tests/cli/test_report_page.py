@@ -1,4 +1,4 @@
-"""The report that the documentation shows is what the command beside it prints."""
+"""The report in the documentation is what the command shown with it prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels and targets a command line means."""
+"""The kernels and targets that a command line selects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example runs on the CPU; what ``qp.init`` set before a test holds again after it."""
+"""Every example runs on the CPU; after a test, the configuration is as before."""
 
 import pytest
 

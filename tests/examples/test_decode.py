@@ -1,4 +1,4 @@
-"""The decoder writes the same text however its kernels are launched, and what NumPy says it should."""
+"""The decoder writes the same text however its kernels are launched, and the same as NumPy."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def arch(request, cpu):
 
 
 def results(decoder):
-    """The text, and the bytes of all that it keeps."""
+    """The text, and the bytes of the state."""
     caches = [array.to_numpy().tobytes() for array in (*decoder.keys, *decoder.values)]
     return decode.written(decoder), decoder.logits.to_numpy().tobytes(), *caches
 
 
 def run(call, decoder):
-    """What a decoder leaves that writes until its context is full."""
+    """The text and state of a decoder that writes until its context is full."""
     decode.start(decoder, PROMPT)
     for _ in range(decoder.characters.shape[0] - 1):
         call(decoder)
@@ -46,7 +46,7 @@ def made(size=SMALL, **options):
 
 @pytest.fixture
 def expected(arch):
-    """The calls made one by one, on one stream."""
+    """Calls made one by one, on one stream."""
     return run(decode.step, made(forks=False))
 
 
@@ -107,7 +107,7 @@ def test_a_step_is_many_launches():
 
 
 def test_projections_are_forks():
-    """Queries, keys, values, and the two halves of the MLP: neither comes after the other."""
+    """Queries, keys and values are independent, and so are the two halves of the MLP."""
     graph = captured(Size(layers=1, width=16, heads=2, hidden=16, context=4))
     after = {node.name: set(node.after) for node in graph}
 
@@ -137,7 +137,7 @@ def rotated(x, at, heads):
 
 
 def logits_by_numpy(weights, characters, size):
-    """Logits after each character, in double precision; keys and values are rounded as they are stored."""
+    """The logits after each character in double precision, with keys and values rounded as they are stored."""
     found, keys, values = [], [[] for _ in weights.layers], [[] for _ in weights.layers]
     for at, character in enumerate(characters):
         x = weights.embedding[character].astype(float)

@@ -1,4 +1,4 @@
-"""Each example's command line: it writes pictures and animations, and says what is wrong."""
+"""The command line of each example: it writes pictures and animations, and reports errors."""
 
 import importlib
 import io

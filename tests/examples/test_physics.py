@@ -1,4 +1,4 @@
-"""What physics says of the examples: what is conserved, what is exact, what converges."""
+"""Physical properties of the examples: what is conserved, exact or convergent."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_mpm88_leaves_what_turns_or_rests_without_stress(splash):
     turned[~jelly] = np.eye(2)  # water remembers no turn
     mpm88.F.from_numpy(turned.astype(np.float32))
     mpm88.p2g()
-    # A stress of the size of the moduli would give 1e-3 here: what is left is the rounding of the determinant.
+    # A stress of the size of the moduli would give 1e-3 here; the rest is rounding of the determinant.
     assert np.abs(mpm88.grid_v.to_numpy()).max() < 1e-3 * 4 * mpm88.dt * mpm88.volume / mpm88.dx * mpm88.bulk
 
 
@@ -149,7 +149,7 @@ def test_no_flow_passes_the_walls_and_ink_stays_bounded():
 
 
 def grid_equation(x):
-    """Four times each point less its neighbours."""
+    """Four times each point minus its neighbours."""
     padded = np.pad(x.astype(float), 1)
     return 4 * padded[1:-1, 1:-1] - padded[:-2, 1:-1] - padded[2:, 1:-1] - padded[1:-1, :-2] - padded[1:-1, 2:]
 

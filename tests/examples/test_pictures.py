@@ -1,4 +1,4 @@
-"""Examples whose result is known point by point: the game of life, the Mandelbrot set, the filters."""
+"""Examples whose result is known at each point: the game of life, the Mandelbrot set, the filters."""
 
 import numpy as np
 import pytest

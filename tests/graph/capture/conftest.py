@@ -1,4 +1,4 @@
-"""Kernels that run on every device that this machine has, and on the simulated one, where Python stands for them."""
+"""Kernels that run on every device of this machine, and on the simulated device, where Python functions replace them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def branch(v: qp.i32, x: I32, y: I32):
 
 
 def _simulated(code, bodies):
-    """Symbol -> what stands for it: ``bodies`` get the scalars and, of each array, its numbers."""
+    """The Python function for each symbol; ``bodies`` get the scalars and the elements of each array."""
     layout = struct.Struct(code.layout.format)
     slots = [(slot.param, slot.part) for slot in code.layout.values]
 
@@ -122,7 +122,7 @@ def _add_both(v, x, y):
 
 
 def simulate(driver):
-    """Let the simulated device know the kernels of this file."""
+    """Register the kernels of this file with the simulated device."""
     branches = [_add_first, _double_second, _add_both]
     for kernel, bodies in ((add, [_add]), (mix, [_mix]), (twice, [_add, _double]), (branch, branches)):
         driver.kernels |= _simulated(_compiled(kernel), bodies)
@@ -137,7 +137,7 @@ ARCHS = ["cpu", "recording", *(arch for arch in ("amdgpu", "cuda") if is_here(ar
 
 
 def settle(here, seed):
-    """Wait for all work; on the simulated device what is ready runs in any order, as ``seed`` says."""
+    """Wait for all work; the simulated device runs what is ready in an order that depends on ``seed``."""
     if here.is_simulated:
         random, simulation = Random(seed), here.driver.simulation
         while ready := simulation.ready():
@@ -146,7 +146,7 @@ def settle(here, seed):
 
 
 def without_races(here):
-    """Wait for all work; nothing of it may race on the simulated device."""
+    """Wait for all work, and check that nothing raced on the simulated device."""
     if here.is_simulated:
         here.device.synchronize()
         races = here.driver.races()
@@ -156,7 +156,7 @@ def without_races(here):
 
 @contextlib.contextmanager
 def current(name):
-    """The device ``name``, current inside the block; on the simulated one nothing may race or stay."""
+    """Make the device ``name`` current in the block; on the simulated device nothing may race or leak."""
     before, driver = current_config(), None
     if name == "recording":
         driver = RecordingDriver()
@@ -178,7 +178,7 @@ def current(name):
 
 @pytest.fixture(params=ARCHS)
 def here(request):
-    """The current device, with ``add``, ``mix`` and ``twice``; on the simulated one nothing may race or stay."""
+    """The current device with ``add``, ``mix`` and ``twice``; on the simulated device nothing may race or leak."""
     with current(request.param) as device:
         found = SimpleNamespace(
             name=request.param, device=device, driver=device.driver, add=add, mix=mix, twice=twice, branch=branch,

@@ -1,4 +1,4 @@
-"""``qp.graph.capture``: what is noted, what is refused, and that nothing is left behind."""
+"""``qp.graph.capture``: what it records, what it refuses, and that it leaves nothing open."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def numbers(x):
     return x.to_numpy().tolist()
 
 
-# what is noted
+# what is recorded
 
 
 def test_a_block_of_calls_becomes_a_graph_and_runs_when_it_is_launched(here):
@@ -157,7 +157,7 @@ def test_a_stream_that_waits_for_an_event_is_a_fork(here):
 
 
 def test_the_first_use_on_another_stream_comes_after_the_allocation(here):
-    """As outside of a capture, nobody has to say so."""
+    """The order needs no events, as outside of a capture."""
     with qp.create_stream() as side:
         fork, join = qp.create_event(), qp.create_event()
         with qp.graph.capture() as g:
@@ -406,7 +406,7 @@ def test_a_kernel_that_first_compiles_inside(here):
 
 
 def refused(here, what, *calls):
-    """Each call is refused and named with its line, the capture comes to nothing, and the stream works."""
+    """The call is refused with its source line, there is no graph, and the stream works."""
     for call in calls:
         x = here.array(1)
         with pytest.raises(CaptureError, match=what) as caught, qp.graph.capture() as g:  # noqa: PT012 - a capture is a block
@@ -444,7 +444,7 @@ def test_waiting_and_asking_are_refused_g5(here):
 
 
 def test_verbs_with_handles_are_refused(here):
-    """On the CPU they name no stream in particular, and do nothing."""
+    """On the CPU these concern no particular stream, and do nothing."""
     streams, pointer = here.device.streams, here.device.streams.malloc_async(64, 0)
     event = streams.create_event()
     verbs = {
@@ -549,7 +549,7 @@ def test_another_capture_cannot_wait_for_an_event_of_this_one(here):
 
 
 def on_another_thread(function):
-    """What ``function`` answers there, or the error that it raises."""
+    """What ``function`` returns on another thread, or the error that it raises."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(function)
         return future.exception() or future.result()
@@ -557,7 +557,7 @@ def on_another_thread(function):
 
 @pytest.mark.parametrize("verb", ["query", "synchronize", "wait", "elapsed_time"])
 def test_another_threads_question_to_an_event_of_a_capture_is_refused_there_alone(here, verb):
-    """Such as that of a monitor which polls what the event stood for before."""
+    """For example, a monitor that polls the earlier record of the event."""
     x = here.array(0)
     with qp.create_event(timing=True) as event:
         event.record()
@@ -595,7 +595,7 @@ def test_a_capture_that_waits_for_an_event_of_another_threads_comes_to_nothing_i
 
 
 def test_an_event_recorded_in_a_capture_keeps_nothing_of_it_alive(here):
-    """Events of forks and joins are often there as long as the program; then no graph's memory may be."""
+    """Events for forks and joins often live as long as the program; they must not keep the memory of a graph alive."""
     fork, join, side = qp.create_event(), qp.create_event(), qp.create_stream()
     _give_back_what_died(here.device)
     before = here.device.memory_stats().used
@@ -800,7 +800,7 @@ def test_a_generator_that_is_closed_ends_its_capture_x5_x6(here):
 
 
 def test_garbage_collection_inside(here):
-    """Cycles of arrays that die inside a capture go back as always."""
+    """Cycles of arrays that die inside a capture are freed as usual."""
 
     class Ring:
         def __init__(self):
@@ -828,7 +828,7 @@ def test_out_of_memory_inside(simulated_device):
 
 
 def test_capture_tells_the_driver_nothing_g1_g2(here):
-    """Recording launches nothing; and a program that does not capture calls the driver as ever."""
+    """A capture launches nothing, and a program without captures calls the driver as before."""
     if not here.is_simulated:
         return
     x = here.array(1)

@@ -1,4 +1,4 @@
-"""What a replayed function can depend on, changed between its calls: the bytes stay those of the function itself."""
+"""Changes what a replayed function depends on between its calls: the results stay those of the function itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import quadpy as qp
 
-# what is there, the function's body, and how it is changed to ``new``
+# the setup, the body of the function, and how its dependence is changed to ``new``
 CASES = {
     "a global": ("v = 1", "add(v, x)", "v = new"),
     "a global that is deleted and made": ("v = 1", "add(v, x)", "del v; v = new"),
@@ -146,7 +146,7 @@ CASES = {
 
 
 class Program:
-    """A case in a module of its own."""
+    """Each case has a module of its own."""
 
     def __init__(self, here, case, wrap):
         setup, body, change = CASES[case]
@@ -189,7 +189,7 @@ def test_what_changes_between_two_calls_is_seen(here, case):
     assert (program.step.state, program.step.stats.fallbacks) == ("captured", 0)
 
 
-# numbers that are equal, and are not the same
+# numbers that are equal but not identical
 
 
 @pytest.fixture

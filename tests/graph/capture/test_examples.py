@@ -1,4 +1,4 @@
-"""Every example gives the same bytes however its kernels are launched: called, captured, replayed, or put in a graph."""
+"""Every example gives the same bytes whether its kernels are called, captured, replayed, or added to a graph."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cpu():
 
 
 def by_hand(module, calls):
-    """A graph of what ``calls`` launches of the kernels of ``module``, made node by node."""
+    """A graph of the kernels of ``module`` that ``calls`` launches, made node by node."""
     graph = qp.graph.Graph()
 
     def adder(kernel):
@@ -67,7 +67,7 @@ def launch(graph):
         run.synchronize()
 
 
-# examples that are objects with a method step, over NumPy arrays: a graph on a GPU takes arrays of the device alone
+# examples with a method ``step`` over NumPy arrays, which a graph of a GPU does not take
 
 
 def life():
@@ -129,11 +129,11 @@ def test_what_a_filter_shows(cpu, kind):
     assert work.draw().tobytes() == again.draw().tobytes()
 
 
-# examples over memory of the device
+# examples over device memory
 
 
 def test_mpm88(cpu):
-    """On a GPU the order of its sums on the grid is free, and with it their last bits."""
+    """On a GPU the order of the sums on the grid, and so their last bits, may vary."""
     fields = [mpm88.x, mpm88.v, mpm88.C, mpm88.F, mpm88.grid_m, mpm88.grid_v]
 
     def run(step):
@@ -151,7 +151,7 @@ def test_mpm88(cpu):
 
 
 def test_decode(cpu):
-    """What the tests of the example itself do on every device."""
+    """Like the tests of the example itself, on every device."""
     size = _transformer.Size(layers=1, width=16, heads=2, hidden=16, context=8)
 
     def run(call, decoder):
@@ -175,7 +175,7 @@ def test_decode(cpu):
 
 @pytest.mark.parametrize("fuse", [False, True])
 def test_conjugate_gradient(arch, fuse):
-    """Where the loop is not in one launch, a GPU replays it by calling it."""
+    """If the loop is not a single launch, a GPU replays it by calling it."""
     n, most = 10, 60
     b = conjugate_gradient.random_charges(n, seed=2)
     made = conjugate_gradient.Solver(n, fuse)

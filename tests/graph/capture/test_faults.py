@@ -1,4 +1,4 @@
-"""What can go wrong while a graph is captured, made, changed or launched: nothing leaks, nothing hangs, the stream works."""
+"""Faults while a graph is captured, made, changed or launched: nothing leaks or hangs, and the stream works."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def memory_in_use(here):
 
 @pytest.fixture
 def faulty(here):
-    """``here``; after the test its stream works, captures work, and no memory is held that was not held before."""
+    """``here``; after the test, its stream and captures work, and no memory has leaked."""
     x = here.array(1)
     before = memory_in_use(here)
     yield here
@@ -46,7 +46,7 @@ def faulty(here):
 
 
 def failing(monkeypatch, here, verb, at=1, error=None):
-    """The driver's graphs refuse their ``at``-th call of ``verb``; what is answered counts the calls."""
+    """Let the driver refuse the ``at``-th call of ``verb``; returns a counter of the calls."""
     real, calls = getattr(here.driver.graphs, verb), []
 
     def call(*arguments, **options):
@@ -60,7 +60,7 @@ def failing(monkeypatch, here, verb, at=1, error=None):
 
 
 def captured(here, x, y):
-    """A graph that the driver makes where ``fuse`` is False; quadpy may do better."""
+    """With ``fuse=False`` the driver makes a graph; otherwise quadpy may fuse it."""
     with qp.graph.capture() as g:
         here.add(1, x)
         here.twice(2, y)
@@ -75,7 +75,7 @@ def captured(here, x, y):
     ("verb", "at"), [("graph_create", 1), ("add", 1), ("add", 2), ("add", 4), ("instantiate", 1), ("launch", 1)]
 )
 def test_the_driver_refuses_to_make_or_to_launch_it(faulty, monkeypatch, verb, at):
-    """What was made so far is given back, and the next attempt is a new one."""
+    """What was made so far is destroyed, and the next attempt starts anew."""
     if faulty.is_cpu:
         return
     x, y = faulty.array(1), faulty.array(1)
@@ -104,7 +104,7 @@ def test_the_driver_has_no_memory_for_it(faulty, monkeypatch):
 
 
 def test_an_update_that_is_refused_makes_it_anew(faulty, monkeypatch):
-    """Also where launches are pending, which keep what they were given."""
+    """Also while launches are pending, which keep their arguments."""
     if faulty.is_cpu:
         return
     x, y = faulty.array(1), faulty.array(1)
@@ -118,7 +118,7 @@ def test_an_update_that_is_refused_makes_it_anew(faulty, monkeypatch):
 
 @pytest.mark.parametrize("at", [1, 2])
 def test_an_update_that_fails_half_way_leaves_it_as_it_was(faulty, monkeypatch, at):
-    """A kernel of two tasks is two nodes of the driver's: the first is changed back."""
+    """A kernel of two tasks is two nodes of the driver; the first is changed back."""
     if faulty.is_cpu:
         return
     x, y = faulty.array(1), faulty.array(1)
@@ -150,7 +150,7 @@ def test_an_update_whose_new_graph_cannot_be_made_leaves_it_as_it_was(faulty, mo
 
 
 def test_nothing_that_another_thread_does_invalidates_a_capture(faulty):
-    """Each of these ends a capture of the vendors', on whatever thread it is done."""
+    """Each of these would end a capture by the driver, on any thread."""
     x, y = faulty.array(1), faulty.array(5)
     fork, done = qp.create_event(), []
 
@@ -193,7 +193,7 @@ def test_nothing_that_another_thread_does_invalidates_a_capture(faulty):
 
 
 def test_memory_that_is_not_there(faulty):
-    """The capture comes to nothing where the exception leaves it, and goes on where it is caught."""
+    """The capture fails if the exception leaves it, and continues if the exception is caught."""
     if faulty.is_cpu:
         return
     x = faulty.array(1)
@@ -248,7 +248,7 @@ def test_a_kernel_that_cannot_be_compiled(faulty):
 
 
 def test_a_kernel_with_memory_of_its_own_that_first_compiles_inside(faulty):
-    """A sum takes scratch memory, and its code is loaded; both belong to what is captured."""
+    """A sum allocates scratch memory and loads its code during the capture."""
     if faulty.is_simulated:
         return
 
@@ -276,7 +276,7 @@ def test_a_kernel_with_memory_of_its_own_that_first_compiles_inside(faulty):
 
 
 def test_garbage_of_every_kind_inside(faulty):
-    """Cycles die at any moment of a capture: the collector runs at each allocation of Python's."""
+    """Cycles die at any moment of a capture: the collector runs at each Python allocation."""
 
     class Ring:
         def __init__(self, *things):
@@ -304,7 +304,7 @@ def test_garbage_of_every_kind_inside(faulty):
 
 
 def test_a_graph_kernel_keeps_the_graph_of_a_pending_call(here, monkeypatch):
-    """Of a call whose arguments the driver does not put into the graph of the call before, which has not run yet."""
+    """The driver refuses the new arguments while the launch of the call before is pending."""
     if not here.is_simulated:
         return
     x, y, z, w = (here.array(1) for _ in range(4))

@@ -1,4 +1,4 @@
-"""Ctrl-C at every place of captures, replays and graphs: the thread does not capture, and later calls do what they say.
+"""Ctrl-C at every point of captures, replays and graphs: the thread no longer captures, and later calls work.
 
 ``--interrupts=0`` tries every place, not a sample.
 """
@@ -102,14 +102,14 @@ def with_memory(x, y):
 
 
 PARTS = re.compile("/graph/|/capturing|/deferred_release|/resource_stack|/event|/graph_")
-"""Where places are looked for: the rest has tests of its own, and no signal reaches the threads on which drivers call."""
+"""Where Ctrl-C is tried; the rest has tests of its own, and no signal reaches the threads on which drivers call."""
 
 PROGRAMS = [captured, forked, with_the_host, refused, replayed, explicit, with_memory]
 
 
 @contextlib.contextmanager
 def prepared(program, name):
-    """The device ``name`` with two arrays, on which ``program`` has run; in the end nothing is left open."""
+    """The device ``name`` with two arrays, after a run of ``program``; at the end nothing is left open."""
     with current(name) as device:
         x, y = array(*range(N)), array(*range(N))
         program(x, y)
@@ -153,7 +153,7 @@ def test_ctrl_c_at_every_place(program, name, request):
 
 
 def broken_by(program, name, place):
-    """What does not hold after Ctrl-C at ``place``, in a line; None where all is well."""
+    """What is wrong after Ctrl-C at ``place``, in one line; None if nothing is."""
     try:
         with prepared(program, name) as (device, x, y):
             interrupt(lambda: program(x, y), place)
@@ -166,7 +166,7 @@ def broken_by(program, name, place):
 
 
 def calls_that_go_on(x, y, side, fork, join, done):
-    """Work in a capture that catches Ctrl-C call by call; those that raised nothing come into ``done``."""
+    """Work in a capture that catches Ctrl-C for each call; ``done`` collects the calls that raised nothing."""
 
     def fork_and_join():
         fork.record()
@@ -185,7 +185,7 @@ def calls_that_go_on(x, y, side, fork, join, done):
 
 
 def as_numbers(done):
-    """The numbers of x and y after ``calls_that_go_on`` from 0 and 1."""
+    """The elements of x and y after ``calls_that_go_on``, starting from 0 and 1."""
     x, y = 0, 1
     for number in done:
         if number == 0:
@@ -200,7 +200,7 @@ def as_numbers(done):
 
 
 def test_a_program_that_catches_ctrl_c_in_a_capture_loses_nothing_without_a_word(request):
-    """The graph does the calls that raised nothing, and perhaps the one that did; or the capture comes to nothing."""
+    """The graph has the calls that raised nothing and perhaps the one that did, or there is no graph."""
     with current("cpu") as device:
         x, y = array(0), array(1)
         with qp.create_stream() as side, qp.create_event() as fork, qp.create_event() as join:

@@ -1,4 +1,4 @@
-"""Numbers that go into fields and out of them while a graph is captured, however the fields lie in memory."""
+"""Writes to fields and copies of fields during a capture, for every layout of the fields."""
 
 from __future__ import annotations
 

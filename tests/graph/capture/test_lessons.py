@@ -1,4 +1,4 @@
-"""Lessons about capture and replay that no other test holds, by their numbers in ``docs/explanation/lessons.md``."""
+"""The lessons about capture and replay in ``docs/explanation/lessons.md`` that no other test checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def numbers(x):
 
 
 def calls_of(here, function):
-    """The driver's calls, without what depends on addresses."""
+    """The calls of the driver, without addresses."""
     before = len(here.driver.calls)
     function()
     here.device.synchronize()
@@ -29,7 +29,7 @@ def calls_of(here, function):
 
 
 def test_where_nothing_is_captured_the_driver_sees_what_it_always_saw_g1(here):
-    """A capture that has ended leaves no trace on the path of a launch: the same calls, the same bytes."""
+    """A capture that has ended does not affect launches: the same calls, the same bytes."""
     if not here.is_simulated:
         return
     x = here.array(1)
@@ -61,7 +61,7 @@ def test_a_graph_and_what_is_launched_of_it_have_owners_g4(here):
 
 
 def test_what_can_be_captured_is_said_by_the_call_itself_g8(here):
-    """No list of names: a subclass, a wrapper, an alias are refused and noted as what they call."""
+    """There is no list of names: subclasses, wrappers and aliases are treated as what they call."""
     x, y = here.array(1), here.array(2)
     read, put = x.to_numpy, y.copy_from
     with qp.graph.capture() as g:
@@ -92,7 +92,7 @@ def test_there_are_three_states_g12():
 
 
 def test_the_launcher_does_not_know_graphs_g13_g15(here):
-    """A kernel is handed a session, an object with a protocol of the runtime's; no module below imports graphs."""
+    """A kernel gets a session through a protocol of the runtime; no lower module imports graphs."""
     from pathlib import Path
 
     root = Path(qp.__path__[0])
@@ -131,7 +131,7 @@ def test_what_the_host_does_by_itself_is_done_once_and_at_once_h6(here, capsys):
 
 
 def test_replays_in_flight_keep_their_arguments(here):
-    """Nobody waits between them, and each has arguments of its own: some in nodes, later ones in memory."""
+    """Nothing waits between them, and each has its own arguments: first in nodes, later in memory."""
     step = qp.graph.replay(lambda v, x, y: (here.twice(v, x), here.mix(v, x, y), here.add(v, y)))
     pairs = [(here.array(k), here.array(-k)) for k in range(2)]
     wanted = [[k, -k] for k in range(2)]

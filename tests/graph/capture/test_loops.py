@@ -1,4 +1,4 @@
-"""Graph kernels with loops inside of captures and of graphs that are built by hand: the bytes of the calls themselves."""
+"""Graph kernels with loops in captures and in graphs built by hand: the same bytes as the calls themselves."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def sections(x: I32, y: I32, z: I32):
 
 @qp.kernel(graph=True)
 def descent(x: F32, energy: F32, go: I32):
-    """Until it is small enough: nobody but the device knows how often."""
+    """Repeats until the value is small enough; only the device knows how often."""
     while qp.graph.do_while(go):
         for i in x:
             x[i] = x[i] * 0.75 - 0.01

@@ -1,4 +1,4 @@
-"""Random functions that read what changes between their calls: a replay gives the bytes of the function itself.
+"""Random functions that read what changes between their calls: a replay gives the same bytes as the function itself.
 
 ``--random-graphs=N`` tries N functions with each device.
 """
@@ -54,7 +54,7 @@ CHANGES = (
 
 
 def statement(random, depth=0):
-    """A line or a block of the function, as a list of lines."""
+    """A statement of the function, as a list of lines."""
     value, other = random.choice(READS), random.choice(READS)
     x, y = (random.choice(("x", "y", "arrays['z']", "arrays['w']", "t")) for _ in range(2))
     kind = random.randrange(10 if depth < 2 else 7)
@@ -81,7 +81,7 @@ def source(random):
 
 
 class Twin:
-    """One of two that do the same."""
+    """One of two equivalent forms."""
 
     def __init__(self, here, text, wrap):
         self.space = {name: getattr(here, name) for name in ("add", "mix", "twice")}

@@ -1,4 +1,4 @@
-"""Graphs at random, with all that can be in them: the bytes of a sequential oracle, however they came to be.
+"""Random graphs of all kinds of nodes, made in every way: the same bytes as a sequential oracle.
 
 Kernels, graph kernels with sections and with loops, copies, fills, memory that is made inside, host functions and graphs
 in graphs, on several streams; eager, captured, built by hand and replayed, and changed between two launches.
@@ -20,7 +20,7 @@ import quadpy as qp
 ARRAYS, STREAMS, SIZE = 3, 3, 4
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 FEW_NODES = 5
-"""Steps of a program where they take long."""
+"""The number of steps of a program where they take long."""
 
 array, stream, value = st.integers(0, 5), st.integers(0, STREAMS - 1), st.integers(-9, 9)
 KINDS = ("add", "twice", "mix", "branch", "loop", "fill", "copy", "put", "new", "child", "host", "sync")
@@ -38,7 +38,7 @@ def loop(v: qp.i32, x: I32, y: I32):
 
 @pytest.fixture
 def every(request, here):
-    """Runs a property for as many programs as the option says; few where the GPU is emulated."""
+    """Run a property for as many programs as the option says; only a few if the GPU is emulated."""
     wanted = request.config.getoption("--random-graphs")
     options = settings(
         max_examples=min(wanted, 2) if "ROCJITSU_RUNTIME_DIR" in os.environ else wanted,
@@ -56,7 +56,7 @@ def put_values(v):
 
 
 def places(program, count=ARRAYS):
-    """The steps with the arrays that they touch, among those that are there by then; two that may not be one are not."""
+    """The steps with arrays from those that exist by then; arrays that must differ do."""
     found = []
     for kind, on, a, b, v in program:
         count += kind == "new"
@@ -74,7 +74,7 @@ def touched(kind, a, b):
 
 
 def oracle(program, memory, log):
-    """What a run does to ``memory``, and to the log of each stream."""
+    """Apply a run to ``memory`` and to the log of each stream."""
     inner = list(memory)
     for kind, on, a, b, v in places(program):
         if kind == "new":
@@ -108,7 +108,7 @@ def oracle(program, memory, log):
 
 
 class Runner:
-    """A program's calls, with an event wherever a kernel needs the work of another stream."""
+    """The calls of a program, with an event wherever a kernel needs work of another stream."""
 
     def __init__(self, here, stack):
         self.here, self.stack = here, stack
@@ -117,11 +117,11 @@ class Runner:
         self.children = {}
 
     def has(self, kind):
-        """The simulated device has no Python for code that repeats itself."""
+        """The simulated device has no Python function for code with loops."""
         return kind != "loop" or not self.here.is_simulated
 
     def child(self, x, y):
-        """A graph of two nodes that have no order, for its launch or as a node."""
+        """A graph of two independent nodes, to launch or to add as a node."""
         found = self.children.get((id(x), id(y)))
         if found is None:
             graph = qp.graph.Graph(self.here.device)
@@ -182,7 +182,7 @@ class Runner:
         event.wait(after)
 
     def explicit(self, program, arrays):
-        """The same by hand; what comes after what follows from the memory."""
+        """The same by hand, with dependencies derived from memory."""
         graph, here = qp.graph.Graph(self.here.device), self.here
         memory = list(arrays)
         for number, (kind, on, a, b, v) in enumerate(places(program)):
@@ -267,7 +267,7 @@ def test_eager_captured_and_built_by_hand(here, every):
 
 
 def test_changes_between_launches(here, every):
-    """One node after the other does something else; what is pending keeps what it was given."""
+    """The nodes are changed one after another; pending launches keep their arguments."""
 
     @every(
         program=programs,

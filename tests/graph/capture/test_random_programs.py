@@ -1,4 +1,4 @@
-"""Random programs over several streams: eager, captured, replayed and explicit give the bytes of a sequential oracle."""
+"""Random programs on several streams, run eagerly, captured, replayed and by hand: the same bytes as a sequential oracle."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def oracle(program, runs=1, memory=None):
 
 
 class Runner:
-    """A program's calls, with an event wherever a kernel needs the work of another stream."""
+    """The calls of a program, with an event wherever a kernel needs work of another stream."""
 
     def __init__(self, here, stack):
         self.here = here

@@ -1,4 +1,4 @@
-"""Replays with other arguments: they are bound where they stand in memory, and the driver's nodes stay as they are."""
+"""Replays with other arguments: these are written to memory, and the nodes of the driver do not change."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def weigh(w: qp.types.vector(2, qp.f32), x: F32, y: F32):
 
 
 class Noting(dict):
-    """Kernels that say what they are called with when they run, whether they get it or read it."""
+    """Kernels that log their arguments when they run, whether passed directly or in memory."""
 
     def __init__(self):
         self.log = []
@@ -96,7 +96,7 @@ def device():
 
 
 def log_of(device, call, *args):
-    """What kernels ran, and with which arguments."""
+    """The kernels that ran, with their arguments."""
     device.synchronize()
     del device.driver.kernels.log[:]
     result = call(*args)
@@ -119,7 +119,7 @@ def settle(device, replayed, sets):
 
 
 def step(x, y, a):
-    """What a solver does."""
+    """A step of a solver."""
     for _ in range(3):
         add(a, x, y)
         add(FACTOR, y, x)
@@ -172,7 +172,7 @@ def sets(count, *numbers):
 
 
 def bound(device, replayed, args):
-    """The call asks the driver for two launches, and does what the function does."""
+    """The call makes two launches, and does the same as the function."""
     expected, wanted = log_of(device, replayed.__wrapped__, *args)
     before = len(device.driver.calls)
     found, result = log_of(device, replayed, *args)
@@ -198,7 +198,7 @@ def one_number(x, y, a):
 
 
 def test_one_number_that_changes_with_each_call_is_put_where_the_kernel_reads_it(device):
-    """As a time or a step: changing its node would take the host longer than to launch the whole step."""
+    """Such as a time: changing its node would take the host longer than launching the whole step."""
     replayed, (x, y) = qp.graph.replay(one_number, fuse=False), arrays(2)
     settle(device, replayed, [(x, y, float(k)) for k in range(argument_policy.PATIENCE + 1)])
     for k in range(4):
@@ -359,7 +359,7 @@ def test_a_launch_that_is_refused_has_the_arguments_that_were_bound(device):
 
 
 def test_a_graph_kernel_with_sections_takes_other_numbers(here):
-    """Code that reads its arguments from memory is that of a graph kernel, too."""
+    """Graph kernels use the same code that reads its arguments from memory."""
     x, y = here.array(1, 2), here.array(3, 4)
 
     @qp.graph.replay

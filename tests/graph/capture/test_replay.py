@@ -35,11 +35,11 @@ def numbers(x):
 
 
 def nothing(*_):
-    """Calls in one expression."""
+    """Calls ``function`` in an expression."""
 
 
 def replayed(function, **options):
-    """``function`` as a graph, and a list that grows each time that its Python runs."""
+    """``function`` as a graph, and a list that grows each time its Python code runs."""
     runs = []
     note = runs.append
 
@@ -152,7 +152,7 @@ def test_a_structure_that_follows_from_a_number(here):
 
 
 def test_graphs_of_one_function_share_what_it_allocates_and_take_turns(here):
-    """On streams that nothing orders: the race would be between temporaries that both have at one address."""
+    """On streams without order: temporaries at the same address would race."""
 
     def step(n, x):
         t = qp.ndarray(qp.i32, 3)
@@ -215,7 +215,7 @@ def test_arrays_made_inside_are_returned_and_overwritten_by_the_next_call_g6(her
 
 
 def test_kernels_on_numpy_arrays_run_at_once(here):
-    """Python may look at such an array as soon as the kernel was called."""
+    """Python may read such an array as soon as the call returns."""
 
     def mixed(x, y):
         here.mix(0, x, y)
@@ -235,7 +235,7 @@ def test_kernels_on_numpy_arrays_run_at_once(here):
 @pytest.mark.parametrize("calls", [0, 3])
 @pytest.mark.parametrize("view", [np.asarray, np.from_dlpack, lambda x: x.to_numpy(copy=False)])
 def test_memory_that_numpy_shows_is_written_as_it_is_called(here, view, calls):
-    """On the CPU such a view is the array's own memory, and the function may read it."""
+    """On the CPU such a view is the memory of the array, and the function may read it."""
     if not here.is_cpu:
         return
 
@@ -361,7 +361,7 @@ def test_forks_inside(here):
 
 
 def test_work_on_a_stream_that_is_not_forked_is_not_lost(here):
-    """A replay would miss it, so the function runs as it is."""
+    """A replay would miss the work, so the function runs eagerly."""
     step, _ = replayed(lambda x, y, s: nothing(here.add(1, x), here.add(1, y, stream=s)))
     x, y = here.array(0), here.array(0)
     step(x, y, here.device.default_stream)
@@ -449,7 +449,7 @@ def test_a_function_that_breaks_later_frees_its_graphs(here):
 
 @pytest.mark.parametrize(("error", "expected"), [(ZeroDivisionError, 4), (KeyboardInterrupt, 2)])
 def test_an_exception_of_the_function_comes_behind_its_launches_x5(here, error, expected):
-    """As without a graph; an interrupt may as well have come before all of them."""
+    """As without a graph; Ctrl-C counts as coming before all launches."""
 
     def step(x, bad):
         here.add(1, x)
@@ -469,7 +469,7 @@ def test_an_exception_of_the_function_comes_behind_its_launches_x5(here, error, 
 
 
 def test_a_function_that_launches_something_else_each_time_runs_as_it_is(here, caplog):
-    """To note a call takes longer than to make it."""
+    """Recording a call takes longer than making it."""
 
     def step(n, x):
         for k in range(n):
@@ -510,7 +510,7 @@ def now_one_more(here, n, x, y):
 
 @pytest.mark.parametrize("step", [other_fills, now_one_more])
 def test_calls_that_cost_more_as_a_graph_are_counted_whatever_makes_them_dear(here, step):
-    """A node in place of another, and a call that is noted only to find the graph of one before the last."""
+    """Both replaced nodes and calls that are recorded again count, even if they lead to a known graph."""
     replayed = qp.graph.replay(step)
     x, y, same, too = (here.array(0) for _ in range(4))
     for n in range(MAX_MISSES + 4):
@@ -629,7 +629,7 @@ def noise(x: F32):
 
 @pytest.mark.parametrize("read", [False, True])
 def test_random_numbers_are_those_of_the_function_itself(here, read):
-    """Also where it falls back: the launches that were only noted have drawn nothing."""
+    """Also after a fallback: launches that were only recorded draw no numbers."""
     if here.is_simulated:
         return
 

@@ -1,4 +1,4 @@
-"""Ctrl-C at any place of a replay's call: the next calls do what the function does, and nothing is left open.
+"""Ctrl-C at any point of a replayed call: the next calls do the same as the function, and nothing is left open.
 
 ``--interrupts=0`` tries every place, not a sample.
 """
@@ -77,7 +77,7 @@ def test_ctrl_c_at_every_place_of_a_call(device, way, request):  # noqa: F811 - 
 
 
 def logged(device, function, args, fuse):  # noqa: F811 - the fixture
-    """The kernels that ran, and their numbers and arrays; what the function makes is somewhere else each time."""
+    """The kernels that ran, with their numbers and arrays; arrays that the function makes have other addresses each time."""
     found, _ = log_of(device, function, *args)
     if fuse:
         return [(name, block[:-8]) for name, block in found]  # behind it is the address of scratch memory

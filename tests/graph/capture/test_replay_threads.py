@@ -1,4 +1,4 @@
-"""Replays that are called by several threads at once, from within themselves, and by finalizers."""
+"""Replayed functions called by several threads at once, by themselves, and by finalizers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def numbers(x):
 
 
 def in_threads(*calls):
-    """Run all at once; what one raised is raised."""
+    """Run all at the same time, and raise what one of them raised."""
     failed = []
 
     def run(call):
@@ -39,7 +39,7 @@ def in_threads(*calls):
 
 @pytest.mark.parametrize("reads", [False, True], ids=["captured", "broken"])
 def test_threads_meet_inside_the_function(here, reads):
-    """No lock is held while it runs, whether its launches are noted or made."""
+    """No lock is held while the function runs, whether its launches are recorded or made."""
     meet = threading.Barrier(2)
 
     def step(v, x, meets):
