@@ -35,12 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="cpu", metavar="T", help="one target, such as gfx942; cpu by default")
     parser.add_argument(
         "--stage", choices=("ir", "llvm", "asm"), default="ir",
-        help="quadpy's own IR (the same for every target), what LLVM is given, or what it made of that",
+        help="quadpy's own IR (the same for every target), the LLVM IR, or the assembly that LLVM makes of it",
     )  # fmt: skip
-    parser.add_argument(
-        "--after", metavar="PASS", help="the IR after this pass, or after the trace; without it, the IR after the last pass "
-        "that all targets share",
-    )  # fmt: skip
+    parser.add_argument("--after", metavar="PASS", help="show the IR after this pass; 'trace' is before the first one")
     parser.add_argument("--passes", action=_PrintPasses, nargs=0, help="print the passes in their order and exit")
 
 
