@@ -18,7 +18,7 @@ from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
 from quadpy.lang.decorators import Template, is_method
 from quadpy.lang.source import FunctionSource
-from quadpy.runtime.arrays.foreign_device import describe_device_array, lies_on_gpu
+from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, TypeKey, describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.view import ArrayView
@@ -111,7 +111,7 @@ class ArrayParameter:
         if isinstance(given, (int, float, str, bytes)) or given is None:
             raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}")
         try:
-            if current_config().arch != "cpu" and lies_on_gpu(given):
+            if current_config().arch != "cpu" and is_on_gpu(given):
                 return describe_device_array(given, current_device(), self.element)
             return describe_host_array(given, self.element)
         except ArgumentError as error:

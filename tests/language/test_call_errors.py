@@ -24,7 +24,7 @@ def scale(load):
         ((), "missing a required argument: 'x'"),
         ((np.zeros(1, np.float32), 1, 2), "too many positional arguments"),
         ((1.0, 1), "x takes an array, not float"),
-        (([1.0], 1), "list is no array"),
+        (([1.0], 1), "list is not an array"),
         ((np.zeros(1, ">f4"), 1), "foreign byte order"),
         ((np.zeros(1), 1), "x takes elements of f32, not f64"),
         ((np.zeros((1, 1), np.float32), 1), "x takes 1 dimensions, not 2"),

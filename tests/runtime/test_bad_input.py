@@ -145,20 +145,20 @@ ROWS = {
     "a dtype that compares like an array": (
         lambda on: qp.ndarray(np.zeros(3), 4), ArgumentError, "is not a scalar type", "use one of"),
     "a dtype that NumPy has not": (
-        lambda on: qp.ndarray(qp.f32, 4).to_numpy("single4"), ArgumentError, "'single4' is no dtype of NumPy",
+        lambda on: qp.ndarray(qp.f32, 4).to_numpy("single4"), ArgumentError, "'single4' is not a NumPy dtype",
         "numpy.float32"),
     "axes in an order that is no text": (
         lambda on: qp.field(qp.f32, (2, 2), order=1.5), ArgumentError, "order=1.5 must name each", "for example"),
     "no tensor": (
-        lambda on: qp.ndarray(qp.f32, 4).from_torch(np.zeros(4)), ArgumentError, "ndarray is no tensor", "from_numpy"),
+        lambda on: qp.ndarray(qp.f32, 4).from_torch(np.zeros(4)), ArgumentError, "not a torch tensor", "from_numpy"),
     "elements of no shape": (
-        lambda on: qp.from_dlpack(np.zeros(4, np.float32), 1.5), ArgumentError, "1.5 is no shape", ""),
+        lambda on: qp.from_dlpack(np.zeros(4, np.float32), 1.5), ArgumentError, "1.5 is not a shape", ""),
     "an array that lies nowhere": (
-        lambda on: touch(Nowhere()), ArgumentError, "the __dlpack_device__ of Nowhere cannot be used", "shows rightly"),
+        lambda on: touch(Nowhere()), ArgumentError, "the __dlpack_device__ of Nowhere cannot be used", "correctly"),
     "a consumer's stream that is none": (
         lambda on: qp.ndarray(qp.f32, 4).__dlpack__(stream="fast"), StreamError, "'fast' is not a handle", "pass an int"),
     "a consumer's version that is none": (
-        lambda on: qp.ndarray(qp.f32, 4).__dlpack__(max_version=(1,)), ArgumentError, "no version of DLPack", "two"),
+        lambda on: qp.ndarray(qp.f32, 4).__dlpack__(max_version=(1,)), ArgumentError, "not a DLPack version", "two"),
     "a target that is no text": (
         lambda on: touch.compile(None), UnknownTargetError, "there is no target 'None'", "gfx"),
     "an array of another device": (

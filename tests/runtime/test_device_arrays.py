@@ -175,9 +175,9 @@ def test_numpy_gets_a_copy(gpu):
         with pytest.raises(ValueError, match="without a copy"):
             refused()
     for options in ({"copy": True}, {"dl_device": (1, 0)}):
-        with pytest.raises(BufferError, match="without a copy"):
+        with pytest.raises(BufferError, match="shared in place"):
             a.__dlpack__(**options)
-    with pytest.raises(ArgumentError, match="lies on a device"):
+    with pytest.raises(ArgumentError, match="is on a device"):
         ndarray(f32, 3).from_numpy(a)
 
 

@@ -159,7 +159,7 @@ def test_fields_and_ndarrays_copy_each_other():
     a.from_numpy(np.arange(6).reshape(3, 2))
     f.copy_from(a)
     assert f.to_numpy().tolist() == [[0, 1], [2, 3], [4, 5]]
-    with pytest.raises(ArgumentError, match="cut"):
+    with pytest.raises(ArgumentError, match="truncated"):
         a.copy_from(f)
 
 

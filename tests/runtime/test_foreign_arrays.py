@@ -10,7 +10,7 @@ from quadpy.dtypes import bf16, f32, f64, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.hostmath import VectorType
 from quadpy.runtime.arrays.dlpack import export
-from quadpy.runtime.arrays.foreign_device import describe_device_array, lies_on_gpu, place_of
+from quadpy.runtime.arrays.foreign_device import describe_device_array, dlpack_device, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
@@ -33,7 +33,7 @@ class Producer:
         self.buffer = device.allocate(max(self.nbytes, 1), self.stream)
         if self.nbytes:
             device.driver.fill(self.buffer.pointer, value, self.nbytes, self.stream.handle)
-        self.asked, self.place, self.options = [], place_of(device), []
+        self.asked, self.place, self.options = [], dlpack_device(device), []
 
     def __dlpack_device__(self):
         return self.place
@@ -135,10 +135,10 @@ def test_quadpy_s_arrays_come_back(gpu):
 
 
 def test_where_an_array_lies(gpu):
-    assert lies_on_gpu(ndarray(f32, 3))
-    assert lies_on_gpu(Producer(gpu, f32, (3,)))
+    assert is_on_gpu(ndarray(f32, 3))
+    assert is_on_gpu(Producer(gpu, f32, (3,)))
     for host in (np.zeros(3), [1, 2], 3.5, memoryview(b"abc")):
-        assert not lies_on_gpu(host)
+        assert not is_on_gpu(host)
 
 
 @pytest.mark.parametrize("place", [(2, 7), (10, 7), (8, 0)])
@@ -147,7 +147,7 @@ def test_an_array_of_another_gpu_is_refused(gpu, place):
     theirs.place = place
     with pytest.raises(DeviceError, match=f"device {place[1]} of DLPack's kind {place[0]}.*is device 0 of kind"):
         describe_device_array(theirs, gpu)
-    with pytest.raises(ArgumentError, match="lies on a device"):
+    with pytest.raises(ArgumentError, match="is on a device"):
         describe_host_array(theirs)
     assert theirs.asked == []
 
@@ -162,7 +162,7 @@ class Empty(Producer):
         return object()
 
 
-@pytest.mark.parametrize(("kind", "says"), [(Refusing, "records gradients"), (Empty, "gave no tensor")])
+@pytest.mark.parametrize(("kind", "says"), [(Refusing, "records gradients"), (Empty, "returned no tensor")])
 def test_a_producer_that_does_not_share(gpu, kind, says):
     with pytest.raises(ArgumentError, match=says):
         from_dlpack(kind(gpu, f32, (3,)))
@@ -230,7 +230,7 @@ def test_types_that_kernels_have_not(code, bits, lanes):
     def change(struct):
         struct.tensor.code, struct.tensor.bits, struct.tensor.lanes = code, bits, lanes
 
-    with pytest.raises(ArgumentError, match=f"type code {code} with {bits} bits and {lanes} lanes"):
+    with pytest.raises(ArgumentError, match=f"type code {code}, {bits} bits and {lanes} lanes"):
         describe_host_array(HostProducer(np.zeros(4), f64, change=change))
 
 

@@ -180,8 +180,8 @@ def test_strided_sources_are_copied_in_order():
     [
         (np.zeros(4), "shape"),
         (np.zeros((3, 1)), "shape"),
-        (np.zeros(3), "cut"),
-        ([1, 2, 3], "no array"),
+        (np.zeros(3), "truncated"),
+        ([1, 2, 3], "not an array"),
         (np.array(["a"] * 3), "not numeric"),
     ],
 )
@@ -221,7 +221,7 @@ def test_bf16_is_shared_through_dlpack():
     c = ndarray(f32, 5)
     c.from_numpy(a)
     assert c.to_numpy().tolist() == [2] * 5
-    with pytest.raises(BufferError, match="without a copy"):
+    with pytest.raises(BufferError, match="shared in place"):
         a.__dlpack__(copy=True)
 
 
@@ -358,8 +358,8 @@ def test_dlpack_is_taken_from_the_cpu_alone(device):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ([1, 2], "no array"),
-        (3.5, "no array"),
+        ([1, 2], "not an array"),
+        (3.5, "not an array"),
         (np.zeros(3, ">f4"), "byte order"),
         (np.zeros(3, complex), "complex"),
         (np.zeros(3, object), "object"),

@@ -1,7 +1,4 @@
-"""Memory for other libraries.  Owns: export, which makes DLPack's capsules; the structs of dlpack.h.
-
-Of version 0, and of version 1 where the consumer knows it.  Imports: dtypes, the loader of objects.
-"""
+"""Exports of memory by DLPack: capsules of version 1 if the consumer supports it, and otherwise of version 0."""
 
 from __future__ import annotations
 
@@ -15,10 +12,10 @@ __all__ = ["CODES", "DEVICE_KINDS", "EXTENSION", "HOST", "NAMES", "READ_ONLY", "
 
 HOST: Final = 1  # kDLCPU
 DEVICE_KINDS: Final = {"amdgpu": 10, "cuda": 2}  # kDLROCM, kDLCUDA
-EXTENSION: Final = 12  # kDLExtDev: a device that dlpack.h does not name
+EXTENSION: Final = 12  # kDLExtDev: a device without a name in dlpack.h
 CODES: Final = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 READ_ONLY: Final = 1  # a flag of version 1
-NAMES: Final = (b"dltensor", b"dltensor_versioned")  # what a consumer renames, when it has taken the tensor over
+NAMES: Final = (b"dltensor", b"dltensor_versioned")  # a consumer renames the capsule when it takes the tensor
 
 _VERSION: Final = (1, 0)
 
@@ -39,13 +36,13 @@ class _Tensor(ctypes.Structure):
 
 
 class Managed(ctypes.Structure):
-    """DLManagedTensor, of version 0."""
+    """DLManagedTensor, version 0."""
 
     _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
 class Versioned(ctypes.Structure):
-    """DLManagedTensorVersioned, from version 1 on."""
+    """DLManagedTensorVersioned, version 1."""
 
     _fields_ = (
         ("major", ctypes.c_uint32),
@@ -58,15 +55,15 @@ class Versioned(ctypes.Structure):
 
 
 _exported: Final[dict[int, tuple[object, ...]]] = {}
-"""By the address of its struct: all that a tensor keeps alive until its consumer is done."""
+"""What each exported tensor keeps alive until its consumer is done, by the address of its struct."""
 
 _new: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
 
 _consumed: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_exported.pop)
-"""The deleter: a consumer may call it on any thread, at any time; so it is one step, and no Python."""
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(_consumed))  # a consumer may be done after this module is gone
+"""The deleter.  A consumer may call it on any thread, at any time, so it is one step and not Python."""
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_consumed))  # a consumer may call it after this module is gone
 
 _IR: Final = """
 @name = private constant [9 x i8] c"dltensor\\00"
@@ -102,22 +99,22 @@ done:
   ret void
 }
 """
-"""The end of a capsule: one that nobody took gives its tensor back.
+"""The destructor of a capsule, which gives back a tensor that no consumer took.
 
-A consumer that refuses it drops it with its exception set, which Python code here would replace.
+A consumer that refuses a capsule drops it while an exception is set, which Python code here would replace.
 """
 
 
 @functools.cache
 def _addresses() -> tuple[int, int]:
-    """Of the deleter, and of the end of a capsule."""
-    from quadpy.runtime.cpu.orc import assemble, link  # which loads LLVM
+    """The addresses of the deleter and of the destructor of capsules."""
+    from quadpy.runtime.cpu.orc import assemble, link  # it loads LLVM
 
     deleter = ctypes.cast(_consumed, ctypes.c_void_p).value or 0
     names = ("PyCapsule_IsValid", "PyCapsule_GetPointer", "PyErr_Fetch", "PyErr_Restore")
     python = {name: ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p).value or 0 for name in names}
     code = link(assemble(_IR, opt=0), {**python, "qp_tensor_consumed": deleter})
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))  # as above, for a capsule that nobody took
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))  # as above, for a capsule that no consumer took
     return deleter, code.address("qp_capsule_end")
 
 
@@ -125,21 +122,21 @@ def export(
     pointer: int,
     dtype: Scalar,
     layout: tuple[tuple[int, ...], tuple[int, ...]],
-    place: tuple[int, int],
+    device: tuple[int, int],
     keep: object,
     max_version: tuple[int, int] | None = None,
 ) -> Any:
     """A capsule of the numbers at ``pointer``, without a copy; its consumer keeps ``keep`` alive.
 
-    ``layout`` is the shape and the strides in bytes, ``place`` DLPack's kind and number of the device.  The struct is
-    that of version 1 where ``max_version``, which the consumer can read, says so.
+    ``layout`` is the shape and the strides in bytes, ``device`` is DLPack's kind and number of the device.  The struct
+    has version 1 if ``max_version``, the newest that the consumer can read, permits it.
     """
     shape, steps = layout
     extents, strides = (
         (ctypes.c_int64 * len(shape))(*numbers) for numbers in (shape, [step // dtype.nbytes for step in steps])
     )
     code = CODES["bfloat" if dtype == bf16 else dtype.kind]
-    tensor = _Tensor(pointer, *place, len(shape), code, 8 * dtype.nbytes, 1, extents, strides, 0)
+    tensor = _Tensor(pointer, *device, len(shape), code, 8 * dtype.nbytes, 1, extents, strides, 0)
     versioned = max_version is not None and max_version[0] >= _VERSION[0]
     deleter, end = _addresses()
     managed = Versioned(*_VERSION, None, deleter, 0, tensor) if versioned else Managed(tensor, None, deleter)

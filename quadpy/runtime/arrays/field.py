@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
+import math
 import weakref
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.runtime.arrays.dense import DenseArray, product, shape_of
+from quadpy.runtime.arrays.dense import DenseArray, shape_of
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
@@ -80,7 +81,7 @@ class Field(DenseArray):
         """Set the memory."""
         item = self.dtype.nbytes
         *axes, component = (stride * item for stride in placement.strides)
-        inner = [component * product(self.element_shape[k + 1 :]) for k in range(len(self.element_shape))]
+        inner = [component * math.prod(self.element_shape[k + 1 :]) for k in range(len(self.element_shape))]
         whole, strides = self.shape + self.element_shape, (*axes, *inner)
         self._storage = storage_at(
             placement.memory, StridedLayout(placement.start, STORAGE[self.dtype], whole, strides)
@@ -128,7 +129,7 @@ class Field(DenseArray):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements, without gaps between them."""
-        return self.size * product(self.element_shape) * self.dtype.nbytes
+        return self.size * math.prod(self.element_shape) * self.dtype.nbytes
 
     def __quadpy_fingerprint__(self) -> str:
         """What a compiled kernel depends on: type, shape and layout, not the address."""
@@ -196,7 +197,7 @@ def _field(
             )
         return made
     extents = shape_of(shape)
-    strides = _strides(extents, _order_of(order, len(extents)), product(made.element_shape), layout)
+    strides = _strides(extents, _order_of(order, len(extents)), math.prod(made.element_shape), layout)
     made.span(extents, offset, _OwnTree(made, strides))
     return made
 

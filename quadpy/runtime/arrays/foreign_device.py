@@ -1,8 +1,4 @@
-"""Arrays of GPUs that libraries show each other: by DLPack, and by ``__cuda_array_interface__``, which AMD's speak as well.
-
-Owns: DeviceView, lies_on_gpu, describe_device_array, cuda_array_interface, share.  Imports: errors, interop, devices,
-DLPack, NumPy.
-"""
+"""Exchange of GPU arrays with other libraries, by DLPack and ``__cuda_array_interface__`` (which AMD's libraries also use)."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ import numpy as np
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.runtime.arrays.dlpack import DEVICE_KINDS, EXTENSION, export
-from quadpy.runtime.arrays.dlpack_import import Taken, take
+from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
 from quadpy.runtime.arrays.foreign_host import (
     HOST_KINDS,
     TypeKey,
@@ -36,20 +32,20 @@ from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["DeviceView", "cuda_array_interface", "describe_device_array", "lies_on_gpu", "place_of", "share"]
+__all__ = ["DeviceView", "cuda_array_interface", "describe_device_array", "dlpack_device", "is_on_gpu", "share"]
 
-_DEFAULT: Final = 1  # how the interface, and DLPack of CUDA, name the default stream, whose handle is 0
-_PER_THREAD: Final = 2  # a thread's own default stream waits for the default one, and that one for it
+_DEFAULT: Final = 1  # the default stream, whose handle is 0, in the interface and in CUDA's DLPack
+_PER_THREAD: Final = 2  # a thread's default stream, which is ordered with the default stream in both directions
 _UNORDERED: Final = -1
-_MANAGED: Final = 13  # kDLCUDAManaged: CUDA's, on the host and every device
+_MANAGED: Final = 13  # kDLCUDAManaged: CUDA's memory on the host and all devices
 _NOWHERE: Final = 1 << 12
 
 
 class DeviceView(NamedTuple):
-    """What a launch needs to know of memory that another library has on ``device``; see ``interop.HostView``.
+    """What a launch needs of another library's array on ``device``; see ``HostView``.
 
     The home of ``block`` is the calling thread's stream, which waits for the library's work so far; ``owner`` keeps the
-    memory until all work that uses the block is done.
+    memory until all work that uses the block is complete.
     """
 
     type_key: TypeKey
@@ -63,65 +59,64 @@ class DeviceView(NamedTuple):
     block: Block | None
 
 
-def place_of(device: Device) -> tuple[int, int]:
-    """``device`` as DLPack counts devices: its kind, and its number."""
+def dlpack_device(device: Device) -> tuple[int, int]:
+    """DLPack's kind and number of ``device``."""
     return DEVICE_KINDS.get(device.driver.name, EXTENSION), device.driver.ordinal
 
 
-# theirs
+# arrays of other libraries
 
 
-def lies_on_gpu(obj: Any) -> bool:
-    """Whether ``obj`` shows memory of a GPU."""
+def is_on_gpu(obj: Any) -> bool:
+    """Whether ``obj`` exports GPU memory."""
     with refused_if_broken(obj, "__cuda_array_interface__"):
-        if (place := getattr(obj, "__dlpack_device__", None)) is None or not hasattr(obj, "__dlpack__"):
+        if (device := getattr(obj, "__dlpack_device__", None)) is None or not hasattr(obj, "__dlpack__"):
             return hasattr(obj, "__cuda_array_interface__")
     try:
-        kind, _ = place()
-    except (BufferError, RuntimeError, TypeError, ValueError):  # it lies where DLPack knows no device
+        kind, _ = device()
+    except (BufferError, RuntimeError, TypeError, ValueError):  # DLPack has no number for its device
         return False
     return kind not in HOST_KINDS
 
 
 def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = ()) -> DeviceView:
-    """A view of the memory of ``device`` that ``obj`` shows by DLPack or ``__cuda_array_interface__``, without a copy.
+    """A view of ``obj``'s memory on ``device``, by DLPack or ``__cuda_array_interface__``, without a copy.
 
-    The calling thread's stream waits for what the library did with it so far.  ``element`` is the shape of one element
-    as the kernel declares it: the last axes of ``obj`` must match it.
+    The calling thread's stream waits for the library's work so far.  ``element`` is the shape of one element as the
+    kernel declares it: the last axes of ``obj`` must match it.
 
     Raises:
-        DeviceError: the memory lies on another device.
-        ArgumentError: a masked array, an invalid stream, or what ``describe_host_array`` refuses.
+        DeviceError: the memory is on another device.
+        ArgumentError: a masked array, an invalid stream, or anything that ``describe_host_array`` refuses.
     """
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
-        taken = _take(obj, device)
-        return _describe(device, layout_of(taken), taken.scalar, taken, element)
+        tensor = _import(obj, device)
+        return _describe(device, layout_of(tensor), tensor.scalar, tensor, element)
     with refused_if_broken(obj, "__cuda_array_interface__"):
-        shown = obj.__cuda_array_interface__
-        mask, stream, layout = shown.get("mask"), shown.get("stream"), np.asarray(_Layout(shown))
+        interface = obj.__cuda_array_interface__
+        mask, stream, layout = interface.get("mask"), interface.get("stream"), np.asarray(_Layout(interface))
     if mask is not None:
         raise ArgumentError(
-            f"the {type(obj).__name__} is masked, and kernels know no masks", hint="fill the gaps first"
+            f"the {type(obj).__name__} is masked, which kernels do not support", hint="fill the gaps first"
         )
-    if stream == 0:  # None, or left out before version 3: then the library works on the default one
+    if stream == 0:  # None, or no entry before version 3, means the default stream
         raise ArgumentError(f"the {type(obj).__name__} names the stream 0, which the interface does not allow")
     device.follow(0 if stream in (None, _DEFAULT, _PER_THREAD) else stream, device.current_stream())
     return _describe(device, layout, None, obj, element)
 
 
-def _take(obj: Any, device: Device) -> Taken:
-    here = place_of(device)
+def _import(obj: Any, device: Device) -> ImportedTensor:
+    here = dlpack_device(device)
     with refused_if_broken(obj, "__dlpack_device__"):
         kind, number = map(int, obj.__dlpack_device__())
-    place = kind, number
-    if place != here and not (place[0] == _MANAGED and device.driver.name == "cuda"):
+    if (kind, number) != here and not (kind == _MANAGED and device.driver.name == "cuda"):
         raise DeviceError(
-            f"the {type(obj).__name__} lies on device {place[1]} of DLPack's kind {place[0]}, and {device} is device "
-            f"{here[1]} of kind {here[0]}",
-            hint="copy it there, or to the host",
+            f"the {type(obj).__name__} is on device {number} of DLPack's kind {kind}, but {device} is device {here[1]} "
+            f"of kind {here[0]}",
+            hint="copy it to this device or to the host",
         )
     handle = int(device.current_stream().handle)
-    return take(obj, handle or (_DEFAULT if device.driver.name == "cuda" else 0))
+    return import_tensor(obj, handle or (_DEFAULT if device.driver.name == "cuda" else 0))
 
 
 def _describe(
@@ -163,27 +158,27 @@ def _release(deferred: DeferredRelease, lent: tuple[Block, object]) -> None:
 
 
 def _nothing() -> None:
-    """There is nothing to give back but what is kept."""
+    """Nothing to release but what was kept."""
 
 
 class _Layout:
-    """Shape, strides and address for NumPy, which computes with them and never reads the memory."""
+    """Shape, strides and address for NumPy, which never reads the memory."""
 
-    def __init__(self, shown: dict[str, Any]) -> None:
-        address, readonly = shown["data"]  # an empty array may have no address, and NumPy wants one
+    def __init__(self, interface: dict[str, Any]) -> None:
+        address, readonly = interface["data"]  # NumPy needs an address, which an empty array may not have
         self.__array_interface__ = {
-            **{key: shown.get(key) for key in ("shape", "typestr", "strides", "version")},
+            **{key: interface.get(key) for key in ("shape", "typestr", "strides", "version")},
             "data": (address or _NOWHERE, readonly),
         }
 
 
-# quadpy's
+# quadpy's arrays
 
 
 def cuda_array_interface(
     device: Device, block: Block | None, pointer: int, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> dict[str, Any]:
-    """Version 3 of the interface, of numbers in C order; the calling thread's stream is the one to wait for."""
+    """Version 3 of the interface, for numbers in C order; a consumer waits for the calling thread's stream."""
     stream = device.current_stream()
     _refuse_in_capture(stream)
     if block is not None:
@@ -200,16 +195,18 @@ def cuda_array_interface(
 
 
 def _refuse_in_capture(stream: Stream) -> None:
-    """What another library does with the memory would not be in the graph, and would find no numbers there."""
+    """Refuse an export in a capture: the graph would miss the other library's work, which would find no numbers."""
     if (session := session_of(stream)) is not None:
-        session.refuse("an array that is shown to another library", "show it before the capture, or behind a launch")
+        session.refuse(
+            "an export of an array to another library", "export it before the capture, or after a launch of the graph"
+        )
 
 
 def share(storage: DeviceStorage, dtype: Scalar, stream: int | None, max_version: tuple[int, int] | None) -> Any:
-    """A capsule of DLPack's, of the numbers of ``storage``.
+    """A DLPack capsule of the numbers of ``storage``.
 
-    ``stream`` is the handle of the stream that the consumer works on, which waits for all work on the numbers so far,
-    as it may write them: None for the default one, -1 for no order at all.
+    ``stream`` is the handle of the consumer's stream, which waits for all work on the numbers so far, as the consumer
+    may write them: None for the default stream, -1 for no order.
     """
     device = storage.device
     device.life.check()
@@ -220,4 +217,4 @@ def share(storage: DeviceStorage, dtype: Scalar, stream: int | None, max_version
         consumer = device.borrow_stream(handle)
         storage.announce(consumer, writes=True)
     layout = (storage.layout.shape, storage.layout.strides)
-    return export(storage.pointer, dtype, layout, place_of(device), (storage, consumer), max_version)
+    return export(storage.pointer, dtype, layout, dlpack_device(device), (storage, consumer), max_version)

@@ -1,4 +1,4 @@
-"""Arrays of other libraries as a launch sees them.  Owns: HostView and its keys.  Imports: leaves, storage, DLPack, NumPy."""
+"""Views of other libraries' host arrays, as launches need them, and type keys of arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from quadpy.artifact import MOST_NARROW_BYTES
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
-from quadpy.runtime.arrays.dlpack_import import Taken, take
+from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, Numbers, decode
 
 __all__ = [
@@ -22,9 +22,9 @@ __all__ = [
 ]  # fmt: skip
 
 TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
-"""``(kind, scalar name, ndim, element shape)``; one object for each type, so ``is`` compares.
+"""``(kind, scalar name, ndim, element shape)``; there is one object per type, so ``is`` compares types.
 
-The kind is ``nd`` or ``strided``; for an ndarray in a GPU's memory one of DEVICE_KINDS.
+The kind is ``nd`` or ``strided`` or, for an ndarray in GPU memory, one of DEVICE_KINDS.
 """
 
 ALIGNED: Final = "device"
@@ -34,10 +34,10 @@ DEVICE_KINDS: Final = (ALIGNED, ALIGNED_ROWS, _UNALIGNED)
 
 
 class HostView(NamedTuple):
-    """What a launch needs to know of one array; an NDArray has the same attributes.
+    """What a launch needs of one array; an NDArray has the same attributes.
 
-    ``abi`` is the address of the first element, the extents, and of a strided array its strides in scalars;
-    ``pointer`` and ``nbytes`` are the range of addresses that it touches.  ``owner`` keeps the memory alive.
+    ``abi`` is the address of the first element, the extents and, for a strided array, its strides in scalars;
+    ``pointer`` and ``nbytes`` are the range of addresses that it occupies.  ``owner`` keeps the memory alive.
     """
 
     type_key: TypeKey
@@ -58,9 +58,9 @@ class HostView(NamedTuple):
 
 
 def device_kind(pointer: int, row: int) -> str:
-    """The kind of an ndarray in a GPU's memory, whose rows have ``row`` bytes, of one axis 0.
+    """The kind of an ndarray in GPU memory with rows of ``row`` bytes, 0 for a single axis.
 
-    It says whether the array, or each row, begins at a multiple of the widest load, 16 bytes.
+    It tells whether the array, or each row, begins at a multiple of 16 bytes, the widest load.
     """
     if pointer % 16:
         return _UNALIGNED
@@ -68,29 +68,29 @@ def device_kind(pointer: int, row: int) -> str:
 
 
 def row_bytes(shape: tuple[int, ...], element_bytes: int) -> int:
-    """Bytes from one row of the last axis to the next; 0 where there is one axis, or none."""
+    """Bytes from one row of the last axis to the next; 0 if there is at most one axis."""
     return shape[-1] * element_bytes if len(shape) > 1 else 0
 
 
 @cache
 def type_key(kind: str, scalar: str, ndim: int, element: tuple[int, ...]) -> TypeKey:
-    """The one key of a type: equal types have the identical object."""
+    """The key of a type; equal types get the identical object."""
     return (kind, scalar, ndim, element)
 
 
 def is_wide(shape: tuple[int, ...], nbytes: int) -> bool:
-    """Whether indices need 64 bits: an extent of 2^31 and more, or 4 GiB (less a little) and more."""
+    """Whether indices need 64 bits: for an extent of at least 2^31, or almost 4 GiB and more."""
     return nbytes > MOST_NARROW_BYTES or any(extent > 0x7FFFFFFF for extent in shape)
 
 
 def describe_host_array(obj: object, element: tuple[int, ...] = ()) -> HostView:
-    """A view of ``obj``'s own memory: a NumPy array, a CPU torch tensor, a buffer, or what has DLPack on the CPU.
+    """A view of ``obj``'s memory: a NumPy array, a CPU torch tensor, a buffer, or an object with DLPack on the CPU.
 
     ``element`` is the shape of one element as the kernel declares it: the last axes of ``obj`` must match it.
 
     Raises:
-        ArgumentError: no array of the host, an unsupported dtype or byte order, strides that split a number,
-            or last axes that are not ``element``.
+        ArgumentError: not a host array, an unsupported dtype or byte order, strides that are not multiples of the item
+            size, or last axes that do not match ``element``.
     """
     if type(obj) is not np.ndarray:
         stored, scalar = _stored(obj)
@@ -101,12 +101,12 @@ def describe_host_array(obj: object, element: tuple[int, ...] = ()) -> HostView:
     if element:
         axes = len(shape) - len(element)
         if axes < 0 or shape[axes:] != element:
-            raise ArgumentError(f"an array of shape {shape} has no elements of shape {element} in its last axes")
+            raise ArgumentError(f"the last axes of an array of shape {shape} do not match elements of shape {element}")
         shape = shape[:axes]
     key = _key_of(array.dtype, len(shape), element)
     if not flags.c_contiguous:
         return _strided(array, key, shape)
-    writable = flags.writeable  # from_buffer takes nothing else, but is six times as fast as __array_interface__
+    writable = flags.writeable  # from_buffer needs it, and is six times as fast as __array_interface__
     pointer = _addressof(_from_buffer(array)) if writable else array.__array_interface__["data"][0]
     wide = not 0 < nbytes <= 0x7FFFFFFF and is_wide(shape, nbytes)
     return _view((key, (pointer, *shape), pointer, nbytes, wide, writable, array))
@@ -133,10 +133,10 @@ def _strided(array: Numbers, key: TypeKey, shape: tuple[int, ...]) -> HostView:
     item = array.itemsize
     if any(stride % item for stride in array.strides):
         raise ArgumentError(
-            f"the strides {array.strides} of an array are no multiples of its item size, {item} bytes",
+            f"the strides {array.strides} of an array are not multiples of its item size, {item} bytes",
             hint="copy it with numpy.ascontiguousarray",
         )
-    first_element: tuple[Any, ...] = (*(0,) * ndim, ...)  # a view: the memory itself may be out of reach
+    first_element: tuple[Any, ...] = (*(0,) * ndim, ...)  # a view: the memory may not be readable
     inner = array[first_element] if array.size else array
     if array.size and not inner.flags.c_contiguous:
         raise ArgumentError(
@@ -148,29 +148,29 @@ def _strided(array: Numbers, key: TypeKey, shape: tuple[int, ...]) -> HostView:
     low = first + sum(r for r in reach if r < 0)
     nbytes = sum(abs(r) for r in reach) + item
     abi = (first, *shape, *(stride // item for stride in array.strides[:ndim]))
-    # strides count scalars with a sign, so half of what a contiguous array may have fits 32 bits
+    # strides are signed, so 32 bits hold half of what a contiguous array may have
     wide = nbytes > 0x7FFFFFFF or is_wide(shape, nbytes)
     return HostView(type_key("strided", scalar, ndim, element), abi, low, nbytes, wide, array.flags.writeable, array)
 
 
 HOST_KINDS: Final = (1, 3, 11, 13)
-"""dlpack.h: kDLCPU, the pinned memory kDLCUDAHost and kDLROCMHost, and kDLCUDAManaged."""
+"""DLPack's kDLCPU, kDLCUDAHost and kDLROCMHost (pinned memory), and kDLCUDAManaged."""
 
 
 def renamed(key: TypeKey, scalar: Scalar) -> TypeKey:
-    """``key`` for numbers that are stored as NumPy knows them, and are ``scalar``."""
+    """``key`` with the scalar type ``scalar``, for a type that NumPy does not have."""
     kind, _, ndim, element = key
     return type_key(kind, scalar.name, ndim, element)
 
 
 def as_numpy(obj: object) -> Numbers:
-    """``obj`` as a NumPy array over the same memory, of bf16 a copy; ArgumentError where that is impossible."""
+    """``obj`` as a NumPy array over the same memory, or a copy for bf16; ArgumentError if that is impossible."""
     array, scalar = _stored(obj)
     return array if scalar is None else decode(array, scalar)
 
 
 def _stored(obj: Any) -> tuple[Numbers, Scalar | None]:
-    """``obj`` as NumPy sees its memory, and its type where NumPy has none for it."""
+    """``obj``'s memory as a NumPy array, and its type if NumPy does not have it."""
     if isinstance(obj, np.ndarray):
         return obj.view(np.ndarray), None
     if type(obj).__module__.partition(".")[0] == "torch":
@@ -181,24 +181,24 @@ def _stored(obj: Any) -> tuple[Numbers, Scalar | None]:
     try:
         return np.asarray(memoryview(obj)), None
     except (TypeError, ValueError):
-        pass  # no buffer, or one of a format that NumPy does not have
+        pass  # not a buffer, or one with a format that NumPy does not have
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         return _from_dlpack(obj)
     raise ArgumentError(
-        f"{type(obj).__name__} is no array",
+        f"{type(obj).__name__} is not an array",
         hint="pass a qp.ndarray, a NumPy array, a CPU tensor, or an object with the buffer protocol or DLPack",
     )
 
 
 @contextlib.contextmanager
 def refused_if_broken(obj: object, protocol: str) -> Iterator[None]:
-    """ArgumentError in place of what ``obj``'s own ``protocol``, or NumPy reading it, raises inside the block."""
+    """Context manager: turns exceptions of ``obj``'s ``protocol``, or of NumPy reading it, into ArgumentError."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(
             f"the {protocol} of {type(obj).__name__} cannot be used: {error}",
-            hint="pass an array that it shows rightly",
+            hint="pass an array that implements it correctly",
         ) from error
 
 
@@ -207,15 +207,15 @@ def _from_dlpack(obj: Any) -> tuple[Numbers, Scalar | None]:
         kind, _ = map(int, obj.__dlpack_device__())
     if kind not in HOST_KINDS:
         raise ArgumentError(
-            f"the {type(obj).__name__} lies on a device (DLPack's kind {kind}), not on the host",
+            f"the {type(obj).__name__} is on a device (DLPack's kind {kind}), not on the host",
             hint="copy it to the host first",
         )
-    taken = take(obj)
-    return layout_of(taken), (bf16 if taken.scalar == bf16 else None)
+    tensor = import_tensor(obj)
+    return layout_of(tensor), (bf16 if tensor.scalar == bf16 else None)
 
 
 def _from_torch(tensor: Any) -> tuple[Numbers, Scalar | None]:
-    """A CPU tensor's memory; torch itself refuses those of a device and those that record gradients."""
+    """A CPU tensor's memory; torch itself refuses tensors on a device and tensors that record gradients."""
     if str(tensor.dtype) == "torch.bfloat16":
         return _from_dlpack(tensor)
     try:
@@ -227,24 +227,24 @@ def _from_torch(tensor: Any) -> tuple[Numbers, Scalar | None]:
 
 
 _NOWHERE: Final = 1 << 12
-"""NumPy wants an address of an empty array, too."""
+"""The address of an empty array without one, as NumPy needs an address."""
 
 
 class _Layout:
-    """Type, shape, strides and address for NumPy, which keeps this object alive and so the memory."""
+    """Type, shape, strides and address for NumPy, which keeps this object, and so the memory, alive."""
 
-    def __init__(self, taken: Taken) -> None:
-        dtype = STORAGE[taken.scalar]
-        self.taken = taken
+    def __init__(self, tensor: ImportedTensor) -> None:
+        dtype = STORAGE[tensor.scalar]
+        self.tensor = tensor
         self.__array_interface__ = {
             "version": 3,
             "typestr": dtype.str,
-            "shape": taken.shape,
-            "strides": tuple(step * dtype.itemsize for step in taken.strides),
-            "data": (taken.pointer or _NOWHERE, not taken.writable),
+            "shape": tensor.shape,
+            "strides": tuple(step * dtype.itemsize for step in tensor.strides),
+            "data": (tensor.pointer or _NOWHERE, not tensor.writable),
         }
 
 
-def layout_of(taken: Taken) -> Numbers:
-    """The memory of ``taken`` as NumPy would see it; of a device, only shape, strides and address may be asked."""
-    return np.asarray(_Layout(taken))
+def layout_of(tensor: ImportedTensor) -> Numbers:
+    """The memory of ``tensor`` as a NumPy array; if it is on a device, only shape, strides and address may be read."""
+    return np.asarray(_Layout(tensor))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 import struct
 from typing import Any, ClassVar, NamedTuple
 
 from quadpy.dtypes import BY_NAME, Scalar, bf16
 from quadpy.errors import ArgumentError
-from quadpy.runtime.arrays.dense import DenseArray, product, shape_of
-from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, lies_on_gpu
+from quadpy.runtime.arrays.dense import DenseArray, shape_of
+from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device
@@ -133,7 +134,7 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
         DeviceError: the array is on another GPU.
     """
     element = shape_of(element)
-    there = current_config().arch != "cpu" and lies_on_gpu(array)
+    there = current_config().arch != "cpu" and is_on_gpu(array)
     view = describe_device_array(array, current_device(), element) if there else describe_host_array(array, element)
     kind, scalar, _, _ = view.type_key
     if kind == "strided" or not view.writable:
@@ -174,12 +175,12 @@ class _Layout(NamedTuple):
 @functools.lru_cache(maxsize=1024)
 def _layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _Layout:
     dtype, full = BY_NAME[scalar], shape + element
-    strides = tuple(product(full[axis + 1 :]) * dtype.nbytes for axis in range(len(full)))
-    nbytes = product(full) * dtype.nbytes
+    strides = tuple(math.prod(full[axis + 1 :]) * dtype.nbytes for axis in range(len(full)))
+    nbytes = math.prod(full) * dtype.nbytes
     strided = StridedLayout(0, STORAGE[dtype], full, strides)
-    row, packing = row_bytes(shape, product(element) * dtype.nbytes), struct.Struct(f"=Q{len(shape)}i")
+    row, packing = row_bytes(shape, math.prod(element) * dtype.nbytes), struct.Struct(f"=Q{len(shape)}i")
     keys = (type_key(kind, scalar, len(shape), element) for kind in ("nd", device_kind(0, row), device_kind(1, row)))
-    return _Layout(product(shape), nbytes, row, is_wide(shape, nbytes), packing, strided, *keys)
+    return _Layout(math.prod(shape), nbytes, row, is_wide(shape, nbytes), packing, strided, *keys)
 
 
 def _restored(dtype: str, element: tuple[int, ...], stored: Numbers) -> NDArray:

@@ -1,16 +1,17 @@
-"""Layouts that users build: ``qp.root.dense(...)``.
+"""Layout trees: ``qp.root.dense(...)``.
 
-A tree is everything below one ``root.dense``.  Each cell of a node has, one after the other, the elements of the fields
-that were placed there and the cells of the nodes below; so fields that are placed together are interleaved.  A tree is
-laid out, and its memory allocated, when the memory of one of its fields is first needed.
+A tree is everything below one ``root.dense``.  Each cell of a node contains, one after the other, the elements of the
+fields placed there and the cells of the nodes below it; so fields that are placed together are interleaved.  A tree is
+laid out and allocated when one of its fields first needs memory.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from quadpy.errors import ArgumentError
-from quadpy.runtime.arrays.dense import product, shape_of
+from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.field import AXIS_NAMES, Field, Placement
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.memory.placement import Memory, allocate_lasting
@@ -26,20 +27,20 @@ Axes = tuple[int, ...]
 def axes(*numbers: int) -> Axes:
     """Axes by number; ``qp.ij`` is ``qp.axes(0, 1)``."""
     if len(set(numbers)) != len(numbers) or not all(0 <= n < len(AXIS_NAMES) for n in numbers):
-        raise ArgumentError(f"axes{numbers} must be different numbers below {len(AXIS_NAMES)}")
+        raise ArgumentError(f"axes{numbers} must be distinct numbers below {len(AXIS_NAMES)}")
     return numbers
 
 
 class Tree:
-    """What hangs below one ``root.dense``; open for more until the memory of a field is needed."""
+    """Everything below one ``root.dense``; fields can be added until one of them needs memory."""
 
     def __init__(self) -> None:
         self.top = Dense(self, {}, {})
         self._bound = False
-        self._lock = new_lock()  # two threads may be the first to use two fields of one tree
+        self._lock = new_lock()  # two threads may use two fields of the tree for the first time
 
     def bind(self) -> None:
-        """Lay everything out, and take the memory."""
+        """Lay out and allocate the tree."""
         with self._lock:
             if not self._bound:
                 nbytes, _ = _measure(self.top)
@@ -49,19 +50,19 @@ class Tree:
     def need_open(self) -> None:
         if self._bound:
             raise ArgumentError(
-                "this layout is in use: its memory has been taken", hint="place all fields before the first is used"
+                "this layout is in use: its memory is allocated", hint="place all fields before the first one is used"
             )
 
 
 class Dense:
-    """A grid of cells over ``extents``, which maps axes to extents, the outermost first; ``above`` are those around it."""
+    """A grid of cells.  ``extents`` maps its axes to extents, the outermost first; ``above`` has those of outer nodes."""
 
     def __init__(self, tree: Tree, above: dict[int, int], extents: dict[int, int]) -> None:
         self.tree, self.above, self.extents = tree, above, extents
         self.children: list[Dense | Field] = []
 
     def dense(self, axes: Axes, dimensions: int | tuple[int, ...]) -> Dense:
-        """A grid inside each cell, over further axes; an int is the extent of each."""
+        """A grid inside each cell, over more axes; an int is the extent of each."""
         self.tree.need_open()
         extents = shape_of(dimensions)
         if len(extents) == 1:
@@ -72,15 +73,15 @@ class Dense:
         if shared := sorted(above.keys() & set(axes)):
             names = "".join(AXIS_NAMES[axis] for axis in shared)
             raise ArgumentError(
-                f"the axis {names} has its extent above already",
-                hint="give each axis to one dense(); blocks are not supported",
+                f"an outer node already has the extent of axis {names}",
+                hint="name each axis in one dense(); blocks are not supported",
             )
         child = Dense(self.tree, above, dict(zip(axes, extents, strict=True)))
         self.children.append(child)
         return child
 
     def place(self, *fields: Field, offset: int | tuple[int, ...] | None = None) -> Dense:
-        """Put fields made without a shape into each cell; their axes are those from here up, in order."""
+        """Put fields without a shape into each cell; their axes are those of this node and the outer ones, in order."""
         self.tree.need_open()
         extents = self.above | self.extents
         shape = tuple(extents[axis] for axis in sorted(extents))
@@ -91,23 +92,23 @@ class Dense:
 
 
 class Root:
-    """``qp.root``: each ``dense`` below it starts a tree of its own."""
+    """``qp.root``: each ``dense`` starts a new tree."""
 
     def dense(self, axes: Axes, dimensions: int | tuple[int, ...]) -> Dense:
         """A grid over ``axes``; an int is the extent of each."""
         return Tree().top.dense(axes, dimensions)
 
     def place(self, *fields: Field) -> None:
-        """Fields of one element, read as ``f[None]``."""
+        """Place fields with a single element, read as ``f[None]``."""
         Tree().top.place(*fields)
 
 
 def _measure(node: Dense | Field) -> tuple[int, int]:
-    """Bytes and alignment of all that a node holds; of a field, of one element."""
+    """Bytes and alignment of a node's cells, or of one element of a field."""
     if isinstance(node, Field):
-        return product(node.element_shape) * node.dtype.nbytes, node.dtype.nbytes
+        return math.prod(node.element_shape) * node.dtype.nbytes, node.dtype.nbytes
     cell, alignment = _cell(node)
-    return cell * product(tuple(node.extents.values())), alignment
+    return cell * math.prod(tuple(node.extents.values())), alignment
 
 
 def _cell(node: Dense) -> tuple[int, int]:
@@ -121,7 +122,7 @@ def _cell(node: Dense) -> tuple[int, int]:
 
 
 def _assign(node: Dense, memory: Memory, start: int, strides: dict[int, int]) -> None:
-    """Give each field below its place; ``strides`` are those of the axes above, in bytes."""
+    """Set the memory of each field; ``strides`` are those of the outer axes, in bytes."""
     stride, _ = _cell(node)
     for axis, extent in reversed(node.extents.items()):
         strides = strides | {axis: stride}
@@ -129,7 +130,7 @@ def _assign(node: Dense, memory: Memory, start: int, strides: dict[int, int]) ->
     for child in node.children:
         nbytes, step = _measure(child)
         start = _round_up(start, step)
-        if isinstance(child, Field):  # sizes of scalars are powers of two: each divides the size of its cell
+        if isinstance(child, Field):  # sizes of scalars are powers of two, and divide the size of their cell
             child.put(Placement(memory, start, (*(strides[axis] // step for axis in sorted(strides)), 1)))
         else:
             _assign(child, memory, start, strides)

@@ -1,4 +1,4 @@
-"""One allocation and who uses it.  Owns: Block, the Allocator protocol.  Imports: timelines."""
+"""Blocks of device memory, and the Allocator protocol."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Allocator", "Block", "move"]
 
 
 class Block:
-    """``nbytes`` bytes at ``pointer``, which belong to ``home``'s stream.
+    """``nbytes`` bytes at ``pointer``, which belong to the stream of ``home``.
 
-    guests   other streams that used the memory; the block is free after all of them
-    writers  the streams whose work wrote it, for a host that wants to read
-    lent     the memory is another library's: only then can it be that of another block, too
-    cell     the address, as long as the memory is this block's; it goes from one list to another in one step, so that
-             it is in one place alone, whatever breaks off or happens at once
-    marks    what the block waits for, after it was released
+    guests   other streams that used the memory; the block is free after the work of all of them
+    writers  the streams whose work wrote it, for which a read waits
+    lent     the memory is another library's; only then can another block have the same memory
+    cell     the address, while the memory belongs to this block.  It moves from list to list in one step, so it is always
+             in exactly one of them
+    marks    what the block waits for after its release
     """
 
     __slots__ = ("cell", "guests", "home", "lent", "marks", "nbytes", "pointer", "writers")
@@ -36,29 +36,26 @@ class Block:
 
 
 class Allocator(Protocol):
-    """Blocks for streams.  Safe from any thread; an allocator frees what it allocated, and nothing else does."""
+    """Allocates blocks for streams.  Safe from any thread; it frees what it allocated, and nothing else does."""
 
     def size(self, nbytes: int) -> int:
-        """The size of the block in which ``nbytes`` bytes are allocated."""
+        """The size of the block for ``nbytes`` bytes."""
 
     def kept(self) -> int | None:
-        """Bytes taken from the driver that nobody uses; None where the driver keeps them."""
+        """Unused bytes that were taken from the driver; None if the driver keeps them."""
 
     def fill(self, block: Block) -> None:
-        """Put memory that work on the home may use at once into the cell; OutOfDeviceMemory where there is none."""
+        """Put memory that the home's work may use at once into the cell; OutOfDeviceMemory if there is none."""
 
     def release(self, block: Block) -> None:
-        """Take the memory from the cell, whose users may still run; it is used again only after all of them.
-
-        A block that has none any more stays as it is.
-        """
+        """Take the memory from the cell; it is reused only after all work that uses it.  An empty cell is ignored."""
 
     def trim(self) -> None:
-        """Return to the driver what nobody uses; called when the device is idle."""
+        """Return unused memory to the driver; called when the device is idle."""
 
 
 def move(source: list[Any] | None, target: list[Any], count: int = 1) -> None:
-    """Take the last ``count`` of ``source``, where there are so many, to ``target``: each in one step."""
+    """Move up to ``count`` entries from the end of ``source`` to ``target``, each in one step."""
     if source:
         try:
             target.extend(map(_pop, repeat(source, count)))

@@ -1,8 +1,8 @@
-"""quadpy's own cache of device memory over the plain allocator.  Owns: CachingAllocator, size_class.
+"""quadpy's own cache of device memory, over the driver's plain allocator.
 
-Freed memory stays with the stream it was used on last and is handed out there again without a wait; another stream gets
-it only when all its users are seen complete.  An address is in one list at a time, of a block or of the cache, and goes
-to another in one step; so there is no lock, and nothing to undo.  Imports: the driver protocol, timelines.
+Freed memory stays with its home stream and is reused there without a wait; another stream gets it only when all work
+that used it is known to be complete.  An address is always in exactly one list, of a block or of the cache, and moves
+in one step; so there is no lock, and nothing to undo.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _STEPS = 8
 
 
 def size_class(nbytes: int) -> int:
-    """The size that ``nbytes`` bytes are allocated in: eight sizes from each power of two to the next, from 512 on."""
+    """The block size for ``nbytes`` bytes: eight sizes between consecutive powers of two, from 512 on."""
     step = max(_SMALLEST, (1 << (nbytes - 1).bit_length()) // (2 * _STEPS))
     return -(-nbytes // step) * step
 
 
 class CachingAllocator:
-    """An ``Allocator`` that returns memory to the driver only when told to.
+    """An ``Allocator`` that returns memory to the driver only in ``trim``.
 
-    Memory that was freed lies in the ``kept`` of its timeline, blocks that wait for others in the ``waiting`` of the one
-    that is looked at first.  Who puts something there adds the timeline to a set, after it; who finds nothing there any
-    more takes it out, and looks again.
+    Free memory is in ``kept`` of its home timeline.  Released blocks are in ``waiting`` of the timeline that they wait for
+    next.  A timeline is added to a set after something was put there; it is removed when nothing is left, and then
+    checked again.
     """
 
     def __init__(self, driver: Driver, timelines: Timelines) -> None:
@@ -76,7 +76,7 @@ class CachingAllocator:
     # how
 
     def _settle(self) -> None:
-        """Keep what no user needs any more; of one stream's marks, the first that has not passed stops the search."""
+        """Free the blocks whose marks have passed; on each stream, stop at the first mark that has not."""
         for timeline in tuple(self._awaited):
             waiting = timeline.waiting
             while waiting:
@@ -94,13 +94,13 @@ class CachingAllocator:
                     self._awaited.add(timeline)
 
     def _pass(self, block: WaitingBlock) -> None:
-        """The last mark of ``block`` has passed; forget it, and those before it that have."""
+        """Remove the last mark of ``block``, which has passed, and those before it that have, too."""
         block.marks = block.marks[:-1]
         while block.marks and self._timelines.passed(block.marks[-1]):
             block.marks = block.marks[:-1]
 
     def _await(self, block: WaitingBlock) -> None:
-        """Put ``block`` behind the last of its marks; without any, its memory is free."""
+        """Let ``block`` wait for the last of its marks; if it has none, free its memory."""
         if block.marks:
             timeline = block.marks[-1].timeline
             timeline.waiting.append(block)
@@ -111,7 +111,7 @@ class CachingAllocator:
             self._keepers.add(home)
 
     def _share_what_is_idle(self, home: Timeline, size: int) -> None:
-        """Give to all what streams keep that have ended and are through; and of another one, memory of ``size``."""
+        """Share the memory of ended streams that are idle, and memory of ``size`` from any other idle stream."""
         for other in tuple(self._keepers):
             if other is not home and (other.ended or other.kept.get(size)) and self._timelines.idle(other):
                 self._share(other)

@@ -1,4 +1,4 @@
-"""The driver's memory pool, used so that it is safe.  Owns: PoolAllocator.  Imports: the driver protocol, timelines."""
+"""Safe use of the driver's memory pool."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ __all__ = ["PoolAllocator"]
 _SMALL: Final = 1 << 16
 """Bytes of the largest block that is kept."""
 _SIZES: Final = 16
+"""Sizes of which one stream keeps blocks."""
 _EACH: Final = 4
-"""Blocks of one size, and sizes, that one stream keeps."""
+"""Blocks of one size that one stream keeps."""
 
 
 class PoolAllocator:
-    """``alloc_async`` on the home stream, and ``free_async`` there after it waits for every guest.
+    """Allocates and frees on the home stream; the free waits for every guest.
 
-    A pool hands a block to the stream that allocated it without a wait, though it was freed on another one whose work
-    still runs; so no other stream ever frees.
+    A pool gives a block back to the stream that allocated it without a wait, even if it was freed on another stream whose
+    work still runs; so only the home stream frees.
 
-    A few small blocks that no other stream used stay in the ``kept`` of their timelines, where the next allocation of
-    that size finds them: the driver takes longer to free and allocate one than a small array takes otherwise.
+    A few small blocks that only the home used stay in ``kept`` of its timeline for the next allocation of the same size:
+    a free and an allocation by the driver would take longer than all other work for a small array.
     """
 
     def __init__(self, driver: Driver, timelines: Timelines) -> None:
         self._driver, self._timelines = driver, timelines
         self._waiting: deque[Block] = deque()
-        """Blocks of which nobody knows when their users are through before the whole device is synchronized."""
+        """Blocks whose work can only be waited for by a synchronize of the whole device."""
         self._keepers: set[Timeline] = set()
 
     def size(self, nbytes: int) -> int:
@@ -53,12 +54,12 @@ class PoolAllocator:
         if self._waiting or len(self._keepers) > 1:
             self._settle()
         if owner is None:
-            raise StreamError("the stream was destroyed", hint="create it anew, or destroy it later")
+            raise StreamError("the stream was destroyed", hint="create a new one, or destroy it later")
         block.cell.extend(map(self._driver.alloc_async, (block.nbytes,), (owner.handle,)))
 
     def release(self, block: Block) -> None:
         owner = block.home.owner
-        if owner is not None and not block.guests and block.writers <= {block.home}:  # mostly it ends here
+        if owner is not None and not block.guests and block.writers <= {block.home}:  # the usual case
             if block.nbytes > _SMALL or not self._keep(block):
                 give_back_one(self._driver.free_async, block.cell, owner.handle)
             return
@@ -67,7 +68,7 @@ class PoolAllocator:
             self._waiting.append(block)
             return
         owner = block.home.owner
-        if owner is None:  # its memory goes back on the default stream, behind its last work
+        if owner is None:  # freed on the default stream, after the last work of its home
             owner = self._timelines.default.owner
             assert owner is not None
         else:
@@ -77,7 +78,7 @@ class PoolAllocator:
         give_back(self._driver.free_async, block.cell, owner.handle)
 
     def _keep(self, block: Block) -> bool:
-        """Whether the memory of ``block`` stays with its home."""
+        """Keep the memory of ``block`` with its home, if there is room; returns whether it was kept."""
         kept = block.home.kept
         pointers = kept.get(block.nbytes)
         if pointers is None:
@@ -86,7 +87,7 @@ class PoolAllocator:
             pointers = kept.setdefault(block.nbytes, [])
         if len(pointers) >= _EACH:
             return False
-        self._keepers.add(block.home)  # before there is anything: who frees what is kept looks there
+        self._keepers.add(block.home)  # first, so that ``trim`` finds what is kept
         move(block.cell, pointers)
         return True
 
@@ -95,11 +96,11 @@ class PoolAllocator:
         if self._keepers:
             for timeline in tuple(self._keepers):
                 self._free_kept(timeline)
-            self._timelines.synchronize()  # what is not yet free cannot be returned
+            self._timelines.synchronize()  # pending frees cannot be returned to the system
         self._driver.trim_pool()
 
     def _free_kept(self, timeline: Timeline) -> None:
-        """Free what ``timeline`` keeps: on its stream, or after its last work."""
+        """Free what ``timeline`` keeps, on its stream or, if that has ended, after its last work."""
         owner = timeline.owner
         if owner is None:
             owner = self._timelines.default.owner
@@ -111,7 +112,7 @@ class PoolAllocator:
             self._keepers.discard(timeline)
 
     def _settle(self) -> None:
-        """Free what waits for users that are known to be through by now, and what streams kept that have ended."""
+        """Free the waiting blocks whose work can be waited for now, and what ended streams keep."""
         for timeline in tuple(self._keepers):
             if timeline.owner is None and self._timelines.known(timeline):
                 self._free_kept(timeline)
