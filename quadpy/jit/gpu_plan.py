@@ -65,8 +65,8 @@ class GpuPlan:
         self.origin: Origin | None = None
         self._indirect: tuple[Indirect | None, ...] = (None,) * len(self.launches)
 
-    def indirect_by(self, compiled: Callable[[], GpuPlan]) -> None:
-        """``compiled`` gives the plan of the same code that reads its arguments from memory."""
+    def set_indirect(self, compiled: Callable[[], GpuPlan]) -> None:
+        """``compiled`` gives the plan of the same kernel whose code reads its arguments from memory."""
         self._indirect = tuple(
             Indirect(partial(_function_of, compiled, number), partial(upload_kernels_on, self.device))
             for number in range(len(self.launches))

@@ -51,26 +51,6 @@ class Specialisation:
     meaning, even if globals change later.
     """
 
-    __slots__ = (
-        "_args",
-        "_binds",
-        "_config",
-        "_digest",
-        "_disjoint",
-        "_fast_calls",
-        "_fields",
-        "_fuse",
-        "_lock",
-        "_options",
-        "_overlapping",
-        "_pairs",
-        "_parameters",
-        "_reads",
-        "_source",
-        "counts",
-        "has_fast_calls",
-    )  # fmt: skip
-
     def __init__(
         self, source: FunctionSource, parameters: Sequence[Parameter], args: Mapping[str, ArgType], options: Options,
         config: Config, fuse: Fuse = False,
@@ -111,12 +91,8 @@ class Specialisation:
         return self._generated(self._fast_calls, GpuCalls.fast_call, plan, args) if isinstance(plan, GpuPlan) else None
 
     def _generated(
-        self,
-        known: dict[Hashable, T | None],
-        make: Callable[[GpuCalls], T | None],
-        plan: GpuPlan,
-        args: Sequence[Argument],
-    ) -> T | None:
+        self, known: dict[Hashable, T | None], make: Callable[[GpuCalls], T | None], plan: GpuPlan, args: Sequence[Argument]
+    ) -> T | None:  # fmt: skip
         forms = tuple(getattr(given, "form", None) for given in args)
         if forms not in known:
             known[forms] = make(GpuCalls(self._parameters, args, plan, self._pairs))
@@ -177,7 +153,7 @@ class Specialisation:
         )  # fmt: skip
         if self._fuse is False:
             return graph
-        return FusingPlan(graph, device, self._fuse, lambda: self._one_launch(tasks, options))
+        return FusingPlan(graph, device, self._fuse, lambda: self._fused(tasks, options))
 
     def _gpu_plan(self, options: Options, device: Device, seed: int) -> GpuPlan:
         """A launch for each task on ``device``."""
@@ -190,15 +166,15 @@ class Specialisation:
         mode = options.index, options.fast_math
         plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options, device))
         if not (options.predicated or options.indirect):
-            plan.indirect_by(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
+            plan.set_indirect(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
         return plan
 
     def _variant(self, options: Options, like: GpuPlan, predicated: bool, indirect: bool) -> GpuPlan:
-        """The code of ``like`` with loops that the host repeats without a look, or arguments that it reads from memory."""
+        """The code of ``like`` with predicated loops, which the host repeats unconditionally, or with arguments in memory."""
         options = replace(options, predicated=predicated, indirect=indirect)
         return self._gpu_plan(options, like.device, like.hidden.seed)
 
-    def _one_launch(self, separate: GpuPlan, options: Options) -> FusedPlan | str:
+    def _fused(self, separate: GpuPlan, options: Options) -> FusedPlan | str:
         """All tasks of ``separate`` in one launch, or why that cannot be."""
         try:
             compiled = compile_request(self._request(replace(options, fused=True), separate.device))

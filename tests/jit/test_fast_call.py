@@ -1,4 +1,4 @@
-"""The quick way of a call that is like the last one does what the long way does, and leaves to it what it cannot do."""
+"""A fast call does what a plan does, and leaves to it the calls that it cannot do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def device():
 
 
 def both_ways(device, kernel, *args, **options) -> None:
-    """The same call the long way and the quick one."""
+    """The same call without and with the fast call."""
     kernel._fast_call = None
     kernel(*args, **options)
     assert kernel._fast_call is not None
@@ -290,7 +290,7 @@ def test_memory_of_other_libraries_is_compared_by_its_addresses(device):
     assert kernel._fast_call(None, x, far)
 
 
-def test_a_loop_in_whole_blocks_is_refused_otherwise_on_the_quick_way_too(device):
+def test_a_loop_in_whole_blocks_is_refused_by_fast_calls_too(device):
     @qp.kernel
     def reverse(n: qp.i32, x: F32):
         qp.loop_config(block_dim=64)
@@ -309,14 +309,14 @@ def test_a_loop_in_whole_blocks_is_refused_otherwise_on_the_quick_way_too(device
     assert len(launched(device)) == 2
 
 
-def test_another_configuration_is_another_way(device):
+def test_another_configuration_has_another_fast_call(device):
     kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
     kernel(x, y)
-    quick = kernel._fast_call
+    before = kernel._fast_call
     set_config(Config(arch="recording", fast_math=True))
-    assert not quick(None, x, y)
+    assert not before(None, x, y)
     kernel(x, y)
-    assert kernel._fast_call is not quick
+    assert kernel._fast_call is not before
 
 
 def test_loops_that_take_any_number_of_blocks_take_those_that_run_at_once(device):
@@ -430,7 +430,7 @@ def test_a_closed_device_is_refused():
 def test_a_launch_that_the_driver_refuses_names_the_kernel_and_its_line(device):
     kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
     line = copy.source.fn.__code__.co_firstlineno + 2
-    for _ in range(2):  # the long way, then the quick one
+    for _ in range(2):  # without the fast call, then with it
         device.driver.failures["launch"] = DriverError("too many threads", hint="use fewer", call="launch", code=7)
         with pytest.raises(
             DriverError, match=rf"kernel `copy.*` \(.*test_fast_call.py:{line}\): too many threads"
@@ -457,9 +457,9 @@ def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitte
         launch(*arguments)
 
     device.driver.launch = destroyed_meanwhile
-    plan = next(iter(kernel._dispatcher.specialisations.values()))
-    for way in (None, plan.pick([x, y])):
-        kernel._fast_call = way and plan.fast_call([x, y])
+    specialisation = next(iter(kernel._dispatcher.specialisations.values()))
+    for fast_call in (None, specialisation.fast_call([x, y])):
+        kernel._fast_call = fast_call
         stream, before = qp.create_stream(), destroyed()
         kernel(x, y, stream=stream)
         device.reaper.trim()
