@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
+from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.cooperative import CooperativeEngine, cooperative_engine
 from quadpy.graph.engines.driver import DriverEngine, DriverGraph
@@ -15,7 +16,6 @@ from quadpy.graph.engines.indirect import IndirectEngine, is_indirect
 from quadpy.graph.engines.sequence import sequence
 from quadpy.graph.model.nesting import flattened, has_loops
 from quadpy.graph.model.nodes import EmptyNode, Node
-from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.fusion import Fuse, Fusion

@@ -10,8 +10,8 @@ from typing import Final, Protocol, TypeAlias
 
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.flow import Flow, Loop, Step, tasks_of
+from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.engines.task_nodes import Effects, TaskNode, task_nodes
-from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.drivers.graph_driver import EmptyWork, KernelWork, Work

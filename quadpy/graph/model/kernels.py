@@ -10,8 +10,8 @@ from typing import Any
 
 from quadpy.errors import ArgumentError, DeviceError, GraphError
 from quadpy.flow import has_loop
+from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.model.nodes import KernelNode
-from quadpy.graph.support import graphs_of
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch, MemoryRange, Prepared
 

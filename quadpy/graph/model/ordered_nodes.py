@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from quadpy.copying import OneProcess
@@ -13,7 +14,7 @@ from quadpy.graph.model.order import MemoryRange, Order
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["Dependencies", "OrderedNodes"]
+__all__ = ["Dependencies", "OrderedNodes", "reordered"]
 
 N = TypeVar("N", bound=Node)
 
@@ -130,3 +131,20 @@ class OrderedNodes(OneProcess):
                 self._number(node, self._order)
             self._reordering = False
         return self._order
+
+
+def reordered(nodes: Mapping[str, Node]) -> dict[str, Node] | None:
+    """The same nodes with dependencies derived from the memory that they touch now; None if the present ones suffice."""
+    present, wanted, names = Order(), Order(), list(nodes)
+    numbers = {name: number for number, name in enumerate(names)}
+    found: dict[str, Node] = {}
+    enough = True
+    for number, (name, node) in enumerate(nodes.items()):
+        after = [numbers[before] for before in node.after]
+        present.add(after, (), ())
+        if node.derived:
+            after = list(wanted.derive(node.reads, node.writes, barrier=node.barrier))
+            enough = enough and all(present.follows(number, before) for before in after)
+        wanted.add(after, node.reads, node.writes, barrier=node.barrier)
+        found[name] = replace(node, after=tuple(names[before] for before in after))
+    return None if enough else found

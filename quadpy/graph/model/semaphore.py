@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from quadpy.errors import GraphError
-from quadpy.graph.support import graphs_of
+from quadpy.graph.device_graphs import graphs_of
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.drivers.graph_driver import SemaphoreHandle

@@ -95,7 +95,6 @@ class ReplaySession(CaptureSession):
 
     @_complete
     def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
-        """The launches of one call; ``draws`` says whether it uses random numbers."""
         self.stop_comparing()
         kernel, args = launching_kernel()
         for launch in getattr(prepared, "launches", (prepared,)):
@@ -123,11 +122,9 @@ class ReplaySession(CaptureSession):
             self._steps.append(Step(call=work, keep=kept, **self._facts(stream, has_node=True)))
 
     def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
-        """Device memory that belongs to the graph."""
         return self._allocate(DeviceBuffer, stream, nbytes, super().device_memory, stream)
 
     def host_memory(self, nbytes: int) -> Buffer:
-        """Host memory that belongs to the graph."""
         return self._allocate(Buffer, self.origin, nbytes, super().host_memory)
 
     @_complete
@@ -144,7 +141,6 @@ class ReplaySession(CaptureSession):
 
     @_complete
     def record_event(self, stream: Stream, event: Event) -> None:
-        """Let ``event`` stand for the work recorded on ``stream`` so far."""
         step = self.comparison.match(EventRecord(), stream)
         if step is not None:
             self._set_event(event, step.after)
@@ -156,7 +152,6 @@ class ReplaySession(CaptureSession):
 
     @_complete
     def wait_event(self, stream: Stream, event: Event) -> None:
-        """Let later work on ``stream`` come after ``event``."""
         call = EventWait(event.captured.after if event.captured is not None else ())
         step = self.comparison.match(call, stream)
         if step is not None:

@@ -1,13 +1,21 @@
-"""The memory that graphs hold."""
+"""The driver's graphs of a device, and the memory that they hold."""
 
 from __future__ import annotations
 
-from quadpy.graph.support import graphs_of
+from quadpy.errors import GraphError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
-from quadpy.runtime.drivers.graph_driver import GraphMemory
+from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphMemory
 
-__all__ = ["memory_info", "trim"]
+__all__ = ["graphs_of", "memory_info", "trim"]
+
+
+def graphs_of(device: Device) -> GraphDriver:
+    """The graph functions of the driver; GraphError for the CPU, whose graphs quadpy runs itself."""
+    graphs: GraphDriver | None = getattr(device.driver, "graphs", None)
+    if graphs is None:
+        raise GraphError(f"the driver of {device} has no graphs")
+    return graphs
 
 
 def memory_info(device: Device | None = None) -> GraphMemory:
