@@ -6,11 +6,11 @@ from typing import Final
 
 from quadpy.intrinsics.rows import Effect, Emitted, Library, Llvm, Operator, Row, Traced, Types
 
-__all__ = ["GROUPS", "INTERNAL"]
+__all__ = ["GROUPS", "INTERNAL", "NUMBERS"]
 
 _FLOATS, _INTEGERS, _COUNT = Types.FLOATS, Types.INTEGERS, Types.COUNT
 
-GROUPS: Final = {
+NUMBERS: Final = {
     "Functions of one number": (
         Row("sin", "x", "Sine of x (radians).", Library("trig"), _FLOATS),
         Row("cos", "x", "Cosine of x (radians).", Library("trig"), _FLOATS),
@@ -57,14 +57,21 @@ GROUPS: Final = {
         Row("min", "*args", "The least argument, or the least component (IEEE 754-2019 minimumNumber).", Traced()),
         Row("max", "*args", "The greatest argument, or the greatest component (IEEE 754-2019 maximumNumber).", Traced()),
     ),
+    "Functions of three numbers": (
+        Row("fma", "x, y, z", "x * y + z with one rounding.", Emitted(), _FLOATS),
+        Row("select", "cond, a, b", "a where cond holds, else b; both are evaluated.", Traced()),
+    ),
+}  # fmt: skip
+"""What ``qp`` and ``qp.math`` share."""
+
+GROUPS: Final = {
+    **NUMBERS,
     "Integers as C has them": (
         Row("raw_div", "x, y", "Integer division that truncates, as in C.", Operator("rawdiv"), _INTEGERS),
         Row("raw_mod", "x, y", "Remainder with the sign of x, as in C.", Operator("rawmod"), _INTEGERS),
         Row("bit_shr", "x, y", "Shift right that fills with zeros.", Operator("ushr"), _INTEGERS),
     ),
-    "Selection and conversion": (
-        Row("fma", "x, y, z", "x * y + z with one rounding.", Emitted(), _FLOATS),
-        Row("select", "cond, a, b", "a where cond holds, else b; both are evaluated.", Traced()),
+    "Conversion": (
         Row("cast", "x, dtype", "x converted to dtype.", Traced()),
         Row("bit_cast", "x, dtype", "The bits of x as dtype, which has the same width.", Traced()),
     ),
