@@ -1,0 +1,84 @@
+"""Schedules: each task has one frame, which lowering, the code object and the host agree on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import quadpy as qp
+from quadpy.codegen import lower as lowering
+from quadpy.codegen.compile import compile_kernel, lower
+from quadpy.codegen.frames import (
+    BlockCopies,
+    Blocks,
+    Coarsened,
+    GridStride,
+    Iterations,
+    Privatised,
+    Reduced,
+    SectionedBlocks,
+    Serial,
+    ThreadEach,
+)
+from quadpy.codegen.schedule import PLAIN, Form, schedule_of
+from quadpy.jit.offline import trace_for
+from quadpy.target import parse_target
+
+A = qp.types.ndarray
+TYPES_OF_PLANS = {"VectorPlan", "SectionPlan", "PrivatePlan", "BlockCopy", "Again", "Meet", "Phase", "Step"}
+FACTS = {"bound_by", "cost_of", "kept_calls", "reads_of", "scalar_count", "shared_bytes", "split"}
+LIMITS = re.compile(r"[A-Z_]+")
+
+
+@qp.kernel(graph=True)
+def every_frame(x: A(qp.f32, 1), y: A(qp.f32, 1), bins: A(qp.i32, 1), n: qp.i32, go: A(qp.i32, 0)):
+    go[None] = 1
+    while qp.graph.do_while(go):
+        for i in x:
+            y[i] = x[i] + 1.0
+        for i in x:
+            y[i] = qp.sin(x[i]) + qp.exp(qp.cos(x[i])) * qp.log(x[i] + qp.tan(x[i]))
+        go[None] -= 1
+    for i in range(qp.i64(n)):
+        x[i] = 0.0
+    for i in x:
+        y[0] += x[i]
+    for i in x:
+        bins[qp.i32(x[i])] += 1
+    for i in x:
+        y[i] = qp.simt.block.thread_idx()
+
+
+@pytest.mark.parametrize(("target", "frames"), [
+    ("cpu", [Serial, Iterations, Iterations, Serial, Iterations, Reduced, Privatised, SectionedBlocks]),
+    ("gfx942", [Serial, Coarsened, ThreadEach, Serial, GridStride, Reduced, BlockCopies, Blocks]),
+    ("sm_90", [Serial, Coarsened, ThreadEach, Serial, GridStride, Reduced, BlockCopies, Blocks]),
+])  # fmt: skip
+def test_each_task_has_its_frame(target, frames):
+    schedule = schedule_of(trace_for(every_frame, {}).kernel, parse_target(target))
+    assert [type(task.frame) for task in schedule.tasks] == frames
+
+
+@pytest.mark.parametrize("form", [PLAIN, Form(indirect=True), Form(predicated=True), Form(fused=True)], ids=repr)
+def test_the_kernels_are_the_launches_that_the_host_knows(form):
+    kernel, target = trace_for(every_frame, {}, parse_target("gfx942")).kernel, parse_target("gfx942")
+    written = re.findall(r"^define protected amdgpu_kernel void @(\S+)\(", lower(kernel, target, form), re.MULTILINE)
+    assert written == [task.symbol for task in compile_kernel(kernel, target, form).tasks]
+
+
+def test_a_fused_launch_has_no_frame_that_needs_a_thread_for_each_iteration():
+    schedule = schedule_of(trace_for(every_frame, {}).kernel, parse_target("gfx942"), Form(fused=True))
+    assert not any(isinstance(task.frame, (ThreadEach, Coarsened)) for task in schedule.tasks)
+    assert all(task.frame.grid_stride for task in schedule.tasks if isinstance(task.frame, Blocks))
+
+
+def test_lowering_reads_decisions_and_makes_none():
+    """Of what decides about tasks, it imports types, limits and facts about single nodes only."""
+    for file in Path(lowering.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("quadpy.codegen.plans"):
+                names = {name.name for name in node.names if not LIMITS.fullmatch(name.name)}
+                assert names <= TYPES_OF_PLANS | FACTS, file
