@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import quadpy as qp
 from harness.options import report
 from harness.report import table
-
-import quadpy as qp
 from quadpy.codegen.instructions import classify
 from quadpy.codegen.report import report_tasks
 from quadpy.jit.offline import compile_with_asm

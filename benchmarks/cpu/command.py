@@ -12,13 +12,13 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
+
+from cpu.environment import PEERS, REQUIREMENTS, SYSTEMS, EnvironmentFailure, default_folder, prepare as prepare_peers
+from cpu.workloads import ALL, FIRST_CALLS, IMPORT, WORKLOADS, CpuWorkload, difference
 from harness.options import parser_of, report, rounds_of, scale_of
 from harness.processes import BENCHMARKS, Child, Command, Options
 from harness.report import cell, facts, heading, not_measured, processor, record, table
 from harness.runner import Plan, Row, first_calls, imports, note, prepare, take_turns
-
-from cpu.environment import PEERS, REQUIREMENTS, SYSTEMS, EnvironmentFailure, default_folder, prepare as prepare_peers
-from cpu.workloads import ALL, FIRST_CALLS, IMPORT, WORKLOADS, CpuWorkload, difference
 
 BUSY = 0.5
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
 from harness.bench import Array, Arrays, Bench
 from harness.workload import Workload
 

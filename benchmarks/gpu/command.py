@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from gpu.report import DEVICE, as_json, markdown
+from gpu.systems import SYSTEMS, gpu_parser, planned, started
+from gpu.workloads import FIRST_CALLS, WORKLOADS, GpuWorkload
 from harness.options import report
 from harness.processes import MEASURE, Child
 from harness.report import facts, first_line
 from harness.runner import Plan, Row, clear, first_calls, note, prepare, take_turns
-
-from gpu.report import DEVICE, as_json, markdown
-from gpu.systems import SYSTEMS, gpu_parser, planned, started
-from gpu.workloads import FIRST_CALLS, WORKLOADS, GpuWorkload
 
 NAMES = (*WORKLOADS, *FIRST_CALLS)
 FIRST = ("Quadrants", "numba-cuda", "Triton", "quadpy")

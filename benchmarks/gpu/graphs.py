@@ -11,15 +11,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.options import report, write
-from harness.processes import MEASURE, Child
-from harness.report import bullets, facts, first_line, heading, not_measured, scaled, table
-from harness.runner import Plan, clear, note, prepare, take_turns
-
 from gpu.report import DEVICE
 from gpu.step_row import StepRow
 from gpu.systems import SYSTEMS, gpu_parser, planned, started
 from gpu.workloads import STEPS, GpuWorkload
+from harness.options import report, write
+from harness.processes import MEASURE, Child
+from harness.report import bullets, facts, first_line, heading, not_measured, scaled, table
+from harness.runner import Plan, clear, note, prepare, take_turns
 
 TAKING_PART = ("CUDA C", "Quadrants", "Triton", "torch", "quadpy")
 CUDA_C = ("graphs", "mpm88", "runtime")

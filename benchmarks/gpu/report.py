@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.report import bullets, cell, heading, not_measured, record, scaled, table
-from harness.runner import Row
-
 from gpu.systems import PEERS, SYSTEMS
 from gpu.workloads import GpuWorkload
+from harness.report import bullets, cell, heading, not_measured, record, scaled, table
+from harness.runner import Row
 
 DEVICE = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
 

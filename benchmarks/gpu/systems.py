@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from gpu.cuda_c.library import CudaFailure, compile_all
 from harness.options import parser_of, rounds_of, scale_of
 from harness.processes import BENCHMARKS, Child, Command, Options
 from harness.runner import Plan, start
-
-from gpu.cuda_c.library import CudaFailure, compile_all
 
 MODULES = {
     "CUDA C": "gpu.cuda_c.system",

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
-from harness.bench import Arrays, HostBench
-from harness.processes import Options
 
 from gpu.cuda_c.library import CUBIN, DeviceArray, Timer, synchronize
 from gpu.workloads import ALLOCATION, SMALL, STEP
+from harness.bench import Arrays, HostBench
+from harness.processes import Options
 
 __all__ = ["BUILDERS", "Timer", "start", "synchronize"]
 

@@ -11,8 +11,6 @@ import numpy as np
 if not hasattr(np, "row_stack"):  # numba-cuda 0.30 asks for it, NumPy 2.5 has it no more
     np.row_stack = np.vstack  # noqa: NPY201
 
-from harness.bench import Arrays, Bench, HostBench, OverlapBench
-from harness.processes import Options
 from numba import cuda, float32, int32, uint32
 from numba.cuda import libdevice
 
@@ -29,6 +27,8 @@ from gpu.workloads import (
     STEP,
     SWEEPS,
 )
+from harness.bench import Arrays, Bench, HostBench, OverlapBench
+from harness.processes import Options
 
 F32 = np.float32
 SOFTENING = F32(_SOFTENING)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from harness.bench import Array, Arrays, Bench, HostBench, StepBench, Way
-from harness.processes import Options
 
 from gpu.workloads import ALLOCATION, BINS, SMALL, STEP
+from harness.bench import Array, Arrays, Bench, HostBench, StepBench, Way
+from harness.processes import Options
 
 DEVICE = "cuda"
 

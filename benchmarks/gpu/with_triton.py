@@ -9,12 +9,12 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
-from harness.bench import Arrays, Bench, HostBench, OverlapBench, StepBench
-from harness.processes import Options
 from triton.language.extra import libdevice
 
 from gpu.with_torch import DEVICE, Timer, steps_of, synchronize, to_device
 from gpu.workloads import BINS, SMALL, SOFTENING, SPIN_THREADS, STEP, SWEEPS
+from harness.bench import Arrays, Bench, HostBench, OverlapBench, StepBench
+from harness.processes import Options
 
 __all__ = ["BUILDERS", "Timer", "start", "synchronize"]
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+
 from harness.bench import Array, Arrays
 from harness.workload import Workload
 

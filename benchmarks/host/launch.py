@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
-from harness.report import table
-from harness.timing import Work, in_turns, repeat
 
 import quadpy as qp
+from harness.report import table
+from harness.timing import Work, in_turns, repeat
 from quadpy.jit.fast_call.launch_records import LaunchRecords
 from quadpy.jit.fast_call.native_launch import HEAD
 from quadpy.runtime.device import devices

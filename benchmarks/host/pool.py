@@ -13,8 +13,8 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from harness.timing import Work, in_turns, seconds
 
+from harness.timing import Work, in_turns, seconds
 from quadpy.codegen.host import compile_host, host_header
 from quadpy.runtime.cpu import pool
 from quadpy.runtime.cpu.loader import load_object

@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
+import quadpy as qp
 from harness.report import table
 from harness.timing import in_turns, repeat
-
-import quadpy as qp
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, set_config

@@ -1,9 +1,9 @@
 """Loops over a plane: Jacobi sweeps, semi-Lagrangian advection, the Mandelbrot set."""
 
 import numpy as np
-from harness.language import array_of, pure_kernel, qp
 
 from cpu.workloads import ADVECT_DT, ESCAPE_LIMIT, SWEEPS, Arrays, Bench, sample
+from harness.language import array_of, pure_kernel, qp
 
 floats = qp.types.ndarray(dtype=qp.f32, ndim=2)
 ints = qp.types.ndarray(dtype=qp.i32, ndim=2)

@@ -3,35 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from harness.language import array_of, pure_kernel, qp
 
 from cpu.workloads import Arrays, Bench
-
-floats = qp.types.ndarray(dtype=qp.f32, ndim=1)
-
-
-@pure_kernel
-def launch0(n: qp.i32):
-    for _ in range(n):
-        pass
-
-
-@pure_kernel
-def launch2(n: qp.i32, a: floats, b: floats):
-    for i in range(n):
-        a[i] = b[i]
-
-
-@pure_kernel
-def launch8(n: qp.i32, a: floats, b: floats, c: floats, d: floats, e: floats, f: floats, g: floats, h: floats):
-    for i in range(n):
-        a[i] = b[i] + c[i] + d[i] + e[i] + f[i] + g[i] + h[i]
-
-
-@pure_kernel
-def add(x: floats, y: floats):
-    for i in range(x.shape[0]):
-        y[i] = x[i] + y[i]
+from gpu.qp_like.launches import add, launch0, launch2, launch8
+from harness.language import array_of
 
 
 def build_launch(kernel: Callable[..., object], count: int) -> Callable[[Arrays], Bench]:

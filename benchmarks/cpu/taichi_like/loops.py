@@ -1,32 +1,20 @@
 """Loops over one index: saxpy, sums, LCG, histogram, transcendental functions."""
 
 import numpy as np
-from harness.language import array_of, pure_kernel, qp
 
 from cpu.workloads import BINS, LCG_STEPS, Arrays, Bench, sample
-
-floats = qp.types.ndarray(dtype=qp.f32, ndim=1)
-ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
-
-field_total = qp.field(qp.f32, shape=())
-
-
-@pure_kernel
-def saxpy(a: qp.f32, x: floats, y: floats):
-    for i in range(x.shape[0]):
-        y[i] = a * x[i] + y[i]
-
-
-@pure_kernel
-def sum_array(x: floats, total: floats):
-    for i in range(x.shape[0]):
-        total[0] += x[i]
-
-
-@qp.kernel
-def sum_field(x: floats):
-    for i in range(x.shape[0]):
-        field_total[None] += x[i]
+from gpu.qp_like.loops import (
+    copy,
+    field_total,
+    floats,
+    histogram,
+    ints,
+    saxpy,
+    total_array,
+    total_field,
+    transcendental,
+)
+from harness.language import array_of, pure_kernel, qp
 
 
 @pure_kernel
@@ -35,12 +23,6 @@ def returned_sum(x: floats) -> qp.f32:
     for i in range(x.shape[0]):
         total += x[i]
     return total
-
-
-@pure_kernel
-def copy(x: floats, y: floats):
-    for i in range(x.shape[0]):
-        y[i] = x[i]
 
 
 @pure_kernel
@@ -54,19 +36,6 @@ def lcg(steps: qp.i32, out: ints):
         out[i] = qp.i32(mixed)
 
 
-@pure_kernel
-def histogram(keys: ints, counts: ints):
-    for i in range(keys.shape[0]):
-        counts[keys[i]] += 1
-
-
-@pure_kernel
-def transcendental(x: floats, out: floats):
-    for i in range(x.shape[0]):
-        v = x[i]
-        out[i] = qp.sin(v) * qp.cos(v) + qp.exp(-v) + qp.log(v + 1.0) + v**0.7
-
-
 def build_saxpy(data: Arrays) -> Bench:
     x, y = array_of(data["x"]), array_of(data["y"])
     return Bench(lambda: saxpy(2.0, x, y), lambda: {"y": sample(y.to_numpy())}, finish=qp.sync)
@@ -75,14 +44,14 @@ def build_saxpy(data: Arrays) -> Bench:
 def build_sum(data: Arrays) -> Bench:
     x, total = array_of(data["x"]), array_of(np.zeros(1, np.float32))
     return Bench(
-        lambda: sum_array(x, total), lambda: {"total": total.to_numpy()}, lambda: total.fill(0.0), finish=qp.sync
+        lambda: total_array(x, total), lambda: {"total": total.to_numpy()}, lambda: total.fill(0.0), finish=qp.sync
     )
 
 
 def build_sum_field(data: Arrays) -> Bench:
     x = array_of(data["x"])
     return Bench(
-        lambda: sum_field(x),
+        lambda: total_field(x),
         lambda: {"total": field_total.to_numpy().reshape(1)},
         lambda: field_total.fill(0.0),
         finish=qp.sync,

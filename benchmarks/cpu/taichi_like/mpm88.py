@@ -1,9 +1,8 @@
 """mpm88: the kernels of the GPU benchmark, which are written for the same languages."""
 
+from cpu.workloads import MPM_STEPS, Arrays, Bench
 from gpu.qp_like.mpm88 import J, start, substep, x
 from harness.language import qp
-
-from cpu.workloads import MPM_STEPS, Arrays, Bench
 
 
 def build_mpm88(data: Arrays) -> Bench:

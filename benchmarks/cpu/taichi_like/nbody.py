@@ -1,8 +1,7 @@
 """Gravity among all pairs of bodies, one step."""
 
-from harness.language import qp
-
 from cpu.workloads import NBODY_DT, SOFTENING, Arrays, Bench
+from harness.language import qp
 
 
 @qp.kernel

@@ -1,8 +1,7 @@
 """Rays through a field of distances: a picture of three shapes on a floor, with shadows."""
 
-from harness.language import qp
-
 from cpu.workloads import RAY_FAR, RAY_NEAR, RAY_STEPS, Arrays, Bench, sample
+from harness.language import qp
 
 
 @qp.func

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from cpu.workloads import Builders
 from harness import language
 from harness.processes import Options
-
-from cpu.workloads import Builders
 
 BUILDERS = Builders("cpu.taichi_like")
 Timer = None

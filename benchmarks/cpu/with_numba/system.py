@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from harness.processes import Options
-
 from cpu.workloads import Builders
+from harness.processes import Options
 
 BUILDERS = Builders("cpu.with_numba")
 Timer = None

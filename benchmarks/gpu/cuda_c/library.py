@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from harness.bench import Array
 
 SOURCES = Path(__file__).resolve().parent

@@ -7,8 +7,6 @@ from ctypes import byref, c_double, c_float, c_int, c_size_t, c_void_p
 from typing import Any
 
 import numpy as np
-from harness.bench import Array, Arrays, Bench, HostBench, OverlapBench, StepBench, Way
-from harness.processes import Options
 
 from gpu.cuda_c.library import (
     DeviceArray,
@@ -20,6 +18,8 @@ from gpu.cuda_c.library import (
     synchronize,
 )
 from gpu.workloads import ALLOCATION, BINS, MPM_GRID, MPM_STEPS, MPM_TRIAL, SMALL, SPIN_THREADS, STEP, SWEEPS
+from harness.bench import Array, Arrays, Bench, HostBench, OverlapBench, StepBench, Way
+from harness.processes import Options
 
 __all__ = ["BUILDERS", "Timer", "multiply_add_rate", "start", "synchronize"]
 

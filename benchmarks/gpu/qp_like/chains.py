@@ -1,10 +1,10 @@
 """Tasks that each need what the one before wrote, of its own and of the neighbour's element: quadpy alone."""
 
 import numpy as np
-from harness.bench import Arrays, StepBench, Way
-from harness.language import array_of, qp
 
 from gpu.qp_like.launches import floats
+from harness.bench import Arrays, StepBench, Way
+from harness.language import array_of, qp
 
 FUSE = {"graph kernel": False, "fused": True, "fuse='auto'": "auto"}
 

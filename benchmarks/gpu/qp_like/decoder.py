@@ -1,9 +1,8 @@
 """quadpy's example of a decoder: some tokens, launched one by one, captured, and replayed."""
 
+from gpu.workloads import TOKENS
 from harness.bench import Arrays, StepBench, Way
 from harness.language import qp
-
-from gpu.workloads import TOKENS
 from quadpy.examples import decode
 from quadpy.examples._transformer import Size
 

@@ -1,9 +1,8 @@
 """Loops over a plane: Jacobi sweeps."""
 
+from gpu.workloads import SWEEPS
 from harness.bench import Arrays, Bench
 from harness.language import array_of, pure_kernel, qp
-
-from gpu.workloads import SWEEPS
 
 floats = qp.types.ndarray(dtype=qp.f32, ndim=2)
 

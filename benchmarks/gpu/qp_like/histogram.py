@@ -1,10 +1,10 @@
 """A histogram with the bins of each block in shared memory."""
 
 import numpy as np
-from harness.bench import Arrays, Bench
-from harness.language import array_of, qp
 
 from gpu.workloads import BINS
+from harness.bench import Arrays, Bench
+from harness.language import array_of, qp
 
 ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

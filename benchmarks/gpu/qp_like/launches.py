@@ -1,10 +1,10 @@
 """What the host pays: launches by number of arrays, a step of small kernels, events, memory."""
 
 import numpy as np
-from harness.bench import Arrays, HostBench
-from harness.language import NAME, array_of, pure_kernel, qp
 
 from gpu.workloads import ALLOCATION, SMALL, STEP
+from harness.bench import Arrays, HostBench
+from harness.language import NAME, array_of, pure_kernel, qp
 
 floats = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

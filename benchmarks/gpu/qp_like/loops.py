@@ -1,10 +1,10 @@
 """Loops over one index: copy, saxpy, sum, histogram, a transcendental map."""
 
 import numpy as np
-from harness.bench import Arrays, Bench
-from harness.language import NAME, array_of, pure_kernel, qp
 
 from gpu.workloads import BINS
+from harness.bench import Arrays, Bench
+from harness.language import NAME, array_of, pure_kernel, qp
 
 floats = qp.types.ndarray(dtype=qp.f32, ndim=1)
 ints = qp.types.ndarray(dtype=qp.i32, ndim=1)

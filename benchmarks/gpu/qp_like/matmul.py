@@ -1,6 +1,7 @@
 """Products of square matrices by tiles in shared memory: one element a thread, and 8 x 8 elements a thread."""
 
 import numpy as np
+
 from harness.bench import Arrays, Bench
 from harness.language import array_of, qp
 

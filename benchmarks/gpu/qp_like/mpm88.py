@@ -1,9 +1,8 @@
 """mpm88: a two-dimensional fluid by the material point method, after the example that Taichi's users know."""
 
+from gpu.workloads import MPM_DT, MPM_GRID, MPM_STEPS, MPM_TRIAL, PARTICLES
 from harness.bench import Arrays, Bench
 from harness.language import qp
-
-from gpu.workloads import MPM_DT, MPM_GRID, MPM_STEPS, MPM_TRIAL, PARTICLES
 
 n_particles = PARTICLES
 n_grid = MPM_GRID

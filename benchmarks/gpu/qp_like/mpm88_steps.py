@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from harness.bench import Arrays, StepBench, Way, Work
-from harness.language import NAME, qp
-
 from gpu.qp_like.mpm88 import J, clear, grid_m, on_grid, one_step, start, substep, to_grid, to_particles, x
 from gpu.workloads import MPM_STEPS, MPM_TRIAL
+from harness.bench import Arrays, StepBench, Way, Work
+from harness.language import NAME, qp
 
 number = qp.types.ndarray(dtype=qp.i32, ndim=0)
 

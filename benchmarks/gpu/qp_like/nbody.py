@@ -1,10 +1,10 @@
 """Gravity among all pairs of bodies: straight from memory, and by tiles in shared memory."""
 
 import numpy as np
-from harness.bench import Arrays, Bench
-from harness.language import array_of, qp
 
 from gpu.workloads import SOFTENING
+from harness.bench import Arrays, Bench
+from harness.language import array_of, qp
 
 vec4 = qp.types.vector(4, qp.f32)
 bodies = qp.types.ndarray(dtype=vec4, ndim=1)  # x, y, z, mass

@@ -1,10 +1,10 @@
 """A kernel of one block that only takes time: a chain of integer operations, each waiting for the one before."""
 
 import numpy as np
-from harness.bench import Arrays, OverlapBench
-from harness.language import NAME, array_of, qp
 
 from gpu.workloads import SPIN_THREADS
+from harness.bench import Arrays, OverlapBench
+from harness.language import NAME, array_of, qp
 
 ints = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

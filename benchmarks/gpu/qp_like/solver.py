@@ -1,9 +1,9 @@
 """Conjugate gradients: with the host in each iteration, and as quadpy's example has them."""
 
 import numpy as np
+
 from harness.bench import Arrays, StepBench, Way
 from harness.language import qp
-
 from quadpy.examples.conjugate_gradient import Solver, stencil, tolerance
 
 MOST = 5000  # iterations

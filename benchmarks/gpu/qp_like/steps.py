@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
-from harness.bench import Arrays, StepBench, Way, Work
-from harness.language import NAME, array_of, qp
 
 from gpu.qp_like.launches import add, floats
 from gpu.workloads import SMALL, STEP
+from harness.bench import Arrays, StepBench, Way, Work
+from harness.language import NAME, array_of, qp
 
 
 def twenty(x: floats, y: floats):
