@@ -19,7 +19,7 @@ from quadpy.graph.model.kernels import is_callee
 from quadpy.graph.model.makers import MAKERS, make_node
 from quadpy.graph.model.nodes import HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.ordered_nodes import OrderedNodes
-from quadpy.graph.replay.recording import LaunchStep, Recording
+from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock

@@ -16,8 +16,8 @@ from quadpy.graph.engines.indirect import is_indirect
 from quadpy.graph.model.arguments import find_node
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.ordered_nodes import OrderedNodes, reordered
+from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
-from quadpy.graph.replay.recording import LaunchStep, Recording
 from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["LiveGraph"]

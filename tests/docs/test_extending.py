@@ -352,7 +352,7 @@ def test_a_node_of_graphs(trial):
         "@dataclass(frozen=True, slots=True, eq=False, kw_only=True)\nclass EmptyNode(Node):",
     )
     trial.add(
-        "graph/model/builder.py",
+        "graph/building/builder.py",
         '''
         def add_note(self, text: str, *, deps: Dependencies = None, name: str | None = None) -> Node:
             """Add a node that prints ``text``."""
@@ -362,7 +362,7 @@ def test_a_node_of_graphs(trial):
         before="    def add_child(",
         indent=4,
     )
-    trial.replace("graph/model/builder.py", "FreeNode, Node\n", "FreeNode, Node, NoteNode\n")
+    trial.replace("graph/building/builder.py", "FreeNode, Node\n", "FreeNode, Node, NoteNode\n")
     trial.replace("graph/engines/lowering.py", "    Node,\n", "    Node,\n    NoteNode,\n")
     trial.add(
         "graph/engines/lowering.py",

@@ -43,8 +43,15 @@ LAYERS = {
     "runtime.arrays.dlpack": Layer({"runtime", "runtime.cpu"}),  # the end of a capsule is machine code
     "hostmath": Layer({"runtime"}, {"numpy"}),
     "jit": Layer(INSIDE | {"graph.engines"}, {"llvmlite", "numpy"}),
-    "graph.engines": Layer({"graph", "runtime"}),  # for kernels that are graphs, too: jit has no graphs of its own
-    "graph": Layer({"lang", "runtime", "hostmath", "graph.engines"}, {"numpy"}),
+    "graph": Layer({"graph", "intrinsics", "lang", "runtime"}),
+    "graph.device_graphs": Layer({"runtime"}),
+    "graph.model": Layer({"graph.device_graphs", "runtime"}, {"numpy"}),
+    "graph.engines": Layer({"graph.device_graphs", "graph.model", "runtime"}),  # jit runs graph kernels with them
+    "graph.live_graph": Layer({"graph.engines", "graph.model", "runtime"}),
+    "graph.execution": Layer({"graph.live_graph", "graph.engines", "graph.model", "runtime"}),
+    "graph.building": Layer({"graph.execution", "graph.engines", "graph.model", "runtime"}),
+    "graph.capture": Layer({"graph.building", "graph.model", "runtime"}, {"numpy"}),
+    "graph.replay": Layer({"graph.capture", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}),
     "math": Layer({"intrinsics", "lang", "hostmath"}),
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from quadpy.errors import ArgumentError, CaptureError, GraphError
+from quadpy.graph.building.graph import Graph
 from quadpy.graph.capture.arena import Arena
 from quadpy.graph.capture.new_nodes import NewNode, node_for
 from quadpy.graph.capture.streams import CapturedStreams
-from quadpy.graph.model.graph import Graph
 from quadpy.graph.model.kernels import kernel_node
 from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.runtime.device.current import launches_so_far, take_back_launches

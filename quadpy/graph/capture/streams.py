@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quadpy.errors import CaptureError
-from quadpy.graph.model.graph import Graph
+from quadpy.graph.building.graph import Graph
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.stream import Stream

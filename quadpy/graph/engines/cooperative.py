@@ -12,7 +12,7 @@ from typing import ClassVar
 from quadpy.graph.engines.lowering import fills_of
 from quadpy.graph.model.nesting import flattened
 from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
-from quadpy.graph.replay.recording import LaunchStep
+from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 from quadpy.runtime.launch.fusion import Call, Fuse, OneLaunch, Origin

@@ -12,7 +12,7 @@ from quadpy.graph.engines.lowering import Supplies, parts_of
 from quadpy.graph.engines.parts import Part, PartWork, Placed, ends_of, first_node, place, root_count
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import ChildNode, Node
-from quadpy.graph.replay.recording import LaunchStep
+from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.device.callbacks import Failures, Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.resource_stack import ResourceStack

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar, Protocol
 
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.replay.recording import LaunchStep
+from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.streams.stream import Stream
 

@@ -22,7 +22,7 @@ from quadpy.graph.model.nodes import (
     SemaphoreSignalNode,
     SemaphoreWaitNode,
 )
-from quadpy.graph.replay.recording import LaunchStep
+from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.device.callbacks import Failures, HostCall, Runs
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.launch import HostLaunch, Runner

@@ -13,7 +13,7 @@ from typing import ClassVar
 from quadpy.graph.engines.driver import DriverEngine, DriverGraph
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import KernelNode, Node
-from quadpy.graph.replay.recording import LaunchStep
+from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.argument_memory import ArgumentMemory

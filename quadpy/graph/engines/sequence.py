@@ -17,7 +17,7 @@ from quadpy.graph.engines.driver import DriverEngine
 from quadpy.graph.engines.engine import Engine
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.replay.recording import LaunchStep
+from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.streams.stream import Stream
 

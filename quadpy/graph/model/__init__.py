@@ -1,1 +1,1 @@
-"""Graphs as data: nodes, their makers and their order."""
+"""Graphs as data: nodes, their makers, their order, and recordings of calls."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quadpy.graph.model.graph import Graph
+from quadpy.graph.building.graph import Graph
 from quadpy.graph.model.nodes import ChildNode, EventRecordNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch
 

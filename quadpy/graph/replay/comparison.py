@@ -7,7 +7,7 @@ from typing import Any
 
 from quadpy.graph.capture.arena import Arena, ArenaMark
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.replay.recording import Call, LaunchStep, Recording, Step
+from quadpy.graph.model.recording import Call, LaunchStep, Recording, Step
 from quadpy.runtime.device.current import State, launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork, GraphLaunch

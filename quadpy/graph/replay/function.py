@@ -14,9 +14,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from quadpy.copying import ByName
 from quadpy.errors import CaptureError, DeviceError, GraphError
+from quadpy.graph.building.graph import Graph
 from quadpy.graph.capture.arena import Arena
 from quadpy.graph.execution import GraphExec
-from quadpy.graph.model.graph import Graph
 from quadpy.graph.replay.changes import changes_between
 from quadpy.graph.replay.session import ReplaySession
 from quadpy.graph.replay.stats import Counters, ReplayStats

@@ -16,8 +16,8 @@ from quadpy.graph.capture.arena import Arena, ArenaMark
 from quadpy.graph.capture.new_nodes import node_for
 from quadpy.graph.capture.session import CaptureSession
 from quadpy.graph.model.nodes import Node
+from quadpy.graph.model.recording import Allocation, EventRecord, EventWait, LaunchStep, Recording, Step
 from quadpy.graph.replay.comparison import Comparison
-from quadpy.graph.replay.recording import Allocation, EventRecord, EventWait, LaunchStep, Recording, Step
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork, Copy

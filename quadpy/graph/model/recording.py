@@ -9,7 +9,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.graph.capture.arena import ArenaMark
 from quadpy.graph.model.kernels import kernel_node
 from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.graph.model.resources import Resources
@@ -65,7 +64,7 @@ class Step:
     result  what the call returned
     node    the node that it added; None if it only orders or allocates
     after   the names of the nodes that the next one on the stream comes after
-    mark    the state of the arena when the call returned
+    mark    how much of its memory the capture had handed out when the call returned
     """
 
     call: Call | None = None
@@ -74,7 +73,7 @@ class Step:
     result: object = None
     node: Node | None
     after: tuple[str, ...]
-    mark: ArenaMark
+    mark: tuple[int, int, int]
 
     def copy(self) -> Step:
         """A step that can be changed without changing the recording."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from quadpy.errors import CaptureError, GraphError
+from quadpy.graph.building.builder import GraphBuilder
 from quadpy.graph.execution import GraphExec
-from quadpy.graph.model.builder import GraphBuilder
 from quadpy.graph.model.inspect import GraphInfo, describe, dot_of, table_of
 from quadpy.graph.model.nodes import AllocNode, FreeNode
 from quadpy.runtime.device.device import Device

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from quadpy.errors import ArgumentError, GraphError
+from quadpy.graph.building.allocations import Allocations, peers_of
 from quadpy.graph.model import makers as make
-from quadpy.graph.model.allocations import Allocations, peers_of
 from quadpy.graph.model.nodes import AllocNode, EmptyNode, FreeNode, Node
 from quadpy.graph.model.ordered_nodes import Dependencies, OrderedNodes
 from quadpy.runtime.device.device import Device

@@ -1,0 +1,1 @@
+"""Builds graphs node by node."""
