@@ -1,4 +1,4 @@
-"""The types of a call's arguments, as far as a specialisation depends on them.  Imports: ``ir.types`` and leaves only."""
+"""The types of a call's arguments, as far as a specialisation depends on them."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ ArgType: TypeAlias = ScalarArg | VecArg | ArrayArg | StaticArg
 class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
 
-    ``predicated`` asks for tasks that see for themselves whether their loop goes on, ``fused`` for all tasks
-    in one launch, ``indirect`` for kernels of a GPU that read their arguments from memory.
+    ``predicated`` asks for tasks that check themselves whether their loop continues, ``fused`` for all tasks in one
+    launch, ``indirect`` for GPU kernels that read their arguments from memory.
     """
 
     default_ip: Scalar = i32

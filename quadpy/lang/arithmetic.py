@@ -67,14 +67,14 @@ def fold(t: Trace, op: type[ast.AST], a: Value, b: Value, span: Span) -> Value:
 
 
 def _fold_numbers(t: Trace, op: type[ast.AST], a: Number, b: Number, span: Span) -> ScalarValue:
-    """As Python; where Python has no real result, as at run time."""
+    """As Python does it; where Python has no real result, as at run time."""
     check_size(t, op, a, b, span)
     try:
         result: ScalarValue | complex = LITERAL.get(op, _PYTHON[op])(a, b)
     except ArithmeticError:
         if op is ast.Pow and isinstance(b, float):
             return _power(t, a, b, span)
-        raise KernelValueError("a literal that no type holds", span, hint=_TOO_LARGE) from None
+        raise KernelValueError("no type holds this literal", span, hint=_TOO_LARGE) from None
     except (TypeError, ValueError):
         t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span)
     return _power(t, a, b, span) if isinstance(result, complex) else result
@@ -119,18 +119,18 @@ def operation(t: Trace, op: type[ast.operator], a: ScalarValue, b: ScalarValue, 
         return _power(t, a, b, span)
     if op in _SHIFTS:
         x = to_integer(t, to_scalar(t, a, span), span)
-        if isinstance(b, int) and not 0 <= b < x.type.bits:  # which x.type may not hold, and shifts everything out
+        if isinstance(b, int) and not 0 <= b < x.type.bits:  # shifts everything out; x.type may not hold b
             b = x.type.bits
         y = to_integer(t, b, span) if is_runtime(b) else convert(t, b, x.type, span)
         if y.type != x.type:
             y = _shift_count(t, y, x.type, span)
         return ir.Binary(_SHIFTS[op], x, y, x.type, span=span)
-    if op is ast.Div and is_whole(a) and is_whole(b):  # each one's own value, whatever its sign
+    if op is ast.Div and is_whole(a) and is_whole(b):  # before promotion, which could change a value's sign
         a, b = cast(t, a, t.defaults.fp, span), cast(t, b, t.defaults.fp, span)
     x, y = meet(t, a, b, span)
     if op in _BITS:
         if x.type.is_float:
-            t.fail_type(f"bit operators need integers, not {x.type}", span)
+            t.fail_type(f"bitwise operators need integers, not {x.type}", span)
         return ir.Binary(_BITS[op], x, y, x.type, span=span)
     if x.type == u1:
         x, y = cast(t, x, t.defaults.ip, span), cast(t, y, t.defaults.ip, span)
@@ -193,7 +193,7 @@ def _small_power(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:
 
 
 def _squared(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:
-    """A product for each binary digit of ``exponent`` from the second one on, and one more for each 1."""
+    """``base ** exponent`` by repeated squaring."""
     power: ir.Expr = base
     for bit in bin(exponent)[3:]:
         power = t.build.let(ir.Binary(ir.BinOp.MUL, power, power, base.type, span=span))

@@ -92,7 +92,7 @@ def is_element(t: Trace, node: ast.expr) -> bool:
 
 
 def _is_array(t: Trace, node: ast.expr) -> bool:
-    """True where ``node`` is an array, found out without emitting anything."""
+    """True where ``node`` is an array; emits nothing."""
     bound: Value
     if isinstance(node, ast.Name):
         bound = t.frame.env.get(node.id)
@@ -128,18 +128,18 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
 
 def _array_element(t: Trace, array: Value, index: tuple[Value, ...], span: Span) -> ElementRef:
     if not isinstance(array, ArrayRef):
-        t.fail_type(f"{shape_text(array)} is no array", span)
+        t.fail_type(f"{shape_text(array)} is not an array", span)
     if len(index) != array.type.ndim:
         t.fail_type(f"{len(index)} indices for an array of {array.type.ndim} dimensions", span)
     exprs: list[ir.Expr] = []
     for axis, item in enumerate(index):
         if is_runtime(item) and item.type.is_float:
-            t.fail_type(f"an index is an integer, not {item.type}", span, "cast it: qp.i32(...)")
+            t.fail_type(f"an index must be an integer, not {item.type}", span, "cast it: qp.i32(...)")
         if isinstance(item, int) and item < 0 and not array.offset:
             t.fail_type(f"index {item} is out of bounds", span, "count from the end with x.shape[0] - 1")
         if not is_runtime(item) and not isinstance(item, int):
             hint = "write a loop over the indices" if isinstance(item, slice) else ""
-            t.fail_type(f"an index is an integer, not {shape_text(item)}", span, hint)
+            t.fail_type(f"an index must be an integer, not {shape_text(item)}", span, hint)
         number: ScalarValue = item
         if array.offset and array.offset[axis]:
             number = scalar_binary(t, ast.Sub, number, array.offset[axis], span)
@@ -172,11 +172,11 @@ def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
 def written_places(t: Trace, ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
     """The scalars of ``ref`` in memory, each of which is written once."""
     if not ref.array.writable:
-        t.fail_type(f"the array {ref.array.name!r} is read-only, and the kernel writes it", span,
+        t.fail_type(f"the kernel writes the array {ref.array.name!r}, which is read-only", span,
                     "pass a copy, or an array whose flags.writeable is True")  # fmt: skip
     if ref.steps:
-        t.fail_type("a component of an array element is chosen at compile time when it is written", span,
-                    "change a local vector, then store it whole")  # fmt: skip
+        t.fail_type("the component of an array element that is written must be known at compile time", span,
+                    "copy the element to a local vector, change that, then store it back")  # fmt: skip
     if len({*ref.numbers}) < len(ref.numbers):
-        t.fail_type("this names a component twice", span, "name each component once")
+        t.fail_type("this names the same component twice", span, "name each component once")
     return _places(ref, span)

@@ -39,7 +39,7 @@ def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
     wanted = t.expr(node.annotation)
     span = t.span(node)
     if node.value is None:
-        t.fail_syntax("a declaration needs a value", span)
+        t.fail_syntax("an annotated name needs a value", span)
     value = t.call(wanted, [t.expr(node.value)], {}, span)
     if is_number(value):
         value = cast(t, value, t.defaults.of(value), span)
@@ -64,12 +64,12 @@ def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
         case _ if base := base_name(target):
             assign_component(t, base, target, value, span)
         case _:
-            t.fail_syntax("this cannot be assigned to", t.span(target),
-                          "a part of a variable is v[i], v.xy or v[1:], of a matrix m[i, j], m[i] or m[:, j]")  # fmt: skip
+            t.fail_syntax("this is not something that can be assigned to", t.span(target),
+                          "parts of vectors are v[i], v.xy or v[1:]; parts of matrices are m[i, j], m[i] or m[:, j]")  # fmt: skip
 
 
 def stmt_AugAssign(t: Trace, node: ast.AugAssign) -> None:
-    """Atomic on global memory where the target has such an operation, plain on local variables."""
+    """Atomic where the target is in memory and such an operation exists, plain on local variables."""
     span, op = t.span(node), _ATOMIC_OPERATORS.get(type(node.op))
     target = place_of(t, node.target)
     if target is None or op is None:
@@ -85,7 +85,7 @@ def stmt_AugAssign(t: Trace, node: ast.AugAssign) -> None:
 def _change_plainly(
     t: Trace, node: ast.AugAssign, target: ElementRef | MutableVar | ChosenPart | None, span: Span
 ) -> None:
-    """In Python's order: the place, what it holds, the value; a place is evaluated once."""
+    """Evaluates in Python's order: the place (once), its old value, the new value."""
     match node.target:
         case _ if isinstance(target, ElementRef):
             old = load_element(t, target, span)

@@ -70,7 +70,7 @@ def _changed_part(t: Trace, op: ir.AtomicOp, target: ast.expr) -> tuple[str, Mut
 def _atomic_on_local(
     t: Trace, op: ir.AtomicOp, local: tuple[str, MutableVar | ChosenPart], values: list[Value], span: Span
 ) -> Value:
-    """On a variable of this thread an atomic operation is the plain one; gives the old value."""
+    """The plain operation on a variable of this thread; returns the old value."""
     name, part = local
     old = freeze(t, read_part(t, part, span))
     new = values[-1]
@@ -85,7 +85,7 @@ def _atomic_on_local(
 
 
 def _same_bits(t: Trace, old: ir.Expr | Vec, expected: Value, span: Span) -> Value:
-    """What a compare-and-swap asks: floats are compared by their bits, as memory does it."""
+    """The comparison of a compare-and-swap: floats are compared by their bits, as in memory."""
     shape = old.shape if isinstance(old, Vec) else ()
     new = shaped(shape, components_for(t, expected, shape, old.type, span))
     if isinstance(old, Vec):
@@ -129,7 +129,7 @@ def atomic_update(
 def _atomic_on_chosen(
     t: Trace, op: ir.AtomicOp, chosen: ChosenPart, value: Value, span: Span, expected: Value, *, wanted: bool
 ) -> ir.Expr | Vec | None:
-    """The operation on the part that is chosen at run time; the old value is 0 where none is."""
+    """The operation on the part that is chosen at run time; the old value is 0 where no part is chosen."""
     value, expected = freeze_all(t, value), freeze_all(t, expected)
     old = [t.build.var("old", var.type, mutable=True) for var in chosen.vars] if wanted else []
     for var in old:

@@ -25,7 +25,7 @@ def expr_Attribute(t: Trace, node: ast.Attribute) -> Value:
 
 
 def chained(t: Trace, node: ast.expr) -> Value:
-    """``a.b`` of ``a.b.c``: of what it is, nothing but an attribute is asked."""
+    """The value of ``a.b`` in ``a.b.c``, of which only an attribute is read."""
     if isinstance(node, ast.Attribute):
         return attribute_of(t, chained(t, node.value), node.attr, t.span(node))
     return lookup(t, node.id, t.span(node)) if isinstance(node, ast.Name) else t.expr(node)

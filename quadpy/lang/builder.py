@@ -1,4 +1,4 @@
-"""Collects the statements of a trace."""
+"""Collects the statements that a trace emits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Builder:
         self._open[-1].extend(stmts)
 
     def var(self, name: str, type: Scalar, *, mutable: bool = False) -> Var:
-        """A new variable called ``name``, or ``name.1``, ``name.2``, … where that is taken; a number it has goes."""
+        """A new variable called ``name``, or ``name.1``, ``name.2``, … where that is taken."""
         name = name.partition(".")[0]
         count = self._names[name]
         self._names[name] += 1
@@ -50,7 +50,7 @@ class Builder:
         return var
 
     def let(self, value: Expr, name: str = "t") -> Expr:
-        """``value``, to be used any number of times: bound to a name unless it is trivial."""
+        """``value`` for repeated use: bound to a name unless it is trivial."""
         if isinstance(value, (Const, ParamRead, ShapeOf)):
             return value
         if isinstance(value, VarRead) and value.var not in self._mutable:

@@ -65,7 +65,7 @@ def call_value(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         results = call_function(t, traced(fn), tuple(convert(t, a, type, span) for a, (_, type) in typed), span)
         return results[0] if len(results) == 1 else results
     if getattr(fn, "__quadpy_kernel__", False):
-        t.fail_syntax("a kernel cannot call a kernel", span, "make the callee a @qp.func")
+        t.fail_syntax("a kernel cannot call another kernel", span, "make the callee a @qp.func")
     if is_pythons_own(fn):
         return call_pythons_own(t, fn, args, kwargs, span)
     made = construct(t, fn, args, kwargs, span)

@@ -80,13 +80,13 @@ def _contains(t: Trace, item: Value, container: Value, span: Span) -> Value:
     if isinstance(container, Vec):
         container = container.elems
     if not isinstance(container, (tuple, list, dict, set, frozenset)):
-        t.fail_syntax(f"in cannot look for {shape_text(item)} in {shape_text(container)}", span,
-                      "compare with each value, or with both ends of a range")  # fmt: skip
+        t.fail_syntax(f"in cannot search {shape_text(container)} for {shape_text(item)}", span,
+                      "compare with each value, or with both ends of the range")  # fmt: skip
     return join_conditions(t, ir.BinOp.OR, [compare(t, ast.Eq, item, other, span) for other in container], span)
 
 
 def _identical(t: Trace, a: Value, b: Value, span: Span) -> bool:
-    """``a is b``: of None and the like, and of fields; values of run time have no identity."""
+    """``a is b``: for None, other compile-time objects, and fields; run-time values have no identity."""
     if not holds_runtime(a) and not holds_runtime(b):
         return a is b
     if a is None or b is None:
@@ -95,6 +95,6 @@ def _identical(t: Trace, a: Value, b: Value, span: Span) -> bool:
         fields = {ref.name for ref, _ in t.signature.fields.values()}
         if a.name == b.name or (a.name in fields and b.name in fields):
             return a.name == b.name
-        t.fail_syntax("whether two arguments are one array is not known when compiling", span,
+        t.fail_syntax("whether two arguments are the same array is not known at compile time", span,
                       "make them template parameters that take fields, or pass a flag")  # fmt: skip
-    t.fail_syntax("kernels compare values with ==, not with is", span)
+    t.fail_syntax("compare values with == in kernels, not with is", span)

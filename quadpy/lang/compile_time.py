@@ -1,4 +1,4 @@
-"""Python functions that run at compile time, each step of which counts as work of the compiler."""
+"""Calls of Python functions at compile time; each item that they process counts as work of the compiler."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GO_THROUGH: Final[tuple[Any, ...]] = (
 
 
 def _length(value: Any) -> int:
-    """How many items a container of Python's own has; of all else, none."""
+    """How many items a Python container has; 0 for anything else."""
     try:
         return len(value) if type(value) in _CONTAINERS else 0
     except OverflowError:  # a range
@@ -44,7 +44,7 @@ def _text_length(value: Value, known: dict[int, int] | None = None) -> int:
 
 
 def check_size(t: Trace, op: type[ast.AST], a: Value, b: Value, span: Span) -> None:
-    """Before Python computes it: numbers that no type could hold, containers that take long to make."""
+    """Refuses numbers that no type could hold, and counts the items of new containers, before Python computes them."""
     if isinstance(a, int) and isinstance(b, int):
         bits = 0
         if op is ast.Pow:
@@ -64,10 +64,7 @@ def check_size(t: Trace, op: type[ast.AST], a: Value, b: Value, span: Span) -> N
 
 
 def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], span: Span) -> Any:
-    """``fn`` of compile-time values; arguments that it does not take are the kernel's error.
-
-    What it goes through counts as work of the compiler; an iterator is what it gives, as a list.
-    """
+    """Calls ``fn``; arguments that it does not accept are an error of the kernel.  Iterators come back as lists."""
     try:
         if any(fn is known for known in _GO_THROUGH):
             args = [_counted_items(t, fn, arg) for arg in args]
@@ -78,7 +75,7 @@ def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: M
 
 
 def _counted_items(t: Trace, fn: Callable[..., Any], value: Any) -> Any:
-    """``value`` as an argument of a function that goes through its items, each of which is work of the compiler."""
+    """``value`` as an argument of a function that iterates over it."""
     plain = type(value) in _CONTAINERS or not hasattr(type(value), "__iter__") or hasattr(type(value), "keys")
     if fn is str or plain:
         t.effort.take(_text_length(value) if fn is str else _length(value))
@@ -87,7 +84,7 @@ def _counted_items(t: Trace, fn: Callable[..., Any], value: Any) -> Any:
 
 
 def _counted(t: Trace, items: Iterator[Any]) -> Iterator[Any]:
-    """``items``, each of which is work of the compiler."""
+    """``items``, each counted as one step."""
     for item in items:
         t.effort.take(1)
         yield item

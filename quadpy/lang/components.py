@@ -49,7 +49,7 @@ def place_of(t: Trace, node: ast.expr) -> ElementRef | MutableVar | ChosenPart |
 def _check_augmented(t: Trace, node: ast.Name) -> None:
     value = lookup(t, node.id, t.span(node))
     if isinstance(value, ArrayRef):
-        t.fail_type(f"{node.id!r} is an array; an element of it is meant", t.span(node))
+        t.fail_type(f"{node.id!r} is an array: name one of its elements", t.span(node))
 
 
 def assign_component(t: Trace, name: str, target: ast.expr, value: Value, span: Span) -> None:
@@ -62,7 +62,7 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
     bound, span = t.frame.env.get(name), t.span(target)
     if bound is None:
         lookup(t, name, span)
-        t.fail_type(f"{name!r} belongs to the module around the kernel, and is constant here", span,
+        t.fail_type(f"{name!r} belongs to the module, and is constant in the kernel", span,
                     f"copy it first: {name}_ = {name} + 0")  # fmt: skip
     if isinstance(bound, Vec):
         assign_name(t, name, bound, span)
@@ -74,7 +74,7 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
 
 
 def read_part(t: Trace, part: MutableVar | ChosenPart, span: Span) -> ir.Expr | Vec:
-    """What a part holds; 0 where none is chosen."""
+    """The value of a part; 0 where no part is chosen."""
     if isinstance(part, MutableVar):
         return read_variable(t, part, span)
     held: list[ir.Expr] = [literal(0, var.type, span) for var in part.vars]
@@ -104,16 +104,16 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
         outer = _part_named(t, bound, target.value)
         if isinstance(outer, ChosenPart) or not outer.shape:
             what = "a row chosen at run time" if isinstance(outer, ChosenPart) else "a number"
-            t.fail_type(f"no part of {what} can be named", span, "of a matrix it is m[i, j]")
+            t.fail_type(f"{what} has no parts that can be named", span, "write m[i, j] for an element of a matrix")
         bound = outer
     step = target.attr if isinstance(target, ast.Attribute) else spread_indices(index_values(t, target.slice))
     if not isinstance(step, str) and not all(isinstance(i, (int, slice)) for i in step):
         if len(step) not in (1, len(bound.shape)) or any(isinstance(i, slice) for i in step):
-            t.fail_type(f"this names no component and no row of a {shape_text(bound.stand_in(span))}", span)
+            t.fail_type(f"this names neither a component nor a row of a {shape_text(bound.stand_in(span))}", span)
         return part_at(t, bound, step, span)
     numbers, shape = numbers_of(t, bound.vars[0].type, bound.shape, step, span)
     if len({*numbers}) < len(numbers):
-        t.fail_type("this names a component twice", span, "name each component once")
+        t.fail_type("this names the same component twice", span, "name each component once")
     return bound.part(numbers, shape)
 
 
@@ -130,7 +130,7 @@ def part_at(t: Trace, bound: MutableVar, index: tuple[Value, ...], span: Span) -
 
 
 def _write_chosen(t: Trace, chosen: ChosenPart, items: Sequence[ir.Expr], span: Span) -> None:
-    """In memory only what is chosen is written; of a variable of this thread, which is in registers, all is."""
+    """Writes only the chosen part in memory; all of a variable of this thread, which is in registers."""
     for number, part in enumerate(chosen.parts):
         hit = chosen.is_at(number, span)
         if in_memory(part, t):

@@ -1,4 +1,4 @@
-"""The sections of one fork while they are traced: their names, and what they share."""
+"""The concurrent sections of one fork while they are traced: their names, and the variables that they share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["OpenFork", "Use", "use_of"]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The variables that a section touches and changes, each with a place; ``span`` is the section's."""
+    """The variables that a section uses and changes, each with a location; ``span`` is that of the section."""
 
     touched: dict[Var, Span]
     changed: dict[Var, Span]
@@ -52,7 +52,7 @@ class OpenFork:
         return None
 
     def add(self, use: Use, stmts: Sequence[Stmt], env: Mapping[str, Any]) -> dict[str, Any]:
-        """Takes in a section that left names as ``env``; gives what names mean behind it.
+        """Adds a section that left names as ``env``; returns what names mean after it.
 
         A name that several sections bind has no meaning there, since none of them is the last.
         """

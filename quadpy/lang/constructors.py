@@ -18,7 +18,7 @@ __all__ = ["call_type", "construct"]
 
 
 def call_type(t: Trace, fn: Any, args: list[Value], span: Span) -> Value:
-    """``qp.f32(x)``, ``int(x)``: a cast; of a compile-time number still a literal of that type."""
+    """``qp.f32(x)``, ``int(x)``: a cast; a literal stays one."""
     type = t.scalar_type(fn)
     if len(args) != 1:
         t.fail_type(f"a cast takes one value, not {len(args)}", span)
@@ -46,7 +46,7 @@ def construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], sp
             t.fail_type(f"{len(flat)} numbers for {count} components", span)
         return vec_of(t, flat * (count if len(flat) == 1 else 1), shape, span, t.scalar_type(fn.dtype))
     if not 1 <= len(args) <= 2:
-        t.fail_type(f"a {fn.__name__} is made of one list, not of {len(args)} arguments", span,
+        t.fail_type(f"a {fn.__name__} is made from one list, not from {len(args)} arguments", span,
                     "write qp.Vector([x, y]) or qp.Matrix([[a, b], [c, d]])")  # fmt: skip
     if len(args) > 1:
         dtype = args[1]

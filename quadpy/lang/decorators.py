@@ -1,4 +1,4 @@
-"""Functions of the kernel language, before anything reads their text: all that ``import quadpy`` needs of the language."""
+"""``@qp.func`` and ``qp.template``: all that ``import quadpy`` needs of the language.  Nothing is parsed here."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def func(fn: Callable[..., Any]) -> Func:
     """A function for kernels and other such functions to call; it is inlined, and generic over its arguments.
 
     Raises:
-        KernelSourceError: ``fn`` is no Python function.
+        KernelSourceError: ``fn`` is not a Python function.
     """
     if isinstance(fn, Func):
         raise KernelSourceError(f"{fn.source.name} is a @qp.func already", fn.source.span, hint="decorate it once")
     if not hasattr(fn, "__code__"):
-        raise KernelSourceError(f"{fn!r} is no Python function", hint="@qp.func stands above a def")
+        raise KernelSourceError(f"{fn!r} is not a Python function", hint="put @qp.func above a def")
     return Func(fn)

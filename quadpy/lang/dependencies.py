@@ -1,8 +1,7 @@
-"""What a trace reads of the Python objects around its kernel: once, in a log that can be gone through again.
+"""A log of what a trace reads from the Python objects around its kernel.
 
-A warm start finds compiled code by the text of the kernel's file, and takes it if every read of the log still gives
-what it gave; nothing is parsed.  Code that is compiled later for the same signature reads what the first one read.
-Imports: ``lang.decorators``, ``lang.source`` and leaves only.
+A warm start finds compiled code by the text of the kernel's file, and uses it if every read of the log still gives the
+same result; nothing is parsed.  Later compilations for the same signature use the values of the first one.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class Dependencies:
         return self._read("attribute", value, name)
 
     def uses(self, value: Any) -> None:
-        """Notes that a value is used as a whole, and not for an attribute alone."""
+        """Records that a value itself is used, not just one of its attributes."""
         if id(value) in self._opaque:
             self.complete = False
 
@@ -106,7 +105,7 @@ class Dependencies:
         return value
 
     def repeat(self, log: Sequence[Read]) -> bool:
-        """Makes the reads of ``log``; False at the first that gives something else."""
+        """Repeats the reads of ``log``; False at the first that gives another result."""
         try:
             for kind, spot, name, mark in log:
                 owner = self.at(spot)
@@ -130,7 +129,7 @@ class Dependencies:
         if spot := self._spots.get(id(owner)):
             self.log.append((kind, spot, name, self._enter(value)))
         elif kind != "attribute":
-            self.complete = False  # a function of which nobody knows where it came from
+            self.complete = False  # a function of unknown origin
         return value
 
     def _enter(self, value: Any) -> str:
@@ -144,7 +143,7 @@ class Dependencies:
         return mark
 
     def _place(self, value: Any, spot: Spot) -> None:
-        """Notes where an object, and those in a container, can be found."""
+        """Records where an object, and each object in a container, can be found."""
         if type(value) in (tuple, list, dict):
             if len(spot) <= _DEEPEST:
                 for position, item in enumerate(value.values() if type(value) is dict else value):

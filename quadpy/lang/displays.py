@@ -38,15 +38,15 @@ def display_items(t: Trace, nodes: list[ast.expr]) -> list[Value]:
 
 
 def plain_items(t: Trace, value: Value, span: Span) -> list[Value]:
-    """What Python iterates over when compiling."""
+    """The items of a Python iterable, at compile time."""
     if is_direct(value):
-        t.fail_type(f"the items of {shape_text(value)} are not known when compiling", span)
+        t.fail_type(f"the items of {shape_text(value)} are not known at compile time", span)
     items: list[Value] = python_call(t, list, [value], {}, span)
     return items
 
 
 def expr_Dict(t: Trace, node: ast.Dict) -> Value:
-    """``{**d}`` takes over the entries of ``d``."""
+    """``{**d}`` includes the entries of ``d``."""
     made: dict[Value, Value] = {}
     for key_node, value_node in zip(node.keys, node.values, strict=True):
         if key_node is None:
@@ -57,7 +57,7 @@ def expr_Dict(t: Trace, node: ast.Dict) -> Value:
             continue
         key = t.expr(key_node)
         if holds_runtime(key):
-            t.fail_type(f"a key is known when compiling, not {shape_text(key)}", t.span(key_node))
+            t.fail_type(f"the key of a dict must be known at compile time, not {shape_text(key)}", t.span(key_node))
         python_call(t, made.__setitem__, [key, t.expr(value_node)], {}, t.span(key_node))
     return made
 
@@ -73,13 +73,13 @@ def _comprehension(t: Trace, elt: ast.expr, generators: list[ast.comprehension])
     first, *rest = generators
     items = t.expr(first.iter)
     if is_runtime(items) or isinstance(items, ArrayRef):
-        t.fail_type("a comprehension runs over what is known at compile time", t.span(first.iter))
+        t.fail_type("a comprehension runs over values that are known at compile time", t.span(first.iter))
     before, result = dict(t.frame.env), []
     for item in items.elems if isinstance(items, Vec) else plain_items(t, items, t.span(first.iter)):
         bind_static(t, first.target, item)
         conditions = [t.expr(test) for test in first.ifs]
         if any(is_runtime(c) for c in conditions):
-            t.fail_type("the condition of a comprehension is known at compile time", t.span(first.target))
+            t.fail_type("the condition of a comprehension must be known at compile time", t.span(first.target))
         if all(decide(t, c, t.span(first.target)) for c in conditions):
             result += _comprehension(t, elt, rest)
     t.frame.env = before
@@ -109,7 +109,7 @@ def expr_JoinedStr(t: Trace, node: ast.JoinedStr) -> Value:
         value, span = t.expr(item.value), t.span(node)
         if holds_runtime(value):
             t.fail_type(
-                f"an f-string is text of compile time and cannot hold a run-time value: {shape_text(value)}", span
+                f"an f-string is built at compile time and cannot hold a run-time value: {shape_text(value)}", span
             )
         spec = str(t.expr(item.format_spec)) if item.format_spec else ""
         if item.conversion > 0:
@@ -124,7 +124,7 @@ def expr_JoinedStr(t: Trace, node: ast.JoinedStr) -> Value:
 def expr_Slice(t: Trace, node: ast.Slice) -> Value:
     ends = [None if e is None else t.expr(e) for e in (node.lower, node.upper, node.step)]
     if any(holds_runtime(e) for e in ends):
-        t.fail_type("the ends of a slice are known at compile time", t.span(node))
+        t.fail_type("the ends of a slice must be known at compile time", t.span(node))
     return slice(*ends)
 
 

@@ -1,7 +1,4 @@
-"""Loops that cannot end.
-
-A thread in such a loop never comes back, and no signal reaches it; so a loop that provably never ends is an error.
-"""
+"""Detects loops that cannot end: no signal reaches a thread in such a loop, so it is a compile-time error."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ def _stays(loop: While) -> bool:
     """Whether the condition follows from what the loop does not change."""
     asked = [node for part in (loop.head, loop.cond) for node in walk(part)]
     if any(isinstance(node, (Load, Atomic, CallMany, SlotRead)) for node in asked):
-        return False  # memory may change, whoever changes it
+        return False  # others may change memory
     changed = {node.var for node in walk(loop) if isinstance(node, Assign)}
     return not any(isinstance(node, VarRead) and node.var in changed for node in asked)
 

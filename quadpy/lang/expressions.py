@@ -94,7 +94,7 @@ def _short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, sp
 
 
 def expr_IfExp(t: Trace, node: ast.IfExp) -> Value:
-    """The branch that is not taken does nothing; where neither does anything, both are evaluated."""
+    """Only the taken branch has effects; where neither has any, both are evaluated."""
     cond, span = t.expr(node.test), t.span(node)
     if not is_runtime(cond):
         return t.expr(node.body if decide(t, cond, span) else node.orelse)
@@ -128,8 +128,8 @@ def _branch_values(
 def _branch_scalars(t: Trace, value: Value, shape: tuple[int, ...], span: Span) -> tuple[ScalarValue, ...]:
     if isinstance(value, Vec):
         return value.elems
-    return (operand(t, value, "a branch gives a number or a vector", span),) * math.prod(shape)
+    return (operand(t, value, "a conditional expression needs numbers or vectors", span),) * math.prod(shape)
 
 
 _LONGEST_CHAIN: Final = 64
-"""Operators after which a value gets a name: what is behind the trace goes down into expressions by recursion."""
+"""Operators after which a value gets a name: later passes recurse into expressions."""

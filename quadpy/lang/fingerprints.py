@@ -34,7 +34,7 @@ class Fingerprints:
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
-        self._kept: list[Any] = []  # an id is an object's own while the object lives
+        self._kept: list[Any] = []  # keeps ids unique
 
     def of(self, value: Any) -> str | None:
         """The fingerprint of ``value``; None where a kernel could learn more of it than can be written down."""
@@ -49,7 +49,7 @@ class Fingerprints:
         return f"#{self._numbers[id(value)]}"
 
     def _of(self, value: Any, depth: int) -> str | None:
-        kind = type(value)  # exactly: a subclass can say of itself what it likes
+        kind = type(value)  # exactly: a subclass may behave differently
         if kind in _SIMPLE:
             return f"{kind.__name__}:{value!r}"
         if kind is int:

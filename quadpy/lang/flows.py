@@ -28,7 +28,7 @@ def stmt_With(t: Trace, node: ast.With) -> None:
     marker = marker_of(t, node.items[0].context_expr)
     if marker not in (*_SECTIONS, parallel_context):
         t.fail_syntax("With is not part of the kernel language", t.span(node),
-                      "but for with qp.stream_parallel(): and, in a graph kernel, with qp.graph.parallel():")  # fmt: skip
+                      "only with qp.stream_parallel(): and, in graph kernels, with qp.graph.parallel():")  # fmt: skip
     assert marker is not None
     _check_form(t, marker, node, span)
     _check_place(t, marker, span)
@@ -39,12 +39,12 @@ def stmt_With(t: Trace, node: ast.With) -> None:
 
 
 def marker_of(t: Trace, node: ast.expr) -> Builtin | None:
-    """The marker that ``node`` is, or calls."""
+    """The marker that ``node`` names or calls."""
     name = node.func if isinstance(node, ast.Call) else node
     found = static_object(t, name)
     if not isinstance(found, Builtin) or found.__name__ not in FORMS:
         return None
-    t.expr(name)  # which notes what the name meant
+    t.expr(name)  # records what the name meant
     return found
 
 
@@ -53,25 +53,25 @@ def _check_form(t: Trace, marker: Builtin, node: ast.With, span: Span) -> None:
     (item, *others), form = node.items, FORMS[marker.__name__]
     call = item.context_expr
     if others:
-        t.fail_syntax(f"{marker.__name__} shares its with", span, f"write {form} on a line of its own")
+        t.fail_syntax(
+            f"{marker.__name__} must stand alone in its with statement", span, f"write {form} on a line of its own"
+        )
     if item.optional_vars is not None:
-        t.fail_syntax(f"{marker.__name__} gives nothing that as could name", span, f"write {form}")
+        t.fail_syntax(f"{marker.__name__} has no value to bind with as", span, f"write {form}")
     if not isinstance(call, ast.Call) or call.args or call.keywords:
-        t.fail_syntax(f"{marker.__name__} is called, without arguments", span, f"write {form}")
+        t.fail_syntax(f"{marker.__name__} takes no arguments, and must be called", span, f"write {form}")
 
 
 def _check_place(t: Trace, marker: Builtin, span: Span) -> None:
     """At the top level of a kernel, and of a graph kernel unless it is a stream's section."""
     if t.tasks.section is not None:
         hint = "put the loop around the sections" if marker is do_while else "write sections one after the other"
-        t.fail_syntax(f"{marker.__name__} inside a section, which holds loops and statements", span, hint)
+        t.fail_syntax(f"{marker.__name__} cannot stand inside a section", span, hint)
     if not t.at_top_level() or len(t.frames) > 1:
-        t.fail_syntax(f"{marker.__name__} stands at the top level of a kernel", span,
-                      "not inside of a loop, a branch or a function")  # fmt: skip
+        t.fail_syntax(f"{marker.__name__} must stand at the top level of a kernel", span,
+                      "not inside a loop, a branch or a function")  # fmt: skip
     if marker is not stream_parallel and not t.tasks.graph:
-        t.fail_syntax(
-            f"{marker.__name__} in a kernel that is no graph", span, "decorate it with @qp.kernel(graph=True)"
-        )
+        t.fail_syntax(f"{marker.__name__} needs a graph kernel", span, "decorate it with @qp.kernel(graph=True)")
 
 
 def _sections_of_context(t: Trace, node: ast.With, span: Span) -> None:
@@ -81,8 +81,8 @@ def _sections_of_context(t: Trace, node: ast.With, span: Span) -> None:
         t.block(node.body)
     for stmt in stmts:
         if not isinstance(stmt, ir.Sections):
-            t.fail_syntax("a parallel_context holds parallel() sections, and nothing else", stmt.span,
-                          "put this before the context, or into a section")  # fmt: skip
+            t.fail_syntax("a parallel_context may only contain parallel() sections", stmt.span,
+                          "move this before the context, or into a section")  # fmt: skip
     t.build.splice(stmts)
     t.tasks.fork = None
 
@@ -105,8 +105,8 @@ def _one_section(t: Trace, node: ast.With, span: Span) -> None:
     clash = fork.clash(use)
     if clash is not None:
         name, at, other = clash
-        t.fail_syntax(f"{name!r} is shared with a section that runs at once (line {other.line}), and one of them "
-                      "changes it", at, "give each section a variable of its own, or end one before the other")  # fmt: skip
+        t.fail_syntax(f"{name!r} is shared with a concurrent section (line {other.line}), and one of them "
+                      "changes it", at, "give each section its own variable, or run one section after the other")  # fmt: skip
     frame.env = fork.add(use, stmts, frame.env)
     assert fork.node is not None
     t.build.emit(fork.node)
@@ -155,12 +155,12 @@ def do_while_loop(t: Trace, node: ast.While) -> bool:
     span = t.span(node.test)
     _check_place(t, do_while, span)
     if node.orelse:
-        t.fail_syntax("a loop has no else in the kernel language", span, "write it behind the loop")
+        t.fail_syntax("a loop has no else in the kernel language", span, "write it after the loop")
     condition = _condition_array(t, node.test, span)
     t.tasks.fork = None
     stmts = _repeated_body(t, node)
     if not any(isinstance(n, (ir.Store, ir.Atomic, ir.ParallelFor)) for stmt in stmts for n in walk(stmt)):
-        t.fail_syntax(f"this loop changes nothing in memory, so {condition!r} would keep its value", span,
+        t.fail_syntax(f"this loop changes nothing in memory, so {condition!r} would never change", span,
                       f"let it set {condition}[()] or {condition}[0]")  # fmt: skip
     t.tasks.fork = None
     t.build.emit(ir.DoWhile(condition, ir.Block(tuple(stmts), span=t.span(node)), span=span))

@@ -72,7 +72,7 @@ def _bind_arguments(
 
 
 def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], stored: Any, span: Span) -> None:
-    """A template parameter is a value of compile time; a change of a variable would stay in the function, unseen.
+    """A template parameter is a compile-time value; assignments to it would have no effect outside the function.
 
     Raises:
         KernelTypeError: the function assigns a template parameter that stands for a value of run time.
@@ -83,7 +83,7 @@ def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], 
         known = all(isinstance(scalar, ir.Const) for scalar in scalars)
         if not known and isinstance(t.deps.annotation(source, name), Template):
             t.fail_type(
-                f"{source.name} changes its template parameter {name!r}, which is no reference to a variable", span,
+                f"{source.name} changes its template parameter {name!r}, which is not a reference to a variable", span,
                 f"return the new value, and assign it here: {name} = {source.name}(...)",
             )  # fmt: skip
 

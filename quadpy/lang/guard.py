@@ -1,7 +1,6 @@
-"""What a trace may cost, and what leaves it when something fails.  Owns: ``Effort``, ``guarded``.
+"""Limits the cost of a trace, and turns every failure into a CompilationError with the line.
 
-A trace runs a user's program at compile time, and so could take for ever, use all memory or fail in any way that Python
-knows.  Whatever happens, the user gets a CompilationError with the line.  Imports: leaves only.
+A trace runs part of a user's program at compile time: it could run forever, use all memory, or raise any exception.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ class Effort:
         if self.left < 0:
             most = settings().compile_steps
             raise KernelValueError(
-                f"compiling this kernel takes more than {most:,} steps, the limit", self.where(),
-                hint=f"let loops run in the kernel instead of unrolling them, or compute in Python before; "
+                f"compiling this kernel takes more than the limit of {most:,} steps", self.where(),
+                hint=f"use run-time loops instead of unrolled ones, or compute values in Python first; "
                 f"{variable('compile_steps')}={10 * most} raises the limit",
             )  # fmt: skip
 
 
 @contextmanager
 def guarded(name: str, where: Callable[[], Span], but: type[Exception] = CompilationError) -> Iterator[None]:
-    """Whatever fails inside, ``but`` for one kind of exception, leaves as a CompilationError at the place of the trace.
+    """Turns any exception inside, except ``but``, into a CompilationError at the current location of the trace.
 
     Raises:
         CompilationError: in place of any other exception, from which it is raised.
@@ -68,7 +67,7 @@ def guarded(name: str, where: Callable[[], Span], but: type[Exception] = Compila
         ) from error  # fmt: skip
     except MemoryError as error:
         raise KernelValueError(
-            f"{name} needs more memory to compile than there is", where(), hint="compute large constants in Python"
+            f"{name} needs more memory to compile than is available", where(), hint="compute large constants in Python"
         ) from error
     except Exception as error:
         raise _unexpected(name, error, where()) from error

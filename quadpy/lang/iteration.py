@@ -43,7 +43,7 @@ def iterable(t: Trace, node: ast.expr) -> Value:
         start, stop = (0, args[0]) if len(args) == 1 else args[:2]
         step = args[2] if len(args) == 3 else 1
         if step == 0 and isinstance(step, int):
-            t.fail_type("the step of a range is not 0", t.span(node))
+            t.fail_type("the step of a range must not be 0", t.span(node))
         return _Range(start, stop, step)
     if isinstance(node, ast.Call) and static_object(t, node.func) is BUILTINS["static"]:
         value = t.expr(node)
@@ -64,18 +64,18 @@ def loop_bounds(t: Trace, items: Value, span: Span) -> Bounds:
         return [(a, b, 1) for a, b in items.bounds]
     if isinstance(items, ArrayRef):
         if not items.type.ndim:
-            t.fail_type("an array of no axes has nothing to loop over", span, "its one element is x[None]")
+            t.fail_type("a 0-d array has no indices to loop over", span, "its only element is x[None]")
         offsets = items.offset or (0,) * items.type.ndim
         extents = [extent_of(t, items, axis, span) for axis in range(items.type.ndim)]
         return [(o, binary(t, ast.Add, e, o, span) if o else e, 1) for o, e in zip(offsets, extents, strict=True)]
     t.fail_type(f"a loop cannot run over {shape_text(items)}", span,
-                "there are range, qp.ndrange, qp.grouped, arrays, and qp.static(…) of a Python sequence")  # fmt: skip
+                "loop over range, qp.ndrange, qp.grouped, an array, or qp.static(…) of a Python sequence")  # fmt: skip
 
 
 def _axis_type(t: Trace, bounds: tuple[Value, ...], span: Span) -> Scalar:
     for bound in bounds:
         if (is_runtime(bound) and bound.type.is_float) or isinstance(bound, float):
-            t.fail_type("the bounds of a loop are integers", span, "cast them: qp.i32(...)")
+            t.fail_type("the bounds of a loop must be integers", span, "cast them: qp.i32(...)")
     return _wide_enough(t, [b.type for b in bounds if is_runtime(b)])
 
 
@@ -94,7 +94,7 @@ def target_names(t: Trace, node: ast.For, count: int, grouped: bool) -> list[str
     target = node.target
     if isinstance(target, ast.Name):
         if not grouped and count > 1:
-            t.fail_type(f"this loop has {count} indices and one name", t.span(target),
+            t.fail_type(f"this loop has {count} indices, but one name", t.span(target),
                         "name each index, or loop over qp.grouped(…)")  # fmt: skip
         _check_fresh(t, target)
         return [target.id] * count
@@ -109,11 +109,11 @@ def target_names(t: Trace, node: ast.For, count: int, grouped: bool) -> list[str
 
 
 def _check_fresh(t: Trace, target: ast.expr) -> None:
-    """A loop would leave its last index in a variable of that name, in Python; here an index ends with its loop."""
+    """Refuses a loop index with the name of a variable: in Python, the variable would keep the last index."""
     assert isinstance(target, ast.Name)
     if target.id != "_" and isinstance(t.frame.env.get(target.id), (MutableVar, ArrayRef)):
-        t.fail_type(f"{target.id!r} is a variable already, and an index ends with its loop", t.span(target),
-                    "give the index a name of its own")  # fmt: skip
+        t.fail_type(f"{target.id!r} is already a variable, and a loop index only exists inside its loop", t.span(target),
+                    "give the index another name")  # fmt: skip
 
 
 def bind_axes(t: Trace, node: ast.For, variables: list[ir.Var], grouped: bool) -> None:

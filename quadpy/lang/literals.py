@@ -1,6 +1,6 @@
-"""Arithmetic of literals: Python's, and where Python has no result, or another one, what the operation is at run time.
+"""Arithmetic of literals: as in Python; where Python has no result, or a different one, as at run time.
 
-A literal is a Python number: an integer of any size, a float of 64 bits, a truth value.  Imports: leaves only.
+A literal is a Python number: an integer of any size, a 64-bit float, or a bool.
 """
 
 from __future__ import annotations

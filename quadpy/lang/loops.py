@@ -51,7 +51,7 @@ def _sequential_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool) -> 
     """A loop of one thread: nested loops, one an axis."""
     span, frame = t.span(node), t.frame
     if len(bounds) > 1 and _leaves_loop(node):
-        t.fail_syntax("break of a loop with several indices", span, "nest loops over range")
+        t.fail_syntax("break cannot leave a loop with several indices", span, "nest several loops over range instead")
     names = target_names(t, node, len(bounds), grouped)
     axes = loop_axes(t, names, bounds, span)
     before, assigned = dict(frame.env), frame.assigned()
@@ -69,7 +69,7 @@ def _sequential_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool) -> 
 
 @contextmanager
 def _repeating(t: Trace) -> Iterator[list[set[str]]]:
-    """Around the text of a run-time loop; gives what is assigned at each ``break``, once the text is traced."""
+    """Context manager: traces the body of a run-time loop; yields what is assigned at each ``break``."""
     frame = t.frame
     breaks: list[set[str]] = []
     frame.runtime_depth += 1
@@ -84,7 +84,7 @@ def _repeating(t: Trace) -> Iterator[list[set[str]]]:
 
 
 def _end_bindings(t: Trace, before: dict[str, Any], names: Sequence[str] = ()) -> None:
-    """Ends the bindings that a loop made, ``names`` too, but for variables, which live in the function."""
+    """Ends the bindings that a loop made, including ``names``; variables live on in the function."""
     frame = t.frame
     kept = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) and n not in before and n not in names}
     frame.env = {**before, **kept}
@@ -141,6 +141,6 @@ def stmt_While(t: Trace, node: ast.While) -> bool:
     loop = ir.While(ir.Block(tuple(head), span=span), cond, ir.Block(tuple(body), span=span), span=span)
     if (endless or is_runtime(test)) and never_ends(loop):
         once = "" if endless else " once it has begun: nothing in it changes its condition"
-        t.fail_syntax(f"this loop never ends{once}", span, "leave it by break or return, or let its condition change")
+        t.fail_syntax(f"this loop never ends{once}", span, "leave it with break or return, or change its condition")
     t.build.emit(loop)
     return endless and not _leaves_loop(node)

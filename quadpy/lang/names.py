@@ -1,4 +1,4 @@
-"""How a function uses its names, read off its syntax before tracing.  Imports: the standard library only."""
+"""How a function uses its names, read from its syntax before tracing."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> 
     if op is ast.MatMult:
         return matmul(t, a, b, span)
     if isinstance(a, str) and holds_runtime(b):
-        t.fail_type(f"text is of compile time and cannot hold a run-time value: {shape_text(b)}", span)
+        t.fail_type(f"text is built at compile time and cannot hold a run-time value: {shape_text(b)}", span)
     return BINARY[max(kind_of(a), kind_of(b))](t, op, a, b, span)
 
 

@@ -27,15 +27,15 @@ def loop_config(t: Trace, call: ast.Call) -> None:
             t.fail_type(f"loop_config has no option {keyword.arg!r}", span, f"there are {', '.join(known[:3])}")
         value = t.expr(keyword.value)
         if holds_runtime(value):
-            t.fail_type(f"{keyword.arg} is known at compile time", span)
+            t.fail_type(f"{keyword.arg} must be known at compile time", span)
         t.config[keyword.arg] = value
     if not isinstance(t.config.get("serialize", False), (bool, int)):
-        t.fail_type(f"serialize is True or False, not {shape_text(t.config['serialize'])}", span)
+        t.fail_type(f"serialize must be True or False, not {shape_text(t.config['serialize'])}", span)
     if not isinstance(t.config.get("name", ""), str):
-        t.fail_type(f"name is a string, not {shape_text(t.config['name'])}", span)
+        t.fail_type(f"name must be a string, not {shape_text(t.config['name'])}", span)
     block_dim = t.config.get("block_dim")
     if block_dim is not None and not (isinstance(block_dim, int) and 1 <= block_dim <= 1024):
-        t.fail_type(f"block_dim is a number of threads from 1 to 1024, not {block_dim!r}", span)
+        t.fail_type(f"block_dim must be a number of threads from 1 to 1024, not {block_dim!r}", span)
 
 
 def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, config: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Which type two operands meet in, and what a literal becomes.  Imports: leaves and ``ir`` only."""
+"""The types of literals, and constants of the IR."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def literal(value: float, type: Scalar, span: Span) -> Const:
     if not isinstance(value, int) and not value.is_integer():
         raise KernelValueError(
             f"the literal {value!r} is not a whole number and would be cut to {type}", span,
-            hint=f"write {type}({value!r}) if that is meant",
+            hint=f"write {type}({value!r}) to truncate it",
         )  # fmt: skip
     number = int(value)
     if not type.min_int <= number <= type.max_int:
@@ -49,7 +49,7 @@ def literal(value: float, type: Scalar, span: Span) -> Const:
 
 
 def _shown(number: float) -> str:
-    """A literal for a message; Python refuses to print a very long one."""
+    """A literal for a message; Python cannot print very long ones."""
     if isinstance(number, int) and number.bit_length() > 256:
         return f"a literal of {number.bit_length():,} bits"
     return f"the literal {number}"

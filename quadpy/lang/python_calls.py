@@ -44,10 +44,10 @@ _ON_STRUCTURE: Final = (zip, enumerate, len, tuple, list, reversed, isinstance, 
 
 
 def _on_structure(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
-    """One of Python's functions that know compile-time values alone, of arguments that may hold others.
+    """Calls a Python function with arguments that may contain run-time values.
 
     Raises:
-        KernelTypeError: the function would look at a value of run time.
+        KernelTypeError: the function would need a run-time value at compile time.
     """
     given = [*args, *kwargs.values()]
     structural = fn in _ON_STRUCTURE and not any(is_direct(a) for a in given)
@@ -88,7 +88,7 @@ def takes_a_name(fn: Any, node: ast.Call) -> bool:
 
 
 def attribute_by_name(t: Trace, fn: Any, node: ast.Call, span: Span) -> Value:
-    """``getattr`` and ``hasattr``, which ask no more of an object than ``a.b`` does."""
+    """``getattr`` and ``hasattr``, which read no more of an object than ``a.b`` does."""
     value, (name, *default) = chained(t, node.args[0]), display_items(t, node.args[1:])
     if holds_runtime(value) or type(name) is not str:
         t.deps.uses(value)
@@ -134,7 +134,7 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         return args[0].shape[0]
     if fn is builtins.len and len(args) == 1 and isinstance(args[0], ArrayRef):
         if not args[0].type.ndim:
-            t.fail_type("an array of no axes has no length", span, "its one element is x[None]")
+            t.fail_type("a 0-d array has no length", span, "its only element is x[None]")
         return extent_of(t, args[0], 0, span)
     if getattr(fn, "__quadpy_expand__", False):
         return inline(t, _expanded(fn), args, kwargs, span)
@@ -144,9 +144,9 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
     if fn is builtins.print:
         t.fail_syntax("print is not part of the kernel language yet", span, "return the value and print it outside")
     if fn is range and holds_runtime(args):
-        t.fail_syntax("a run-time range stands in a for statement only", span)
+        t.fail_syntax("a run-time range can only be used in a for statement", span)
     if fn in AT_COMPILE_TIME or (getattr(fn, "__module__", None) or "").partition(".")[0] == "quadpy":
-        if fn not in AT_COMPILE_TIME:  # makes vectors, of as many components as its numbers say
+        if fn not in AT_COMPILE_TIME:  # makes vectors, with as many components as its arguments say
             t.effort.take(math.prod(a for a in [*args, *kwargs.values()] if isinstance(a, int) and a > 0))
         try:
             return import_value(t, _on_structure(t, fn, args, kwargs, span))

@@ -1,4 +1,4 @@
-"""What a ``for`` may run over."""
+"""``qp.ndrange`` and ``qp.grouped``."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ def _keep_result(t: Trace, frame: Frame, value: Value, span: Span) -> None:
     frame.literals.update({id(e): e for e, leaf in literals if is_number(leaf) and isinstance(e, ir.Const)})
     outline = _outline(value)
     if frame.results and outline != frame.outline:
-        t.fail_type("the returns of a function give values of one shape", span,
-                    "each path returns, and each return gives as many numbers as the others")  # fmt: skip
+        t.fail_type("all returns of a function must give values of the same shape", span,
+                    "return on each path, and as many numbers each time")  # fmt: skip
     if not frame.results or [e.type for e in flat] != [var.type for var in frame.results[-1]]:
         frame.results.append([t.build.var("result", e.type, mutable=True) for e in flat])
     frame.outline = outline
@@ -92,9 +92,9 @@ def leave_function(t: Trace, frame: Frame, stmts: list[ir.Stmt], span: Span, *, 
         return frame.returned
     if frame.outline is not _NOTHING and not ends:
         t.fail_type(f"a path through {frame.source.name} ends without a return", frame.source.span,
-                    "end the function with a return that gives a value, too")  # fmt: skip
+                    "return a value at the end of the function")  # fmt: skip
     first = next(k for k, stmt in enumerate(stmts) if _leaves(stmt, frame.label))
-    t.build.splice(stmts[:first])  # which always runs, and may hold parallel loops
+    t.build.splice(stmts[:first])  # always runs, and may contain parallel loops
     body, final = _meeting_results(t, frame, ir.Block(tuple(stmts[first:]), span=span))
     t.build.emit(ir.Region(frame.label, body, span=span))
     return _rebuild(frame.outline, iter([ir.VarRead(var, span=span) for var in final]))
@@ -163,11 +163,11 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
     if t.in_parallel:
         t.fail_syntax("a parallel loop cannot return", span, "use continue to end an iteration")
     if t.frame.runtime_depth:
-        t.fail_syntax("a kernel returns at its end, not inside a branch or loop", span,
-                      "assign to a variable and return it last")  # fmt: skip
+        t.fail_syntax("a kernel can only return at its end, not inside a branch or loop", span,
+                      "assign to a variable, and return that at the end")  # fmt: skip
     if t.tasks.section is not None or t.tasks.repeats:
         where = "a section" if t.tasks.section is not None else "a do_while loop"
-        t.fail_syntax(f"{where} cannot return", span, "a kernel returns at its end")
+        t.fail_syntax(f"{where} cannot return", span, "return at the end of the kernel")
     if value is None:
         return
     if t.tasks.graph:
@@ -176,7 +176,7 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
     types = _result_types(t, annotation, span)
     leaves = items_of(t, value)
     if types is not None and len(types) != len(leaves):
-        t.fail_type(f"the kernel returns {len(leaves)} numbers, its annotation has {len(types)}", span)
+        t.fail_type(f"the kernel returns {len(leaves)} numbers, but its annotation has {len(types)}", span)
     value = annotated(t, value, annotation, span)
     flat = _scalars_of(t, value, span)
     t.signature.results, t.signature.outline = tuple(e.type for e in flat), _outline_of(t, value, span)
@@ -188,7 +188,7 @@ def _outline_of(t: Trace, value: Value, span: Span) -> Any:
     if isinstance(value, (tuple, list)):
         return [_outline_of(t, item, span) for item in value]
     if value is None:
-        t.fail_type("None cannot be returned beside other results", span, "numbers, vectors and tuples can")
+        t.fail_type("None cannot be returned together with other results", span, "return numbers, vectors or tuples")
     return value.shape if isinstance(value, Vec) else "scalar"
 
 
@@ -203,6 +203,8 @@ def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
         return [t.scalar_type(annotation.dtype)] * math.prod(annotation.element_shape)
     parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
     if parts is None:
-        t.fail_type(f"{annotation!r} cannot be returned", span, "numbers, vectors and tuples of them can")
+        t.fail_type(
+            f"{annotation!r} cannot be returned", span, "a kernel can return numbers, vectors, and tuples of these"
+        )
     nested = [_result_types(t, part, span) for part in parts]
     return [type for part in nested for type in part or []]

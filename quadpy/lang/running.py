@@ -1,7 +1,7 @@
-"""Whether a text is that of the function which Python runs.
+"""Whether a text is the source of a function that Python runs.
 
-A file may be edited between the moment when Python reads it and the moment when a decorator does: while the program
-imports what it needs, which takes seconds.  The text at the function's lines then differs.
+A file may be edited after Python has read it and before a decorator does.  The text at the function's lines is then
+another one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_text_of(text: str, code: CodeType, first_line: int) -> bool:
     are lines that the function lost, but not those that it got.
     """
     if code.co_name == "<lambda>":
-        return True  # which is refused for what it is
+        return True  # refused later, as a lambda
     header = ""
     if text[:1].isspace():  # a method, or a function in another, whose names it may use
         header = f"def outer({', '.join(code.co_freevars)}):\n" if code.co_flags & inspect.CO_NESTED else "if True:\n"
@@ -63,7 +63,7 @@ def _compiled(tree: ast.Module, code: CodeType) -> CodeType:
     found: CodeType = compile(tree, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
     for name in ("outer", code.co_name) if code.co_flags & inspect.CO_NESTED else (code.co_name,):
         inside = [inner for inner in found.co_consts if isinstance(inner, CodeType) and inner.co_name == name]
-        found = inside[0]  # beside it there may be the code of its annotations
+        found = inside[0]  # others may be the code of its annotations
     return found
 
 

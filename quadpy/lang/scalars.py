@@ -83,9 +83,9 @@ def to_integer(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
 def decide(t: Trace, value: Value, span: Span) -> bool:
     """The truth of a compile-time value."""
     if isinstance(value, Vec):
-        t.fail_type("a condition is one value, not a vector", span, "use .any() or .all()")
+        t.fail_type("a condition must be a single value, not a vector", span, "use .any() or .all()")
     if is_direct(value):
-        t.fail_type(f"a condition is one value, not {shape_text(value)}", span)
+        t.fail_type(f"a condition must be a single value, not {shape_text(value)}", span)
     try:
         return bool(value)
     except (TypeError, ValueError) as exc:

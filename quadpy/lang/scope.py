@@ -55,19 +55,19 @@ def _static_item(t: Trace, node: ast.Subscript) -> Any:
     if not isinstance(owner, (tuple, list, dict)):
         return None
     t.deps.uses(owner)
-    with t.build.block():  # thrown away: the index is only looked at
+    with t.build.block():  # discarded: only the value is needed
         key = t.expr(node.slice)
     try:
         return owner[key]  # type: ignore[call-overload]  # an object that is no key raises
     except (LookupError, TypeError):
-        return None  # whoever evaluates it says what is wrong
+        return None  # reported when it is evaluated
 
 
 def lookup(t: Trace, name: str, span: Span) -> Value:
     """What ``name`` means here.
 
     Raises:
-        KernelNameError: nothing.
+        KernelNameError: it is not defined.
     """
     frame = t.frame
     if name in frame.env:
@@ -90,7 +90,7 @@ def outside(t: Trace, name: str) -> Any:
     What the math library defines for each width is that of the function being traced.
 
     Raises:
-        KeyError: nothing, or the function has a variable of its own of that name.
+        KeyError: it is not defined, or the function has a local variable of that name.
     """
     source = t.frame.source
     if name in source.locals:
@@ -102,7 +102,7 @@ def outside(t: Trace, name: str) -> Any:
 
 
 def import_value(t: Trace, value: Any) -> Value:
-    """A Python object of the user's as a value of the kernel: NumPy numbers become Python ones."""
+    """A Python object as a value of the kernel: NumPy numbers become Python numbers."""
     if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return value.item()
     if getattr(type(value), "__quadpy_field__", False):

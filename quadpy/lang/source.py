@@ -1,4 +1,4 @@
-"""Python functions as syntax trees with places.  Owns: FunctionSource.  Imports: ``lang.names`` and leaves only."""
+"""Python functions as syntax trees with source locations."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FunctionSource:
         text = self._lines[line - 1] if line <= len(self._lines) else ""
         if getattr(node, "end_lineno", line) != line:
             end = len(text.encode())
-        if not text.isascii():  # Python counts bytes, people count characters
+        if not text.isascii():  # Python counts bytes, editors count characters
             start, end = (len(text.encode()[:offset].decode(errors="ignore")) for offset in (start, end))
         return Span(self.span.file, self._first_line + line - 1, start, end)
 
@@ -130,7 +130,7 @@ class FunctionSource:
         except NameError as error:
             raise KernelNameError(
                 f"the annotation {text!r} of {self.name} cannot be read: {error}", self.span,
-                hint="annotations of a module with `from __future__ import annotations` name what the module itself has",
+                hint="with `from __future__ import annotations`, annotations can only use names of the module",
             ) from None  # fmt: skip
         except Exception as error:
             message = f"the annotation {text!r} of {self.name} cannot be read: {type(error).__name__}: {error}"
@@ -144,12 +144,12 @@ class FunctionSource:
         return True
 
     def _read(self) -> list[str]:
-        """The lines of the file; all functions of one version of it share one list."""
+        """The lines of the file; functions from the same version of a file share one list."""
         linecache.checkcache(self.span.file)
         return linecache.getlines(self.span.file, self.fn.__globals__)
 
     def _text(self) -> list[str]:
-        self._file = self._file or self._read()  # some notebooks show their text after the cell has begun to run
+        self._file = self._file or self._read()  # some notebooks provide the text after the cell has started
         return self._file
 
     def _parsed(self) -> ast.FunctionDef:
@@ -166,10 +166,10 @@ class FunctionSource:
         text = "".join(block)
         if not is_our_module(self.fn.__globals__.get("__name__", "")) and not is_text_of(text, self.code, first):
             raise KernelSourceError(
-                f"the file of {self.name!r} has changed since Python read it: what stands here is not what runs",
-                self.span, hint="start the program again",
+                f"the file of {self.name!r} has changed since Python imported it, so its text is not what runs",
+                self.span, hint="restart the program",
             )  # fmt: skip
-        wrapped = text[:1].isspace()  # a method, or a nested function: as the body of something, its columns stay true
+        wrapped = text[:1].isspace()  # a method or nested function: keeps its columns
         self._lines, self._first_line = (["", *block], first - 1) if wrapped else (block, first)
         try:
             (outer,) = ast.parse(f"if True:\n{text}" if wrapped else text).body

@@ -65,7 +65,7 @@ def stmt_If(t: Trace, node: ast.If) -> bool:
 
 
 def _branch_block(t: Trace, body: list[ast.stmt]) -> tuple[list[Any], bool]:
-    """A block that may or may not run; what it binds at compile time ends with it."""
+    """Traces a block that may not run; its compile-time bindings end with it."""
     frame = t.frame
     frame.runtime_depth += 1
     before = dict(frame.env)
@@ -81,7 +81,7 @@ def _branch_block(t: Trace, body: list[ast.stmt]) -> tuple[list[Any], bool]:
 def stmt_Break(t: Trace, node: ast.Break) -> bool:
     kind = _innermost_loop(t, "break", node)
     if kind == "parallel":
-        t.fail_syntax("a parallel loop has no break: its iterations have no order", t.span(node),
+        t.fail_syntax("a parallel loop cannot break: its iterations have no order", t.span(node),
                       "use continue, or put qp.loop_config(serialize=True) before the loop")  # fmt: skip
     if kind.startswith("static"):
         raise StaticBreak
@@ -102,11 +102,11 @@ def _innermost_loop(t: Trace, what: str, node: ast.stmt) -> str:
     """The kind of the loop that a jump leaves or continues, where it may."""
     kind = t.frame.loops[-1] if t.frame.loops else "none"
     if kind == "do_while":  # the jump would leave its tasks in the middle
-        t.fail_syntax(f"{what} of a do_while loop", t.span(node),
-                      "its condition alone ends it; skip tasks by an if inside of them")  # fmt: skip
+        t.fail_syntax(f"{what} cannot be used in a do_while loop", t.span(node),
+                      "only its condition ends it; to skip work, use an if inside the tasks")  # fmt: skip
     if kind.startswith("static") and kind != f"static{t.frame.runtime_depth}":
-        t.fail_syntax(f"{what} of an unrolled loop under a run-time condition", t.span(node),
-                      "make the condition static, or the loop a run-time one")  # fmt: skip
+        t.fail_syntax(f"{what} in an unrolled loop needs a condition that is known at compile time", t.span(node),
+                      "make the condition static, or use a run-time loop")  # fmt: skip
     return kind
 
 
@@ -120,7 +120,7 @@ def stmt_Return(t: Trace, node: ast.Return) -> bool:
 
 
 def stmt_Assert(t: Trace, node: ast.Assert) -> None:
-    """Checked under ``debug=True`` only; here its condition must at least make sense."""
+    """The condition is checked at run time only under ``debug=True``."""
     cond = t.expr(node.test)
     if not is_runtime(cond) and not decide(t, cond, t.span(node.test)):
         t.fail_type("this assertion fails at compile time", t.span(node))

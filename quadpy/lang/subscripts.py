@@ -29,13 +29,13 @@ def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
         return vec_index(t, value, spread_indices(index), span)
     if isinstance(value, (tuple, list, dict, str)):
         if holds_runtime(index):
-            t.fail_type("an item of a Python container is picked at compile time", span,
+            t.fail_type("the index of a Python container must be known at compile time", span,
                         "make the index static, or put the items in a qp.Vector")  # fmt: skip
         key = index[0] if len(index) == 1 else index
         return import_value(t, python_call(t, type(value).__getitem__, [value, key], {}, span))
     if hasattr(type(value), "__class_getitem__") or hasattr(type(value), "__getitem__"):
         if any(is_runtime(i) or isinstance(i, Vec) for i in index):
-            t.fail_type(f"{shape_text(value)} is no array of the kernel: an item of it is picked at compile time", span,
+            t.fail_type(f"{shape_text(value)} is not an array of the kernel: its index must be known at compile time", span,
                         "pass the array as an argument, or make the index static")  # fmt: skip
         items = python_call(t, operator.getitem, [value, index[0] if len(index) == 1 else index], {}, span)
         return import_value(t, items)

@@ -45,14 +45,13 @@ class Traced:
 def _parameters(t: Trace) -> list[ir.Param]:
     """The parameters of the kernel in the order in which a launch packs them.
 
-    First what the caller passes, then the fields in the order in which the trace met them, then what else the launch
-    adds.
+    First what the caller passes, then fields in the order of their first use, then what else the launch adds.
     """
     return [*t.signature.params, *t.signature.field_params, *t.signature.hidden.values()]
 
 
 def _bind_parameters(t: Trace, args: Mapping[str, ArgType]) -> None:
-    """Binds the parameters of the kernel; fields among them are no parameters that the caller passes."""
+    """Binds the parameters of the kernel.  Fields are compile-time values, which the caller does not pass."""
     source = t.frame.source
     span = source.span
     stored = t.stored(source.tree.body, source)
@@ -131,7 +130,7 @@ def _trace_library(described: LibraryFunction, symbol: str) -> ir.Function:
     source = FunctionSource(described.fn)
     span, body = source.span, source.tree.body
     t = Trace(source, Options(), GRAMMAR, Dependencies(), described.width)
-    params = tuple(t.build.var(name, type) for name, type in described.params)  # so that no other takes the name
+    params = tuple(t.build.var(name, type) for name, type in described.params)  # reserves the names
     stored = t.stored(body, source)
     t.frame.singles = t.bound_once(body, source)
     with t.build.block() as stmts:

@@ -145,7 +145,7 @@ def holds_runtime(value: Value) -> bool:
         item = waiting.pop()
         if is_direct(item):
             return True
-        if id(item) not in seen:  # what is in many places is looked at once
+        if id(item) not in seen:  # a shared object is visited once
             seen.add(id(item))
             waiting += parts_of(item)
     return False

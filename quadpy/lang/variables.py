@@ -43,12 +43,12 @@ def declare(t: Trace, name: str, value: Value, span: Span) -> None:
 
 
 def in_memory(bound: object, t: Trace) -> TypeGuard[MutableVar]:
-    """Whether ``bound`` is a variable that is a place in memory here, which other iterations reach as well."""
+    """Whether ``bound`` is a variable in memory here, which other iterations can access."""
     return isinstance(bound, MutableVar) and bound.shared and t.in_parallel
 
 
 def write_variable(t: Trace, part: MutableVar, items: Sequence[ir.Expr], span: Span) -> None:
-    """``part`` = ``items``, which are all evaluated before the first is written."""
+    """Assigns ``items``, all of which are evaluated before the first is written."""
     items = [t.build.freeze(item) for item in items] if len(items) > 1 else items
     for var, item in zip(part.vars, items, strict=True):
         if in_memory(part, t):
@@ -65,21 +65,21 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         value = make_vector(t, value, span)
     if not is_numeric(value):
         if isinstance(bound, MutableVar) or (bound is not None and _may_run_again(t) and bound is not value):
-            t.fail_type(f"{name!r} cannot become a {shape_text(value)} here", span,
-                        "compile-time values are bound outside run-time branches and loops")  # fmt: skip
+            t.fail_type(f"{name!r} cannot become {shape_text(value)} here", span,
+                        "bind compile-time values outside run-time branches and loops")  # fmt: skip
         env[name] = freeze_all(t, value)
     elif isinstance(bound, MutableVar):
         _set_variable(t, name, bound, value, span)
     elif isinstance(bound, ArrayRef):
-        t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "take another name")
+        t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "use another name")
     elif name in t.frame.singles:
         if isinstance(value, Vec):
             env[name] = Vec(value.shape, tuple(t.build.let(e, name) for e in value.elems))
         else:
             env[name] = t.build.let(to_scalar(t, value, span), name)
     elif bound is not None and _may_run_again(t):
-        t.fail_type(f"{name!r} is {shape_text(bound)} of compile time and cannot change here", span,
-                    "outside of the branch or loop, assign it to a variable; change that")  # fmt: skip
+        t.fail_type(f"{name!r} is a compile-time {shape_text(bound)} and cannot change here", span,
+                    "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
     else:
         declare(t, name, value, span)
 
@@ -91,7 +91,7 @@ def _may_run_again(t: Trace) -> bool:
 
 def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
     if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:
-        t.fail_type(f"{name!r} changes its shape to {shape_text(value)}", span)
+        t.fail_type(f"{name!r} cannot change its shape to {shape_text(value)}", span)
     check_type(t, name, bound, value, span)
     elems = value.elems if isinstance(value, Vec) else (value,) * len(bound.vars)
     items = [convert(t, elem, var.type, span) for var, elem in zip(bound.vars, elems, strict=True)]
@@ -100,7 +100,7 @@ def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: 
 
 
 def check_type(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
-    """A variable of integers takes no floats: Python would make it a float, and cutting them is seldom meant."""
+    """Refuses to assign a float to an integer variable: Python would make it a float, and truncation is rarely meant."""
     given = value.type if isinstance(value, Vec) else type_of(t, value)
     type = bound.vars[0].type
     if given.is_float and not type.is_float:
@@ -132,13 +132,13 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
     source, fork = t.frame.source, t.tasks.fork
     if fork is not None and t.tasks.section is not None and (other := fork.bound.get(name)):
         return KernelNameError(
-            f"{name!r} belongs to a section that runs at once (line {other.line})", span,
+            f"{name!r} belongs to a concurrent section (line {other.line})", span,
             hint="read it after the sections, or assign it before them",
         )  # fmt: skip
     if name in source.locals:
         return KernelNameError(
-            f"{name!r} is not defined here: {source.name} assigns it, but not on every way to this line", span,
-            hint="assign it first, at the level of this line or above; what a loop binds ends with the loop",
+            f"{name!r} is not defined here: {source.name} does not assign it on every path to this line", span,
+            hint="assign it before this line, outside the branch or loop",
         )  # fmt: skip
     known = [n for n in t.frame.env if not n.startswith("$")]
     hint = f"names bound here: {', '.join(sorted(known))}" if known else ""

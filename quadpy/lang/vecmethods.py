@@ -59,7 +59,7 @@ def _normalized(t: Trace, v: Vec, span: Span, eps: Value = 0) -> Value:
 def _plus(t: Trace, value: ir.Expr, eps: Value, span: Span) -> ir.Expr:
     if isinstance(eps, int) and eps == 0:
         return value
-    return operation(t, ast.Add, value, operand(t, eps, "eps is a number", span), span)
+    return operation(t, ast.Add, value, operand(t, eps, "eps must be a number", span), span)
 
 
 def _dot(t: Trace, v: Vec, span: Span, other: Value) -> ir.Expr:

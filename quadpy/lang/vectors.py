@@ -53,7 +53,7 @@ def make_vector(t: Trace, items: Value, span: Span, dtype: Scalar | None = None)
     if isinstance(items, Vec):
         return items if dtype is None else map_vec(t, lambda e: cast(t, e, dtype, span), items)
     if not isinstance(items, (tuple, list)) or not items:
-        t.fail_type(f"a vector is made of a list of numbers, not of {shape_text(items)}", span)
+        t.fail_type(f"a vector is made from a list of numbers, not from {shape_text(items)}", span)
     if not any(isinstance(item, (tuple, list, Vec)) for item in items):
         return vec_of(t, items, (len(items),), span, dtype)
     rows: list[Sequence[Value]] = []  # their literals have no type before all meet
@@ -61,7 +61,7 @@ def make_vector(t: Trace, items: Value, span: Span, dtype: Scalar | None = None)
         if isinstance(item, (tuple, list)) or (isinstance(item, Vec) and len(item.shape) == 1):
             rows.append(item.elems if isinstance(item, Vec) else item)
     if len(rows) < len(items) or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        t.fail_type("the rows of a matrix are lists of one length", span)
+        t.fail_type("the rows of a matrix must be lists of the same length", span)
     return vec_of(t, [e for row in rows for e in row], (len(rows), len(rows[0])), span, dtype)
 
 
@@ -70,11 +70,11 @@ def vec_of(t: Trace, items: Sequence[Value], shape: tuple[int, ...], span: Span,
     numbers: list[ScalarValue] = []
     for item in items:
         if not (is_runtime(item) or is_number(item)):
-            t.fail_type(f"a component of a vector is a number, not {shape_text(item)}", span)
+            t.fail_type(f"a component of a vector must be a number, not {shape_text(item)}", span)
         numbers.append(item)
     t.effort.take(len(numbers))
     if dtype is not None and not isinstance(dtype, Scalar):
-        t.fail_type(f"the type of components is a scalar type, not {shape_text(dtype)}", span)
+        t.fail_type(f"the type of the components must be a scalar type, not {shape_text(dtype)}", span)
     type = dtype or reduce(promote, [type_of(t, number) for number in numbers])
     conversion = cast if dtype else convert
     return Vec(shape, tuple(t.build.let(conversion(t, number, type, span)) for number in numbers))
@@ -146,7 +146,7 @@ def flat_index(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> int 
         if isinstance(i, int):
             number = _check_index(i, extent, span)
         elif not is_runtime(i) or i.type.is_float:
-            t.fail_type(f"an index is an integer, not {shape_text(i)}", span)
+            t.fail_type(f"an index must be an integer, not {shape_text(i)}", span)
         else:
             number = _from_start(t, i, extent, span)
             if len(index) > 1:
@@ -177,7 +177,11 @@ def _from_start(t: Trace, index: ir.Expr, extent: int, span: Span) -> ir.Expr:
 
 def _vec_slice(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> Vec:
     if any(isinstance(i, slice) and i.step == 0 for i in index) or len(index) > len(vec.shape):
-        t.fail_type(f"this is no slice of a {shape_text(vec)}", span, "its step is not 0, and it has one part an axis")
+        t.fail_type(
+            f"this is not a slice of a {shape_text(vec)}",
+            span,
+            "its step must not be 0, and it has at most one part for each axis",
+        )
     picks = [range(n)[i] if isinstance(i, slice) else i for i, n in zip(index, vec.shape, strict=False)]
     picks += [range(n) for n in vec.shape[len(picks) :]]
     cells = itertools.product(*(pick if isinstance(pick, range) else (pick,) for pick in picks))

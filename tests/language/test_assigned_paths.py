@@ -59,7 +59,7 @@ def indented(text):
 def test_a_variable_that_a_path_leaves_unassigned_cannot_be_read(load, case):
     text, read = UNASSIGNED[case]
     body = indented(text + (f"\nx[i] = {read}" if read else ""))
-    with pytest.raises(qp.KernelNameError, match="not on every way") as caught:
+    with pytest.raises(qp.KernelNameError, match="does not assign it on every path") as caught:
         load(TEXT.format(body=body)).kernel(np.zeros(3, np.int32), 3)
     assert "^" in str(caught.value)
 
@@ -75,7 +75,7 @@ def test_at_the_top_level_too(load, section):
                 x[0] {"+=" if section else "="} {"y" if section else "1"}
             x[1] = {"0" if section else "y"}
     """)
-    with pytest.raises(qp.KernelNameError, match="not on every way"):
+    with pytest.raises(qp.KernelNameError, match="does not assign it on every path"):
         module.kernel(np.zeros(3, np.int32), 3)
 
 

@@ -83,7 +83,7 @@ def set_component(x: A(qp.types.vector(2, qp.f32), 1)):
 def test_a_read_only_array_that_the_kernel_writes(kernel):
     array = np.zeros((4, 2) if kernel is set_component else 4, np.float32)
     array.flags.writeable = False
-    with pytest.raises(qp.KernelTypeError, match="'x' is read-only") as caught:
+    with pytest.raises(qp.KernelTypeError, match="writes the array 'x', which is read-only") as caught:
         kernel(array)
     assert caught.value.span.line == kernel.source.span.line + 3
     assert "copy" in caught.value.hint

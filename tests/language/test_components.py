@@ -171,7 +171,7 @@ def test_a_component_chosen_at_run_time_of_an_array_element_is_refused(load):
         for i in x:
             qp.atomic_add(x[i][j], 1)
     """).k
-    with pytest.raises(qp.KernelTypeError, match="chosen at compile time when it is written"):
+    with pytest.raises(qp.KernelTypeError, match="that is written must be known at compile time"):
         kernel(qp.Vector.ndarray(2, qp.i32, 4), 1)
 
 
@@ -238,5 +238,5 @@ def test_sections_that_run_at_once_have_components_of_their_own(load):
         with qp.stream_parallel():
             v[n] = 20
     """)
-    with pytest.raises(qp.KernelSyntaxError, match="'v' is shared with a section that runs at once"):
+    with pytest.raises(qp.KernelSyntaxError, match="'v' is shared with a concurrent section"):
         module.k(np.zeros(1, np.int32), 0)

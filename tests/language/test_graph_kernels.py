@@ -389,8 +389,8 @@ SYNTAX = {
     "none": ("while qp.graph.do_while():\n    x[0] = 1", "the name of one array", 1),
     "not called": ("while qp.graph.do_while:\n    x[0] = 1", "the name of one array", 1),
     "else": ("while qp.graph.do_while(c):\n    x[0] = 1\nelse:\n    x[0] = 2", "no else", 1),
-    "break": ("while qp.graph.do_while(c):\n    x[0] = 1\n    if n > 1:\n        break", "break of a do_while", 4),
-    "continue": ("while qp.graph.do_while(c):\n    x[0] = 1\n    continue", "continue of a do_while", 3),
+    "break": ("while qp.graph.do_while(c):\n    x[0] = 1\n    if n > 1:\n        break", "break cannot be used in a do_while", 4),
+    "continue": ("while qp.graph.do_while(c):\n    x[0] = 1\n    continue", "continue cannot be used in a do_while", 3),
     "return inside": ("while qp.graph.do_while(c):\n    x[0] = 1\n    return", "do_while loop cannot return", 3),
     "a result": ("x[0] = 1\nreturn n", "returns nothing", 2),
     "in a loop": ("for i in range(3):\n    while qp.graph.do_while(c):\n        x[0] = 1", "top level", 2),
@@ -402,7 +402,7 @@ SYNTAX = {
     "variables alone": ("k = 0\nwhile qp.graph.do_while(c):\n    k = k + 1", "changes nothing", 2),
     "context with statements": (
         "with qp.graph.parallel_context():\n    with qp.graph.parallel():\n        x[0] = 1\n    x[1] = 1",
-        "holds parallel", 4,
+        "only contain parallel", 4,
     ),
     "context in a section": (
         "with qp.graph.parallel():\n    with qp.graph.parallel_context():\n        x[0] = 1", "inside a section", 2,
@@ -414,7 +414,7 @@ TYPES = {
     "two axes": ("while qp.graph.do_while(m):\n    x[0] = 1", "one integer", 1),
     "a field": ("while qp.graph.do_while(FIELD):\n    x[0] = 1", "array parameter", 1),
     "compile time": ("t = (1, 2)\nwhile qp.graph.do_while(c):\n    x[0] = t[0]\n    t = (3, 4)", "compile-time", 4),
-    "a template": ("while qp.graph.do_while(c):\n    x[0] = s\n    s = s + 1", "compile time", 3),
+    "a template": ("while qp.graph.do_while(c):\n    x[0] = s\n    s = s + 1", "compile-time", 3),
 }
 
 

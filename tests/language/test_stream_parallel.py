@@ -297,15 +297,15 @@ BAD = {
     "in a branch": ("if n > 1:\n    with qp.stream_parallel():\n        x[0] = 1", "top level", 2),
     "in a while": ("while n > 1:\n    with qp.stream_parallel():\n        x[0] = 1", "top level", 2),
     "nested": ("with qp.stream_parallel():\n    with qp.stream_parallel():\n        x[0] = 1", "inside a section", 2),
-    "as": ("with qp.stream_parallel() as s:\n    x[0] = 1", "nothing that as could name", 1),
-    "two in one": ("with qp.stream_parallel(), qp.stream_parallel():\n    x[0] = 1", "shares its with", 1),
-    "not called": ("with qp.stream_parallel:\n    x[0] = 1", "is called, without arguments", 1),
-    "arguments": ("with qp.stream_parallel(2):\n    x[0] = 1", "is called, without arguments", 1),
+    "as": ("with qp.stream_parallel() as s:\n    x[0] = 1", "no value to bind with as", 1),
+    "two in one": ("with qp.stream_parallel(), qp.stream_parallel():\n    x[0] = 1", "must stand alone in its with statement", 1),
+    "not called": ("with qp.stream_parallel:\n    x[0] = 1", "takes no arguments, and must be called", 1),
+    "arguments": ("with qp.stream_parallel(2):\n    x[0] = 1", "takes no arguments, and must be called", 1),
     "return": ("with qp.stream_parallel():\n    x[0] = 1\n    return", "a section cannot return", 3),
     "a value": ("x[0] = qp.stream_parallel()", "has no value", 1),
     "a line of its own": ("qp.stream_parallel()", "has no value", 1),
     "another with": ("with open('f'):\n    x[0] = 1", "With is not part of the kernel language", 1),
-    "graph": ("with qp.graph.parallel():\n    x[0] = 1", "no graph", 1),
+    "graph": ("with qp.graph.parallel():\n    x[0] = 1", "needs a graph kernel", 1),
     "changed in both": (
         "t = 0\nwith qp.stream_parallel():\n    t = 1\nwith qp.stream_parallel():\n    t = 2\nx[0] = t", "'t' is shared", 5,
     ),
@@ -332,7 +332,7 @@ def test_other_uses_are_errors_with_a_place(load, name):
 def test_a_name_of_another_block_is_not_defined(load):
     body = "with qp.stream_parallel():\n    t = n + 1\n    x[0] = t\nwith qp.stream_parallel():\n    y[0] = t\n"
     module = load(HEAD + "".join(f"    {text}\n" for text in body.splitlines()))
-    with pytest.raises(qp.KernelNameError, match=r"'t' belongs to a section that runs at once \(line 5\)"):
+    with pytest.raises(qp.KernelNameError, match=r"'t' belongs to a concurrent section \(line 5\)"):
         module.bad(np.zeros(3, np.int32), np.zeros(3, np.int32), 2)
 
 

@@ -36,7 +36,7 @@ ATTRIBUTES = {
     "a number": ("y = n.no_such_thing", "no_such_thing"),
     "a vector": ("y = qp.Vector([1, 2]).no_such_thing", "no_such_thing"),
     "a component": ("y = qp.Vector([1, 2]).z", "'z'"),
-    "a global vector that is set": ("CONSTANT[0] = 1", "constant here"),
+    "a global vector that is set": ("CONSTANT[0] = 1", "constant in the kernel"),
     "a component that is set": ("y = qp.Vector([1, 2])\ny.z = 1", "'z'"),
 }
 
