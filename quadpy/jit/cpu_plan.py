@@ -11,7 +11,7 @@ from quadpy.artifact import CodeObject
 from quadpy.codegen.abi import OUT_OF_MEMORY
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments
-from quadpy.jit.barrier_loops import barrier_loops
+from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.plan import Values, Views
 from quadpy.jit.results import ResultReader, ResultShape

@@ -88,7 +88,7 @@ class GpuPlan:
         grids = self.complete(values)
         if grids is None:
             return self.wider().run(values[:given], views, stream)
-        return on._call(lambda _: self._run(values, grids, views, on))  # noqa: SLF001 - of this package, for its own
+        return on._call(lambda _: self.submit(values, grids, views, on))  # noqa: SLF001 - keeps the handle alive
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
         """As ``Plan.prepare``; scratch memory is ``stream``'s, or the calling thread's stream's.
@@ -178,7 +178,8 @@ class GpuPlan:
             for name, number in self.arrays.conditions.items()
         }
 
-    def _run(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
+    def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
+        """Puts the launches on ``on``, with complete ``values``; the result, None where there is none."""
         with copied_host_arrays(self.device, on, values, views, self.arrays) as there:
             self.announce(there, on)
             scratch = self._scratch(on)

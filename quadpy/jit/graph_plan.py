@@ -91,7 +91,7 @@ class GraphPlan:
         self._counts.calls += 1
         try:
             eager.announce(views, on)
-            on._call(lambda _: engine.launch(on))  # noqa: SLF001
+            on._call(lambda _: engine.launch(on))  # noqa: SLF001 - as GpuPlan.run
         except BaseException:
             self._graphs.discard(engine)
             raise
@@ -103,8 +103,8 @@ class GraphPlan:
         self._counts.calls += 1
         if self._refused:
             self._counts.eager += 1
-            return on._call(lambda _: self.eager._run(values, grids, views, on))  # noqa: SLF001
-        return on._call(lambda _: self._run_bound(values, grids, views, on))  # noqa: SLF001
+            return on._call(lambda _: self.eager.submit(values, grids, views, on))  # noqa: SLF001 - as GpuPlan.run
+        return on._call(lambda _: self._run_bound(values, grids, views, on))  # noqa: SLF001 - as GpuPlan.run
 
     def _run_bound(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
         eager = self.eager
@@ -114,7 +114,7 @@ class GraphPlan:
             engine = self._ready(values, grids, conditions, on)
             if engine is None:
                 self._counts.eager += 1
-                return eager._run(values, grids, there, on)  # noqa: SLF001
+                return eager.submit(values, grids, there, on)
             try:
                 engine.launch(on)
             except BaseException:

@@ -8,12 +8,11 @@ from typing import Final
 from quadpy.artifact import CodeObject
 from quadpy.errors import DriverError
 from quadpy.flow import has_loop
-from quadpy.jit.barrier_loops import barrier_loops
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.fusion.cooperative import BLOCKS_OF_UNIT, CooperativeLaunch
 from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
-from quadpy.jit.grids import Grids, deciding_values
+from quadpy.jit.grids import Grids, barrier_loops, deciding_values
 from quadpy.jit.plan import Values, Views
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
@@ -61,8 +60,8 @@ class FusedPlan(GpuPlan):
         self._separate.arrays.require_conditions(values)  # the code of this plan has no loops of its own
         return super().complete(values)
 
-    def _run(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
-        found = super()._run(values, grids, views, on)
+    def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
+        found = super().submit(values, grids, views, on)
         self._cooperative.settle(self._cooperative.scratch_on(on), on.handle)
         return found
 
