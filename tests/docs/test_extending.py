@@ -21,12 +21,6 @@ def files_of(section: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"`(quadpy/[^`]+)`", cell)}
 
 
-def test_the_files_that_the_guide_names_are_there():
-    names = re.findall(r"`((?:quadpy|tests)/[\w/]+\.py)`", GUIDE.read_text(encoding="utf-8"))
-    assert len(names) > 30
-    assert [name for name in names if not (GUIDE.parents[2] / name).exists()] == []
-
-
 @pytest.fixture
 def trial(tmp_path):
     return Trial(tmp_path)

@@ -35,6 +35,17 @@ def test_every_mark_is_printed(page, hooks):
     assert "<!-- print:" not in printed
 
 
+def test_the_files_that_pages_name_are_there():
+    pages = [*DOCS.glob("**/*.md"), ROOT / "README.md", ROOT / "benchmarks/README.md"]
+    named = {
+        (page.name, name)
+        for page in pages
+        for name in re.findall(r"`((?:quadpy|tests|benchmarks|tools)/[\w./-]+)`", page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    assert [(page, name) for page, name in named if not (ROOT / name).exists()] == []
+
+
 def test_printed_tables_are_complete(hooks):
     builtins, targets = (hooks.PRINTERS[name]() for name in ("builtins", "targets"))
     assert set(re.findall(r"`qp\.(?:simt\.)?([\w.]+)\(", builtins)) == set(BUILTINS)
