@@ -22,6 +22,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "conformance": _conformance.print_conformance,
     "errors": _tables.print_errors,
     "glsl": _tables.print_glsl,
+    "linalg": _tables.print_linalg,
     "instructions": _instructions.print_instructions,
     "members": _tables.print_members,
     "nvidia": _nvidia.print_nvidia,

@@ -6,8 +6,10 @@ import argparse
 import dataclasses
 import inspect
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 
 import quadpy.math
+import quadpy.math.linalg
 from quadpy import cli, errors, settings
 from quadpy.dtypes import SCALARS, Scalar, promote
 from quadpy.intrinsics import GROUPS
@@ -88,12 +90,20 @@ def _public(row: Row) -> str:
 
 
 def print_glsl() -> str:
+    return _functions("qp.math", quadpy.math)
+
+
+def print_linalg() -> str:
+    return _functions("qp", quadpy.math.linalg)
+
+
+def _functions(prefix: str, module: ModuleType) -> str:
     rows = []
-    for name in quadpy.math.__all__:
-        value = getattr(quadpy.math, name)
+    for name in module.__all__:
+        value = getattr(module, name)
         if isinstance(value, Func):
             parameters = ", ".join(inspect.signature(value.source.fn).parameters)
-            rows.append((f"`qp.math.{name}({parameters})`", _code(inspect.getdoc(value) or "")))
+            rows.append((f"`{prefix}.{name}({parameters})`", _code(inspect.getdoc(value) or "")))
     return _table(("name", "meaning"), rows)
 
 

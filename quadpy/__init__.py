@@ -17,6 +17,7 @@ from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
 from quadpy.lang.decorators import data_oriented, func, template
+from quadpy.math.linalg import eig, polar_decompose, solve, svd, sym_eig
 from quadpy.runtime.arrays.field import Field, Layout, field
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
 from quadpy.runtime.arrays.tree import axes, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l, root
@@ -42,6 +43,7 @@ __all__ = [
     "create_stream",
     "cuda",
     "data_oriented",
+    "eig",
     "f16",
     "f32",
     "f64",
@@ -74,9 +76,13 @@ __all__ = [
     "math",
     "memory_stats",
     "ndarray",
+    "polar_decompose",
     "reset",
     "root",
     "simt",
+    "solve",
+    "svd",
+    "sym_eig",
     "sync",
     "template",
     "types",
