@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from quadpy.jit.array_arguments import ArrayArguments
@@ -45,18 +45,33 @@ class _DeviceCopy:
     writable: bool = True
 
 
-@contextlib.contextmanager
 def copied_host_arrays(
     device: Device, on: Stream, values: Values, views: Views, arguments: ArrayArguments, session: Session | None = None
-) -> Iterator[list[ArrayView]]:
+) -> AbstractContextManager[Views]:
     """Context manager: ``views`` with copies on the device for host arrays, copied back at its end where they are written.
 
     ``values`` get the addresses of the copies.  With a ``session`` the copies belong to its graph, and each run of the
     graph copies in and out.
     """
+    ranges = _ranges(views, arguments.written)
+    if not ranges:  # a launch of arrays on the device must not pay for a generator
+        return nullcontext(views)
+    return _copied(ranges, device, on, values, views, arguments, session)
+
+
+@contextmanager
+def _copied(
+    ranges: list[_Range],
+    device: Device,
+    on: Stream,
+    values: Values,
+    views: Views,
+    arguments: ArrayArguments,
+    session: Session | None,
+) -> Iterator[Views]:
     there: list[ArrayView] = list(views)
     copies: list[tuple[_Range, DeviceBuffer, tuple[object, ...]]] = []
-    for part in _ranges(views, arguments.written):
+    for part in ranges:
         nbytes = part.end - part.start
         buffer = device.allocate(nbytes, on) if session is None else session.device_memory(on, nbytes)
         keep = (buffer, *(views[member] for member in part.members))
