@@ -131,11 +131,11 @@ def attention(model: Decoder, layer: Layer, keys: qp.NDArray, values: qp.NDArray
     """Add the attention over the positions so far to x."""
     at, normal = model.at, model.normal
     kernels.normalise(model.x, layer.attention_gain, normal)
-    with beside(model.left):
+    with on_side(model.left):
         kernels.project(normal, layer.k, model.k)
         kernels.rotate(at, model.cosines, model.sines, model.k)
         kernels.remember(at, model.k, keys)
-    with beside(model.right):
+    with on_side(model.right):
         kernels.project(normal, layer.v, model.v)
         kernels.remember(at, model.v, values)
     kernels.project(normal, layer.q, model.q)
@@ -150,7 +150,7 @@ def attention(model: Decoder, layer: Layer, keys: qp.NDArray, values: qp.NDArray
 def mlp(model: Decoder, layer: Layer) -> None:
     """Add the output of the gated MLP to x."""
     kernels.normalise(model.x, layer.mlp_gain, model.normal)
-    with beside(model.left):
+    with on_side(model.left):
         kernels.project(model.normal, layer.gate, model.gate)
     kernels.project(model.normal, layer.up, model.up)
     join(model.left)
@@ -159,7 +159,7 @@ def mlp(model: Decoder, layer: Layer) -> None:
 
 
 @contextmanager
-def beside(side: Side | None) -> Iterator[None]:
+def on_side(side: Side | None) -> Iterator[None]:
     """Context manager: work launched inside may run in parallel with later work, until ``join``."""
     if side is None:
         yield

@@ -67,7 +67,7 @@ def _require_fit(
     if why := _no_loop(device, prepared):
         raise GraphError(
             f"{launches[0].name!r} has a loop that its device decides on, and cannot be a node of a graph: {why}",
-            hint="call the kernel beside the graph: it makes a graph of its own",
+            hint="call the kernel outside of the graph: it makes a graph of its own",
         )
     for thing in keep:
         there = getattr(thing, "device", None)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from quadpy.runtime.streams.event import Event
 
 __all__ = ["MAKERS", "child_node", "event_record_node", "event_wait_node", "host_node", "kernel_node", "make_node",
            "memcpy_node", "memset_node", "semaphore_signal_node", "semaphore_wait_node"]  # fmt: skip
+
+E = TypeVar("E", EventRecordNode, EventWaitNode)
+S = TypeVar("S", SemaphoreSignalNode, SemaphoreWaitNode)
 
 
 def memcpy_node(device: Device, target: Any, source: Any, nbytes: int | None = None) -> MemcpyNode:
@@ -131,35 +135,24 @@ def child_node(device: Device, graph: Any) -> ChildNode:
     return ChildNode.of(nodes, barrier=any(node.barrier for node in nodes))
 
 
-def event_record_node(device: Device, event: Event) -> EventRecordNode:
-    """Records ``event``."""
-    return EventRecordNode(event=_event(device, event), barrier=True, keep=(event,))
-
-
-def event_wait_node(device: Device, event: Event) -> EventWaitNode:
-    """Waits for ``event``."""
-    return EventWaitNode(event=_event(device, event), barrier=True, keep=(event,))
-
-
-def _event(device: Device, event: Any) -> Event:
+def _event_node(kind: type[E], device: Device, event: Any) -> E:
+    """Records ``event`` or waits for it."""
     if not isinstance(event, Event):
         raise ArgumentError(f"{event!r} is not an event", hint="qp.create_event makes one")
     if event.device is not device:
         raise DeviceError(f"{event!r} in a graph of {device}", hint="use an event of its device")
     event.handle  # noqa: B018 - raises EventError if the event was destroyed
-    return event
+    return kind(event=event, barrier=True, keep=(event,))
 
 
-def semaphore_signal_node(device: Device, *semaphores: tuple[Semaphore, int]) -> SemaphoreSignalNode:
-    """Sets each semaphore to its value."""
+event_record_node: Final = partial(_event_node, EventRecordNode)
+event_wait_node: Final = partial(_event_node, EventWaitNode)
+
+
+def _semaphore_node(kind: type[S], device: Device, *semaphores: tuple[Semaphore, int]) -> S:
+    """Sets each semaphore to its value, or waits until it has it."""
     pairs = _semaphores(device, semaphores)
-    return SemaphoreSignalNode(semaphores=pairs, barrier=True, keep=tuple(semaphore for semaphore, _ in pairs))
-
-
-def semaphore_wait_node(device: Device, *semaphores: tuple[Semaphore, int]) -> SemaphoreWaitNode:
-    """Waits until each semaphore has its value."""
-    pairs = _semaphores(device, semaphores)
-    return SemaphoreWaitNode(semaphores=pairs, barrier=True, keep=tuple(semaphore for semaphore, _ in pairs))
+    return kind(semaphores=pairs, barrier=True, keep=tuple(semaphore for semaphore, _ in pairs))
 
 
 def _semaphores(device: Device, semaphores: tuple[Any, ...]) -> tuple[tuple[Semaphore, int], ...]:
@@ -174,6 +167,10 @@ def _semaphores(device: Device, semaphores: tuple[Any, ...]) -> tuple[tuple[Sema
             raise ArgumentError(f"the value of a semaphore is {pair[1]}, which does not fit 64 bits")
         pair[0].handle  # noqa: B018 - raises GraphError if the semaphore was destroyed
     return tuple((semaphore, int(value)) for semaphore, value in semaphores)
+
+
+semaphore_signal_node: Final = partial(_semaphore_node, SemaphoreSignalNode)
+semaphore_wait_node: Final = partial(_semaphore_node, SemaphoreWaitNode)
 
 
 def make_node(maker: Callable[..., Node], device: Device, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
