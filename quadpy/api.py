@@ -19,7 +19,7 @@ cpu: Final = "cpu"
 amdgpu: Final = "amdgpu"
 cuda: Final = "cuda"
 gpu: Final = ("amdgpu", "cuda")
-"""The first GPU that is there: AMD's, else NVIDIA's."""
+"""The first available GPU: AMD's, else NVIDIA's."""
 
 _FP: Final = {32: f32, 64: f64}
 _IP: Final = {32: i32, 64: i64}
@@ -36,37 +36,35 @@ def init(
     cpu_max_num_threads: int | None = None,
     enable_fallback: bool = True,
 ) -> None:
-    """Chooses the backend and the defaults of kernels, and loads the compiler.
+    """Choose the backend and the defaults of kernels, and load the compiler.
 
-    Kernels are specialised anew, and random numbers start again; arrays and fields stay what they are.
+    Kernels are specialised again, and random numbers start again; arrays and fields stay as they are.
 
     Args:
-        arch: one name or several, of which the first that is there is taken; ``QUADPY_ARCH`` beats it.  A number
-            chooses among several GPUs: ``"cuda:1"``, ``"amdgpu:1"``; without one it is the first.
-        default_fp: what a Python ``float`` is inside kernels, ``qp.f32`` or ``qp.f64``.
-        default_ip: what a Python ``int`` is inside kernels, ``qp.i32`` or ``qp.i64``.
-        fast_math: permits contraction, reassociation and approximations: results then hold to a tolerance only.
-        debug: is accepted; this version checks nothing inside kernels, and warns.
-        random_seed: where the sequence of ``qp.random`` starts.
-        cpu_max_num_threads: of the CPU backend; all CPUs of the process by default.
-        enable_fallback: take the CPU, with a warning, where no backend that was asked for is there.
+        arch: one name, or several of which the first available one is used; ``QUADPY_ARCH`` overrides it.  A number
+            selects one of several GPUs: ``"cuda:1"``, ``"amdgpu:1"``; the default is the first.
+        default_fp: the type of a Python ``float`` inside kernels, ``qp.f32`` or ``qp.f64``.
+        default_ip: the type of a Python ``int`` inside kernels, ``qp.i32`` or ``qp.i64``.
+        fast_math: permit contraction, reassociation and approximations; results are then exact only to a tolerance.
+        debug: accepted, but this version has no checks inside kernels, and warns.
+        random_seed: the seed of ``qp.random``.
+        cpu_max_num_threads: threads of the CPU backend; by default, all CPUs of the process.
+        enable_fallback: use the CPU, with a warning, if no requested backend is available.
 
     Raises:
-        NoDeviceError: no backend that was asked for is there, and ``enable_fallback`` is off.
-        ArgumentError: a default type or a number of threads that cannot be.
+        NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.
+        ArgumentError: an invalid default type or number of threads.
     """
     env = settings()
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     if cpu_max_num_threads is not None and cpu_max_num_threads < 1:
-        raise ArgumentError(f"cpu_max_num_threads is 1 or more, not {cpu_max_num_threads}")
+        raise ArgumentError(f"cpu_max_num_threads must be at least 1, not {cpu_max_num_threads}")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     threads = cpu_max_num_threads or env.num_threads
     checked = bool(env.debug) if debug is None else debug
     if checked:
-        warnings.warn(
-            "this version of quadpy checks nothing inside kernels: debug is off", RuntimeWarning, stacklevel=2
-        )
+        warnings.warn("this version of quadpy has no checks inside kernels: debug is off", RuntimeWarning, stacklevel=2)
     config = Config(
         arch=chosen,
         ordinal=ordinal,
@@ -83,11 +81,11 @@ def init(
 
 def _check(given: Scalar | None, known: tuple[Scalar, Scalar], name: str) -> None:
     if given is not None and given not in known:
-        raise ArgumentError(f"{name} is qp.{known[0]} or qp.{known[1]}, not {given!r}")
+        raise ArgumentError(f"{name} must be qp.{known[0]} or qp.{known[1]}, not {given!r}")
 
 
 def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, int]:
-    """The first of the backends asked for that is there, and the number of its device."""
+    """The first available one of the requested backends, and the number of its device."""
     names = gpu if arch == "gpu" else (arch,) if isinstance(arch, str) else tuple(arch)
     reasons: list[str] = []
     hints: list[str] = []
@@ -104,9 +102,9 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
             return backend, ordinal
     message = "; ".join(reasons)
     if not enable_fallback:
-        hints.append("quadpy doctor says what was looked for; arch=qp.cpu works everywhere")
+        hints.append("quadpy doctor shows what was looked for; arch=qp.cpu works everywhere")
         raise NoDeviceError(message, hint="; ".join(hints))
-    warnings.warn(f"no GPU, the CPU is taken ({message})", RuntimeWarning, stacklevel=3)
+    warnings.warn(f"no GPU: quadpy uses the CPU ({message})", RuntimeWarning, stacklevel=3)
     return cpu, 0
 
 
@@ -116,20 +114,22 @@ def _parse(name: str) -> tuple[str, int]:
     if backend in ("cpu", "x64", "x86_64", "arm64") and not colon:
         return cpu, 0
     if backend not in (amdgpu, cuda):
-        raise NoDeviceError(f"there is no backend {name!r}", hint="there are qp.cpu, qp.amdgpu, qp.cuda and qp.gpu")
+        raise NoDeviceError(f"there is no backend {name!r}", hint="use qp.cpu, qp.amdgpu, qp.cuda or qp.gpu")
     if colon and not (number.isascii() and number.isdecimal()):
-        raise NoDeviceError(f"{name!r} names no device", hint=f"write {backend!r}, or '{backend}:1' for its second one")
+        raise NoDeviceError(
+            f"{name!r} does not name a device", hint=f"write {backend!r}, or '{backend}:1' for its second device"
+        )
     return backend, int(number or 0)
 
 
 def reset() -> None:
-    """Back to the defaults, as before ``init``."""
+    """Return to the defaults, as before ``init``."""
     set_config(Config())
 
 
 def sync() -> None:
-    """Waits for all work on the device, on every stream, and raises what a host function of a graph raised.
+    """Wait for all work on the device, on every stream, and raise the first error of a host function of a graph.
 
-    On the CPU a call returns when its work is done.
+    On the CPU, every call returns when its work is complete.
     """
     current_device().synchronize()

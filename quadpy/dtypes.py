@@ -78,11 +78,11 @@ BY_NAME: Final = {s.name: s for s in SCALARS}
 def rounded_later(value: float) -> float:
     """``value`` as a float that rounds to f32, f16 and bf16 as ``value`` itself does.
 
-    An integer of more than 53 bits would be rounded twice: to the float, then to the type.  The last bit of what stays
-    notes whether anything was cut off.
+    An integer of more than 53 bits would be rounded twice: to the float, then to the type.  So it is truncated, and the
+    last bit of the result records whether any truncated bit was set.
 
     Raises:
-        OverflowError: an integer that no float holds.
+        OverflowError: an integer that is too large for a float.
     """
     if isinstance(value, int) and (excess := value.bit_length() - 53) > 0:
         kept = abs(value) >> excess
@@ -92,10 +92,10 @@ def rounded_later(value: float) -> float:
 
 
 def promote(a: Scalar, b: Scalar) -> Scalar:
-    """The type in which ``a`` and ``b`` meet; their order does not matter.
+    """The common type of ``a`` and ``b``, in any order.
 
-    Two integers give the wider, of equal width the unsigned one; two floats the wider (f16 with bf16: f32);
-    an integer with a float the float; u1 with anything the other.
+    Two integers give the wider one, or the unsigned one if they have the same width; two floats give the wider one (f16
+    and bf16 give f32); an integer and a float give the float; u1 and another type give the other type.
     """
     if a == b:
         return a

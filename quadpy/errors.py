@@ -1,4 +1,4 @@
-"""Every exception that quadpy raises.  Imports: the standard library and ``source`` only.
+"""All exceptions of quadpy.
 
 ::
 
@@ -10,17 +10,17 @@
     │   ├── KernelValueError (ValueError)       a compile-time value that is out of range
     │   ├── KernelSourceError                   a function whose source text cannot be found
     │   ├── UnknownTargetError (ValueError)     a target that quadpy does not know
-    │   ├── CodegenError                        LLVM refused a module, or a limit of the target is passed
+    │   ├── CodegenError                        LLVM refused a module, or a limit of the target is exceeded
     │   └── LinkError                           an object that the linker cannot turn into a code object
     ├── ArgumentError (TypeError)               a call with the wrong number or kind of arguments
-    ├── CacheError                              the kernel cache cannot be used as asked
+    ├── CacheError                              the kernel cache cannot do what was asked
     ├── DeviceError
     │   ├── NoDeviceError
     │   ├── OutOfDeviceMemory (MemoryError)
     │   └── DriverError
     ├── StreamError, EventError, CaptureError, HazardError
-    ├── GraphError                              a graph, or a node of one, that cannot be as asked
-    │   └── GraphUpdateError                    a change that an executable graph cannot take
+    ├── GraphError                              an invalid graph, node or launch
+    │   └── GraphUpdateError                    a change that an executable graph does not support
     ├── KernelAssertionError (AssertionError)
     └── BoundsError (IndexError)
 """
@@ -58,7 +58,7 @@ __all__ = [
 
 
 class QuadpyError(Exception):
-    """The root: ``message`` says what is wrong, ``span`` where, ``hint`` what to do."""
+    """The base class: ``message`` says what is wrong, ``span`` where, ``hint`` what to do."""
 
     def __init__(self, message: str, span: Span | None = None, *, hint: str = "") -> None:
         super().__init__(message)
@@ -103,11 +103,11 @@ class UnknownTargetError(CompilationError, ValueError):
 
 
 class CodegenError(CompilationError):
-    """LLVM refused a module, or the kernel passes a limit of its target."""
+    """LLVM refused a module, or the kernel exceeds a limit of its target."""
 
 
 class LinkError(CompilationError):
-    """A relocatable object that cannot become a code object."""
+    """A relocatable object that cannot be linked to a code object."""
 
 
 class ArgumentError(QuadpyError, TypeError):
@@ -115,15 +115,15 @@ class ArgumentError(QuadpyError, TypeError):
 
 
 class CacheError(QuadpyError):
-    """The kernel cache cannot be used as asked."""
+    """The kernel cache cannot do what was asked."""
 
 
 class DeviceError(QuadpyError):
-    """A device, or the runtime beneath it, failed."""
+    """A device or its runtime failed."""
 
 
 class NoDeviceError(DeviceError):
-    """No device of the asked kind is there; the message says what was looked for."""
+    """There is no device of the requested kind; the message says what was looked for."""
 
 
 class OutOfDeviceMemory(DeviceError, MemoryError):
@@ -133,8 +133,8 @@ class OutOfDeviceMemory(DeviceError, MemoryError):
 class DriverError(DeviceError):
     """A driver call failed; the message names the call, the error and the likely cause.
 
-    For programs, ``call`` is the vendor's call, ``name`` and ``code`` are what it answered: empty and 0 where quadpy
-    refused before the driver was asked.
+    For programs, ``call`` is the vendor's call, and ``name`` and ``code`` are its status: empty and 0 if quadpy refused
+    before the call.
     """
 
     def __init__(
@@ -145,11 +145,11 @@ class DriverError(DeviceError):
 
 
 class StreamError(QuadpyError):
-    """A stream used after its destruction, or on the wrong device."""
+    """A stream used after it was destroyed, or on the wrong device."""
 
 
 class EventError(QuadpyError):
-    """An event used in a way that it was not made for."""
+    """An event used after it was destroyed, or in a way that it does not support."""
 
 
 class CaptureError(QuadpyError):
@@ -157,11 +157,11 @@ class CaptureError(QuadpyError):
 
 
 class GraphError(QuadpyError):
-    """A graph, a node of one or a launch that cannot be as asked."""
+    """An invalid graph, node or launch."""
 
 
 class GraphUpdateError(GraphError):
-    """A change that an executable graph cannot take; it stays as it was."""
+    """A change that an executable graph does not support; the graph stays as it was."""
 
 
 class HazardError(QuadpyError):

@@ -1,7 +1,7 @@
-"""What the environment sets.
+"""Settings from environment variables.
 
-Each field is one variable: ``cache_dir`` is ``QUADPY_CACHE_DIR``.  The environment is read once, by ``settings()``;
-the result is passed down, and arguments of ``qp.init`` override it by ``dataclasses.replace``.
+Each field is one variable: ``cache_dir`` is ``QUADPY_CACHE_DIR``.  ``settings()`` reads the environment once; arguments
+of ``qp.init`` override it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class SettingsError(QuadpyError, ValueError):
-    """An environment variable with a value that quadpy cannot use; the message names both."""
+    """An environment variable with an invalid value; the message names both."""
 
 
 def _flag(text: str) -> bool:
@@ -46,7 +46,7 @@ def _path(text: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise ValueError("a path (there is no home folder to put for ~)") from None
+        raise ValueError("a path (there is no home folder for ~)") from None
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -67,7 +67,7 @@ def _bits(text: str) -> int:
 def _knob(default: T, parse: Callable[[str], Any], doc: str) -> T:
     """A field with the parser of its variable and its line in the reference.
 
-    A parser raises ``ValueError`` with the values that it takes.
+    A parser raises ``ValueError`` with a description of valid values.
     """
     return field(default=default, metadata={"parse": parse, "doc": doc})
 
@@ -76,13 +76,11 @@ def _knob(default: T, parse: Callable[[str], Any], doc: str) -> T:
 class Settings:
     """The process's settings.  ``None`` leaves the choice to quadpy."""
 
-    arch: str | None = _knob(
-        None, str, "Backend that `qp.init` takes, whatever its argument: `cpu`, `gpu`, `amdgpu`, …"
-    )
+    arch: str | None = _knob(None, str, "Backend that `qp.init` uses, whatever its argument: `cpu`, `gpu`, `amdgpu`, …")
     debug: bool | None = _knob(
         None,
         _flag,
-        "Checks inside kernels: of indices, overflow, casts and `assert`. This version has none, and says so.",
+        "Checks inside kernels: indices, overflow, casts and `assert`. Not implemented in this version, which warns.",
     )
     fast_math: bool | None = _knob(None, _flag, "Permit contraction, reassociation and approximations.")
     default_fp: int | None = _knob(None, _bits, "Bits of a Python `float` inside kernels: 32 or 64.")
@@ -95,20 +93,20 @@ class Settings:
     )
     cache: bool = _knob(True, _flag, "0 turns the kernel cache off.")
     cache_dir: Path | None = _knob(
-        None, _path, "Folder of the kernel cache; without it, a folder of quadpy's own under the user's cache folder."
+        None, _path, "Folder of the kernel cache; by default, `quadpy` in the user's cache folder."
     )
     cache_size: int = _knob(256, _count, "Size limit of the kernel cache in MiB.")
     compile_steps: int = _knob(
         500_000,
         _count,
-        "Steps that the compiler takes for one kernel before it gives up: each expression, and each item of what is "
-        "unrolled or computed at compile time, is one or a few.",
+        "Limit of compile-time steps for one kernel: each expression, and each item that is unrolled or computed at "
+        "compile time, takes one or a few.",
     )
     graph_verify: bool = _knob(
         False,
         _flag,
-        "1 runs each replayed function a second time, without its graph, and compares the bytes; a difference turns "
-        "graphs off for the process, and is logged.",
+        "1 runs each replayed function a second time, without its graph, and compares the results byte by byte; a "
+        "difference is logged, and turns graphs off for the process.",
     )
     frames: Path | None = _knob(
         None, _path, "Folder for the frames of `quadpy.compat.taichi`'s windows; without it they are drawn nowhere."
@@ -117,15 +115,15 @@ class Settings:
     log_level: LogLevel = _knob(
         "warning",
         _one_of("debug", "info", "warning", "error"),
-        "Least level that is logged; this version logs nothing.",
+        "Minimum level to log; this version logs nothing.",
     )
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
-        """The settings that ``environ`` holds; an empty variable is one that is not set.
+        """The settings in ``environ``; an empty variable counts as not set.
 
         Raises:
-            SettingsError: a value that the variable does not take.
+            SettingsError: a variable has an invalid value.
         """
         found = {knob.name: _read(knob, text) for knob in fields(cls) if (text := environ.get(variable(knob.name)))}
         return cls(**found)
@@ -149,7 +147,7 @@ _USER_CACHE: Final = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}
 
 
 def default_cache_dir(environ: Mapping[str, str]) -> Path | None:
-    """Where kernels are cached when no variable says so; ``None`` for a user without a home folder."""
+    """The default folder of the kernel cache; ``None`` for a user without a home folder."""
     base = Path(environ.get("XDG_CACHE_HOME") or _USER_CACHE.get(sys.platform, "~/.cache"))
     try:
         return base.expanduser() / "quadpy"
@@ -159,5 +157,5 @@ def default_cache_dir(environ: Mapping[str, str]) -> Path | None:
 
 @functools.cache
 def settings() -> Settings:
-    """The settings of this process, read from the environment at the first call."""
+    """The settings of this process, read from the environment on the first call."""
     return Settings.from_environ(os.environ)

@@ -10,9 +10,9 @@ __all__ = ["NOWHERE", "Span"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of one file: lines from 1, columns from 0, ``end_col`` exclusive, on the first line.
+    """A range in one line of a file: lines count from 1, columns from 0, ``end_col`` is exclusive.
 
-    One without columns means its line, and is shown at the first character that is no space.
+    Without columns it means the whole line, and its excerpt points to the first character that is not a space.
     """
 
     file: str
@@ -24,7 +24,7 @@ class Span:
         return f"{self.file}:{self.line}:{self.col + 1}"
 
     def excerpt(self) -> str:
-        """The line with a caret under the range; empty where the file cannot be read."""
+        """The line with carets under the range; empty if the file cannot be read."""
         text = linecache.getline(self.file, self.line).rstrip("\n")
         if not text:
             return ""
@@ -34,4 +34,4 @@ class Span:
 
 
 NOWHERE = Span("<quadpy>", 0)
-"""For nodes that quadpy itself makes."""
+"""For nodes that quadpy itself creates."""

@@ -1,7 +1,7 @@
-"""What quadpy can compile for: targets, their names, and the facts of AMD's processors.
+"""Compilation targets, their names, and the resources of AMD's processors.
 
-Register, LDS and wave numbers are LLVM 22's own (AMDGPU back end); the tests of the occupancy model check them
-against what LLVM prints.
+Register, LDS and wave numbers are those of LLVM 22 (AMDGPU back end); the tests of the occupancy model compare them with
+LLVM's output.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Family = Literal["cpu", "amdgpu", "nvptx"]
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """One target: hashable, with a stable ``repr``; ``str()`` gives the text that ``parse_target`` reads.
+    """One target: hashable, with a stable ``repr``; ``parse_target`` reads the result of ``str()``.
 
     ``features`` is LLVM's feature string, empty for the defaults of ``arch``.
     """
@@ -32,7 +32,7 @@ class TargetSpec:
 
     @property
     def key(self) -> str:
-        """All that distinguishes code for this target, as one string for cache keys."""
+        """Everything that distinguishes code for this target, as one string for cache keys."""
         return f"{self.family}:{self.arch}:w{self.wave_size}:{self.features}"
 
     def __str__(self) -> str:
@@ -50,13 +50,13 @@ class AmdArch:
     name           LLVM's processor name
     series         the generation: gcn5, cdna2 to cdna4, rdna1 to rdna4, gfx12.5
     wave_sizes     threads per wave; the first is the default
-    lds_bytes      the most LDS that one work-group can have
-    unit_lds_bytes LDS that the work-groups resident on one unit share
-    vgprs          registers of one SIMD that waves of the default size share (half as many for waves twice as large)
-    vgpr_granule   a wave's registers are rounded up to this (again at the default wave size)
+    lds_bytes      maximum LDS of one work-group
+    unit_lds_bytes LDS that the resident work-groups of one unit share
+    vgprs          registers of one SIMD for waves of the default size (half as many for waves twice as large)
+    vgpr_granule   a wave's registers are rounded up to a multiple of this (at the default wave size)
     max_waves      waves per SIMD
-    barriers       work-groups of more than one wave per unit
-    sgprs          scalar registers of one SIMD; 0 where they never limit occupancy
+    barriers       work-groups with more than one wave per unit
+    sgprs          scalar registers of one SIMD; 0 if they never limit occupancy
     code_object    code object version: 500, and 600 for generic processors, which need it
     """
 
@@ -79,7 +79,7 @@ class AmdArch:
 
     @property
     def generic(self) -> bool:
-        """True for a processor that stands for a whole family of them."""
+        """Whether the name stands for a whole family of processors."""
         return self.code_object >= 600
 
 
@@ -127,18 +127,17 @@ NVIDIA_ARCHS: Final = tuple(
 
 
 def amd_arch(name: str) -> AmdArch:
-    """The facts of processor ``name``; UnknownTargetError for one that the table lacks."""
+    """The resources of processor ``name``; UnknownTargetError if it is not in the table."""
     if (arch := AMD_ARCHS.get(name)) is None:
         raise _unknown(name)
     return arch
 
 
 def parse_target(text: str) -> TargetSpec:
-    """The target that ``text`` names.
+    """The target that ``text`` names; UnknownTargetError if there is no such target.
 
-    ``cpu``, ``cpu:x86-64`` (any CPU name of LLVM's), ``gfx942``, ``gfx1100:w64`` (wave64), ``sm_90``.  HIP's full
-    names, such as ``gfx942:sramecc+:xnack-``, are read too: code is built to run under either setting of these.
-    UnknownTargetError where there is no such target.
+    Examples: ``cpu``, ``cpu:x86-64`` (any of LLVM's CPU names), ``gfx942``, ``gfx1100:w64`` (wave64), ``sm_90``.  HIP's
+    full names, such as ``gfx942:sramecc+:xnack-``, are also read: code runs under either setting of these features.
     """
     if not isinstance(text, str):
         raise _unknown(repr(text))
@@ -155,7 +154,9 @@ def parse_target(text: str) -> TargetSpec:
 def _parse_cpu(text: str, options: list[str]) -> TargetSpec:
     arch = options[0] if options else "native"
     if len(options) > 1 or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", arch):
-        raise UnknownTargetError(f"{text!r} names no CPU", hint="write 'cpu', or 'cpu:' and one CPU name of LLVM's")
+        raise UnknownTargetError(
+            f"{text!r} does not name a CPU", hint="write 'cpu', or 'cpu:' and one of LLVM's CPU names"
+        )
     return TargetSpec("cpu", arch, 1)
 
 
@@ -166,16 +167,17 @@ def _parse_amd(text: str, arch: AmdArch, options: list[str]) -> TargetSpec:
             wave = int(match[1])
         elif not re.fullmatch(r"(sramecc|xnack)[+-]", option):
             raise UnknownTargetError(
-                f"{text!r}: {option!r} is no option of {arch.name}", hint="the wave size is an option: ':w32' or ':w64'"
+                f"{text!r}: {option!r} is not an option of {arch.name}",
+                hint="the wave size is an option: ':w32' or ':w64'",
             )
     if wave not in arch.wave_sizes:
         sizes = " and ".join(map(str, arch.wave_sizes))
-        raise UnknownTargetError(f"{text!r}: {arch.name} has waves of {sizes} threads only")
+        raise UnknownTargetError(f"{text!r}: {arch.name} only has waves of {sizes} threads")
     return TargetSpec("amdgpu", arch.name, wave, "" if wave == arch.wave_size else f"+wavefrontsize{wave}")
 
 
 def _unknown(text: str) -> UnknownTargetError:
     known = ("cpu", *AMD_ARCHS, *NVIDIA_ARCHS)
     close = difflib.get_close_matches(text.partition(":")[0], known, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else "AMD's names begin with gfx, NVIDIA's with sm_"
-    return UnknownTargetError(f"there is no target {text!r}; there are {', '.join(known)}", hint=hint)
+    hint = f"did you mean {close[0]!r}?" if close else "AMD's targets begin with gfx, NVIDIA's with sm_"
+    return UnknownTargetError(f"there is no target {text!r}; the targets are {', '.join(known)}", hint=hint)

@@ -1,4 +1,4 @@
-"""Streams, events, memory and devices.  ``StreamManager`` is public here; it is imported when it is asked for."""
+"""Streams, events, memory and devices.  ``StreamManager`` is public here, and imported on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["StreamManager"]
 
 
 def __getattr__(name: str) -> Any:
-    """The one class, on first use: modules below import this package before they can be imported themselves."""
+    """Import the class on first use: the modules below import this package first."""
     if name == "StreamManager":
         from quadpy.runtime.streams.manager import StreamManager
 

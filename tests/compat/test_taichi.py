@@ -61,7 +61,7 @@ def test_a_gpu_that_is_not_there_is_the_cpu(arch):
     try:
         qp.init(arch=qp.gpu, enable_fallback=False)
     except NoDeviceError:
-        with pytest.warns(RuntimeWarning, match="the CPU is taken"):
+        with pytest.warns(RuntimeWarning, match="quadpy uses the CPU"):
             ti.init(arch=arch)
     else:
         ti.init(arch=arch)

@@ -64,7 +64,7 @@ def test_a_math_function_with_too_many_arguments(load):
 
 
 def test_debug_warns_that_nothing_is_checked(init):
-    with pytest.warns(RuntimeWarning, match="checks nothing inside kernels"):
+    with pytest.warns(RuntimeWarning, match="no checks inside kernels"):
         init(debug=True)
 
 

@@ -248,7 +248,7 @@ def test_no_gpu_falls_back_to_the_cpu_with_a_warning_or_says_so(monkeypatch):
         qp.init(arch=qp.gpu, enable_fallback=False)
     assert "quadpy doctor" in caught.value.hint
     try:
-        with pytest.warns(RuntimeWarning, match=r"the CPU is taken \(amdgpu: HIP sees no device"):
+        with pytest.warns(RuntimeWarning, match=r"quadpy uses the CPU \(amdgpu: HIP sees no device"):
             qp.init(arch=qp.gpu)
         x = np.zeros(4, np.float32)
         touch(x)

@@ -59,7 +59,7 @@ def test_two_devices_are_open_at_once():
 def test_a_number_out_of_range_says_how_many_devices_there_are():
     with pytest.raises(NoDeviceError, match=r"cuda:7: there is no cuda device 7: this process sees 2 devices"):
         qp.init(arch="cuda:7", enable_fallback=False)
-    with pytest.warns(RuntimeWarning, match="the CPU is taken .*this process sees 2 devices"):
+    with pytest.warns(RuntimeWarning, match="quadpy uses the CPU .*this process sees 2 devices"):
         qp.init(arch="cuda:7")
     assert current_config().arch == "cpu"
 
@@ -72,7 +72,7 @@ def test_what_to_do_for_each_backend_is_said():
 
 @pytest.mark.parametrize("asked", ["cuda:", "cuda:x", "cuda:-1", "cuda:1:2", "amdgpu: 1"])
 def test_a_number_that_is_none_is_an_error(asked):
-    with pytest.raises(NoDeviceError, match="names no device"):
+    with pytest.raises(NoDeviceError, match="does not name a device"):
         qp.init(arch=asked)
 
 
@@ -84,5 +84,5 @@ def test_an_unknown_backend_is_an_error(asked):
 
 def test_every_reason_is_told_where_nothing_is_there(monkeypatch):
     monkeypatch.setitem(devices._DRIVERS, "cuda", devices._DRIVERS["amdgpu"])
-    with pytest.warns(RuntimeWarning, match=r"no GPU, the CPU is taken \(amdgpu: HIP finds .*; cuda: HIP finds"):
+    with pytest.warns(RuntimeWarning, match=r"no GPU: quadpy uses the CPU \(amdgpu: HIP finds .*; cuda: HIP finds"):
         qp.init(arch=qp.gpu)

@@ -55,7 +55,7 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
         device = _open.get((arch, ordinal))
         if device is None or device.life.closed:
             if arch not in _DRIVERS:
-                raise NoDeviceError(f"there is no driver for {arch!r}", hint=f"there are {', '.join(_DRIVERS)}")
+                raise NoDeviceError(f"there is no driver for {arch!r}", hint=f"the backends are {', '.join(_DRIVERS)}")
             device = Device(_DRIVERS[arch](ordinal), settings().allocator)
             _open[arch, ordinal] = device
         return device
