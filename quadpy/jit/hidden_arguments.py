@@ -60,35 +60,42 @@ class HiddenArguments:
     scratch_offset  where the address of scratch memory goes in the argument block; None for a kernel without any
     """
 
-    __slots__ = ("_parts", "_values", "counts", "fields", "scratch_offset", "seed")
+    __slots__ = ("_computed", "_values", "counts", "fields", "scratch_offset", "seed")
 
     def __init__(
         self, code: CodeObject, fields: Iterable[Field] = (), seed: int = 0, device: Device | None = None
     ) -> None:
         self.fields, self.seed = tuple(fields), seed
         sources = Sources(iter(self.fields), seed, device)
-        self._parts: list[int | Callable[[], int]] = []
+        self._values: list[int] = []
+        self._computed: list[tuple[int, Callable[[], int]]] = []  # which of the values each launch computes
         self.scratch_offset: int | None = None
         for hidden in code.hidden:
             row = ROWS[hidden.name]
-            if row.of_plan is not None:
-                self._parts.append(row.of_plan(sources))
-            elif row.of_launch is not None:
-                self._parts.append(row.of_launch)
+            if row.of_launch is not None:
+                self._computed.append((len(self._values), row.of_launch))
+                self._values.append(0)
+            elif row.of_plan is not None:
+                self._values.append(row.of_plan(sources))
             else:
                 self.scratch_offset = hidden.offset
-        self._values = tuple(part for part in self._parts if isinstance(part, int))
-        self.counts = len(self._values) < len(self._parts)
+        self.counts = bool(self._computed)
 
     def values(self) -> Sequence[int]:
         """The values of the next launch that are in the layout, where they come after the caller's."""
-        return [part if isinstance(part, int) else part() for part in self._parts] if self.counts else self._values
+        if not self.counts:
+            return self._values
+        values = self._values.copy()
+        for index, compute in self._computed:
+            values[index] = compute()
+        return values
 
     def expressions(self, names: dict[str, object]) -> Iterator[str]:
         """The same as Python expressions over ``names``, to which this adds."""
-        for number, part in enumerate(self._parts):
-            names[f"hidden{number}"] = part
-            yield str(part) if isinstance(part, int) else f"hidden{number}()"
+        computed = dict(self._computed)
+        for index, value in enumerate(self._values):
+            names[f"hidden{index}"] = computed.get(index, value)
+            yield f"hidden{index}()" if index in computed else str(value)
 
     def pack_scratch(self, block: Buffer, address: int) -> None:
         """Puts the address of scratch memory into an argument block."""
