@@ -1,7 +1,4 @@
-"""What the instructions of a kernel are for, counted from LLVM's assembly text.
-
-Imports: the standard library only.
-"""
+"""What the instructions of a kernel are for, counted from LLVM's assembly text."""
 
 from __future__ import annotations
 

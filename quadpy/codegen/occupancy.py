@@ -3,7 +3,6 @@
 The model is LLVM's (AMDGPUSubtarget::getOccupancyWithWorkGroupSizes and the register limits of GCNSubtarget): resident
 blocks are bounded by wave slots, by barriers and by LDS, a wave by the registers it takes.  Beyond LLVM's model, whole
 blocks must fit into the wave slots that the registers leave.
-Imports: the standard library, ``errors``, ``target`` and ``metadata`` only.
 """
 
 from __future__ import annotations

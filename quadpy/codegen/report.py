@@ -1,7 +1,4 @@
-"""What a compiled task costs: registers, memory, occupancy, instructions; as a table and as plain data.
-
-Imports: the standard library, ``target``, ``metadata``, ``occupancy`` and ``instructions`` only.
-"""
+"""What a compiled task costs: registers, memory, occupancy, instructions; as a table and as plain data."""
 
 from __future__ import annotations
 

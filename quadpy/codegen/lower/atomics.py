@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadpy.codegen.lower.arithmetic import binary
-from quadpy.codegen.lower.casts import resize
+from quadpy.codegen.lower.casts import from_bits, resize, to_bits
 from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.memory import Memory, address, load, load_at, memory_of, store, store_at
 from quadpy.codegen.lower.scope import Scope
@@ -64,7 +64,7 @@ def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
     if isinstance(stmt.place, ir.Element) and stmt.place.array in s.privates:
         old = load_at(s, where, t, memory=memory)
         if expected is not None:
-            same = s.text.op(f"icmp eq i{t.bits} {_bits(s, old, t)}, {_bits(s, expected, t)}")
+            same = s.text.op(f"icmp eq i{t.bits} {to_bits(s.text, old, t)}, {to_bits(s.text, expected, t)}")
             new = s.text.op(f"select i1 {same}, {llvm_type(t)} {value}, {llvm_type(t)} {old}")
         else:
             new = combine(s, stmt.op, old, value, t)
@@ -83,7 +83,7 @@ def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, mem
         byte = s.text.op(f"zext i1 {value} to i8")
         return s.text.op(f"icmp ne i8 {atomic_update(s, op, where, byte, u8, memory)}, 0")
     if op is AtomicOp.EXCHANGE:
-        return _from_bits(s, _modify(s, "xchg", where, f"i{t.bits} {_bits(s, value, t)}", t, memory), t)
+        return from_bits(s.text, _modify(s, "xchg", where, f"i{t.bits} {to_bits(s.text, value, t)}", t, memory), t)
     if not s.rules.has_atomic(op, t):
         return _loop(s, op, where, value, t, memory)
     if t.is_float:
@@ -110,8 +110,8 @@ def _loop(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Mem
     out.start(again)
     seen, next_seen = out.reserve(), out.reserve()
     out.define(seen, f"phi {ty} [ {first}, %{before} ], [ {next_seen}, %{again} ]")
-    old = _from_bits(s, seen, t)
-    new = _bits(s, combine(s, op, old, value, t), t)
+    old = from_bits(s.text, seen, t)
+    new = to_bits(s.text, combine(s, op, old, value, t), t)
     pair = _exchange(s, where, seen, new, t, memory)
     out.define(next_seen, f"extractvalue {{ {ty}, i1 }} {pair}, 0")
     out.branch(out.op(f"extractvalue {{ {ty}, i1 }} {pair}, 1"), done, again)
@@ -124,21 +124,11 @@ def _swap_if(s: Scope, where: str, expected: str, value: str, t: Scalar, memory:
     if t.bits == 1:
         expected, value = (s.text.op(f"zext i1 {x} to i8") for x in (expected, value))
         return s.text.op(f"icmp ne i8 {_swap_if(s, where, expected, value, u8, memory)}, 0")
-    pair = _exchange(s, where, _bits(s, expected, t), _bits(s, value, t), t, memory)
-    return _from_bits(s, s.text.op(f"extractvalue {{ i{t.bits}, i1 }} {pair}, 0"), t)
+    pair = _exchange(s, where, to_bits(s.text, expected, t), to_bits(s.text, value, t), t, memory)
+    return from_bits(s.text, s.text.op(f"extractvalue {{ i{t.bits}, i1 }} {pair}, 0"), t)
 
 
 def _exchange(s: Scope, where: str, expected: str, new: str, t: Scalar, memory: Memory) -> str:
     ty = f"i{t.bits}"
     order = f"{memory.scope} monotonic"  # on success, and on failure
     return s.text.op(f"cmpxchg {memory.pointer} {where}, {ty} {expected}, {ty} {new} {order}, align {t.nbytes}")
-
-
-def _bits(s: Scope, x: str, t: Scalar) -> str:
-    ty = llvm_type(t)
-    return x if ty == f"i{t.bits}" else s.text.op(f"bitcast {ty} {x} to i{t.bits}")
-
-
-def _from_bits(s: Scope, x: str, t: Scalar) -> str:
-    ty = llvm_type(t)
-    return x if ty == f"i{t.bits}" else s.text.op(f"bitcast i{t.bits} {x} to {ty}")

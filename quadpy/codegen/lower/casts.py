@@ -12,7 +12,7 @@ from quadpy.codegen.lower.text import FunctionText, constant, llvm_type
 from quadpy.codegen.targets.rules import Saturation
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1
 
-__all__ = ["bitcast", "cast", "compute_type", "narrow", "resize", "widen"]
+__all__ = ["bitcast", "cast", "compute_type", "from_bits", "narrow", "resize", "to_bits", "widen"]
 
 _NONE: Final = Saturation()
 
@@ -71,6 +71,18 @@ def bitcast(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
     """The bits of ``x`` as a ``dst``."""
     a, b = llvm_type(src), llvm_type(dst)
     return x if a == b else out.op(f"bitcast {a} {x} to {b}")
+
+
+def to_bits(out: FunctionText, x: str, t: Scalar) -> str:
+    """The bits of ``x`` as an integer."""
+    ty = llvm_type(t)
+    return x if ty == f"i{t.bits}" else out.op(f"bitcast {ty} {x} to i{t.bits}")
+
+
+def from_bits(out: FunctionText, x: str, t: Scalar) -> str:
+    """The ``t`` whose bits are the integer ``x``."""
+    ty = llvm_type(t)
+    return x if ty == f"i{t.bits}" else out.op(f"bitcast i{t.bits} {x} to {ty}")
 
 
 def _nonzero(out: FunctionText, x: str, src: Scalar) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from quadpy.codegen.lower.casts import cast, resize
+from quadpy.codegen.lower.casts import cast, from_bits, resize, to_bits
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import llvm_type
 from quadpy.dtypes import Scalar, f32, f64
@@ -59,12 +59,11 @@ def _fma(s: Scope, operands: list[str], t: Scalar) -> str:
 
 def _copysign(s: Scope, operands: list[str], t: Scalar) -> str:
     """On the bits, which bf16 is held as."""
-    ty, word = llvm_type(t), f"i{t.bits}"
-    size, sign = (x if ty == word else s.text.op(f"bitcast {ty} {x} to {word}") for x in operands)
+    word = f"i{t.bits}"
+    size, sign = (to_bits(s.text, x, t) for x in operands)
     sign = s.text.op(f"and {word} {sign}, {-1 << (t.bits - 1)}")
     size = s.text.op(f"and {word} {size}, {(1 << (t.bits - 1)) - 1}")
-    bits = s.text.op(f"or {word} {size}, {sign}")
-    return bits if ty == word else s.text.op(f"bitcast {word} {bits} to {ty}")
+    return from_bits(s.text, s.text.op(f"or {word} {size}, {sign}"), t)
 
 
 EMITTED: Final[Mapping[str, Emit]] = {"mulhi": _mulhi, "fma": _fma, "copysign": _copysign}

@@ -1,7 +1,6 @@
 """The tables that make an image a shared object: .dynsym, .hash, .dynstr, .rela.dyn, .dynamic and .got.
 
 Their sizes are known before the layout, their contents only after it.
-Imports: the standard library, ``elf`` and ``image`` only.
 """
 
 from __future__ import annotations

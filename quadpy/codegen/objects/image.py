@@ -4,7 +4,6 @@ The layout is that of ``ld.lld -shared``: everything read-only with the headers 
 writable data, each segment on a page of its own in memory but packed in the file.  Readers of the image differ
 in what they look at: ROCr takes ``.symtab`` and the LOAD segments, comgr ``.dynsym`` and the NOTE segment, and HIP
 computes the image's size from the section headers, so all of these have to be there.
-Imports: the standard library, ``errors`` and ``elf`` only.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 It does what ``ld.lld -shared`` does for one AMDGPU object, and only that: no archives, no merging of sections, no
 COMDAT, no undefined symbols.  A JIT needs no more, and starting a linker takes a hundred times as long.
-Imports: the standard library, ``errors``, ``elf``, ``image`` and ``dynamic`` only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a code object says about its kernels: the reader of the ``AMDGPU`` note, relocatable or linked.
 
 The keys are those of code object versions 5 and 6 in LLVM's AMDGPU documentation.
-Imports: the standard library, ``errors``, ``elf`` and ``msgpack`` only.
 """
 
 from __future__ import annotations

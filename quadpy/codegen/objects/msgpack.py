@@ -1,7 +1,4 @@
-"""A reader of MessagePack, as far as AMDGPU's notes use it: no floats, no binary strings, no extensions.
-
-Imports: the standard library and ``errors`` only.
-"""
+"""A reader of MessagePack, as far as AMDGPU's notes use it: no floats, no binary strings, no extensions."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from quadpy.codegen.plans.cost import iteration_cost
+from quadpy.codegen.plans.cost import cost_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import stores_last
 
@@ -25,7 +25,7 @@ def wants_coarsening(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
     stmts = task.body.stmts
     if not all(isinstance(stmt, _PLAIN) for stmt in stmts) or not any(isinstance(stmt, ir.Load) for stmt in stmts):
         return False
-    return iteration_cost(task, {f.name: f for f in kernel.functions}) <= _MOST_COST
+    return cost_of(task.body, {f.name: f for f in kernel.functions}) <= _MOST_COST
 
 
 def strip_of(task: ir.ParallelTask) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children, walk
 
-__all__ = ["cost_of", "grain_of", "iteration_cost", "private_cost"]
+__all__ = ["cost_of", "grain_of", "private_cost"]
 
 _PIECE: Final = 60_000
 """Cost of a piece of a loop that is worth waking a thread for, which takes some microseconds."""
@@ -24,22 +24,17 @@ _SLOW: Final = {ir.BinOp.DIV, ir.BinOp.FLOORDIV, ir.BinOp.MOD, ir.BinOp.RAWDIV, 
 
 def grain_of(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
     """How many iterations of ``task`` are worth giving to another thread."""
-    return max(1, _PIECE // iteration_cost(task, functions))
-
-
-def iteration_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
-    """One iteration of ``task`` in simple operations, of which a core does some ten in a nanosecond."""
-    return cost_of(task.body, functions)
+    return max(1, _PIECE // cost_of(task.body, functions))
 
 
 def private_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
     """One iteration of ``task`` on private copies, where updates are plain loads and stores."""
     updates = sum(isinstance(n, ir.Atomic) for n in walk(task.body))
-    return max(1, iteration_cost(task, functions) - updates * (_ATOMIC - _UPDATE))
+    return max(1, cost_of(task.body, functions) - updates * (_ATOMIC - _UPDATE))
 
 
 def cost_of(node: ir.Node, functions: dict[str, ir.Function]) -> int:
-    """All of ``node`` once, in simple operations."""
+    """All of ``node`` once, in simple operations, of which a core does some ten in a nanosecond."""
     return _cost(node, {name: _cost(f.body, {}) for name, f in functions.items()})
 
 

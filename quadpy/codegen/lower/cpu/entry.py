@@ -19,7 +19,7 @@ from quadpy.codegen.lower.axes import lower_axes, total_count
 from quadpy.codegen.lower.cpu.private import call_private
 from quadpy.codegen.lower.cpu.reduce import call_chunks
 from quadpy.codegen.lower.cpu.vectorised import piece_count
-from quadpy.codegen.lower.cpu.working_memory import Table, fill_record, has_failed
+from quadpy.codegen.lower.cpu.working_memory import Table, has_failed, new_working_record
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
 from quadpy.codegen.schedule import KernelSchedule, Schedule
@@ -147,10 +147,12 @@ def _run(s: Scope, schedule: Schedule, tables: Table, refused: str, *, recorded:
             if isinstance(frame, SectionedBlocks):  # whole blocks are shared
                 dim = frame.block_dim
                 n = s.text.op(f"udiv i64 {s.text.op(f'add nuw i64 {n}, {dim - 1}')}, {dim}")
-            record = fill_record(s.text, s.scratch) if recorded else "%scratch"
-            _share(s, name, n, grain, record)
             if recorded:
-                s.text.branch(has_failed(s.text, record), refused, after)
+                record = new_working_record(s.text, s.scratch)
+                _share(s, name, n, grain, record.address)
+                s.text.branch(has_failed(record), refused, after)
+            else:
+                _share(s, name, n, grain)
     s.text.start(after)
 
 

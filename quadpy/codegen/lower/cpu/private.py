@@ -8,10 +8,11 @@ a chunk, the number of copies, and for each array its elements and its offset in
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from quadpy.codegen.lower.arguments import Argument, new_function
 from quadpy.codegen.lower.atomics import combine, identity
+from quadpy.codegen.lower.cpu.working_memory import Record
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
@@ -26,28 +27,14 @@ __all__ = ["PRIVATE", "call_private", "lower_merges", "private_pointers"]
 
 PRIVATE: Final = ".private"
 _MERGE_GRAIN: Final = 1 << 14
-_SCRATCH, _COPIES, _BYTES, _CHUNK, _COUNT, _ELEMENTS, _OFFSETS = range(7)
-
-Pool = Callable[[str, str, str, str, int], None]
-"""``(function, context, n, chunk, grain)``: write a call of the thread pool."""
+Pool: TypeAlias = Callable[[str, str, str, str, int], None]
+"""``(function, record, n, chunk, grain)``: write a call of the thread pool."""
 
 
-def _record(plan: PrivatePlan) -> str:
+def _fields(plan: PrivatePlan) -> dict[str, str]:
     table = f"[{len(plan.arrays)} x i64]"
-    return f"{{ ptr, ptr, i64, i64, i64, {table}, {table} }}"
-
-
-def _field(out: FunctionText, plan: PrivatePlan, context: str, field: int, item: int | None = None) -> str:
-    path = f"i32 0, i32 {field}" + ("" if item is None else f", i32 {item}")
-    return out.op(f"getelementptr {_record(plan)}, ptr {context}, {path}")
-
-
-def _read(out: FunctionText, plan: PrivatePlan, field: int, item: int | None = None) -> str:
-    ty = "ptr" if field in (_SCRATCH, _COPIES) else "i64"
-    return out.op(f"load {ty}, ptr {_field(out, plan, '%scratch', field, item)}")
-
-
-# --------------------------------------------------------- what the pool calls
+    numbers = dict.fromkeys(("bytes", "chunk", "count"), "i64")
+    return {"scratch": "ptr", "copies": "ptr", **numbers, "elements": table, "offsets": table}
 
 
 def private_pointers(s: Scope, plan: PrivatePlan, loaded: dict[str, str]) -> tuple[str, dict[str, str]]:
@@ -55,19 +42,20 @@ def private_pointers(s: Scope, plan: PrivatePlan, loaded: dict[str, str]) -> tup
 
     ``loaded`` are the arrays' own pointers.  A copy is filled with the identity first, by the thread that uses it.
     """
-    out = s.text
-    scratch, copies = _read(out, plan, _SCRATCH), _read(out, plan, _COPIES)
+    out, record = s.text, Record(s.text, _fields(plan))
+    scratch, copies = record.load("scratch"), record.load("copies")
     fresh, ready = out.label("fresh"), out.label("ready")
     none, before = out.op(f"icmp eq ptr {copies}, null"), out.here
     out.branch(none, ready, fresh)
     out.start(fresh)
-    number = out.op(f"udiv i64 %begin, {_read(out, plan, _CHUNK)}")
-    base = out.op(f"getelementptr i8, ptr {copies}, i64 {out.op(f'mul i64 {number}, {_read(out, plan, _BYTES)}')}")
+    number = out.op(f"udiv i64 %begin, {record.load('chunk')}")
+    offset = out.op(f"mul i64 {number}, {record.load('bytes')}")
+    base = out.op(f"getelementptr i8, ptr {copies}, i64 {offset}")
     own = {}
     for k, (param, op) in enumerate(plan.arrays):
-        own[param.name] = out.op(f"getelementptr i8, ptr {base}, i64 {_read(out, plan, _OFFSETS, k)}")
+        own[param.name] = out.op(f"getelementptr i8, ptr {base}, i64 {record.load('offsets', k)}")
         elem = param.type.elem
-        _fill(s, own[param.name], _read(out, plan, _ELEMENTS, k), identity(merge_op(op), elem), elem)
+        _fill(s, own[param.name], record.load("elements", k), identity(merge_op(op), elem), elem)
     after = out.here
     out.start(ready)
     chosen = {
@@ -94,11 +82,11 @@ def lower_merges(
 
 
 def _merge(s: Scope, plan: PrivatePlan, k: int, argument: int) -> None:
-    out, (param, op) = s.text, plan.arrays[k]
+    out, (param, op), record = s.text, plan.arrays[k], Record(s.text, _fields(plan))
     t = param.type.elem
     array = out.op(f"load ptr, ptr {out.op(f'getelementptr i8, ptr %args, i64 {argument}')}")
-    first = out.op(f"getelementptr i8, ptr {_read(out, plan, _COPIES)}, i64 {_read(out, plan, _OFFSETS, k)}")
-    nbytes = _read(out, plan, _BYTES)
+    first = out.op(f"getelementptr i8, ptr {record.load('copies')}, i64 {record.load('offsets', k)}")
+    nbytes = record.load("bytes")
 
     def copy(c: str, _following: str) -> None:
         there = out.op(f"getelementptr i8, ptr {first}, i64 {out.op(f'mul i64 {c}, {nbytes}')}")
@@ -110,7 +98,7 @@ def _merge(s: Scope, plan: PrivatePlan, k: int, argument: int) -> None:
 
         counted(out, "%begin", "%end", element)
 
-    counted(out, "0", _read(out, plan, _COUNT), copy)
+    counted(out, "0", record.load("count"), copy)
     out.end("ret void")
 
 
@@ -122,10 +110,7 @@ def _at(out: FunctionText, table: str, k: str, t: Scalar) -> str:
     return out.op(f"getelementptr {memory_type(t)}, ptr {table}, i64 {k}")
 
 
-# ------------------------------------------------------------- the entry's side
-
-
-def call_private(s: Scope, name: str, plan: PrivatePlan, n: str, grain: int, cost: int, pool: Pool) -> str:
+def call_private(s: Scope, task: str, plan: PrivatePlan, n: str, grain: int, cost: int, pool: Pool) -> str:
     """Write the whole loop; the label of the block where it goes on with atomics, if arrays are too large."""
     out = s.text
     elements = [_elements(s, plan, k) for k in range(len(plan.arrays))]
@@ -135,9 +120,8 @@ def call_private(s: Scope, name: str, plan: PrivatePlan, n: str, grain: int, cos
     out.start(small)
     copies = _copies(s, elements, nbytes, n, cost)
     chunk, count = _chunks(s, n, copies)
-    context = out.alloca(_record(plan))
-    _write(s, plan, context, _SCRATCH, s.scratch)
-    out.do(f"store ptr null, ptr {_field(out, plan, context, _COPIES)}")
+    record = Record.new(out, _fields(plan), s.scratch)
+    record.store("copies", "null")
     out.branch(out.op(f"icmp eq i64 {count}, 1"), alone, shared)
 
     out.start(shared)
@@ -145,26 +129,21 @@ def call_private(s: Scope, name: str, plan: PrivatePlan, n: str, grain: int, cos
     fits = out.label("fits")
     out.branch(out.op(f"icmp eq ptr {memory}, null"), alone, fits)
     out.start(fits)
-    for field, value in ((_COPIES, memory), (_BYTES, nbytes), (_CHUNK, chunk), (_COUNT, count)):
-        _write(s, plan, context, field, value)
+    for name, value in (("copies", memory), ("bytes", nbytes), ("chunk", chunk), ("count", count)):
+        record.store(name, value)
     for k, (many, offset) in enumerate(zip(elements, offsets, strict=True)):
-        _write(s, plan, context, _ELEMENTS, many, k)
-        _write(s, plan, context, _OFFSETS, offset, k)
-    pool(symbol(name + PRIVATE), context, n, chunk, grain)
+        record.store("elements", many, k)
+        record.store("offsets", offset, k)
+    pool(symbol(task + PRIVATE), record.address, n, chunk, grain)
     for k, many in enumerate(elements):
-        pool(symbol(f"{name}.merge{k}"), context, many, "0", _MERGE_GRAIN)
+        pool(symbol(f"{task}.merge{k}"), record.address, many, "0", _MERGE_GRAIN)
     out.intrinsic("free", "void", ("ptr", memory))
     out.jump(done)
 
     out.start(alone)
-    out.do(f"call void {symbol(name + PRIVATE)}(ptr %args, ptr {context}, i64 0, i64 {n})")
+    out.do(f"call void {symbol(task + PRIVATE)}(ptr %args, ptr {record.address}, i64 0, i64 {n})")
     out.start(done)
     return too_large
-
-
-def _write(s: Scope, plan: PrivatePlan, context: str, field: int, value: str, item: int | None = None) -> None:
-    ty = "ptr" if field in (_SCRATCH, _COPIES) else "i64"
-    s.text.do(f"store {ty} {value}, ptr {_field(s.text, plan, context, field, item)}")
 
 
 def _elements(s: Scope, plan: PrivatePlan, k: int) -> str:

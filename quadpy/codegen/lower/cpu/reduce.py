@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from quadpy.codegen.frames import Reduced
 from quadpy.codegen.lower.atomics import combine, identity, merge_total
-from quadpy.codegen.lower.cpu.working_memory import ROW, SCRATCH, SHIFT, TABLE, Table, field, fill_record, has_failed
+from quadpy.codegen.lower.cpu.working_memory import WORKING, Record, Table, has_failed, new_working_record
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.reductions import chunks_of, for_each
 from quadpy.codegen.lower.scope import Scope
@@ -238,7 +238,8 @@ def _put(s: Scope, table: str, k: str, value: str, t: Scalar) -> None:
 
 def chunk_cell(out: FunctionText) -> tuple[str, str, str, str]:
     """In the function that the pool calls: scratch memory, this chunk's cell, bytes between rows, a strand's size."""
-    fields = [field(out, "%scratch", n) for n in (SCRATCH, TABLE, SHIFT, ROW)]
+    record = Record(out, WORKING)
+    fields = [record.at(name) for name in ("scratch", "table", "shift", "row")]
     scratch, table = (out.op(f"load ptr, ptr {field}") for field in fields[:2])
     shift, row = (out.op(f"load i64, ptr {field}") for field in fields[2:])
     chunk = out.op(f"lshr i64 %begin, {shift}")
@@ -263,13 +264,13 @@ def call_chunks(
     shift, count = chunks_of(out, n)
     size = out.op(f"shl i64 1, {shift}")
     row = out.op(f"shl i64 {count}, 3")
-    record = fill_record(out, s.scratch)
+    record = new_working_record(out, s.scratch)
     table, taken = tables.take(out.op(f"mul i64 {count}, {len(task.reductions)}"), refused)
-    for number, value in ((TABLE, f"ptr {table}"), (SHIFT, f"i64 {shift}"), (ROW, f"i64 {row}")):
-        out.do(f"store {value}, ptr {field(out, record, number)}")
-    run(record, size)
+    for name, value in (("table", table), ("shift", shift), ("row", row)):
+        record.store(name, value)
+    run(record.address, size)
     whole, lost = out.label("whole"), out.label("lost")
-    out.branch(has_failed(out, record), lost, whole)
+    out.branch(has_failed(record), lost, whole)
     out.start(lost)
     out.intrinsic("free", "void", ("ptr", taken))
     out.jump(refused)

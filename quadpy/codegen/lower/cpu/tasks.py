@@ -18,7 +18,7 @@ from quadpy.codegen.lower.cpu.blocks import lower_cpu_blocks
 from quadpy.codegen.lower.cpu.private import PRIVATE, lower_merges, private_pointers
 from quadpy.codegen.lower.cpu.reduce import chunk_cell, reduce_piece
 from quadpy.codegen.lower.cpu.vectorised import VectorGroups
-from quadpy.codegen.lower.cpu.working_memory import MOST_ON_STACK, lend, scratch_of
+from quadpy.codegen.lower.cpu.working_memory import MOST_ON_STACK, WORKING, Record, lend
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import (
@@ -92,7 +92,7 @@ class _Function:
         if self.plan is not None:
             scratch = self.choose_copies(s, self.plan, values)
         elif lent and not self.reduces:
-            scratch = scratch_of(text)
+            scratch = Record(text, WORKING).load("scratch")
         work, taken = lend(text, lent) if lent else ("", "")
         operands = [f"{a.llvm_type('ptr')} {values[a.operand]}" for a in self.arguments]
         operands += [f"ptr {scratch}", *cell, *[f"ptr {work}"] * bool(lent), "i64 %begin", "i64 %end"]

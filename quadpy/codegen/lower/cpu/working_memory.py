@@ -10,40 +10,51 @@ does nothing; then the entry function returns ``abi.OUT_OF_MEMORY``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.lower.text import FunctionText
 
-__all__ = [
-    "MOST_ON_STACK",
-    "ROW",
-    "SCRATCH",
-    "SHIFT",
-    "TABLE",
-    "Table",
-    "field",
-    "fill_record",
-    "has_failed",
-    "lend",
-    "scratch_of",
-]
+__all__ = ["MOST_ON_STACK", "WORKING", "Record", "Table", "has_failed", "lend", "new_working_record"]
 
-_RECORD: Final = "{ ptr, ptr, i64, i64, i32 }"
-SCRATCH, TABLE, SHIFT, ROW, FAILED = range(5)
+WORKING: Final = {"scratch": "ptr", "table": "ptr", "shift": "i64", "row": "i64", "failed": "i32"}
 MOST_ON_STACK: Final = 32 << 10
 _LINE: Final = 64
 _SMALL_TABLE: Final = 512
 """8-byte cells that the entry function has on its stack for the results of chunks, all loops in turn."""
 
 
-def field(out: FunctionText, record: str, number: int) -> str:
-    return out.op(f"getelementptr {_RECORD}, ptr {record}, i32 0, i32 {number}")
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A struct in the entry function's frame; the functions that the pool calls get its address as ``%scratch``.
 
+    ``fields`` are LLVM's types by name; of a field that is an array, ``item`` is the number of an element.
+    """
 
-def scratch_of(out: FunctionText) -> str:
-    """In the function that the pool calls: the scratch memory."""
-    return out.op(f"load ptr, ptr {field(out, '%scratch', SCRATCH)}")
+    out: FunctionText
+    fields: Mapping[str, str]
+    address: str = "%scratch"
+
+    @staticmethod
+    def new(out: FunctionText, fields: Mapping[str, str], scratch: str) -> Record:
+        """A variable of the entry function, which holds the scratch memory."""
+        record = Record(out, fields, out.alloca(f"{{ {', '.join(fields.values())} }}"))
+        record.store("scratch", scratch)
+        return record
+
+    def at(self, name: str, item: int | None = None) -> str:
+        path = f"i32 0, i32 {list(self.fields).index(name)}" + ("" if item is None else f", i32 {item}")
+        return self.out.op(f"getelementptr {{ {', '.join(self.fields.values())} }}, ptr {self.address}, {path}")
+
+    def load(self, name: str, item: int | None = None) -> str:
+        return self.out.op(f"load {self._type(name)}, ptr {self.at(name, item)}")
+
+    def store(self, name: str, value: str, item: int | None = None) -> None:
+        self.out.do(f"store {self._type(name)} {value}, ptr {self.at(name, item)}")
+
+    def _type(self, name: str) -> str:
+        return self.fields[name].rpartition(" ")[2].rstrip("]")
 
 
 def lend(out: FunctionText, nbytes: int) -> tuple[str, str]:
@@ -52,24 +63,23 @@ def lend(out: FunctionText, nbytes: int) -> tuple[str, str]:
     refused, lent = out.label("refused"), out.label("lent")
     out.branch(out.op(f"icmp eq ptr {block}, null"), refused, lent)
     out.start(refused)
-    out.do(f"store atomic i32 1, ptr {field(out, '%scratch', FAILED)} monotonic, align 4")
+    out.do(f"store atomic i32 1, ptr {Record(out, WORKING).at('failed')} monotonic, align 4")
     out.end("ret void")
     out.start(lent)
     after = out.op(f"getelementptr i8, ptr {block}, i64 {_LINE - 1}")
     return out.intrinsic("llvm.ptrmask.p0.i64", "ptr", ("ptr", after), ("i64", str(-_LINE))), block
 
 
-def fill_record(out: FunctionText, scratch: str) -> str:
-    """A new record with the scratch memory."""
-    record = out.alloca(_RECORD)
-    out.do(f"store ptr {scratch}, ptr {field(out, record, SCRATCH)}")
-    out.do(f"store i32 0, ptr {field(out, record, FAILED)}")
+def new_working_record(out: FunctionText, scratch: str) -> Record:
+    """In the entry function: a record in which no chunk has failed."""
+    record = Record.new(out, WORKING, scratch)
+    record.store("failed", "0")
     return record
 
 
-def has_failed(out: FunctionText, record: str) -> str:
+def has_failed(record: Record) -> str:
     """Whether a chunk got no memory."""
-    return out.op(f"icmp ne i32 {out.op(f'load i32, ptr {field(out, record, FAILED)}')}, 0")
+    return record.out.op(f"icmp ne i32 {record.load('failed')}, 0")
 
 
 @dataclass
