@@ -9,17 +9,7 @@ import quadpy as qp
 from quadpy.errors import DriverError
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-from ..runtime.conftest import simulated  # noqa: TID252
-from .conftest import stand_in
-
-F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
-
-
-@qp.kernel
-def add(x: F32, y: F32):
-    for i in x:
-        y[i] = x[i] + y[i]
-
+from ..support.simulated import add, as_add, simulated, stand_in  # noqa: TID252
 
 GIVING_BACK = {"stream_destroy", "event_destroy", "free", "free_async", "free_pinned", "module_unload"}
 
@@ -66,10 +56,6 @@ def check(driver):
     assert (z == np.arange(100) + 2).all()
     assert (host == np.arange(100) + 3).all()
     assert driver.races() == []
-
-
-def as_add(x, y):
-    y += x
 
 
 def calls_of_the_program(allocator="cache"):

@@ -16,18 +16,10 @@ import quadpy as qp
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 
-from ..runtime.conftest import simulated  # noqa: TID252
 from ..support.interrupts import interrupt, places_of, sample  # noqa: TID252
-from .conftest import stand_in
+from ..support.simulated import F32, add, as_add, simulated, stand_in  # noqa: TID252
 
-F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 N = 8
-
-
-@qp.kernel
-def add(x: F32, y: F32):
-    for i in x:
-        y[i] = x[i] + y[i]
 
 
 @qp.kernel
@@ -38,10 +30,6 @@ def both(x: F32, y: F32):
     with qp.stream_parallel():
         for i in y:
             y[i] = y[i] + 1
-
-
-def as_add(x, y):
-    y += x
 
 
 def as_plus_one(x):

@@ -12,10 +12,8 @@ import quadpy as qp
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-from ..runtime.conftest import simulated  # noqa: TID252
-from .conftest import stand_in
+from ..support.simulated import F32, simulated, stand_in  # noqa: TID252
 
-F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 N = 5000
 
 

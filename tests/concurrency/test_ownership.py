@@ -16,27 +16,15 @@ from quadpy.errors import ArgumentError, DeviceError, EventError, QuadpyError, S
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-from ..runtime.conftest import simulated  # noqa: TID252
-from .conftest import stand_in
+from ..support.simulated import F32, add, as_add, simulated, stand_in  # noqa: TID252
 
-F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 N = 8
-
-
-@qp.kernel
-def add(x: F32, y: F32):
-    for i in x:
-        y[i] = x[i] + y[i]
 
 
 @qp.kernel(graph=True, fuse=False)
 def add_in_a_graph(x: F32, y: F32):
     for i in x:
         y[i] = x[i] + y[i]
-
-
-def as_add(x, y):
-    y += x
 
 
 class Paused(RecordingDriver):

@@ -16,10 +16,9 @@ import quadpy as qp
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-from ..runtime.conftest import current, simulated, why_missing  # noqa: TID252
-from .conftest import stand_in
+from ..runtime.conftest import why_missing  # noqa: TID252
+from ..support.simulated import F32, current, simulated, stand_in  # noqa: TID252
 
-F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 N = 67
 DEVICES = [name for name in ("cpu", "amdgpu", "cuda") if why_missing(name) is None]
 

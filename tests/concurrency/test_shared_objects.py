@@ -20,21 +20,9 @@ from quadpy.errors import DriverError, QuadpyError
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-from ..runtime.conftest import current, simulated  # noqa: TID252
-from .conftest import stand_in
+from ..support.simulated import add, as_add, current, simulated, stand_in  # noqa: TID252
 
-F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 N = 16
-
-
-@qp.kernel
-def add(x: F32, y: F32):
-    for i in x:
-        y[i] = x[i] + y[i]
-
-
-def as_add(x, y):
-    y += x
 
 
 def pytest_generate_tests(metafunc):

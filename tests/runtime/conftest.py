@@ -9,9 +9,9 @@ import pytest
 
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.device import devices
-from quadpy.runtime.device.current import Config, current_config, set_config
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+
+from ..support.simulated import current, simulated  # noqa: TID252
 
 GPUS = ("recording", "amdgpu", "cuda")
 
@@ -34,34 +34,11 @@ def pytest_generate_tests(metafunc):
             metafunc.parametrize(name, [a for a in archs if why_missing(a) is None], indirect=True)
 
 
-@contextlib.contextmanager
-def current(arch):
-    """New arrays live on ``arch`` inside the block."""
-    before = current_config()
-    set_config(Config(arch=arch))
-    try:
-        yield devices.current_device()
-    finally:
-        set_config(before)
-
-
 @pytest.fixture(autouse=True)
 def cpu_unless_a_test_says_otherwise():
     """New arrays live on the CPU, whatever a test before, of another folder, chose in this process."""
     with current("cpu"):
         yield
-
-
-@contextlib.contextmanager
-def simulated(driver, allocator=None):
-    """New arrays live on a device of ``driver`` inside the block, which closes it."""
-    device = devices._open["recording", 0] = Device(driver, allocator)
-    try:
-        with current("recording"):
-            yield device
-    finally:
-        del devices._open["recording", 0]
-        device.close()
 
 
 @contextlib.contextmanager

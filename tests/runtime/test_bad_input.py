@@ -29,7 +29,7 @@ from quadpy.runtime.drivers import hip_api
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.streams.stream import Stream
 
-from .conftest import simulated
+from ..support.simulated import simulated  # noqa: TID252
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

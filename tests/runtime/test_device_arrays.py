@@ -23,7 +23,8 @@ from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import use_stream
 
-from .conftest import GPUS, checked, current, simulated, why_missing
+from ..support.simulated import current, simulated  # noqa: TID252
+from .conftest import GPUS, checked, why_missing
 
 LAYOUTS = [{}, {"order": "ji"}, {"layout": Layout.SOA}, {"layout": Layout.SOA, "order": "ji"}, {"offset": (-2, 7)}]
 

@@ -16,7 +16,7 @@ from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import use_stream
 
-from .conftest import simulated
+from ..support.simulated import simulated  # noqa: TID252
 
 
 class Producer:

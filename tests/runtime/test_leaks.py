@@ -13,7 +13,8 @@ import pytest
 import quadpy as qp
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
-from .conftest import current, simulated, why_missing
+from ..support.simulated import current, simulated  # noqa: TID252
+from .conftest import why_missing
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 MANY = 100_000

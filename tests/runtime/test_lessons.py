@@ -19,7 +19,7 @@ from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDri
 from quadpy.runtime.streams.event import time as event_time
 from quadpy.runtime.streams.manager import StreamManager
 
-from .conftest import current, simulated
+from ..support.simulated import current, simulated  # noqa: TID252
 
 ROOT = Path(qp.__file__).parent
 TESTS = Path(__file__).parents[1]

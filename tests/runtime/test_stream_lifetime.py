@@ -18,7 +18,7 @@ from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import Stream, use_stream
 
-from .conftest import simulated
+from ..support.simulated import simulated  # noqa: TID252
 
 
 def test_a_hundred_thousand_handles_leave_nothing():

@@ -11,7 +11,8 @@ from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-from .conftest import current, simulated, why_missing
+from ..support.simulated import current, simulated  # noqa: TID252
+from .conftest import why_missing
 
 torch = pytest.importorskip("torch")
 

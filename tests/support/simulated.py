@@ -1,17 +1,95 @@
-"""A simulated GPU as the current device, on which every kernel exists and only records its launches."""
+"""One setup for tests on a simulated GPU: it is the current device, and its kernels are functions in Python."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
+import struct
 
+import numpy as np
+
+import quadpy as qp
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+
+@qp.kernel
+def add(x: F32, y: F32):
+    for i in x:
+        y[i] = x[i] + y[i]
+
+
+def as_add(x, y):
+    """The body of ``add``, for ``stand_in``."""
+    y += x
+
+
+@contextlib.contextmanager
+def current(arch):
+    """Make ``arch`` the current backend inside the block."""
+    before = current_config()
+    set_config(Config(arch=arch))
+    try:
+        yield devices.current_device()
+    finally:
+        set_config(before)
+
+
+@contextlib.contextmanager
+def simulated(driver, allocator=None):
+    """Make a device of ``driver`` the current one inside the block, and close it at the end."""
+    device = devices._open["recording", 0] = Device(driver, allocator)
+    try:
+        with current("recording"):
+            yield device
+    finally:
+        del devices._open["recording", 0]
+        device.close()
+
+
+def stand_in(driver, kernel, *bodies):
+    """Let each task of ``kernel`` run its body on the recording driver; arrays are f32, and NumPy arrays in the body."""
+    code = compiled(kernel, driver.info.arch)
+
+    def arguments(block):
+        """The values of each parameter: a number, or the address and extent of an array."""
+        values = struct.unpack(code.layout.format, block[: struct.calcsize(code.layout.format)])
+        found = {}
+        for slot, value in zip(code.layout.values, values, strict=True):
+            found.setdefault(slot.param, []).append(value)
+        return found
+
+    def recorded(effects, body):
+        def run(block):
+            body(*(memory(*v) if len(v) == 2 else v[0] for v in arguments(block).values()))
+
+        def touches(block):
+            ranges = {name: (v[0], 4 * v[1]) for name, v in arguments(block).items() if len(v) == 2}
+            reads = [ranges[name] for name in ranges if "r" in effects.get(name, "")]
+            return reads, [ranges[name] for name in ranges if effects.get(name, "r") != "r"]
+
+        return RecordedKernel(run, touches)
+
+    for task, body in zip(code.tasks, bodies, strict=True):
+        driver.kernels[task.symbol] = recorded(dict(task.effects), body)
+
+
+@functools.cache
+def compiled(kernel, target):
+    return kernel.compile(target)
+
+
+def memory(pointer, extent):
+    return np.ctypeslib.as_array((ctypes.c_float * extent).from_address(pointer))
+
 
 class AnyKernel(dict):
-    """Has every kernel; ``log`` has the argument block of each launch."""
+    """Contains every kernel; ``log`` has the argument block of each launch."""
 
     def __init__(self):
         self.log = []
@@ -29,17 +107,11 @@ class AnyKernel(dict):
 
 @contextlib.contextmanager
 def gpu():
-    """A simulated device as the current one."""
-    before, driver = current_config(), RecordingDriver()
+    """Make a simulated device that has every kernel the current one; at the end, everything must be given back."""
+    driver = RecordingDriver()
     driver.kernels = AnyKernel()
-    device = devices._open["recording", 0] = Device(driver)
-    set_config(Config(arch="recording"))
-    try:
+    with simulated(driver) as device:
         yield device
-    finally:
-        set_config(before)
-        del devices._open["recording", 0]
-        device.close()
     assert set(driver.left_open().values()) == {0}
 
 
