@@ -33,6 +33,7 @@ class OrderedNodes(OneProcess):
         self._numbers: dict[str, int] = {}
         self._order = Order()
         self._reordering = False  # set while the two above change, so it stays set if an interrupt comes in between
+        self._suffixes: dict[str, int] = {}  # where the search for an unused name begins
         self._lock = new_lock()
 
     def __len__(self) -> int:
@@ -91,11 +92,11 @@ class OrderedNodes(OneProcess):
             if name in self._nodes:
                 raise GraphError(f"the graph already has a node {name!r}", hint="names are unique within a graph")
             return name
-        name, number = default, 0
-        while name in self._nodes:
+        number = self._suffixes.get(default, 0)
+        while (unused := f"{default}.{number}" if number else default) in self._nodes:
             number += 1
-            name = f"{default}.{number}"
-        return str(name)
+        self._suffixes[default] = number
+        return unused
 
     def resolve(
         self, deps: Dependencies, reads: Iterable[MemoryRange], writes: Iterable[MemoryRange], *, barrier: bool
@@ -117,7 +118,7 @@ class OrderedNodes(OneProcess):
     def forget(self) -> None:
         """Remove all nodes and release what they keep alive."""
         with self._lock:
-            self._nodes, self._numbers, self._order = {}, {}, Order()
+            self._nodes, self._numbers, self._order, self._suffixes = {}, {}, Order(), {}
 
     def _number(self, node: Node, order: Order) -> None:
         after = [self._numbers[name] for name in node.after]
