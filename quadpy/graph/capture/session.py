@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, NoReturn
 
 from quadpy.errors import ArgumentError, CaptureError, GraphError
@@ -13,7 +12,7 @@ from quadpy.graph.building.graph import Graph
 from quadpy.graph.capture.arena import Arena
 from quadpy.graph.capture.new_nodes import NewNode, node_for
 from quadpy.graph.capture.streams import CapturedStreams
-from quadpy.graph.model.kernels import kernel_node
+from quadpy.graph.model.kernels import node_of_launches
 from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
@@ -140,7 +139,7 @@ class CaptureSession:
         if prepared.result is not None:
             self.refuse("a kernel that returns a number", "let it write an array instead")
         try:
-            node = replace(kernel_node(self.device, prepared), kernel=take_launching_kernel())
+            node = node_of_launches(self.device, prepared, take_launching_kernel())
         except GraphError as error:
             self._fail(error.message, error.hint)
         self._append(stream, NewNode(node, _title(node)), self._streams.after_homes(stream, node.keep))

@@ -15,7 +15,7 @@ from quadpy.graph.model.nodes import KernelNode
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch, MemoryRange, Prepared
 
-__all__ = ["is_callee", "kernel_node"]
+__all__ = ["is_callee", "kernel_node", "node_of_launches"]
 
 
 def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = None, **kwargs: Any) -> KernelNode:
@@ -27,6 +27,13 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
         GraphError: it loops until the device says so, and this device can do that in no graph.
     """
     prepared, callee = _prepared(kernel, args, kwargs)
+    return node_of_launches(device, prepared, callee, priority)
+
+
+def node_of_launches(
+    device: Device, prepared: Prepared | HostLaunch | KernelLaunch, kernel: object = None, priority: int | None = None
+) -> KernelNode:
+    """A node that does what ``prepared`` says, which a call of ``kernel`` came to."""
     whole = prepared if isinstance(prepared, Prepared) else Prepared(())  # of launches alone nothing else is known
     launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
     keep = tuple({id(thing): thing for launch in launches for thing in launch.keep if thing is not None}.values())
@@ -34,7 +41,7 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     return KernelNode(
         launches=launches,
         flow=whole.flow,
-        kernel=callee,
+        kernel=kernel,
         priority=priority,
         reads=_ranges((*(launch.reads for launch in launches), tuple(whole.conditions.values()))),
         writes=_ranges(launch.writes for launch in launches),

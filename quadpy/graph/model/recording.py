@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.graph.model.kernels import kernel_node
+from quadpy.graph.model.kernels import node_of_launches
 from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.graph.model.resources import Resources
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -142,8 +142,8 @@ class LaunchStep(Step):
         before = self.node
         if not self._current and self.bound is not None and self.binder is not None:
             assert isinstance(before, KernelNode)
-            made = kernel_node(device, self.binder.prepared(self.bound, before.launches))
-            self.node = replace(made, name=before.name, after=before.after, span=before.span, kernel=before.kernel)
+            made = node_of_launches(device, self.binder.prepared(self.bound, before.launches), before.kernel)
+            self.node = replace(made, name=before.name, after=before.after, span=before.span)
             self._current = True
         return self.node
 

@@ -429,7 +429,7 @@ def test_reading_is_refused(here):
 
 
 def test_showing_an_array_to_another_library_is_refused(here):
-    what = "reading an array" if here.is_cpu else "shown to another library"
+    what = "reading an array" if here.is_cpu else "export of an array to another library"
     refused(here, what, lambda x: x.__dlpack__())
     if not here.is_cpu:
         refused(here, what, lambda x: x.__cuda_array_interface__)
