@@ -61,11 +61,17 @@ class GraphExec(OneProcess):
     error: ClassVar[type[GraphError]] = GraphError
 
     def __init__(
-        self, graph: OrderedNodes, built: DriverGraph | None, *, auto_free: bool, priorities: bool, fuse: Fuse = False
+        self, graph: OrderedNodes, shared: DriverGraph | None, *, auto_free: bool, priorities: bool, fuse: Fuse = False
     ) -> None:
         self.device, runs, self.argument_policy = graph.device, Runs(), ArgumentPolicy()
         choice = EngineChoice(
-            self.device, runs, built, auto_free=auto_free, priorities=priorities, fuse=fuse, policy=self.argument_policy
+            self.device,
+            runs,
+            shared,
+            auto_free=auto_free,
+            priorities=priorities,
+            fuse=fuse,
+            policy=self.argument_policy,
         )
         self._auto_free = auto_free
         self._lock = new_lock()
@@ -73,8 +79,8 @@ class GraphExec(OneProcess):
         self._live = LiveGraph(graph, choice)
         self._owner = self._live.owner
         self._finalizer = self.device.reaper.adopt(self, ExecOwner.release, self._owner)
-        if built is not None:
-            built.flight = self._owner.flight
+        if shared is not None:
+            shared.pending_on = self._owner.pending_on
 
     # launching
 
@@ -112,7 +118,7 @@ class GraphExec(OneProcess):
                 engine.move(on)
                 live.announced = None if overlap else on.timeline
             if resources.memory:
-                owner.left = resources.begin_launch()  # before, as what a Ctrl-C interrupts may have been submitted
+                owner.unfreed = resources.begin_launch()  # before, as what a Ctrl-C interrupts may have been submitted
             try:
                 on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
             except DeviceError as error:
@@ -140,7 +146,7 @@ class GraphExec(OneProcess):
     def order_before(self, stream: Stream) -> None:
         """Let ``stream``'s later work come after all launches so far."""
         with self._lock:
-            for timeline in self._owner.flight - {stream.timeline}:
+            for timeline in self._owner.pending_on - {stream.timeline}:
                 self.device.timelines.order(timeline, stream.timeline)
 
     def upload(self, stream: object = None) -> None:
@@ -153,12 +159,12 @@ class GraphExec(OneProcess):
         """Wait for the launches so far, and raise what a host function raised."""
         with self._lock:
             self._live.check()
-            flight, timelines = list(self._owner.flight), self.device.timelines
-        for timeline in flight:
+            pending_on, timelines = list(self._owner.pending_on), self.device.timelines
+        for timeline in pending_on:
             mark = timelines.mark(timeline)
             timelines.wait(mark)
             timelines.unmark(mark)
-        for timeline in flight:
+        for timeline in pending_on:
             self.device.failures.raise_first(timeline)
 
     # changes
@@ -230,7 +236,7 @@ class GraphExec(OneProcess):
         """
         refuse_in_host_function()
         with self._lock:
-            self._live.settle()
+            self._live.update_nodes()
             node = self._live.node(name)
             if not isinstance(node, _SWITCHABLE):
                 raise GraphError(
@@ -261,7 +267,7 @@ class GraphExec(OneProcess):
     def nodes(self) -> tuple[Node, ...]:
         """The nodes as they are now, in the order of their making."""
         with self._lock:
-            self._live.settle()
+            self._live.update_nodes()
             return tuple(self._owner.nodes.values())
 
     @property
@@ -289,10 +295,10 @@ class GraphExec(OneProcess):
         return f"<GraphExec of {what} on {self.device}>"
 
     def _order_after_others(self, timeline: Timeline, *, overlap: bool) -> None:
-        flight = self._owner.flight
-        others = flight - {timeline}
-        flight.add(timeline)
+        pending_on = self._owner.pending_on
+        others = pending_on - {timeline}
+        pending_on.add(timeline)
         if not overlap:
             for other in others:
                 self.device.timelines.order(other, timeline)
-            flight -= others
+            pending_on -= others

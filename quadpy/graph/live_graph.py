@@ -59,7 +59,7 @@ class LiveGraph:
 
     @property
     def nodes(self) -> dict[str, Node]:
-        """The nodes, which say what was bound only after ``settle``."""
+        """The nodes, which say what was bound only after ``update_nodes``."""
         return self.owner.nodes
 
     def check(self) -> Engine:
@@ -94,7 +94,7 @@ class LiveGraph:
         self.check()
         if "work" in self.outdated:
             self.bring_up_to_date()
-        self.settle()
+        self.update_nodes()
         placed = {name: self._in_place(name, node) for name, node in changes.items()}
         resources = Resources({**self.nodes, **placed}.values())
         moved = any(
@@ -128,7 +128,7 @@ class LiveGraph:
         self.outdated.discard("work")
         self.updates += len(steps)
 
-    def settle(self) -> None:
+    def update_nodes(self) -> None:
         """Update the nodes to what was bound; the engine runs it already."""
         recording, self._bound = self._bound, None
         if recording is None or self.owner.engine is None:
@@ -159,7 +159,7 @@ class LiveGraph:
     def separate(self, reason: str) -> Engine:
         """Run nodes as launches of their own from now on, for ``reason``."""
         self.choice.separate = reason
-        self.settle()
+        self.update_nodes()
         return self._rebuild(self.nodes)
 
     def bring_up_to_date(self) -> Engine:

@@ -120,14 +120,14 @@ class On:
 
     def driver_edges(self, exec_):
         """The edges of the driver's graph between quadpy's nodes, by their names."""
-        built = exec_._owner.engine.built
+        built = exec_._owner.engine.graph
         names = {handle: node.name for node in exec_.nodes for handle in built.handles(node.name)}
         edges = {(names.get(a), names.get(b)) for a, b in built.graphs.edges(built.handle)}
         return sorted((a, b) for a, b in edges if a != b and None not in (a, b))
 
     def driver_roots(self, exec_):
         """How many nodes of the driver's graph come after none."""
-        built = exec_._owner.engine.built
+        built = exec_._owner.engine.graph
         later = {after for _, after in built.graphs.edges(built.handle)}
         return len(set(built.graphs.nodes(built.handle)) - later)
 

@@ -278,7 +278,7 @@ def test_a_kernels_flow_is_forked_and_joined(gpu):
     graph = gpu.graph()
     graph.add_kernel(Prepared(launches, (Fork(((0, 1), (2,))), 3)), name="kernel")
     with graph.instantiate() as run:
-        built = run._owner.engine.built
+        built = run._owner.engine.graph
         a, b, c, d = built.handles("kernel")
         found = {edge for edge in built.graphs.edges(built.handle) if set(edge) <= {a, b, c, d}}
         assert found == {(a, b), (b, d), (c, d)}
@@ -301,7 +301,7 @@ def test_a_graph_begins_with_one_node(gpu):
     growing.add_free(memory)
     with single.instantiate() as one, several.instantiate() as two, flow.instantiate() as three:
         assert [gpu.driver_roots(run) for run in (one, two, three)] == [1, 1, 1]
-        assert len(one._owner.engine.built.graphs.nodes(one._owner.engine.built.handle)) == 1
+        assert len(one._owner.engine.graph.graphs.nodes(one._owner.engine.graph.handle)) == 1
         for run in (one, two, three, two):
             run.launch()
         with growing.instantiate() as four:
@@ -319,7 +319,7 @@ def test_a_child_begins_with_one_node(gpu):
     graph.add_child(inner, name="child")
     with graph.instantiate() as run:
         assert gpu.driver_edges(run) == [("memset", "child"), ("memset.1", "child")]
-        (child,) = run._owner.engine.built._children
+        (child,) = run._owner.engine.graph._children
         edges = child.graphs.edges(child.handle)
         assert len(child.graphs.nodes(child.handle)) == 3
         assert len({before for before, _ in edges}) == 1

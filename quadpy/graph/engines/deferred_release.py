@@ -23,16 +23,16 @@ __all__ = ["ExecOwner", "GraphOwner"]
 class GraphOwner:
     """The driver's graph of a ``Graph`` with memory of its own."""
 
-    def __init__(self, device: Device, built: DriverGraph, runs: Runs) -> None:
+    def __init__(self, device: Device, graph: DriverGraph, runs: Runs) -> None:
         self._device, self._runs = device, runs
-        self._built: DriverGraph | None = built
+        self._graph: DriverGraph | None = graph
 
     def release(self) -> None:
         """Give the graph back when launches of it that are pending are complete."""
-        built = self._built
-        if built is not None and self._device.life.ended is None:
-            self._device.deferred.add(built.flight, built.give_back)
-        self._built = None
+        graph = self._graph
+        if graph is not None and self._device.life.ended is None:
+            self._device.deferred.add(graph.pending_on, graph.give_back)
+        self._graph = None
         self._device.deferred.unregister(self)
 
 
@@ -42,39 +42,39 @@ class ExecOwner:
     def __init__(self, device: Device, engine: Engine, nodes: dict[str, Node], runs: Runs) -> None:
         self.device, self.nodes, self.runs = device, nodes, runs
         self.engine: Engine | None = engine
-        self.flight: set[Timeline] = set()
-        self.left: list[Allocation] = []  # what launches allocated and no node freed yet
+        self.pending_on: set[Timeline] = set()
+        self.unfreed: list[Allocation] = []  # what launches allocated and no node freed yet
         device.deferred.register(self)
 
     def exchange(self, engine: Engine) -> None:
         """Launch ``engine`` from now on; the one before, and what its nodes use, stays for what is pending of it."""
         before, self.engine = self.engine, engine
         assert before is not None
-        self.device.deferred.add(self.flight, before.give_back, keep=_unordered(self.nodes.values()))
+        self.device.deferred.add(self.pending_on, before.give_back, keep=_unordered(self.nodes.values()))
 
     def supersede(self, nodes: Mapping[str, Node]) -> None:
         """Let ``nodes`` stand for those of their names, whose host memory stays for what is pending."""
         kept = {id(thing) for node in nodes.values() for thing in node.keep}
         outdated = [thing for thing in _unordered(self.nodes[name] for name in nodes) if id(thing) not in kept]
         self.nodes = {**self.nodes, **nodes}
-        if outdated and self.flight:
-            self.device.deferred.add(self.flight, _nothing, keep=outdated)
+        if outdated and self.pending_on:
+            self.device.deferred.add(self.pending_on, _nothing, keep=outdated)
 
     def release(self) -> None:
         """Give everything back when launches that are pending are complete."""
         engine = self.engine
         if engine is not None and self.device.life.ended is None:
             self._free_left()
-            self.device.deferred.add(self.flight, engine.give_back, keep=_unordered(self.nodes.values()))
+            self.device.deferred.add(self.pending_on, engine.give_back, keep=_unordered(self.nodes.values()))
         self.engine, self.nodes = None, {}
         self.device.deferred.unregister(self)
 
     def _free_left(self) -> None:
         """Memory of alloc nodes that the last launch left: no driver frees it by itself."""
         timelines = self.device.timelines
-        for allocation in self.left:
+        for allocation in self.unfreed:
             if allocation.live and "host" not in self.device.driver.features:
-                for timeline in self.flight - {timelines.default}:
+                for timeline in self.pending_on - {timelines.default}:
                     timelines.order(timeline, timelines.default)
                 with suppress(DriverError):  # another library may have freed it
                     self.device.driver.free_async(PoolPointer(allocation.pointer), timelines.default.handle)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from quadpy.errors import GraphError
 from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.engines.executable import Executable
-from quadpy.graph.engines.lowering import Supplies, parts_of
+from quadpy.graph.engines.lowering import HostResources, parts_of
 from quadpy.graph.engines.parts import Part, PartWork, Placed, ends_of, first_node, place, root_count
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import ChildNode, Node
@@ -36,7 +36,7 @@ _NOTHING = HostWork(0)
 
 
 class DriverGraph:
-    """The driver's graph of ``nodes``; ``flight`` are the timelines on which launches of it may be pending.
+    """The driver's graph of ``nodes``; ``pending_on`` are the timelines on which launches of it may be pending.
 
     To one that ``grows``, nodes are added later.
     """
@@ -47,8 +47,8 @@ class DriverGraph:
         self.graphs = graphs_of(device)
         self.device = device
         self._owned = ResourceStack(device.reaper)
-        self.supplies = Supplies(device, failures, runs, self._owned)
-        self.flight: set[Timeline] = set()
+        self.resources = HostResources(device, failures, runs, self._owned)
+        self.pending_on: set[Timeline] = set()
         self._origin = device, failures, runs
         self._parts: dict[str, list[Placed]] = {}
         self._ends: dict[str, tuple[NodeHandle, ...]] = {}
@@ -105,7 +105,7 @@ class DriverGraph:
                 hint="allocate before the graph is made",
             )
         if not isinstance(node, ChildNode):
-            return parts_of(node, self.supplies)
+            return parts_of(node, self.resources)
         device, failures, runs = self._origin
         child = DriverGraph(device, node.nodes, failures, runs)
         self._owned.add(DriverGraph.give_back, child)  # its host functions are the copy's, too
@@ -123,14 +123,14 @@ class DriverEngine(Executable):
     overlaps: ClassVar[bool] = True
     binds: ClassVar[bool] = False
 
-    def __init__(self, built: DriverGraph, *, owned: bool, auto_free: bool, priorities: bool) -> None:
-        self.built = built
-        self._owned = ResourceStack(built.device.reaper)
+    def __init__(self, graph: DriverGraph, *, owned: bool, auto_free: bool, priorities: bool) -> None:
+        self.graph = graph
+        self._owned = ResourceStack(graph.device.reaper)
         if owned:
-            self._owned.add(DriverGraph.give_back, built)
+            self._owned.add(DriverGraph.give_back, graph)
         try:
             super().__init__(
-                built.graphs, built.handle, self._owned, auto_free=auto_free, priorities=priorities, limited=owned
+                graph.graphs, graph.handle, self._owned, auto_free=auto_free, priorities=priorities, limited=owned
             )
         except BaseException:
             self.give_back()
@@ -138,13 +138,13 @@ class DriverEngine(Executable):
 
     def change(self, node: Node) -> bool:
         """As ``Engine.change``."""
-        parts = self.built.new_parts(node)
+        parts = self.graph.new_parts(node)
         if parts is None:
             return False
         changed: list[tuple[Placed, PartWork]] = []
         complete = False
         try:
-            for placed, part in zip(self.built.placed(node.name), parts, strict=True):
+            for placed, part in zip(self.graph.placed(node.name), parts, strict=True):
                 before = placed.work
                 if before != part.work:
                     if not self.update(placed, part.work):
@@ -167,7 +167,7 @@ class DriverEngine(Executable):
         """As ``Engine.enable``; no loop of the driver's can be switched off."""
         if has_loops(node):
             return False
-        for placed in self.built.placed(node.name):
+        for placed in self.graph.placed(node.name):
             work = placed.work
             if isinstance(work, HostWork):  # no driver can switch one off: it is made to call nothing
                 self.graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)

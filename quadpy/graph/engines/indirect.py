@@ -106,8 +106,8 @@ class IndirectEngine(DriverEngine):
         self._device = device
         self._table = Table(device, nodes.values(), device.current_stream())
         self._now = {name: node for name, node in nodes.items() if is_indirect(node)}
-        built = build([self._table.through(node) for node in nodes.values()])
-        super().__init__(built, owned=True, auto_free=auto_free, priorities=priorities)
+        graph = build([self._table.through(node) for node in nodes.values()])
+        super().__init__(graph, owned=True, auto_free=auto_free, priorities=priorities)
 
     def move(self, on: Stream) -> None:
         """As ``Engine.move``."""

@@ -41,12 +41,12 @@ from quadpy.runtime.drivers.graph_driver import (
 from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.streams.owned import Owned
 
-__all__ = ["Supplies", "fills_of", "parts_of"]
+__all__ = ["HostResources", "fills_of", "parts_of"]
 
 H = TypeVar("H", bound=int)
 
 
-class Supplies:
+class HostResources:
     """What the driver's nodes point to on the host: functions by their tickets, pinned buffers, handles that others own.
 
     All of it is left to ``owned``, until no launch that uses it is pending.
@@ -80,7 +80,7 @@ def _end(thing: Owned[Any]) -> None:
     thing._end()  # noqa: SLF001 - ends what ``_begin`` began
 
 
-def parts_of(node: Node, supplies: Supplies) -> list[Part]:
+def parts_of(node: Node, resources: HostResources) -> list[Part]:
     """What the driver does for ``node``; child graphs and allocations are not here."""
     match node:
         case KernelNode():
@@ -89,19 +89,19 @@ def parts_of(node: Node, supplies: Supplies) -> list[Part]:
             setter = node.origin.condition_setter() if node.conditions and node.origin is not None else None
             return parts_of_tasks(tasks, works, setter, node.conditions) or [Part(EmptyWork())]
         case MemcpyNode() if node.nbytes:
-            return _copy_parts(node, supplies)
+            return _copy_parts(node, resources)
         case MemsetNode() if node.width:
             return [Part(fill, (number - 1,) if number else ()) for number, fill in enumerate(fills_of(node))]
         case HostNode():
-            return [Part(supplies.call(node.function, *node.arguments))]
+            return [Part(resources.call(node.function, *node.arguments))]
         case EventRecordNode():
-            return [Part(EventRecordWork(supplies.handle(node.event)))]
+            return [Part(EventRecordWork(resources.handle(node.event)))]
         case EventWaitNode():
-            return [Part(EventWaitWork(supplies.handle(node.event)))]
+            return [Part(EventWaitWork(resources.handle(node.event)))]
         case SemaphoreSignalNode():
-            return [Part(SemaphoreSignalWork(tuple((supplies.handle(one), value) for one, value in node.semaphores)))]
+            return [Part(SemaphoreSignalWork(tuple((resources.handle(one), value) for one, value in node.semaphores)))]
         case SemaphoreWaitNode():
-            return [Part(SemaphoreWaitWork(tuple((supplies.handle(one), value) for one, value in node.semaphores)))]
+            return [Part(SemaphoreWaitWork(tuple((resources.handle(one), value) for one, value in node.semaphores)))]
         case FreeNode():
             return [Part(FreeWork(node.allocation.pointer))]
         case EmptyNode() | MemcpyNode() | MemsetNode():  # drivers refuse copies and fills of no bytes
@@ -124,13 +124,13 @@ def fills_of(node: MemsetNode) -> list[FillWork]:
     return [FillWork(start, node.value, node.element, node.width) for start in rows]
 
 
-def _copy_parts(node: MemcpyNode, supplies: Supplies) -> list[Part]:
+def _copy_parts(node: MemcpyNode, resources: HostResources) -> list[Part]:
     """Memory of the host that may be paged goes through a pinned buffer, which a host function fills or empties."""
     if not node.staged:
         return [Part(CopyWork(node.target, node.source, node.nbytes, node.direction))]
-    pinned = supplies.buffer(node.name, node.nbytes)
+    pinned = resources.buffer(node.name, node.nbytes)
     if node.direction == "in":
-        fetch = supplies.call(ctypes.memmove, pinned, node.source, node.nbytes)
+        fetch = resources.call(ctypes.memmove, pinned, node.source, node.nbytes)
         return [Part(fetch), Part(CopyWork(node.target, pinned, node.nbytes, "in"), (0,))]
-    deliver = supplies.call(ctypes.memmove, node.target, pinned, node.nbytes)
+    deliver = resources.call(ctypes.memmove, node.target, pinned, node.nbytes)
     return [Part(CopyWork(pinned, node.source, node.nbytes, "out")), Part(deliver, (0,))]

@@ -53,7 +53,7 @@ class CooperativeLaunch:
             self._device.memory.use((found.block,), stream.timeline, writes=True)
         return found
 
-    def settle(self, scratch: DeviceBuffer, stream: StreamHandle) -> None:
+    def order_events_after(self, scratch: DeviceBuffer, stream: StreamHandle) -> None:
         """After a launch on ``stream`` that has ``scratch``: let events that are recorded there wait for it."""
         driver = self._device.driver
         if "cooperative-apart" in driver.features:

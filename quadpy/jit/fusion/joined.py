@@ -121,7 +121,7 @@ class JoinedLaunch:
         except DeviceError as error:
             raise launch.named(error) from error
         if self._cells is not None:
-            self._cooperative.settle(self._cells, stream)
+            self._cooperative.order_events_after(self._cells, stream)
 
 
 def _places(codes: Sequence[Code], joined: AbiLayout) -> list[list[tuple[int, int, int]]]:

@@ -62,7 +62,7 @@ class FusedPlan(GpuPlan):
 
     def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
         found = super().submit(values, grids, views, on)
-        self._cooperative.settle(self._cooperative.scratch_on(on), on.handle)
+        self._cooperative.order_events_after(self._cooperative.scratch_on(on), on.handle)
         return found
 
     def _scratch(self, on: Stream) -> DeviceBuffer | None:

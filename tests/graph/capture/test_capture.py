@@ -147,7 +147,7 @@ def test_a_stream_that_waits_for_an_event_is_a_fork(here):
         )  # fmt: skip
         if not here.is_cpu:  # and so it is in the driver's graph
             with g.instantiate(fuse=False) as run:
-                built = run._owner.engine.built
+                built = run._owner.engine.graph
                 names = {handle: node.name for node in g for handle in built.handles(node.name)}
                 found = {(names[a], names[b]) for a, b in built.graphs.edges(built.handle)}
                 assert found == set(g.inspect().edges)

@@ -150,7 +150,7 @@ def test_sections_are_forks_in_a_capture(arch):
     graph = same(lambda: (integers(1, 2), integers(3, 4), integers(5, 6)), sections, launches=2)
     if arch != "cpu":
         with graph.instantiate(fuse=False) as run:
-            built = run._owner.engine.built
+            built = run._owner.engine.graph
             edges = built.graphs.edges(built.handle)
             first, left, right, last = built.handles("sections")
             assert set(edges) == {(first, left), (first, right), (left, last), (right, last)}
