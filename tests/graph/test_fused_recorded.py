@@ -502,7 +502,7 @@ def test_a_loop_that_no_graph_can_have(here):
     reason = r"has a loop.*recorded device has no cooperative launches"
     with pytest.raises(CaptureError, match=reason) as error, qp.graph.capture():
         repeated(x, left)
-    assert "beside the graph" in str(error.value)
+    assert "outside of the graph" in str(error.value)
     with pytest.raises(GraphError, match="has a loop"):
         qp.graph.Graph().add_kernel(repeated, x, left)
     repeated(x, left)  # the stream works

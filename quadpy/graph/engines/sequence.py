@@ -65,7 +65,7 @@ def _cooperative(node: Node) -> CooperativeEngine:
     if isinstance(found, str):
         raise GraphError(
             f"{node.name!r} has a loop, which must be one launch on this device, and cannot: {found}",
-            hint="call the kernel beside the graph",
+            hint="call the kernel outside of the graph",
         )
     return found
 
