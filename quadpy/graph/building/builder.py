@@ -145,7 +145,7 @@ class GraphBuilder(OrderedNodes):
             raise ArgumentError(f"{nbytes!r} bytes cannot be allocated")
         with self._lock:
             self.device.life.check()
-            label, (after, derived) = self.unused_name(name, "alloc"), self.resolve(deps, (), (), barrier=False)
+            label, (after, derived) = self._unused_name(name, "alloc"), self._resolve(deps, (), (), barrier=False)
             return self._allocations.allocate(self, label, after, derived, nbytes, others)
 
     def add_free(self, memory: AllocNode, *, deps: Dependencies = None, name: str | None = None) -> Node:
@@ -168,8 +168,8 @@ class GraphBuilder(OrderedNodes):
         """Add ``node`` with the name and dependencies given here; for the capture of calls."""
         with self._lock:
             self.device.life.check()
-            label = self.unused_name(name, default_name)
+            label = self._unused_name(name, default_name)
             self._allocations.require_not_freed(label, (*node.reads, *node.writes))
-            after, derived = self.resolve(deps, node.reads, node.writes, barrier=node.barrier)
+            after, derived = self._resolve(deps, node.reads, node.writes, barrier=node.barrier)
             complete = replace(node, name=label, after=after, derived=derived, span=call_site())
             return self._allocations.add(complete, self.register)

@@ -116,7 +116,7 @@ class Graph(GraphBuilder):
         """Remove all nodes because of ``reason``, for captures that fail."""
         with self._lock:
             self._withheld = reason
-            self.forget()
+            self._forget()
 
     def _require_complete(self) -> None:
         if self._withheld:

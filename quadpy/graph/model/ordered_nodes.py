@@ -84,7 +84,7 @@ class OrderedNodes(OneProcess):
                 if not any(order.follows(other, number) for other in numbers if other != number)
             )
 
-    def unused_name(self, name: Any, default: str) -> str:
+    def _unused_name(self, name: Any, default: str) -> str:
         """``name`` if no node has it; for None, ``default`` with a number where that is needed."""
         if name is not None:
             if not isinstance(name, str) or not name:
@@ -98,7 +98,7 @@ class OrderedNodes(OneProcess):
         self._suffixes[default] = number
         return unused
 
-    def resolve(
+    def _resolve(
         self, deps: Dependencies, reads: Iterable[MemoryRange], writes: Iterable[MemoryRange], *, barrier: bool
     ) -> tuple[tuple[str, ...], bool]:
         """The names that ``deps`` stands for, and whether they were derived."""
@@ -115,7 +115,7 @@ class OrderedNodes(OneProcess):
             given[found.name] = None
         return tuple(given), False
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Remove all nodes and release what they keep alive."""
         with self._lock:
             self._nodes, self._numbers, self._order, self._suffixes = {}, {}, Order(), {}

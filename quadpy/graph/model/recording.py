@@ -22,7 +22,7 @@ from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import Exports, is_exported
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Allocation", "Call", "EventRecord", "EventWait", "LaunchStep", "Recording", "Step"]
+__all__ = ["AllocateMemory", "Call", "RecordEvent", "WaitEvent", "LaunchStep", "Recording", "Step"]
 
 _IMMUTABLE: Final[set[type]] = {NDArray, int, float, complex, bool, str, bytes, type(None), *np.sctypeDict.values()} - {
     np.void,
@@ -32,26 +32,26 @@ _IMMUTABLE: Final[set[type]] = {NDArray, int, float, complex, bool, str, bytes, 
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
-    """An allocation of ``nbytes`` bytes of device or host memory."""
+class AllocateMemory:
+    """Allocates ``nbytes`` bytes of device or host memory."""
 
     kind: type[DeviceBuffer | Buffer]
     nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class EventRecord:
-    """A record of an event."""
+class RecordEvent:
+    """Records an event."""
 
 
 @dataclass(frozen=True, slots=True)
-class EventWait:
-    """A wait for an event that was recorded after the nodes named ``after``."""
+class WaitEvent:
+    """Waits for an event that was recorded after the nodes named ``after``."""
 
     after: tuple[str, ...]
 
 
-Call: TypeAlias = CapturedWork | Allocation | EventRecord | EventWait
+Call: TypeAlias = CapturedWork | AllocateMemory | RecordEvent | WaitEvent
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

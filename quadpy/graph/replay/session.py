@@ -16,7 +16,7 @@ from quadpy.graph.capture.arena import Arena, ArenaMark
 from quadpy.graph.capture.new_nodes import node_for
 from quadpy.graph.capture.session import CaptureSession
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.model.recording import Allocation, EventRecord, EventWait, LaunchStep, Recording, Step
+from quadpy.graph.model.recording import AllocateMemory, LaunchStep, RecordEvent, Recording, Step, WaitEvent
 from quadpy.graph.replay.comparison import Comparison
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.device.device import Device
@@ -129,7 +129,7 @@ class ReplaySession(CaptureSession):
 
     @_complete
     def _allocate(self, kind: type[B], stream: Stream, nbytes: int, allocate: Callable[..., B], *on: Stream) -> B:
-        call = Allocation(kind, nbytes)
+        call = AllocateMemory(kind, nbytes)
         if (step := self.comparison.match(call, stream)) is not None:
             self.comparison.advance(step)
             assert isinstance(step.result, kind)
@@ -141,18 +141,18 @@ class ReplaySession(CaptureSession):
 
     @_complete
     def record_event(self, stream: Stream, event: Event) -> None:
-        step = self.comparison.match(EventRecord(), stream)
+        step = self.comparison.match(RecordEvent(), stream)
         if step is not None:
             self._set_event(event, step.after)
             self.comparison.advance(step)
             return
         self.stop_comparing()
         super().record_event(stream, event)
-        self._steps.append(Step(call=EventRecord(), **self._facts(stream, has_node=False)))
+        self._steps.append(Step(call=RecordEvent(), **self._facts(stream, has_node=False)))
 
     @_complete
     def wait_event(self, stream: Stream, event: Event) -> None:
-        call = EventWait(event.captured.after if event.captured is not None else ())
+        call = WaitEvent(event.captured.after if event.captured is not None else ())
         step = self.comparison.match(call, stream)
         if step is not None:
             self._fork_into(stream)
