@@ -15,7 +15,7 @@ from random_kernels import programs
 from random_programs import differing, in_children
 
 from quadpy.dtypes import i64
-from quadpy.jit.dispatcher import Dispatcher
+from quadpy.jit import dispatcher
 
 EACH = 20
 """Kernels of one test: more of them are more tests, which can run at once."""
@@ -44,8 +44,8 @@ def every(request, seed):
 def wide_indices():
     """Loops of 64 bits in kernels compiled meanwhile, as for arrays of 4 GiB and more."""
     with pytest.MonkeyPatch.context() as patch:
-        options = Dispatcher._options
-        patch.setattr(Dispatcher, "_options", lambda self, index: options(self, i64))
+        options = dispatcher.options_of
+        patch.setattr(dispatcher, "options_of", lambda config, index, **others: options(config, i64, **others))
         yield
 
 
