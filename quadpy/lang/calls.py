@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.intrinsics import Builtin
 from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
 from quadpy.lang.atomics import atomic_call
-from quadpy.lang.constructors import call_type, construct
+from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.displays import display_items
@@ -24,13 +26,18 @@ from quadpy.lang.python_calls import (
     is_pythons_own,
     takes_a_name,
 )
-from quadpy.lang.scalars import call_function, convert
-from quadpy.lang.values import ArrayRef, BoundMethod, Value
+from quadpy.lang.returns import items_of
+from quadpy.lang.scalars import call_function, cast, convert, saturated
+from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number
 from quadpy.lang.vecmethods import METHODS
+from quadpy.lang.vectors import make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
 from quadpy.source import Span
 
-__all__ = ["call_value", "expr_Call"]
+__all__ = ["CALLS", "call_value", "expr_Call"]
+
+Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Value]
+# ``Any``: a rule takes what it is for, which a mapping cannot express.
 
 
 def expr_Call(t: Trace, node: ast.Call) -> Value:
@@ -48,31 +55,38 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
     return call_value(t, fn, args, kwargs, span)
 
 
-def call_value(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
-    """Calls whatever ``fn`` turned out to be."""
-    if isinstance(fn, Builtin):
-        return _call_builtin(t, fn.row, args, kwargs, span)
-    if isinstance(fn, Func):
-        return inline(t, fn, args, kwargs, span)
-    if isinstance(fn, Method):
-        return inline(t, fn.func, [fn.instance, *args], kwargs, span)
-    if isinstance(fn, BoundMethod):
-        return _call_method(t, fn, args, kwargs, span)
-    if isinstance(fn, Scalar) or fn in (int, float, bool):
-        return call_type(t, fn, args, span)
-    if isinstance(fn, LibraryFunction):
-        typed = zip(args, fn.params, strict=True)
-        results = call_function(t, traced(fn), tuple(convert(t, a, type, span) for a, (_, type) in typed), span)
-        return results[0] if len(results) == 1 else results
+def call_value(t: Trace, fn: Value, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    """``fn(*args, **kwargs)``."""
+    rule = next((rule for cls, rule in CALLS.items() if isinstance(fn, cls)), _call_object)
+    return rule(t, fn, args, kwargs, span)
+
+
+def _call_object(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    """Calls a Python object."""
+    if fn in (int, float, bool):
+        return _call_type(t, fn, args, kwargs, span)
     if getattr(fn, "__quadpy_kernel__", False):
         t.fail_syntax("a kernel cannot call another kernel", span, "make the callee a @qp.func")
     if is_pythons_own(fn):
         return call_pythons_own(t, fn, args, kwargs, span)
-    made = construct(t, fn, args, kwargs, span)
+    made = _construct(t, fn, args, kwargs, span)
     return made if made is not None else call_at_compile_time(t, fn, args, kwargs, span)
 
 
-def _call_builtin(t: Trace, row: Row, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+def _call_instance_method(t: Trace, fn: Method, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    return inline(t, fn.func, [fn.instance, *args], kwargs, span)
+
+
+def _call_library_function(
+    t: Trace, fn: LibraryFunction, args: list[Value], kwargs: dict[str, Value], span: Span
+) -> Value:
+    typed = zip(args, fn.params, strict=True)
+    results = call_function(t, traced(fn), tuple(convert(t, a, type, span) for a, (_, type) in typed), span)
+    return results[0] if len(results) == 1 else results
+
+
+def _call_builtin(t: Trace, fn: Builtin, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    row = fn.row
     if row.per_block:
         _need_block(t, row, span)
     try:
@@ -102,3 +116,51 @@ def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[
         if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
             t.fail_type(f"{method.name}: wrong arguments", span)
         raise
+
+
+def _call_type(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    """``qp.f32(x)``, ``int(x)``: a cast; a literal stays one."""
+    type = t.scalar_type(fn)
+    if len(args) != 1:
+        t.fail_type(f"a cast takes one value, not {len(args)}", span)
+    value = args[0]
+    if isinstance(value, (Vec, list, tuple)):
+        return make_vector(t, value, span, type)
+    if fn in (int, float, bool) and is_number(value):
+        if fn is int and (value != value or abs(value) == math.inf):
+            return saturated(value, type)
+        return python_call(t, fn, [value], {}, span)
+    return cast(t, value, type, span)
+
+
+def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value | None:
+    """``qp.Vector([…])``, ``qp.Matrix.rows([…])`` and calls of vector types; None for all else."""
+    dtype = kwargs.get("dt", kwargs.get("dtype"))
+    kind = getattr(fn, "__quadpy_constructor__", None)
+    if kind is None or (kind == "type" and isinstance(fn, type)):  # qp.types.vector itself makes a type
+        return None
+    if kind == "type":  # a vector or matrix type: its shape and scalar are given
+        flat = items_of(args[0] if len(args) == 1 else args)
+        shape = fn.element_shape
+        count = math.prod(shape)
+        if len(flat) not in (1, count):
+            t.fail_type(f"{len(flat)} numbers for {count} components", span)
+        return vec_of(t, flat * (count if len(flat) == 1 else 1), shape, span, t.scalar_type(fn.dtype))
+    if not 1 <= len(args) <= 2:
+        t.fail_type(f"a {fn.__name__} is made from one list, not from {len(args)} arguments", span,
+                    "write qp.Vector([x, y]) or qp.Matrix([[a, b], [c, d]])")  # fmt: skip
+    if len(args) > 1:
+        dtype = args[1]
+    rows = make_vector(t, args[0], span, t.scalar_type(dtype))
+    return METHODS["transpose"](t, rows, span) if kind == "cols" else rows
+
+
+CALLS: Final[Mapping[type, Call]] = {
+    Builtin: _call_builtin,
+    Func: inline,
+    Method: _call_instance_method,
+    BoundMethod: _call_method,
+    Scalar: _call_type,
+    LibraryFunction: _call_library_function,
+}
+"""What a call does, by the class of what is called; any other object is Python's own."""

@@ -16,7 +16,7 @@ from quadpy.lang.arguments import Options
 from quadpy.lang.builder import Builder
 from quadpy.lang.concurrent import OpenFork
 from quadpy.lang.dependencies import Dependencies
-from quadpy.lang.frames import Frame
+from quadpy.lang.frames import Frame, Outline
 from quadpy.lang.guard import Effort
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
@@ -70,7 +70,7 @@ class Signature:
     functions: dict[str, ir.Function] = field(default_factory=dict)
     slots: dict[ir.Var, int] = field(default_factory=dict)
     results: tuple[Scalar, ...] = ()
-    outline: Any = None
+    outline: Outline = None
 
 
 @dataclass(slots=True)
@@ -185,7 +185,9 @@ class Trace:
 
         What follows an early ``return`` of a function may not run: it is under a condition, like a branch.
         """
-        return not (self.in_parallel or self.is_library) and not any(f.runtime_depth or f.leaves for f in self.frames)
+        return not (self.in_parallel or self.is_library) and not any(
+            f.runtime_depth or f.early_returns for f in self.frames
+        )
 
     def changed(self, source: FunctionSource) -> frozenset[str]:
         """The names of a function that atomic operations change."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal, TypeAlias
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
@@ -13,7 +13,11 @@ from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Vec
 from quadpy.source import Span
 
-__all__ = ["ChosenPart", "Frame", "MutableVar"]
+__all__ = ["ChosenPart", "Frame", "MutableVar", "Outline"]
+
+
+Outline: TypeAlias = Literal["scalar"] | tuple[int, ...] | list["Outline"] | None
+"""The shape of a result: None for nothing, a vector's shape, a list for a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,8 @@ class ChosenPart:
 class Frame:
     """One function being traced: the kernel, or a function inlined into it.
 
-    ``singles`` are the names that need no variable; ``loops`` the kinds of the loops around; ``leaves`` counts early
-    returns, which jump to the end of the region ``label``.  ``results`` are the variables of returned values,
+    ``singles`` are the names that need no variable; ``loops`` the kinds of the loops around; ``early_returns`` counts
+    returns that jump to the end of the region ``label``.  ``results`` are the variables of returned values,
     ``outline`` their shape, ``returned`` the value of the one return; ``literals`` maps the ids of returned constants
     to them: they stay exact until all returns meet.  ``unset`` are the variables that a path to here leaves without a
     value, ``breaks`` what was set at each ``break`` of the run-time loops around.
@@ -75,10 +79,10 @@ class Frame:
     runtime_depth: int = 0
     loops: list[str] = field(default_factory=list)
     label: str = ""
-    leaves: int = 0
+    early_returns: int = 0
     results: list[list[ir.Var]] = field(default_factory=list)
-    outline: Any = None
-    returned: Any = None
+    outline: Outline = None
+    returned: object = None
     literals: dict[int, ir.Const] = field(default_factory=dict)
     unset: set[str] = field(default_factory=set)
     breaks: list[list[set[str]]] = field(default_factory=list)

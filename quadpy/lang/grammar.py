@@ -6,15 +6,14 @@ import ast
 from typing import Final
 
 from quadpy.lang import (
+    access,
     assignments,
-    attributes,
     calls,
     displays,
     expressions,
     flows,
     loops,
     statements,
-    subscripts,
 )  # fmt: skip
 from quadpy.lang.context import Grammar
 
@@ -22,7 +21,7 @@ __all__ = ["GRAMMAR"]
 
 GRAMMAR: Final = Grammar(
     expressions={
-        ast.Attribute: attributes.expr_Attribute,
+        ast.Attribute: access.expr_Attribute,
         ast.BinOp: expressions.expr_BinOp,
         ast.BoolOp: expressions.expr_BoolOp,
         ast.Call: calls.expr_Call,
@@ -35,7 +34,7 @@ GRAMMAR: Final = Grammar(
         ast.ListComp: displays.expr_ListComp,
         ast.Name: expressions.expr_Name,
         ast.Slice: displays.expr_Slice,
-        ast.Subscript: subscripts.expr_Subscript,
+        ast.Subscript: access.expr_Subscript,
         ast.Tuple: displays.expr_Tuple,
         ast.UnaryOp: expressions.expr_UnaryOp,
     },

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from quadpy.errors import KernelTypeError
 from quadpy.intrinsics import BUILTINS
+from quadpy.lang.access import attribute_of, chained
 from quadpy.lang.arrays import extent_of
-from quadpy.lang.attributes import attribute_of, chained
 from quadpy.lang.comparisons import truth_of_items
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace

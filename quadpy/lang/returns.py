@@ -11,7 +11,7 @@ from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 from quadpy.lang.context import Trace
-from quadpy.lang.frames import Frame
+from quadpy.lang.frames import Frame, Outline
 from quadpy.lang.scalars import cast, to_scalar
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, is_vector_type, shape_text
 from quadpy.lang.variables import freeze_all
@@ -31,13 +31,13 @@ def return_value(t: Trace, value: Value, span: Span) -> None:
         t.fail_syntax("a parallel loop cannot return", span,
                       "use continue, or put qp.loop_config(serialize=True) before the loop")  # fmt: skip
     value = annotated(t, value, t.deps.annotation(frame.source, "return"), span)
-    if frame.runtime_depth == 0 and not frame.leaves:
+    if frame.runtime_depth == 0 and not frame.early_returns:
         frame.returned = freeze_all(t, value)
         return
     _keep_result(t, frame, value, span)
     if frame.runtime_depth:
-        frame.leaves += 1
-        if frame.leaves == 1:
+        frame.early_returns += 1
+        if frame.early_returns == 1:
             frame.label = t.build.var(frame.label, u1).name
         t.build.emit(ir.Leave(frame.label, span=span))
 
@@ -72,9 +72,9 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
 def _keep_result(t: Trace, frame: Frame, value: Value, span: Span) -> None:
     """Assigns the result to variables of its own types; ``leave`` brings those of all returns together."""
     flat = [t.build.freeze(e) for e in _scalars_of(t, value, span)]
-    literals = zip(flat, items_of(t, value), strict=True)
-    frame.literals.update({id(e): e for e, leaf in literals if is_number(leaf) and isinstance(e, ir.Const)})
-    outline = _outline(value)
+    literals = zip(flat, items_of(value), strict=True)
+    frame.literals.update({id(e): e for e, item in literals if is_number(item) and isinstance(e, ir.Const)})
+    outline = _outline_of(value)
     if frame.results and outline != frame.outline:
         t.fail_type("all returns of a function must give values of the same shape", span,
                     "return on each path, and as many numbers each time")  # fmt: skip
@@ -87,13 +87,13 @@ def _keep_result(t: Trace, frame: Frame, value: Value, span: Span) -> None:
 
 def leave_function(t: Trace, frame: Frame, stmts: list[ir.Stmt], span: Span, *, ends: bool) -> Value:
     """Emits the traced body and gives what it returned; ``ends`` where no path runs off its end."""
-    if not frame.leaves:
+    if not frame.early_returns:
         t.build.splice(stmts)
         return frame.returned
-    if frame.outline is not _NOTHING and not ends:
+    if frame.outline is not None and not ends:
         t.fail_type(f"a path through {frame.source.name} ends without a return", frame.source.span,
                     "return a value at the end of the function")  # fmt: skip
-    first = next(k for k, stmt in enumerate(stmts) if _leaves(stmt, frame.label))
+    first = next(k for k, stmt in enumerate(stmts) if _returns_early(stmt, frame.label))
     t.build.splice(stmts[:first])  # always runs, and may contain parallel loops
     body, final = _meeting_results(t, frame, ir.Block(tuple(stmts[first:]), span=span))
     t.build.emit(ir.Region(frame.label, body, span=span))
@@ -120,40 +120,37 @@ def _meeting_results(t: Trace, frame: Frame, body: ir.Block) -> tuple[ir.Block, 
 
 def _scalars_of(t: Trace, value: Value, span: Span) -> list[ir.Expr]:
     """The scalars of a number, vector, or tuple of them."""
-    return [to_scalar(t, leaf, span) for leaf in items_of(t, value)]
+    return [to_scalar(t, item, span) for item in items_of(value)]
 
 
-def items_of(t: Trace, value: Value) -> list[Value]:
-    """As ``flatten``, but literals have no type yet."""
+def items_of(value: Value) -> list[Value]:
+    """As ``_scalars_of``, but literals have no type yet."""
     if value is None:
         return []
     if isinstance(value, (tuple, list)):
-        return [leaf for item in value for leaf in items_of(t, item)]
+        return [inner for item in value for inner in items_of(item)]
     return list(value.elems) if isinstance(value, Vec) else [value]
 
 
-def _leaves(stmt: ir.Stmt, label: str) -> bool:
+def _returns_early(stmt: ir.Stmt, label: str) -> bool:
     return any(isinstance(node, ir.Leave) and node.label == label for node in walk(stmt))
 
 
-_NOTHING = "nothing"
-
-
-def _outline(value: Value) -> Any:
-    """The shape of a returned value: None for a scalar, a Vec's shape, a list for a tuple."""
+def _outline_of(value: Value) -> Outline:
     if value is None:
-        return _NOTHING
+        return None
     if isinstance(value, (tuple, list)):
-        return [_outline(item) for item in value]
-    return value.shape if isinstance(value, Vec) else None
+        return [_outline_of(item) for item in value]
+    return value.shape if isinstance(value, Vec) else "scalar"
 
 
-def _rebuild(outline: Any, scalars: Iterator[ir.Expr]) -> Value:
-    if outline is _NOTHING:
+def _rebuild(outline: Outline, scalars: Iterator[ir.Expr]) -> Value:
+    """A value of this shape, of the next ``scalars``."""
+    if outline is None:
         return None
     if isinstance(outline, list):
         return tuple(_rebuild(item, scalars) for item in outline)
-    if outline is None:
+    if outline == "scalar":
         return next(scalars)
     return Vec(outline, tuple(next(scalars) for _ in range(math.prod(outline))))
 
@@ -174,22 +171,19 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
         t.fail_syntax("a graph kernel returns nothing", span, "store the result in an array")
     annotation = t.deps.annotation(t.frame.source, "return")
     types = _result_types(t, annotation, span)
-    leaves = items_of(t, value)
-    if types is not None and len(types) != len(leaves):
-        t.fail_type(f"the kernel returns {len(leaves)} numbers, but its annotation has {len(types)}", span)
+    count = len(items_of(value))
+    if types is not None and len(types) != count:
+        t.fail_type(f"the kernel returns {count} numbers, but its annotation has {len(types)}", span)
     value = annotated(t, value, annotation, span)
-    flat = _scalars_of(t, value, span)
-    t.signature.results, t.signature.outline = tuple(e.type for e in flat), _outline_of(t, value, span)
-    t.build.emit(ir.Return(tuple(flat), span=span))
-
-
-def _outline_of(t: Trace, value: Value, span: Span) -> Any:
-    """The shape of what the kernel returns, as ``Traced`` has it."""
-    if isinstance(value, (tuple, list)):
-        return [_outline_of(t, item, span) for item in value]
-    if value is None:
+    scalars, outline = _scalars_of(t, value, span), _outline_of(value)
+    if _has_none(outline):
         t.fail_type("None cannot be returned together with other results", span, "return numbers, vectors or tuples")
-    return value.shape if isinstance(value, Vec) else "scalar"
+    t.signature.results, t.signature.outline = tuple(e.type for e in scalars), outline
+    t.build.emit(ir.Return(tuple(scalars), span=span))
+
+
+def _has_none(outline: Outline) -> bool:
+    return outline is None or (isinstance(outline, list) and any(map(_has_none, outline)))
 
 
 def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:

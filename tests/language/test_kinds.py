@@ -8,6 +8,7 @@ import quadpy as qp
 from quadpy.dtypes import f32, i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import array_of
+from quadpy.lang.access import ATTRIBUTES, SUBSCRIPTS
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.operators import BINARY
 from quadpy.lang.values import ArrayRef, BoundMethod, Kind, Vec, holds_runtime, is_direct, kind_of, shape_text
@@ -33,8 +34,9 @@ def test_each_value_has_a_kind():
         assert [kind_of(value) for value in values] == [kind] * len(values)
 
 
-def test_operators_have_a_rule_for_each_kind():
-    assert set(BINARY) == set(Kind)
+@pytest.mark.parametrize("rules", [BINARY, ATTRIBUTES, SUBSCRIPTS], ids=["operators", "attributes", "subscripts"])
+def test_each_kind_has_a_rule(rules):
+    assert set(rules) == set(Kind)
 
 
 def test_what_exists_at_run_time_is_seen_inside_of_containers():

@@ -1,0 +1,141 @@
+"""``value.name`` and ``value[…]``, by the kind of value."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from quadpy.ir import nodes as ir
+from quadpy.lang.arrays import array_attribute, element_ref, index_values, is_element, load_element, spread_indices
+from quadpy.lang.compile_time import python_call
+from quadpy.lang.components import part_at
+from quadpy.lang.context import Trace
+from quadpy.lang.dependencies import MISSING
+from quadpy.lang.frames import MutableVar
+from quadpy.lang.scope import import_value, lookup
+from quadpy.lang.values import BoundMethod, Kind, Value, Vec, holds_runtime, is_runtime, kind_of, shape_text
+from quadpy.lang.variables import check_assigned, read_variable
+from quadpy.lang.vecmethods import METHODS
+from quadpy.lang.vectors import vec_attribute, vec_index
+from quadpy.source import Span
+
+__all__ = ["ATTRIBUTES", "SUBSCRIPTS", "attribute_of", "chained", "expr_Attribute", "expr_Subscript"]
+
+Attribute: TypeAlias = Callable[[Trace, Any, str, Span], Value]
+Subscript: TypeAlias = Callable[[Trace, Any, tuple[Value, ...], Span], Value]
+# ``Any``: a rule takes values of its own kind, which a mapping cannot express.
+
+
+def expr_Attribute(t: Trace, node: ast.Attribute) -> Value:
+    value = chained(t, node)
+    t.deps.uses(value)
+    return value
+
+
+def chained(t: Trace, node: ast.expr) -> Value:
+    """The value of ``a.b`` in ``a.b.c``, of which only an attribute is read."""
+    if isinstance(node, ast.Attribute):
+        return attribute_of(t, chained(t, node.value), node.attr, t.span(node))
+    return lookup(t, node.id, t.span(node)) if isinstance(node, ast.Name) else t.expr(node)
+
+
+def attribute_of(t: Trace, value: Value, name: str, span: Span) -> Value:
+    """``value.name``."""
+    return ATTRIBUTES[kind_of(value)](t, value, name, span)
+
+
+def _object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
+    found = t.deps.attribute(value, name)
+    if found is MISSING:
+        t.fail_type(f"{shape_text(value)} has no attribute {name!r}", span)
+    return import_value(t, found)
+
+
+def _scalar_attribute(t: Trace, value: ir.Expr, name: str, span: Span) -> Value:
+    t.fail_type(f"a {value.type} has no attribute {name!r}", span)
+
+
+def _vector_attribute(t: Trace, value: Vec, name: str, span: Span) -> Value:
+    found = vec_attribute(value, name)
+    if found is not None:
+        return found
+    if name in METHODS:
+        return BoundMethod(value, name)
+    t.fail_type(f"a {shape_text(value)} has no component or method {name!r}", span)
+
+
+ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {
+    Kind.NUMBER: _object_attribute,
+    Kind.OBJECT: _object_attribute,
+    Kind.SCALAR: _scalar_attribute,
+    Kind.SEQUENCE: _object_attribute,
+    Kind.VECTOR: _vector_attribute,
+    Kind.ARRAY: array_attribute,
+    Kind.METHOD: _object_attribute,
+}
+
+
+def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
+    bound = t.frame.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
+    if isinstance(bound, MutableVar) and bound.shape:
+        return _part_of_variable(t, bound, node)
+    if is_element(t, node):
+        return load_element(t, element_ref(t, node), t.span(node))
+    value, index, span = t.expr(node.value), index_values(t, node.slice), t.span(node)
+    return SUBSCRIPTS[kind_of(value)](t, value, index, span)
+
+
+def _part_of_variable(t: Trace, bound: MutableVar, node: ast.Subscript) -> Value:
+    """Of a variable, only the component or row that is asked for is read."""
+    span = t.span(node)
+    check_assigned(t, ast.unparse(node.value), t.span(node.value))
+    index = spread_indices(index_values(t, node.slice))
+    if len(index) <= len(bound.shape) and all(isinstance(i, int) for i in index):
+        part = part_at(t, bound, index, span)
+        assert isinstance(part, MutableVar)
+        return read_variable(t, part, span)
+    return _vector_item(t, read_variable(t, bound, span), index, span)
+
+
+def _vector_item(t: Trace, value: Any, index: tuple[Value, ...], span: Span) -> Value:
+    return vec_index(t, value, spread_indices(index), span)
+
+
+def _container_item(t: Trace, value: Any, index: tuple[Value, ...], span: Span) -> Value:
+    if holds_runtime(index):
+        t.fail_type("the index of a Python container must be known at compile time", span,
+                    "make the index static, or put the items in a qp.Vector")  # fmt: skip
+    return _python_item(t, type(value).__getitem__, value, index, span)
+
+
+def _object_item(t: Trace, value: Value, index: tuple[Value, ...], span: Span) -> Value:
+    if isinstance(value, (dict, str)):
+        return _container_item(t, value, index, span)
+    if not (hasattr(type(value), "__class_getitem__") or hasattr(type(value), "__getitem__")):
+        _no_items(t, value, index, span)
+    if any(is_runtime(i) or isinstance(i, Vec) for i in index):
+        t.fail_type(f"{shape_text(value)} is not an array of the kernel: its index must be known at compile time", span,
+                    "pass the array as an argument, or make the index static")  # fmt: skip
+    return _python_item(t, operator.getitem, value, index, span)
+
+
+def _python_item(t: Trace, getitem: Callable[..., Value], value: Value, index: tuple[Value, ...], span: Span) -> Value:
+    key = index[0] if len(index) == 1 else index
+    return import_value(t, python_call(t, getitem, [value, key], {}, span))
+
+
+def _no_items(t: Trace, value: Value, index: tuple[Value, ...], span: Span) -> Value:
+    t.fail_type(f"{shape_text(value)} cannot be indexed", span)
+
+
+SUBSCRIPTS: Final[Mapping[Kind, Subscript]] = {
+    Kind.NUMBER: _no_items,
+    Kind.OBJECT: _object_item,
+    Kind.SCALAR: _no_items,
+    Kind.SEQUENCE: _container_item,
+    Kind.VECTOR: _vector_item,
+    Kind.ARRAY: _no_items,  # elements of arrays have places: ``arrays`` reads and writes them
+    Kind.METHOD: _no_items,
+}
