@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from quadpy.flow import Flow, flow_from_json, flow_to_json
 from quadpy.formula import Formula, formula_from_json, formula_to_json
 
 __all__ = [
     "HIDDEN", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
-    "TaskInfo",
+    "ResultShape", "TaskInfo",
 ]  # fmt: skip
 
 NARROW_SLACK = 1 << 16
@@ -23,6 +23,8 @@ LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""
 
 Part = Literal["pointer", "extent", "stride", "scalar"]
+ResultShape: TypeAlias = 'Literal["scalar"] | tuple[int, ...] | list[ResultShape] | None'
+"""What a kernel returns: a scalar, a vector of this shape, a tuple of these, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)

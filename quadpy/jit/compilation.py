@@ -13,7 +13,7 @@ from typing import Any, Final
 import llvmlite
 
 from quadpy._version import __version__
-from quadpy.artifact import CodeObject
+from quadpy.artifact import CodeObject, ResultShape
 from quadpy.codegen.cache.cache import Cache, CacheKey, IndexKey, open_cache, pack_parts, unpack_parts
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.host import host_spec_string
@@ -21,7 +21,6 @@ from quadpy.codegen.launches import symbols_of
 from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
-from quadpy.jit.results import ResultShape
 from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.guard import guarded

@@ -7,14 +7,14 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from quadpy.artifact import CodeObject
+from quadpy.artifact import CodeObject, ResultShape
 from quadpy.codegen.abi import OUT_OF_MEMORY
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.plan import Values, Views
-from quadpy.jit.results import ResultReader, ResultShape
+from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.cpu.loader import load_object

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from quadpy.artifact import CodeObject
+from quadpy.artifact import CodeObject, ResultShape
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.array_arguments import ArrayArguments
@@ -16,7 +16,7 @@ from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.plan import Plan, Values, Views
-from quadpy.jit.results import ResultReader, ResultShape
+from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
 from quadpy.runtime.device.device import Device

@@ -6,10 +6,11 @@ import itertools
 import math
 import struct
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from quadpy.artifact import ResultShape
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, decode
 from quadpy.runtime.elements.values import wrap
@@ -17,10 +18,7 @@ from quadpy.runtime.elements.values import wrap
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["ResultReader", "ResultShape"]
-
-ResultShape: TypeAlias = "str | tuple[int, ...] | list[ResultShape] | None"
-"""``"scalar"``, the shape of a vector or matrix, or a list of these; None for a kernel that returns nothing."""
+__all__ = ["ResultReader"]
 
 _CODES: Final = {"b": {1: "?"}, "i": {1: "b", 2: "h", 4: "i", 8: "q"}, "u": {1: "B", 2: "H", 4: "I", 8: "Q"},
                  "f": {2: "e", 4: "f", 8: "d"}}  # fmt: skip

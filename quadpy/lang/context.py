@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, NoReturn, TypeAlias
 
+from quadpy.artifact import ResultShape
 from quadpy.dtypes import Scalar, u1
 from quadpy.errors import KernelSyntaxError, KernelTypeError
 from quadpy.ir import nodes as ir
@@ -16,7 +17,7 @@ from quadpy.lang.arguments import Options
 from quadpy.lang.builder import Builder
 from quadpy.lang.concurrent import OpenFork
 from quadpy.lang.dependencies import Dependencies
-from quadpy.lang.frames import Frame, Outline
+from quadpy.lang.frames import Frame
 from quadpy.lang.guard import Effort
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
@@ -70,7 +71,7 @@ class Signature:
     functions: dict[str, ir.Function] = field(default_factory=dict)
     slots: dict[ir.Var, int] = field(default_factory=dict)
     results: tuple[Scalar, ...] = ()
-    outline: Outline = None
+    outline: ResultShape = None
 
 
 @dataclass(slots=True)

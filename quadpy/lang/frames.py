@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
+from quadpy.artifact import ResultShape
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.promotion import literal
@@ -13,11 +13,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Vec
 from quadpy.source import Span
 
-__all__ = ["ChosenPart", "Frame", "MutableVar", "Outline"]
-
-
-Outline: TypeAlias = Literal["scalar"] | tuple[int, ...] | list["Outline"] | None
-"""The shape of a result: None for nothing, a vector's shape, a list for a tuple."""
+__all__ = ["ChosenPart", "Frame", "MutableVar"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,7 @@ class Frame:
     label: str = ""
     early_returns: int = 0
     results: list[list[ir.Var]] = field(default_factory=list)
-    outline: Outline = None
+    outline: ResultShape = None
     returned: object = None
     literals: dict[int, ir.Const] = field(default_factory=dict)
     unset: set[str] = field(default_factory=set)

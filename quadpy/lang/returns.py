@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
+from quadpy.artifact import ResultShape
 from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 from quadpy.lang.context import Trace
-from quadpy.lang.frames import Frame, Outline
+from quadpy.lang.frames import Frame
 from quadpy.lang.scalars import cast, to_scalar
 from quadpy.lang.values import Value, Vec, is_number, is_runtime, is_vector_type, shape_text
 from quadpy.lang.variables import freeze_all
@@ -136,7 +137,7 @@ def _returns_early(stmt: ir.Stmt, label: str) -> bool:
     return any(isinstance(node, ir.Leave) and node.label == label for node in walk(stmt))
 
 
-def _outline_of(value: Value) -> Outline:
+def _outline_of(value: Value) -> ResultShape:
     if value is None:
         return None
     if isinstance(value, (tuple, list)):
@@ -144,7 +145,7 @@ def _outline_of(value: Value) -> Outline:
     return value.shape if isinstance(value, Vec) else "scalar"
 
 
-def _rebuild(outline: Outline, scalars: Iterator[ir.Expr]) -> Value:
+def _rebuild(outline: ResultShape, scalars: Iterator[ir.Expr]) -> Value:
     """A value of this shape, of the next ``scalars``."""
     if outline is None:
         return None
@@ -182,7 +183,7 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
     t.build.emit(ir.Return(tuple(scalars), span=span))
 
 
-def _has_none(outline: Outline) -> bool:
+def _has_none(outline: ResultShape) -> bool:
     return outline is None or (isinstance(outline, list) and any(map(_has_none, outline)))
 
 

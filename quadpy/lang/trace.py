@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
+from quadpy.artifact import ResultShape
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
 from quadpy.lang.context import LocalAtomicFound, Trace
 from quadpy.lang.dependencies import Dependencies
-from quadpy.lang.frames import Outline
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.guard import guarded
 from quadpy.lang.library import set_tracer
@@ -39,7 +39,7 @@ class Traced:
 
     kernel: ir.Kernel
     fields: tuple[Any, ...]
-    outline: Outline
+    outline: ResultShape
     dependencies: Dependencies
 
 
