@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import llvmlite
 
@@ -185,7 +186,7 @@ def _facts(traced: Traced, spans: tuple[Span, ...]) -> str | None:
     if not reads.complete or None in spots:
         return None
     lines = [span.line for span in spans]
-    return json.dumps([reads.log, spots, _shape_to_json(traced.outline), lines], separators=(",", ":"))
+    return json.dumps([reads.log, spots, repr(traced.outline), lines], separators=(",", ":"))
 
 
 def _from_index(index: IndexKey, request: Request) -> Compiled | None:
@@ -195,18 +196,5 @@ def _from_index(index: IndexKey, request: Request) -> Compiled | None:
         if reads.repeat(log) and (code := _load(digest)):
             fields = tuple(map(reads.at, spots))
             spans = tuple(Span(request.source.span.file, line) for line in lines)
-            return Compiled(code, digest, fields, _shape_from_json(shape), spans, reads)
+            return Compiled(code, digest, fields, ast.literal_eval(shape), spans, reads)
     return None
-
-
-def _shape_to_json(shape: ResultShape) -> object:
-    """JSON has no tuples: a vector's shape is an object of one entry."""
-    if isinstance(shape, list):
-        return [_shape_to_json(part) for part in shape]
-    return {"shape": shape} if isinstance(shape, tuple) else shape
-
-
-def _shape_from_json(data: Any) -> ResultShape:
-    if isinstance(data, list):
-        return [_shape_from_json(part) for part in data]
-    return tuple(data["shape"]) if isinstance(data, dict) else data

@@ -104,9 +104,7 @@ class GpuPlan:
         if any(view.block is None and view.nbytes for view in views):
             raise ArgumentError("a launch that is not run at once takes arrays on the device", hint="copy it there")
         scratch = self._scratch(stream or self.device.current_stream())
-        arrays: list[ArrayMemory] = [*views, *self.hidden.fields]
-        for array in arrays:
-            self._require_here(array)
+        arrays = self._arrays(views)
         block = self.format.pack(*values)
         if scratch:
             block = self.hidden.with_scratch(block, scratch.pointer)
@@ -156,9 +154,7 @@ class GpuPlan:
 
     def announce(self, views: Views, on: Stream) -> None:
         """Says which memory a launch on ``on`` reads and writes, so that it lives and is ordered."""
-        arrays = [*views, *self.hidden.fields]
-        for array in arrays:
-            self._require_here(array)
+        arrays = self._arrays(views)
         for writes in (True, False):
             pairs = zip(arrays, self.arrays.written, strict=True)
             blocks = [array.block for array, written in pairs if written is writes and array.block is not None]
@@ -196,9 +192,13 @@ class GpuPlan:
         """How many blocks stand for a launch without iterations: code with a barrier does not check whether it has any."""
         return 0 if self.code.tasks[number].has_barrier else 1
 
-    def _require_here(self, array: ArrayMemory) -> None:
-        if array.block is not None and array.device is not self.device:
-            raise DeviceError(f"an array of {array.device} in a kernel on {self.device}", hint="copy it there")
+    def _arrays(self, views: Views) -> list[ArrayMemory]:
+        """The caller's arrays and the fields; DeviceError where one is on another device."""
+        arrays: list[ArrayMemory] = [*views, *self.hidden.fields]
+        for array in arrays:
+            if array.block is not None and array.device is not self.device:
+                raise DeviceError(f"an array of {array.device} in a kernel on {self.device}", hint="copy it there")
+        return arrays
 
     def _scratch(self, on: Stream) -> DeviceBuffer | None:
         return self.device.allocate(8 * self.code.slots, on) if self.code.slots else None

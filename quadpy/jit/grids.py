@@ -73,14 +73,8 @@ class Grids:
             return last[1]
         for loop in self._loops:
             loop.require_complete(values)
-        found: list[int] = []
-        grids: tuple[int, ...] | None = None
-        for launch in self._launches:
-            if (blocks := launch.blocks(values)) is None:
-                break
-            found.append(blocks)
-        else:
-            grids = tuple(found)
+        found = [blocks for launch in self._launches if (blocks := launch.blocks(values)) is not None]
+        grids = tuple(found) if len(found) == len(self._launches) else None
         self._last = key, grids
         return grids
 
