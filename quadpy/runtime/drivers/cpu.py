@@ -156,7 +156,7 @@ def _require_zero(*handles: int) -> bool:
 
 
 def _memory(pages: str) -> int:
-    """The bytes in the pages that the system variable counts; 0 if the system does not tell."""
+    """The bytes in the pages that the system variable counts; 0 if it is unknown."""
     try:
         return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

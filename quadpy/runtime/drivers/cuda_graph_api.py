@@ -269,9 +269,9 @@ class _Calls:
         params.conditional.handle = self._cuda.CUgraphConditionalHandle(condition)
         params.conditional.type = self._cuda.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
         params.conditional.size, params.conditional.ctx = 1, self._context()
-        behind, count = self.list(dependencies)
+        after, count = self.list(dependencies)
         # Since version 13 of the binding, edges may carry data.
-        edges = (behind, count) if self._version() < _EDGE_DATA_SINCE else (behind, None, count)
+        edges = (after, count) if self._version() < _EDGE_DATA_SINCE else (after, None, count)
         answer = self._cuda.cuGraphAddNode(graph, *edges, params)
         if answer[0] != self._cuda.CUresult.CUDA_SUCCESS:
             return tuple(answer)

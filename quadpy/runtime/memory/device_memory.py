@@ -166,7 +166,7 @@ class DeviceMemory:
                 block.guests.discard(guest)
                 block.writers.discard(guest)
 
-    # what is there
+    # statistics and cleanup
 
     def stats(self) -> MemoryStats:
         blocks = tuple(self._blocks)
@@ -188,7 +188,7 @@ class DeviceMemory:
         self._timelines.synchronize()
         self._allocator.trim()
 
-    # how
+    # helpers
 
     def _fill_again(self, block: Block, nbytes: int) -> None:
         """Allocate again, after everything unused was returned to the driver, cyclic garbage included."""

@@ -11,7 +11,7 @@ __all__ = ["SimulatedMemory"]
 
 
 class SimulatedMemory:
-    """At most ``capacity`` bytes in blocks; work that touches what is in none of them is an error, not a crash."""
+    """Blocks of at most ``capacity`` bytes in total; access outside of them is an error, not a crash."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity, self.used = capacity, 0
@@ -35,7 +35,7 @@ class SimulatedMemory:
     def size(self, pointer: int) -> int:
         """Bytes of the block that begins at ``pointer``."""
         if (block := self._blocks.get(pointer)) is None:
-            raise DriverError(f"{pointer:#x} is no memory of this device: freed, or never allocated")
+            raise DriverError(f"{pointer:#x} is not memory of this device: it was freed, or never allocated")
         return block.nbytes
 
     def release(self, pointer: int) -> None:
@@ -45,13 +45,15 @@ class SimulatedMemory:
             self._starts.remove(pointer)
 
     def holds(self, address: int, nbytes: int) -> bool:
-        """Whether one block has all the bytes."""
-        place = bisect.bisect_right(self._starts, address) - 1
-        if place < 0:
+        """Whether one block contains all the bytes."""
+        position = bisect.bisect_right(self._starts, address) - 1
+        if position < 0:
             return False
-        start = self._starts[place]
+        start = self._starts[position]
         return address + nbytes <= start + self._blocks[start].nbytes
 
     def require(self, address: int, nbytes: int) -> None:
         if nbytes and not self.holds(address, nbytes):
-            raise DriverError(f"work touched {nbytes} bytes at {address:#x}, which are no memory: a use after free")
+            raise DriverError(
+                f"work accessed {nbytes} bytes at {address:#x}, which are not allocated: a use after free"
+            )

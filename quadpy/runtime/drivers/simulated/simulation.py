@@ -21,7 +21,7 @@ Range: TypeAlias = tuple[int, int]
 
 @dataclass(eq=False)
 class Queue:
-    """The work of one stream, in order; it outlives its handle."""
+    """The work of one stream, in order; it outlives the stream's handle."""
 
     serial: int
     clock: Clock = field(default_factory=dict, repr=False)
@@ -30,7 +30,7 @@ class Queue:
 
 @dataclass(eq=False)
 class Op:
-    """One piece of work: op ``number`` of ``queue``.  ``moment`` is when it ran, counted in ops; 0 before."""
+    """One piece of work: op ``number`` of ``queue``.  ``moment`` is the time when it ran, counted in ops, or 0."""
 
     kind: str
     queue: Queue
@@ -44,23 +44,23 @@ class Op:
 
 
 def ordered(before: Op, after: Op) -> bool:
-    """Whether ``after`` cannot begin until ``before`` is complete, whatever the timing."""
+    """Whether ``after`` can only begin once ``before`` is complete, whatever the timing."""
     return before.number <= after.clock.get(before.queue.serial, 0)
 
 
 class Simulation:
-    """Lanes of ops, of which none runs by itself.
+    """Queues of ops, none of which runs by itself.
 
-    ``step`` runs one op, ``finish`` an op and all that it must wait for; the rest stays pending, as on a slow device.
+    ``step`` runs one op, ``finish`` an op and all ops that it waits for; the rest stays pending, as on a slow device.
     """
 
     def __init__(self, *, history: bool = True) -> None:
         self.ops: list[Op] = []
-        self._history = history  # without it no clock is kept: they grow with the queues that ever were
+        self._history = history  # without it there are no clocks, which grow with each queue ever created
         self._queues: dict[int, Queue] = {}
         self._serials, self._moments = itertools.count(1), itertools.count(1)
         self._seen: Clock = {}
-        self._latest: Clock = {}  # the last op of every queue that ever was
+        self._latest: Clock = {}  # the last op of every queue ever created
 
     def queue(self) -> Queue:
         return Queue(next(self._serials))
@@ -76,7 +76,7 @@ class Simulation:
         awaits: Op | None = None,
         after: Clock | None = None,
     ) -> Op:
-        """Put an op on ``queue``; it waits for ``awaits`` as well, and comes after all that ``after`` counts."""
+        """Put an op on ``queue``; it also waits for ``awaits``, and comes after all ops that ``after`` counts."""
         if self._history:
             for clock in (self._seen, awaits.clock if awaits else {}, after or {}):
                 merge(queue.clock, clock)
@@ -91,7 +91,7 @@ class Simulation:
         return op
 
     def observe(self, clock: Clock) -> None:
-        """The host has seen what ``clock`` counts complete: all that it submits from now on comes after."""
+        """The host has seen the ops that ``clock`` counts complete: its later submissions come after them."""
         if self._history:
             merge(self._seen, clock)
 
@@ -111,7 +111,7 @@ class Simulation:
         return op
 
     def finish(self, op: Op) -> None:
-        """Run what must run for ``op`` to be complete, and nothing else."""
+        """Run the ops that ``op`` needs and ``op`` itself, and nothing else."""
         goals = [op]
         while goals:
             if goals[-1].moment:
@@ -134,19 +134,19 @@ class Simulation:
         self.observe(self._latest)  # also of queues that had run by themselves
 
     def races(self) -> Iterator[tuple[Op, Op]]:
-        """Each two ops of the history that touch the same bytes, one of them writing, with nothing that orders them."""
+        """All pairs of unordered ops in the history that access the same bytes, at least one of them writing."""
         for first, second in itertools.combinations(self.ops, 2):
             if _conflict(first, second) and not (ordered(first, second) or ordered(second, first)):
                 yield first, second
 
 
 def _waits_for(op: Op) -> Op | None:
-    """The op that must run before ``op``, the next of its queue; None where it is ready."""
+    """The op that must run before ``op``, the next one of its queue; None if ``op`` is ready."""
     return op.awaits if op.awaits and not op.awaits.moment else None
 
 
 def merge(clock: Clock, other: Clock) -> None:
-    """Count in ``clock`` what ``other`` counts, too."""
+    """Add the ops that ``other`` counts to ``clock``."""
     for serial, number in other.items():
         if clock.get(serial, 0) < number:
             clock[serial] = number

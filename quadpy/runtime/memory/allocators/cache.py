@@ -73,7 +73,7 @@ class CachingAllocator:
         for pointers in tuple(self._anyones.values()):
             give_back(self._driver.free, pointers)
 
-    # how
+    # helpers
 
     def _settle(self) -> None:
         """Free the blocks whose marks have passed; on each stream, stop at the first mark that has not."""
