@@ -159,9 +159,6 @@ def test_the_check_sees_a_breach(module, statement):
 
 
 KNOWN_CIRCLES = {
-    "a capture's session records calls on streams and events, whose methods look for a session": {
-        "runtime.launch.capturing", "runtime.streams.event", "runtime.streams.manager", "runtime.streams.stream",
-    },
     "a fused launch knows the code that it was made of": {"jit.fusion.joined", "jit.fusion.origin"},
     "a specialisation asks its dispatcher for others": {"jit.dispatcher", "jit.specialisation"},
 }  # fmt: skip

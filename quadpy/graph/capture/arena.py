@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import ClassVar, TypeAlias, TypeVar
 
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import HOST, Buffer
-from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["Arena", "ArenaMark"]
 
@@ -42,7 +42,7 @@ class Arena:
         """Hand out the same buffers again, from ``mark`` on."""
         self._next = list(mark)
 
-    def device(self, device: Device, nbytes: int, stream: Stream) -> DeviceBuffer:
+    def device(self, device: Device, nbytes: int, stream: CapturedStream) -> DeviceBuffer:
         """``nbytes`` bytes of ``device``; OutOfDeviceMemory if they are not available."""
         return self._allocate(0, self._device, nbytes, lambda: device.allocate_lasting(nbytes, stream))
 

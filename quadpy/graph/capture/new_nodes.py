@@ -13,9 +13,9 @@ from quadpy.graph.model.makers import host_node
 from quadpy.graph.model.nodes import ChildNode, MemcpyNode, MemsetNode, Node
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork, Constant, Copy, Fill, GraphLaunch, HostFunction
+from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import HOST, Buffer
-from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["NewNode", "node_for"]
 
@@ -33,7 +33,7 @@ class NewNode(NamedTuple):
 
 
 def node_for(
-    work: CapturedWork, device: Device, arena: Arena, stream: Stream, keep: tuple[object, ...]
+    work: CapturedWork, device: Device, arena: Arena, stream: CapturedStream, keep: tuple[object, ...]
 ) -> NewNode:  # fmt: skip
     """The node for ``work`` on ``stream``, which keeps ``keep`` alive; constants are in ``arena``."""
     match work:
@@ -59,7 +59,7 @@ def node_for(
             raise TypeError(f"no node for {work!r}")
 
 
-def _upload(data: bytes, device: Device, stream: Stream) -> DeviceBuffer | Buffer:
+def _upload(data: bytes, device: Device, stream: CapturedStream) -> DeviceBuffer | Buffer:
     """A buffer of the device with ``data``."""
     if "host" in device.driver.features:
         there = HOST.allocate(len(data))

@@ -18,10 +18,16 @@ from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.captured_work import CapturedWork
-from quadpy.runtime.launch.capturing import CAPTURES, CapturedRecord, take_launching_kernel, thread_captures
+from quadpy.runtime.launch.capturing import (
+    CAPTURES,
+    CapturedEvent,
+    CapturedRecord,
+    CapturedStream,
+    take_launching_kernel,
+    thread_captures,
+)
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
-from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["CaptureSession"]
@@ -41,7 +47,7 @@ class CaptureSession:
         self.active = self._over = False
         self.failed: CaptureError | None = None
         self._streams = CapturedStreams(origin)
-        self._events: list[tuple[Event, CapturedRecord | None]] = []
+        self._events: list[tuple[CapturedEvent, CapturedRecord | None]] = []
         self._launches = launches_so_far()
         self._captures = thread_captures()
 
@@ -100,11 +106,11 @@ class CaptureSession:
 
     # streams and events
 
-    def record_event(self, stream: Stream, event: Event) -> None:
+    def record_event(self, stream: CapturedStream, event: CapturedEvent) -> None:
         """Let ``event`` stand for the work recorded on ``stream`` so far."""
         self._set_event(event, self._streams.after[stream.timeline])
 
-    def wait_event(self, stream: Stream, event: Event) -> None:
+    def wait_event(self, stream: CapturedStream, event: CapturedEvent) -> None:
         """Let later work on ``stream`` come after ``event``."""
         assert event.captured is not None
         try:
@@ -115,17 +121,17 @@ class CaptureSession:
             self._fail_incomplete()
             raise
 
-    def _set_event(self, event: Event, after: tuple[str, ...]) -> None:
+    def _set_event(self, event: CapturedEvent, after: tuple[str, ...]) -> None:
         self._events.append((event, event.captured))
         event.captured = CapturedRecord(weakref.ref(self), after)
 
-    def _fork_into(self, stream: Stream) -> None:
+    def _fork_into(self, stream: CapturedStream) -> None:
         if stream.timeline not in self._streams.after:
             if stream.timeline.captured is not None:
                 self.refuse(f"a fork into {stream!r}, which another thread captures", "use another stream")
             self._add_stream(stream)
 
-    def _add_stream(self, stream: Stream) -> None:
+    def _add_stream(self, stream: CapturedStream) -> None:
         timeline = stream.timeline
         self._streams.add(stream)
         self._captures.streams[timeline] = self
@@ -134,7 +140,7 @@ class CaptureSession:
 
     # calls
 
-    def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
+    def record_launch(self, stream: CapturedStream, prepared: Any, *, draws: bool) -> None:
         """The launches of one call; ``draws`` says whether it uses random numbers."""
         if prepared.result is not None:
             self.refuse("a kernel that returns a number", "let it write an array instead")
@@ -144,11 +150,11 @@ class CaptureSession:
             self._fail(error.message, error.hint)
         self._append(stream, NewNode(node, _title(node)), self._streams.after_homes(stream, node.keep))
 
-    def record(self, stream: Stream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
+    def record(self, stream: CapturedStream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
         """Record work that is not a launch of a kernel; the graph keeps ``keep`` alive."""
         self._append(stream, node_for(work, self.device, self.arena, stream, tuple(keep)))
 
-    def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
+    def device_memory(self, stream: CapturedStream, nbytes: int) -> DeviceBuffer:
         """Device memory that belongs to the graph."""
         return self.arena.device(self.device, nbytes, stream)
 
@@ -170,7 +176,7 @@ class CaptureSession:
         hint = "let the exception end the block of the capture"
         self.failed = self.failed or CaptureError("an interrupt left a call half recorded", call_site(), hint=hint)
 
-    def _append(self, stream: Stream, new: NewNode, also_after: Iterable[str] = ()) -> Node:
+    def _append(self, stream: CapturedStream, new: NewNode, also_after: Iterable[str] = ()) -> Node:
         """Add a node at the end of ``stream``."""
         if self.device.life.ended is not None:
             self.device.life.check()

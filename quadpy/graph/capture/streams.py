@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from quadpy.errors import CaptureError
 from quadpy.graph.building.graph import Graph
 from quadpy.runtime.launch.call_site import call_site
+from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
@@ -24,10 +25,10 @@ class CapturedStreams:
     def __init__(self, origin: Stream) -> None:
         self.origin = origin
         self.after: dict[Timeline, tuple[str, ...]] = {}
-        self._forks: dict[Timeline, tuple[Stream, Span | None]] = {}  # with the line that forked
+        self._forks: dict[Timeline, tuple[CapturedStream, Span | None]] = {}  # with the line that forked
         self._used: dict[int, set[Timeline]] = {}  # by block: the other streams that use it
 
-    def add(self, stream: Stream) -> None:
+    def add(self, stream: CapturedStream) -> None:
         """``stream`` is captured from here on."""
         self.after[stream.timeline] = ()
         self._forks[stream.timeline] = stream, None if stream is self.origin else call_site()
@@ -50,7 +51,7 @@ class CapturedStreams:
                     hint="record an event on it, and let the captured stream wait for that before the capture ends",
                 )
 
-    def after_homes(self, stream: Stream, keep: Iterable[object]) -> list[str]:
+    def after_homes(self, stream: CapturedStream, keep: Iterable[object]) -> list[str]:
         """The nodes that the first use of memory on ``stream`` comes after: the work so far on its home stream."""
         found: list[str] = []
         for thing in keep:

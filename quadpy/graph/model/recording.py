@@ -15,12 +15,12 @@ from quadpy.graph.model.resources import Resources
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork
+from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.launch.launch import Binder, Bound, KernelLaunch
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import Exports, is_exported
-from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["AllocateMemory", "Call", "RecordEvent", "WaitEvent", "LaunchStep", "Recording", "Step"]
 
@@ -68,7 +68,7 @@ class Step:
     """
 
     call: Call | None = None
-    stream: Stream | None
+    stream: CapturedStream | None
     keep: tuple[object, ...] = ()
     result: object = None
     node: Node | None

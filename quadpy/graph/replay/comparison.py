@@ -11,6 +11,7 @@ from quadpy.graph.model.recording import Call, LaunchStep, Recording, Step
 from quadpy.runtime.device.current import State, launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork, GraphLaunch
+from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.launch.launch import Bound
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
@@ -73,7 +74,7 @@ class Comparison:
             self._after[(step.stream or self._origin).timeline] = step.after
         return True
 
-    def match(self, call: Call, stream: Stream, keep: tuple[object, ...] = ()) -> Step | None:
+    def match(self, call: Call, stream: CapturedStream, keep: tuple[object, ...] = ()) -> Step | None:
         """The next step if it is this call; ``advance`` then goes past it."""
         if not self.active or self._position >= len(self._steps):
             return None
@@ -81,7 +82,7 @@ class Comparison:
         alike = stream.timeline is (step.stream or self._origin).timeline and step.call == call
         return step if alike and len(keep) == len(step.keep) and all(map(is_, keep, step.keep)) else None
 
-    def can_change(self, work: CapturedWork, stream: Stream) -> bool:
+    def can_change(self, work: CapturedWork, stream: CapturedStream) -> bool:
         """Whether the next step is work of the same kind, whose node can be replaced by one for ``work``."""
         if not self.active or not self._linear or self._position >= len(self._steps):
             return False

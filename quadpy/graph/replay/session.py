@@ -21,11 +21,10 @@ from quadpy.graph.replay.comparison import Comparison
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork, Copy
-from quadpy.runtime.launch.capturing import launching_kernel, set_replaying
+from quadpy.runtime.launch.capturing import CapturedEvent, CapturedStream, launching_kernel, set_replaying
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import is_exported
-from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["ReplaySession"]
@@ -40,7 +39,7 @@ _HOST_ARRAY: Final = (
 
 
 class _StepFacts(TypedDict):
-    stream: Stream | None
+    stream: CapturedStream | None
     node: Node | None
     after: tuple[str, ...]
     mark: ArenaMark
@@ -94,7 +93,7 @@ class ReplaySession(CaptureSession):
         return Recording(self._steps)
 
     @_complete
-    def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
+    def record_launch(self, stream: CapturedStream, prepared: Any, *, draws: bool) -> None:
         self.stop_comparing()
         kernel, args = launching_kernel()
         for launch in getattr(prepared, "launches", (prepared,)):
@@ -106,7 +105,7 @@ class ReplaySession(CaptureSession):
     # other calls
 
     @_complete
-    def record(self, stream: Stream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
+    def record(self, stream: CapturedStream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
         """Record work that is not a launch of a kernel; CaptureError for a copy of host memory."""
         if isinstance(work, Copy) and work.direction != "within":
             self.refuse(*_HOST_ARRAY)
@@ -121,14 +120,16 @@ class ReplaySession(CaptureSession):
             super().record(stream, work, kept)
             self._steps.append(Step(call=work, keep=kept, **self._facts(stream, has_node=True)))
 
-    def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
+    def device_memory(self, stream: CapturedStream, nbytes: int) -> DeviceBuffer:
         return self._allocate(DeviceBuffer, stream, nbytes, super().device_memory, stream)
 
     def host_memory(self, nbytes: int) -> Buffer:
         return self._allocate(Buffer, self.origin, nbytes, super().host_memory)
 
     @_complete
-    def _allocate(self, kind: type[B], stream: Stream, nbytes: int, allocate: Callable[..., B], *on: Stream) -> B:
+    def _allocate(
+        self, kind: type[B], stream: CapturedStream, nbytes: int, allocate: Callable[..., B], *on: CapturedStream
+    ) -> B:
         call = AllocateMemory(kind, nbytes)
         if (step := self.comparison.match(call, stream)) is not None:
             self.comparison.advance(step)
@@ -140,7 +141,7 @@ class ReplaySession(CaptureSession):
         return made
 
     @_complete
-    def record_event(self, stream: Stream, event: Event) -> None:
+    def record_event(self, stream: CapturedStream, event: CapturedEvent) -> None:
         step = self.comparison.match(RecordEvent(), stream)
         if step is not None:
             self._set_event(event, step.after)
@@ -151,7 +152,7 @@ class ReplaySession(CaptureSession):
         self._steps.append(Step(call=RecordEvent(), **self._facts(stream, has_node=False)))
 
     @_complete
-    def wait_event(self, stream: Stream, event: Event) -> None:
+    def wait_event(self, stream: CapturedStream, event: CapturedEvent) -> None:
         call = WaitEvent(event.captured.after if event.captured is not None else ())
         step = self.comparison.match(call, stream)
         if step is not None:
@@ -180,7 +181,7 @@ class ReplaySession(CaptureSession):
             after[stream.timeline] = step.after
         self.arena.rewind(self.comparison.arena_mark())
 
-    def _facts(self, stream: Stream, *, has_node: bool) -> _StepFacts:
+    def _facts(self, stream: CapturedStream, *, has_node: bool) -> _StepFacts:
         """What a step holds of the state of the session after it."""
         after = self._streams.after[stream.timeline]
         return {

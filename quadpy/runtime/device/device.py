@@ -17,7 +17,7 @@ from quadpy.runtime.device.modules import Modules
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, AllocatorName, Driver, StreamHandle
 from quadpy.runtime.launch.call_site import call_site
-from quadpy.runtime.launch.capturing import refuse_in_capture, session_of
+from quadpy.runtime.launch.capturing import CapturedStream, refuse_in_capture, session_of
 from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.memory.staging import Staging
 from quadpy.runtime.streams.borrowed import BorrowedStreams
@@ -152,7 +152,7 @@ class Device(OneProcess):
 
     # memory
 
-    def allocate(self, nbytes: int, stream: Stream) -> DeviceBuffer:
+    def allocate(self, nbytes: int, stream: CapturedStream) -> DeviceBuffer:
         """Allocate ``nbytes`` bytes with ``stream`` as their home; OutOfDeviceMemory if the device has too few.
 
         If ``stream`` is captured, the memory belongs to the graph.
@@ -161,7 +161,7 @@ class Device(OneProcess):
             return session.device_memory(stream, nbytes)
         return self.allocate_lasting(nbytes, stream)
 
-    def allocate_lasting(self, nbytes: int, stream: Stream) -> DeviceBuffer:
+    def allocate_lasting(self, nbytes: int, stream: CapturedStream) -> DeviceBuffer:
         """As ``allocate``, for memory that outlives a capture, such as a field's."""
         stream._take()  # noqa: SLF001 - refuses a destroyed stream
         home = stream.timeline

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, NoReturn, Protocol, TypeVar
 
 from quadpy.errors import CaptureError
 from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.device.reaper import Owner
+from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.captured_work import CapturedWork
 from quadpy.runtime.memory.device_memory import DeviceBuffer
@@ -20,13 +22,11 @@ from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.streams.owned import OwningDevice
 from quadpy.runtime.streams.timeline import Timeline
 
-if TYPE_CHECKING:
-    from quadpy.runtime.streams.event import Event
-    from quadpy.runtime.streams.stream import Stream
-
 __all__ = [
     "CAPTURES",
+    "CapturedEvent",
     "CapturedRecord",
+    "CapturedStream",
     "Replaying",
     "Session",
     "ThreadCaptures",
@@ -39,6 +39,26 @@ __all__ = [
     "thread_captures",
     "take_launching_kernel",
 ]
+
+
+T = TypeVar("T")
+
+
+class CapturedStream(Protocol):
+    """What captures need of a stream; see ``Stream``."""
+
+    timeline: Timeline
+
+    @property
+    def device(self) -> OwningDevice: ...
+    def _take(self) -> Owner[StreamHandle]: ...
+    def _call(self, function: Callable[..., T], *arguments: object) -> T: ...
+
+
+class CapturedEvent(Protocol):
+    """What captures need of an event; see ``Event``."""
+
+    captured: CapturedRecord | None
 
 
 class Session(Protocol):
@@ -55,19 +75,19 @@ class Session(Protocol):
     strict: bool
     active: bool
 
-    def record_launch(self, stream: Stream, prepared: Any, *, draws: bool) -> None:
+    def record_launch(self, stream: CapturedStream, prepared: Any, *, draws: bool) -> None:
         """Record the launches of one call; ``draws`` if it draws random numbers, which depend on its number."""
 
-    def record(self, stream: Stream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
+    def record(self, stream: CapturedStream, work: CapturedWork, keep: Sequence[object] = ()) -> None:
         """Record work that is not a launch of a kernel; the graph keeps ``keep`` alive."""
 
-    def record_event(self, stream: Stream, event: Event) -> None:
+    def record_event(self, stream: CapturedStream, event: CapturedEvent) -> None:
         """Record ``event`` after what was recorded on ``stream``."""
 
-    def wait_event(self, stream: Stream, event: Event) -> None:
+    def wait_event(self, stream: CapturedStream, event: CapturedEvent) -> None:
         """Order later work on ``stream``, which is captured from here on, after ``event``."""
 
-    def device_memory(self, stream: Stream, nbytes: int) -> DeviceBuffer:
+    def device_memory(self, stream: CapturedStream, nbytes: int) -> DeviceBuffer:
         """Allocate device memory that belongs to the graph."""
 
     def host_memory(self, nbytes: int) -> Buffer:
@@ -180,7 +200,7 @@ def set_replaying(session: Replaying | None) -> None:
     _thread.replaying = session
 
 
-def session_of(stream: Stream) -> Session | None:
+def session_of(stream: CapturedStream) -> Session | None:
     """The capture that records the calling thread's work on ``stream``; None if the work runs.
 
     Raises:
