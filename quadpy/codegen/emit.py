@@ -53,7 +53,7 @@ def compile_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bo
 def emit_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool = False) -> tuple[bytes, str]:
     """As ``compile_amdgpu``, but the object is relocatable, as LLVM made it."""
     if spec.family != "amdgpu":
-        raise CodegenError(f"{spec} is no AMD target")
+        raise CodegenError(f"{spec} is not an AMD target")
     amd_arch(spec.arch)  # LLVM takes an unknown name for another processor, and aborts later
     machine = _machine(spec, opt)
     module = _optimized(ir_text, spec, machine, opt)
@@ -77,7 +77,7 @@ def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3, parameter_byt
     ``parameter_bytes`` are the most that a kernel of it takes: many need a newer version of PTX than the processor does.
     """
     if spec.family != "nvptx" or spec.arch not in NVIDIA_ARCHS:
-        raise CodegenError(f"{spec} is no NVIDIA target")
+        raise CodegenError(f"{spec} is not an NVIDIA target")
     newer = parameter_bytes > PLAIN_PARAMETERS and spec.arch in _BEFORE_PTX_81
     machine = _machine(replace(spec, features=_MANY_PARAMETERS) if newer else spec, opt)
     return repaired(str(machine.emit_assembly(_optimized(ir_text, spec, machine, opt))))

@@ -83,7 +83,7 @@ def test_text_without_a_layout_is_refused() -> None:
 
 def test_only_amd_processors_are_taken(module_text: ModuleText) -> None:
     text = module_text("saxpy.ll", GFX942)
-    with pytest.raises(CodegenError, match="sm_90 is no AMD target"):
+    with pytest.raises(CodegenError, match="sm_90 is not an AMD target"):
         compile_amdgpu(text, parse_target("sm_90"))
     with pytest.raises(UnknownTargetError, match="gfx9000"):
         compile_amdgpu(text, TargetSpec("amdgpu", "gfx9000", 64))

@@ -88,7 +88,7 @@ def _integer_unary(out: FunctionText, op: UnOp, x: str, t: Scalar) -> str:
 
 
 def _shift(out: FunctionText, op: BinOp, x: str, count: str, t: Scalar) -> str:
-    """All bits go where the count, read as an unsigned number, is the width or more."""
+    """All bits are shifted out where the count, as an unsigned number, is the width or more."""
     ty, width = llvm_type(t), t.bits
     keeps_sign = op is BinOp.SHR and t.kind == "int"
     name = "shl" if op is BinOp.SHL else "ashr" if keeps_sign else "lshr"
@@ -135,7 +135,7 @@ def _divide(out: FunctionText, a: str, b: str, t: Scalar, wants_quotient: bool) 
 
 
 def _floored(out: FunctionText, result: str, a: str, b: str, ty: str, wants_quotient: bool) -> str:
-    """C's quotient or remainder as Python's: a remainder whose sign is not the divisor's moves by one divisor."""
+    """Turns C's quotient or remainder into Python's: a remainder whose sign differs from the divisor's moves by one divisor."""
     rest = out.op(f"sub {ty} {a}, {out.op(f'mul {ty} {result}, {b}')}") if wants_quotient else result
     inexact = out.op(f"icmp ne {ty} {rest}, 0")
     differs = out.op(f"icmp slt {ty} {out.op(f'xor {ty} {rest}, {b}')}, 0")

@@ -39,7 +39,7 @@ def identity(op: AtomicOp, t: Scalar) -> str:
 
 
 def merge_total(s: Scope, r: ir.Reduction, total: str) -> None:
-    """``place op= total``, but not outside the array: no iteration can have touched that, so the merge must not."""
+    """``place op= total``, except outside the array: no iteration can have touched that, so the merge must not."""
     out = s.text
     inside, done = out.label("inside"), out.label("merged")
     if isinstance(r.place, ir.Element):
@@ -56,7 +56,7 @@ def merge_total(s: Scope, r: ir.Reduction, total: str) -> None:
 def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
     """Write the update; the old value is bound where the statement wants it.
 
-    An array that one thread works on, a private one or on a CPU a shared one, is updated plainly.
+    Arrays that only one thread works on (private ones, and on a CPU shared ones) are updated with plain loads and stores.
     """
     t, memory = stmt.place.type, memory_of(s, stmt.place)
     where, value = address(s, stmt.place), lower_expr(s, stmt.value)
@@ -102,7 +102,7 @@ def _modify(s: Scope, name: str, where: str, value: str, t: Scalar, memory: Memo
 
 
 def _loop(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory) -> str:
-    """Compare and swap until no one else came between; on bits, so that a NaN equals itself."""
+    """Compare and swap until no other thread interferes; on bits, so that a NaN equals itself."""
     out, ty = s.text, f"i{t.bits}"
     again, done = out.label("cas"), out.label("cas.done")
     first = out.op(f"load atomic {ty}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")

@@ -93,11 +93,11 @@ def _nonzero(out: FunctionText, x: str, src: Scalar) -> str:
 
 
 def _from_integer(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
-    """f32 holds all integers of 16 bits, and those that f16 holds; bf16 has the range of f32, and takes the way of f64.
+    """f32 holds all integers of 16 bits, and those that f16 holds; bf16 has the range of f32, and goes through f64.
 
-    LLVM 22 takes ``fpext (sitofp x to half)`` for a conversion of ``x`` to float where ``x`` has few significant bits,
-    though it may be too large for a half.  The minimum with the largest number changes nothing, and keeps it from seeing
-    that a half comes from an integer.  (``llvm.canonicalize`` would too; of vectors of two floats LLVM aborts on x86.)
+    LLVM 22 simplifies ``fpext (sitofp x to half)`` to a conversion to float where ``x`` has few significant bits, though
+    ``x`` may be too large for a half.  The minimum with the largest number changes nothing, and hides from LLVM that a
+    half comes from an integer.  (``llvm.canonicalize`` would too, but LLVM aborts on it for vectors of two floats on x86.)
     """
     via = f64 if dst == bf16 and src.bits > 16 else compute_type(dst)
     if via == f64 and dst == bf16 and src.bits == 64:
@@ -140,11 +140,11 @@ def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating:
 
 
 def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar, register: str) -> str:
-    """The target's own conversion, for which LLVM 22 writes six instructions where it is asked to saturate.
+    """The target's own conversion; for a saturating one LLVM 22 would write six instructions.
 
-    LLVM's conversion has no result where the hardware's saturates: the fence keeps LLVM from working with constants,
-    ``freeze`` from using that there is none.  On AMD, LLVM cannot select its own fence of what all threads share, and
-    ends the process; there assembly without an instruction is one.
+    LLVM's plain conversion is undefined where the hardware's saturates: the fence keeps LLVM from folding constants,
+    ``freeze`` from exploiting the undefined result.  On AMD, LLVM cannot select its own fence for values that all threads
+    share, and ends the process; there an empty assembly statement is the fence.
     """
     ty, wide, sign = llvm_type(src), f"i{max(dst.bits, 32)}", "s" if dst.kind == "int" else "u"
     if register:
@@ -161,9 +161,9 @@ def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar, register: st
 
 
 def _clamped(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
-    """With comparisons, since LLVM 22 takes vectors of its own saturating conversion apart, with branches for each number.
+    """With comparisons, since LLVM 22 splits vectors of its own saturating conversion, with branches for each number.
 
-    The clamped number is in range; where the largest integer is no float, it takes the place of what is too large.
+    The clamped number is in range; where the largest integer is not a float, it replaces what is too large.
     """
     ty, to, sign = llvm_type(src), llvm_type(dst), "s" if dst.kind == "int" else "u"
     digits = {32: 24, 64: 53}[src.bits]
@@ -200,7 +200,7 @@ def _round_to_odd(out: FunctionText, x: str) -> str:
 
 
 def _bfloat(out: FunctionText, x: str) -> str:
-    """Half of the last kept place is added, less one where that place is even; a NaN stays one."""
+    """Adds half a unit of the last kept bit, less one where that bit is even; a NaN stays a NaN."""
     bits = out.op(f"bitcast float {x} to i32")
     last = out.op(f"and i32 {out.op(f'lshr i32 {bits}, 16')}, 1")
     rounded = out.op(f"add i32 {out.op(f'add i32 {bits}, 32767')}, {last}")

@@ -26,7 +26,7 @@ __all__ = [
 
 _POWERS: Final = ("pow.f32.f32", "pow.f64.f64")
 _PRODUCTS: Final = 64
-"""The largest whole power that is made of products under ``fast_math``."""
+"""The largest integer power that becomes products under ``fast_math``."""
 _ROUNDED_ONCE: Final = (-1, 0, 1, 2)
 """Powers that products give correctly rounded."""
 
@@ -75,9 +75,9 @@ def lower_expr(s: Scope, e: ir.Expr) -> str:
 def lower_offset(s: Scope, e: ir.Expr) -> str:
     """The index ``e`` in the type that addresses are computed in.
 
-    In 64 bits the induction variable itself is used where ``e`` is a loop variable and a little more: narrower sums
-    that are extended afterwards hide from LLVM that an address advances by a constant.  A sum that would wrap in
-    its own type is out of bounds either way, which is what limits what may be added: see ``wide_twin`` and ``_based``.
+    In 64 bits, a loop variable plus something small is computed from the induction variable itself: a narrower sum that
+    is extended afterwards hides from LLVM that the address advances by a constant.  This is correct only where a sum
+    that would wrap in its own type is out of bounds either way: see ``wide_twin`` and ``_based``.
     """
     if s.narrow:
         return resize(s.text, lower_expr(s, e), e.type, 32)
@@ -100,7 +100,7 @@ def wide_twin(s: Scope, e: ir.Expr) -> str | None:
 
 
 def natural_sum(s: Scope, e: ir.Expr) -> tuple[str, int] | None:
-    """``e`` as an i32 that is never below 0 and a constant; None where that is not known."""
+    """``e`` as an i32 that is never below 0, and a constant; None where no such sum is known."""
     match e:
         case ir.VarRead(var=var) if var.name in s.sums:
             return s.sums[var.name]
@@ -119,7 +119,7 @@ def natural_sum(s: Scope, e: ir.Expr) -> tuple[str, int] | None:
 
 
 def _based(s: Scope, e: ir.Expr) -> str | None:
-    """``e`` as an i64, where it is a loop variable from 0 up plus or minus one other value, as in ``row * width + j``."""
+    """``e`` as an i64, where it is a natural loop variable plus or minus another value, as in ``row * width + j``."""
     match e:
         case ir.Binary(op=ir.BinOp.ADD, lhs=lhs, rhs=ir.VarRead(var=var)) if var.name in s.natural:
             return s.text.op(f"add nsw i64 {resize(s.text, lower_expr(s, lhs), e.type, 64)}, {s.wide[var.name]}")
@@ -165,13 +165,13 @@ def function_symbol(name: str) -> str:
 
 
 def result_type(results: tuple[Scalar, ...]) -> str:
-    """What a function returns: a struct where it has several results."""
+    """The LLVM type that a function returns: a struct where it has several results."""
     types = [llvm_type(t) for t in results]
     return types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
 
 
 def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
-    """Call a function of the kernel; some whole powers are products."""
+    """Call a function of the kernel; some integer powers become products."""
     if name in _POWERS and (power := _whole_power(s, *args)) is not None:
         return power
     operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])

@@ -18,11 +18,11 @@ __all__ = ["lower_functions"]
 
 
 def lower_functions(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
-    """Define the functions of ``kernel``, callees first; LLVM inlines calls of them but for those that ``inlining`` keeps.
+    """Define the functions of ``kernel``, callees first; LLVM inlines all calls except those that ``plans.inlining`` keeps.
 
-    Of the fast-math flags of a kernel they get none but contraction, and that on a CPU: what makes a library function
-    accurate is just what reassociation takes apart, but the products that its error terms rest on are exact, fused or
-    not.  Instead a GPU's own approximation takes the place of some.
+    The only fast-math flag that they get is contraction, and that only on a CPU: reassociation would undo what makes a
+    library function accurate, but the products that its error terms rest on are exact, fused or not.  On a GPU the
+    hardware's approximations replace some functions instead.
     """
     by_name = {f.name: f for f in kernel.functions}
     for function in kernel.functions:

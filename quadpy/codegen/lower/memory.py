@@ -30,7 +30,7 @@ def memory_of(s: Scope, place: ir.Place) -> Memory:
 
 
 def memory_in(s: Scope, space: Space) -> Memory:
-    """The target's ``space``; on the CPU there is one for all."""
+    """The target's ``space``; the CPU has one for all."""
     rules = s.rules
     if space is Space.SHARED and rules.gpu is not None:
         return Memory("ptr addrspace(3)", f"{rules.gpu.block_scope} monotonic")
@@ -50,7 +50,7 @@ def address(s: Scope, place: ir.Place) -> str:
 
 
 def load(s: Scope, place: ir.Place) -> str:
-    """What ``place`` holds now; of shared memory that nobody wrote, one value like any other."""
+    """The value in ``place``; of shared memory that nobody wrote, some value."""
     if not is_shared(s, place):
         tags = s.access
         if isinstance(place, ir.Element) and place.array in s.constants:
@@ -65,7 +65,7 @@ def store(s: Scope, place: ir.Place, value: str) -> None:
 
 
 def load_at(s: Scope, where: str, t: Scalar, tags: str = "", memory: Memory | None = None) -> str:
-    """The ``t`` at the address ``where``, in global memory if not another; ``tags`` are metadata after a comma."""
+    """The ``t`` at the address ``where``, in global memory by default; ``tags`` are metadata with a comma before."""
     pointer = memory.pointer if memory else s.rules.pointer
     held = s.text.op(f"load {memory_type(t)}, {pointer} {where}, align {t.nbytes}{tags}")
     return held if t.bits > 1 else s.text.op(f"icmp ne i8 {held}, 0")

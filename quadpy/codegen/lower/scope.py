@@ -1,4 +1,4 @@
-"""What names mean in the LLVM function that is being written."""
+"""The meaning of names in the LLVM function that is being written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAST_FLAGS = " reassoc nsz arcp contract afn"
 class ArrayOperands:
     """An array parameter as LLVM operands: extents in the kernel's index type, strides as i64.
 
-    ``wide_extents`` are the extents as i64, on targets that compute offsets so.
+    ``wide_extents`` are the extents as i64, on targets that compute offsets in 64 bits.
     """
 
     type: Array
@@ -34,10 +34,10 @@ class Scope:
     """The tables of one function.
 
     values    operands of bound variables
-    wide      i64 twins of loop variables and what is a constant away from them: addresses are computed from
-              these, so that LLVM sees them advance by a constant
-    natural   those of them that count up from 0 or more
-    sums      some of them as an i32 that is never below 0 and a constant: addresses of 32 bits share the former
+    wide      i64 twins of loop variables, and of sums of these and constants: addresses are computed from them, so
+              that LLVM sees addresses advance by a constant
+    natural   loop variables that count up from 0 or more
+    sums      variables as an i32 that is never below 0, and a constant: 32-bit addresses share the i32
     cells     addresses of mutable variables
     flags     fast-math flags, with a space before
     loops     innermost last: where ``break`` and ``continue`` go
@@ -46,7 +46,7 @@ class Scope:
     iteration where ``continue`` goes outside of all loops: the end of the parallel loop's iteration
     privates  arrays of which this thread has a copy of its own
     access    metadata of loads and stores, with a comma before
-    constants arrays that nothing writes while the function runs, where the target has loads for such
+    constants arrays that nothing writes while the function runs, where the target has special loads for them
     loop_tag  metadata of the parallel loop
     merge_tag metadata of the loops that merge partial results
     results   of a function; None in a task

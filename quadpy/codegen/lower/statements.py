@@ -26,7 +26,7 @@ def _mutable_vars(node: ir.Node) -> dict[str, ir.Var]:
 
 
 def declare_variables(s: Scope, node: ir.Node) -> dict[str, ir.Var]:
-    """Make room for the variables that ``node`` assigns; ``zero_variables`` starts an iteration."""
+    """Declare the variables that ``node`` assigns; ``zero_variables`` starts an iteration."""
     found = _mutable_vars(node)
     for var in found.values():
         s.cells[var.name] = s.text.alloca(llvm_type(var.type))
@@ -162,7 +162,7 @@ def _return(s: Scope, stmt: ir.Return) -> None:
 
 
 def returned(s: Scope, values: list[tuple[str, Scalar]]) -> str:
-    """Type and operand that ``ret`` gives back."""
+    """Type and operand of the ``ret``."""
     ty = result_type(s.results or ())
     if len(values) == 1:
         return f"{ty} {values[0][0]}"

@@ -35,7 +35,7 @@ def memory_type(t: Scalar) -> str:
 
 
 def symbol(name: str, sigil: str = "@") -> str:
-    """``name`` as a global name of LLVM's, or with ``%`` a local one."""
+    """``name`` as a global name in LLVM, or with ``%`` a local one."""
     if _PLAIN.fullmatch(name):
         return sigil + name
     return sigil + '"' + name.replace("\\", "\\5C").replace('"', "\\22") + '"'
@@ -56,7 +56,7 @@ def _float_constant(value: str, name: str) -> str:
 
 
 def _packed(code: str, number: float) -> bytes:
-    """``number`` rounded to ``code``'s format; what is too large for it is infinite."""
+    """``number`` rounded to ``code``'s format; what is too large becomes infinite."""
     try:
         return struct.pack(code, number)
     except OverflowError:
@@ -82,7 +82,7 @@ def constant(value: float, t: Scalar) -> str:
 
 
 class VectorForm(NamedTuple):
-    """A function for several values at once: its symbol, its text, and what says so at calls of the plain function."""
+    """A function for several values at once: its symbol, its text, and the attribute that announces it at scalar calls."""
 
     symbol: str
     text: str
@@ -90,7 +90,7 @@ class VectorForm(NamedTuple):
 
 
 class ModuleText:
-    """Functions and the declarations that they need; ``has_halves`` says that they may compute with f16."""
+    """Functions and the declarations that they need; ``has_halves`` says whether they may compute with f16."""
 
     def __init__(self, *, has_halves: bool = False) -> None:
         self.has_halves = has_halves
@@ -107,11 +107,11 @@ class ModuleText:
         self._declared.setdefault(name, f"declare {result} @{name}({', '.join(params)})")
 
     def define(self, name: str, variable: str) -> None:
-        """Define a global variable; asked again, it is the same one."""
+        """Define a global variable, once for each name."""
         self._declared.setdefault(name, f"{name} = {variable}")
 
     def keep(self, function: str) -> str:
-        """What to append to a call of ``function`` that is not to be inlined."""
+        """The attributes that keep a call of ``function`` from being inlined."""
         form = self.vector_forms.get(function)
         if form is None:
             return " noinline"
@@ -121,18 +121,18 @@ class ModuleText:
         return f" noinline{form.attribute}"
 
     def metadata(self, node: str) -> str:
-        """Number a metadata node, in whose text ``%s`` stands for its own number."""
+        """Add a metadata node, in whose text ``%s`` stands for its own number; its number."""
         name = f"!{len(self._metadata)}"
         self._metadata.append(f"{name} = {node.replace('%s', name)}")
         return name
 
     def loop(self, *hints: str) -> str:
-        """A loop's metadata, for its last branch; a hint is what stands in a node of its own."""
+        """A loop's metadata, for its last branch; each hint becomes a node of its own."""
         nodes = [self.metadata(f"!{{{hint}}}") for hint in hints]
         return self.metadata(f"distinct !{{%s, {', '.join(nodes)}}}")
 
     def tags(self, names: tuple[str, ...]) -> str:
-        """Metadata of an instruction that says each of ``names``, with a comma before."""
+        """The empty metadata ``names`` of an instruction, with a comma before."""
         if names and not self._empty:
             self._empty = self.metadata("!{}")
         return "".join(f", !{name} {self._empty}" for name in names)
@@ -199,19 +199,19 @@ class FunctionText:
         return self.op(f"call {result} {function}({operands})")
 
     def alloca(self, of: str) -> str:
-        """A variable of this function, whatever block asks for it."""
+        """A variable of this function, which all blocks may use."""
         self._next += 1
         self._allocas.append(f"  %a{self._next} = alloca {of}{self.private_suffix}")
         return f"%a{self._next}"
 
     def table(self, count: int, of: str, nbytes: int) -> str:
-        """``count`` variables of ``nbytes`` each, from a cache line on; ``place_tables`` says where they are."""
+        """``count`` variables of ``nbytes`` each, aligned to a cache line; ``place_tables`` decides where they are."""
         self._next += 1
         self._tables.append((f"%a{self._next}", f"[{count} x {of}]", count * nbytes))
         return f"%a{self._next}"
 
     def place_tables(self, memory: str, most: int | None) -> int:
-        """Tables are on the stack where they take ``most`` bytes or fewer: 0.  Else at ``memory``: their bytes."""
+        """Puts tables on the stack where they take at most ``most`` bytes, and gives 0; else at ``memory``, and gives their bytes."""
         total, places = 0, []
         for name, _, nbytes in self._tables:
             places.append(f"  {name} = getelementptr i8, ptr {memory}, i64 {total}")
@@ -248,7 +248,7 @@ class FunctionText:
         self.open = False
 
     def finish(self, head: str, name: str = "") -> None:
-        """Hand the function, of which ``head`` is all before the brace, to the module; ``name`` if others may call it."""
+        """Hand the function to the module; ``head`` is its text before the brace, ``name`` is set where others may call it."""
         sizes = {function: self.module.inlined_lines[function] for function in self._calls}
         kept = kept_calls(len(self._lines), self._calls, sizes)
         for function in sorted(kept):

@@ -1,7 +1,7 @@
 """Library functions that stay calls, for several values at once: loops around such calls are vectorised, too.
 
-The form is a loop of calls over its values; there the function is inlined, and LLVM vectorises that loop.  It costs the
-compiler as much as inlining one call, however many there are.  The bits are those of the function itself.
+The form is a loop of calls over its values; the function is inlined there, and LLVM vectorises that loop.  However many
+calls there are, it costs the compiler as much as inlining one.  The bits are those of the function itself.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from quadpy.ir import nodes as ir
 __all__ = ["vector_form"]
 
 _BITS: Final = 256
-"""What LLVM's vectoriser prefers on x86 CPUs from AVX2 on; elsewhere calls stay what they are."""
+"""The width that LLVM's vectoriser prefers on x86 CPUs from AVX2 on; on others calls stay scalar."""
 
 
 def vector_form(function: ir.Function, symbol: str) -> VectorForm | None:
-    """The form of ``function``; None where its values and its one result are not all 32, or all 64 bits wide."""
+    """The form of ``function``; None unless its values and its one result all have 32 bits, or all 64."""
     types = [var.type for var in function.params]
     widths = {t.bits for t in (*types, *function.results)}
     if len(function.results) != 1 or not types or '"' in symbol or widths not in ({32}, {64}):

@@ -23,19 +23,19 @@ N = TypeVar("N", bound=ir.Node)
 
 def choose_branches(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with flattened functions, and with copies that keep their branches for calls outside vectorised loops."""
-    flat = replace(kernel, functions=tuple(map(flatten_branches, kernel.functions)))
-    chooser = _Chooser(flat, _branching(kernel, flat))
+    flattened = replace(kernel, functions=tuple(map(flatten_branches, kernel.functions)))
+    chooser = _Chooser(flattened, _branching(kernel, flattened))
     tasks = tuple(map(chooser.task, kernel.tasks))
     if not chooser.used:
-        return flat
+        return flattened
     copies = (chooser.copy(f) for f in kernel.functions if f.name in chooser.branching)
-    return replace(flat, functions=(*flat.functions, *copies), tasks=tasks)
+    return replace(flattened, functions=(*flattened.functions, *copies), tasks=tasks)
 
 
-def _branching(kernel: ir.Kernel, flat: ir.Kernel) -> set[str]:
+def _branching(kernel: ir.Kernel, flattened: ir.Kernel) -> set[str]:
     """The functions with branches that are flattened, and those that call them."""
     found: set[str] = set()
-    for before, after in zip(kernel.functions, flat.functions, strict=True):  # callees come first
+    for before, after in zip(kernel.functions, flattened.functions, strict=True):  # callees come first
         calls = {n.function for n in walk(before) if isinstance(n, (ir.Call, ir.CallMany))}
         if before is not after or calls & found:
             found.add(before.name)

@@ -28,20 +28,20 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GpuRules:
-    """How a GPU spells what a CPU lacks.
+    """How a GPU expresses what a CPU does not have.
 
-    convention    what stands between ``define`` and the result type of a kernel
-    attributes    of a kernel that is always launched in blocks of so many threads
+    convention    the calling convention of a kernel
+    attributes    of a kernel, by the threads of its blocks
     thread, block the intrinsics that number a thread in its block, and a block in its grid (i32)
-    grid_threads  threads of the launch, as i64, for blocks of so many
+    grid_threads  writes the number of the launch's threads, i64, by the threads of a block
     barrier       all threads of the block meet, and see what each of them wrote before
     block_scope   LLVM's name for the threads of a block
     block_pointer the type of a pointer to arguments in memory
-    has_constant_loads  whether loads that say that nothing writes the memory meanwhile are other instructions
-    shared_bytes  of shared memory, as much as a block can have
-    pause         what a thread does that waits for memory to change
-    fences_for_block  whether one thread's fence of the whole device serves for what its block did before and does after,
-                  where barriers of the block stand around it
+    has_constant_loads  whether there are special loads for memory that nothing writes meanwhile
+    shared_bytes  the most shared memory of a block
+    pause         writes what a thread does between two looks at memory that it waits for
+    fences_for_block  whether one thread's fence of the whole device, between two barriers, orders the memory of its
+                  whole block
     fast_attributes  of all functions of a fast_math kernel
     approximate   intrinsics of f32 for exp2, log2, sin, cos and rsqrt as the hardware has them
     """
@@ -78,20 +78,20 @@ class Saturation:
 
 @dataclass(frozen=True, slots=True)
 class TargetRules:
-    """How one target spells what all of them have.
+    """How one target expresses what all of them have.
 
     pointer         the type of a pointer into arrays and scratch memory
     private         the type of a pointer to a variable of one thread
     alloca          what follows the type in an ``alloca``
-    narrow_offsets  byte offsets into arrays are 32-bit where the kernel's index type is
+    narrow_offsets  whether byte offsets into arrays have 32 bits where the kernel's index type has
     constant_offsets  whether memory instructions add a pointer, a 32-bit offset in bytes and a constant
     scope           scope and order of an atomic instruction
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
     has_mxcsr       whether x86's register of floating-point modes is there
     gpu             what only a GPU has; None for a CPU
-    saturating      conversions from floats to integers that saturate by themselves; none of NVIDIA's, whose assembler
-                    folds that of infinity to 0
-    has_atomic      whether a read-modify-write of a type may be left to LLVM; a compare-and-swap loop where not
+    saturating      conversions from floats to integers that saturate by themselves; NVIDIA has none, since its assembler
+                    folds the conversion of infinity to 0
+    has_atomic      whether LLVM may be given a read-modify-write of a type; otherwise it is a compare-and-swap loop
     """
 
     family: Family

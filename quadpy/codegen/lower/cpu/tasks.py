@@ -123,7 +123,7 @@ def _lower_frame(s: Scope, schedule: Schedule) -> None:
         case ir.ParallelTask() as task, (Iterations() | Privatised() | Reduced()) as frame:
             _lower_loop(s, task, frame)
         case _, frame:
-            raise AssertionError(f"{frame} is no frame of the CPU's")
+            raise AssertionError(f"{frame} is not a frame of the CPU")
 
 
 def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised | Reduced) -> None:

@@ -108,8 +108,8 @@ def _aligned(s: Scope, columns: AxisOperands, alone: str) -> tuple[str, str]:
     long = out.op(f"icmp uge i32 {columns.count}, {LONG_ROW}")
     aligns = out.op(f"select i1 {alone}, i1 false, i1 {long}")
     before = out.op(f"select i1 {aligns}, i32 {out.op(f'and i32 {start}, {ROW_UNIT - 1}')}, i32 0")
-    behind = out.op(f"add i32 {out.op(f'add i32 {columns.count}, {before}')}, {ROW_UNIT - 1}")
-    whole = out.op(f"and i32 {behind}, {-ROW_UNIT}")
+    padded = out.op(f"add i32 {out.op(f'add i32 {columns.count}, {before}')}, {ROW_UNIT - 1}")
+    whole = out.op(f"and i32 {padded}, {-ROW_UNIT}")
     return before, out.op(f"select i1 {aligns}, i32 {whole}, i32 {columns.count}")
 
 

@@ -25,7 +25,7 @@ Body: TypeAlias = Callable[..., str]
 
 
 def fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
-    """What writes the function called ``name`` (``sin.f32``) from ``out`` and its operands; None where nothing is faster."""
+    """The writer of the function ``name`` (``sin.f32``), given ``out`` and its operands; None where nothing is faster."""
     function, _, types = name.partition(".")
     body = APPROXIMATED.get(function) if types and set(types.split(".")) == {"f32"} else None
     if body is None or rules.gpu is None:
@@ -69,7 +69,7 @@ def _itself(name: str) -> Body:
 
 
 def _pow(out: FunctionText, approximate: Approximate, x: str, y: str) -> str:
-    """By way of the logarithm of what ``x`` is without its sign; below 0 only whole powers have a value."""
+    """From the logarithm of the absolute value of ``x``; below 0 only integer powers have a value."""
     size = out.intrinsic("llvm.fabs.f32", "float", ("float", x))
     power = approximate("exp2", _op(out, "fmul", y, approximate("log2", size)))
     half = _op(out, "fmul", y, _number(0.5))

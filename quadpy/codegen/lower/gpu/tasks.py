@@ -59,7 +59,7 @@ def lower_loop(s: Scope, schedule: Schedule, task: ir.ParallelTask, block_dim: i
         case ThreadEach():
             _thread_each(s, task, block_dim, iteration)
         case frame:
-            raise AssertionError(f"{frame} is no frame of a GPU's loops")
+            raise AssertionError(f"{frame} is not a frame of a GPU's loop")
 
 
 def _thread_each(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None]) -> None:
