@@ -15,7 +15,8 @@ from __future__ import annotations
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.capture.capture import capture, host_function
 from quadpy.graph.device_graphs import memory_info, trim
-from quadpy.graph.execution import GraphExec, GraphStats
+from quadpy.graph.engines.stats import GraphStats
+from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.semaphore import Semaphore

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from quadpy.copying import OneProcess
@@ -13,6 +12,7 @@ from quadpy.graph.engines.choose import EngineChoice, switched_off
 from quadpy.graph.engines.deferred_release import ExecOwner
 from quadpy.graph.engines.driver import DriverGraph
 from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.stats import GraphStats
 from quadpy.graph.live_graph import LiveGraph
 from quadpy.graph.model.inspect import GraphInfo, describe
 from quadpy.graph.model.kernels import is_callee
@@ -33,23 +33,9 @@ from quadpy.runtime.streams.timeline import Timeline
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["GraphExec", "GraphStats"]
+__all__ = ["GraphExec"]
 
 _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
-
-
-@dataclass(frozen=True, slots=True)
-class GraphStats:
-    """What an executable graph has done.
-
-    launches  how often it was launched
-    updates   how many nodes were changed
-    rebuilds  how often changes made the driver's graph anew
-    """
-
-    launches: int = 0
-    updates: int = 0
-    rebuilds: int = 0
 
 
 class GraphExec(OneProcess):

@@ -19,7 +19,7 @@ from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.kernel_graph import KernelGraph
 from quadpy.graph.engines.kernel_graphs import KernelGraphs
 from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram, loops_are_nodes
-from quadpy.graph.engines.kernel_stats import Counts
+from quadpy.graph.engines.stats import Counts
 from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import copied_host_arrays

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from quadpy.artifact import CodeObject
 from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
-from quadpy.graph.engines.kernel_stats import Counts, GraphKernelStats
+from quadpy.graph.engines.stats import Counts, GraphKernelStats
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import MISFITS, Plan, Values, Views

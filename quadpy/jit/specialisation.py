@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from quadpy.dtypes import i64
 from quadpy.errors import CodegenError, DeviceError
-from quadpy.graph.engines.kernel_stats import Counts
+from quadpy.graph.engines.stats import Counts
 from quadpy.ir.nodes import Kernel
 from quadpy.jit.compilation import Compiled, Request, cached_code, compile_request, digest_of, traced_for
 from quadpy.jit.cpu_plan import CpuPlan

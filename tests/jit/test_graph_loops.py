@@ -23,7 +23,7 @@ from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.graph.engines import argument_policy
-from quadpy.graph.engines.kernel_stats import Counts
+from quadpy.graph.engines.stats import Counts
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.offline import trace_for

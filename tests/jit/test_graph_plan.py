@@ -18,7 +18,7 @@ from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.graph.engines import argument_policy, executable
-from quadpy.graph.engines.kernel_stats import Counts
+from quadpy.graph.engines.stats import Counts
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.offline import trace_for

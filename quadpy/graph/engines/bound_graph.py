@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from quadpy.graph.engines.executable import Executable
 from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram
-from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.graph.engines.parts import PartWork, Placed, ends_of, first_node, parts_of_tasks, place, root_count, work_of
+from quadpy.graph.engines.stats import Counts
 from quadpy.graph.engines.task_nodes import TaskNode
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.device.resource_stack import ResourceStack

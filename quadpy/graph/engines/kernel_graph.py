@@ -8,8 +8,8 @@ from typing import Final
 
 from quadpy.graph.engines.bound_graph import BoundGraph
 from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram, RepeatedBody
-from quadpy.graph.engines.kernel_stats import Counts
 from quadpy.graph.engines.repeated_loop import STATE_BYTES, RepeatedLoop
+from quadpy.graph.engines.stats import Counts
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.resource_stack import ResourceStack
 from quadpy.runtime.drivers.driver import PinnedPointer

@@ -6,7 +6,7 @@ from typing import Final
 
 from quadpy.graph.engines.kernel_graph import KernelGraph
 from quadpy.graph.engines.kernel_program import KernelProgram
-from quadpy.graph.engines.kernel_stats import Counts
+from quadpy.graph.engines.stats import Counts
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.stream import Stream
 

@@ -15,7 +15,7 @@ from quadpy.artifact import LOOP_DONE
 from quadpy.errors import DeviceError
 from quadpy.graph.engines.bound_graph import BoundGraph
 from quadpy.graph.engines.kernel_program import RepeatedBody
-from quadpy.graph.engines.kernel_stats import Counts
+from quadpy.graph.engines.stats import Counts
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import Address, PinnedPointer
 from quadpy.runtime.streams.stream import Stream

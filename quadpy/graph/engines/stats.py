@@ -1,11 +1,25 @@
-"""What a graph kernel has done."""
+"""What executable graphs and graph kernels have done."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-__all__ = ["Counts", "GraphKernelStats"]
+__all__ = ["Counts", "GraphKernelStats", "GraphStats"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStats:
+    """What an executable graph has done.
+
+    launches  how often it was launched
+    updates   how many nodes were changed
+    rebuilds  how often changes made the driver's graph anew
+    """
+
+    launches: int = 0
+    updates: int = 0
+    rebuilds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
