@@ -12,7 +12,7 @@ from quadpy._version import __version__
 from quadpy.api import amdgpu, cpu, cuda, gpu, init, reset, sync
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.errors import *
-from quadpy.hostmath import Matrix, Vector
+from quadpy.hostmath import Matrix, Struct, Vector, dataclass
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
@@ -33,6 +33,7 @@ __all__ = [
     "Matrix",
     "NDArray",
     "Stream",
+    "Struct",
     "Vector",
     "__version__",
     "amdgpu",
@@ -43,6 +44,7 @@ __all__ = [
     "create_stream",
     "cuda",
     "data_oriented",
+    "dataclass",
     "eig",
     "f16",
     "f32",

@@ -23,8 +23,8 @@ LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""
 
 Part = Literal["pointer", "extent", "stride", "scalar"]
-ResultShape: TypeAlias = 'Literal["scalar"] | tuple[int, ...] | list[ResultShape] | None'
-"""What a kernel returns: a scalar, a vector of this shape, a tuple of these, or nothing."""
+ResultShape: TypeAlias = 'Literal["scalar"] | tuple[int, ...] | list[ResultShape] | dict[str, ResultShape] | None'
+"""What a kernel returns: a scalar, a vector of this shape, a tuple or a struct of these, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)

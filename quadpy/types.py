@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from quadpy.hostmath import MatrixType, NDArrayType, VectorType
+from quadpy.hostmath import MatrixType, NDArrayType, StructType, VectorType
 
-__all__ = ["NDArray", "matrix", "ndarray", "vector"]
+__all__ = ["NDArray", "matrix", "ndarray", "struct", "vector"]
 
 ndarray = NDArray = NDArrayType
 matrix = MatrixType
 vector = VectorType
+struct = StructType

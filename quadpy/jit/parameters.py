@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import struct
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, f32, rounded_later, u1
 from quadpy.errors import ArgumentError, DeviceError, KernelTypeError
-from quadpy.hostmath import Elements, NDArrayType, element_of
+from quadpy.hostmath import Elements, NDArrayType, Struct, StructType, element_of, scalar_of
 from quadpy.ir.types import array_of
 from quadpy.jit.plan import ArgumentValue
-from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, VecArg
+from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, StructArg, VecArg
 from quadpy.lang.decorators import Template, is_method
 from quadpy.lang.source import FunctionSource
+from quadpy.records import RecordType
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, TypeKey, describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -26,7 +27,7 @@ from quadpy.runtime.device.current import Config, current_config
 from quadpy.runtime.device.devices import current_device
 
 __all__ = [
-    "Argument", "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "SingleParameter",
+    "Argument", "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "SingleParameter", "StructParameter",
     "TemplateParameter", "VectorParameter", "parameters_of",
 ]  # fmt: skip
 
@@ -89,6 +90,32 @@ class VectorParameter:
 
     def arg_type(self, given: Argument = None) -> ArgType:
         return VecArg(self.shape, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class StructParameter:
+    """A struct by value."""
+
+    name: str
+    type: StructType
+    record: RecordType
+
+    def values(self, given: Argument) -> list[ArgumentValue]:
+        """The numbers of ``given``, a struct or a dict, member by member."""
+        if not isinstance(given, (Struct, Mapping)):
+            raise ArgumentError(
+                f"{self.name} takes {self.type!r}, not {type(given).__name__}", hint="pass a struct or a dict"
+            )
+        if missing := self.type.members.keys() - dict(given.items()).keys():
+            raise ArgumentError(f"{self.name} takes {self.type!r}: the member {min(missing)!r} is missing")
+        try:
+            numbers = self.type(given).entries
+        except ArgumentError as error:
+            raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error
+        return [_number(x, scalar, self.name) for x, scalar in zip(numbers, self.record.types, strict=True)]
+
+    def arg_type(self, given: Argument = None) -> ArgType:
+        return StructArg(self.record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +209,7 @@ class TemplateParameter:
         return StaticArg(given)
 
 
-Parameter: TypeAlias = ScalarParameter | VectorParameter | ArrayParameter | TemplateParameter
+Parameter: TypeAlias = ScalarParameter | VectorParameter | StructParameter | ArrayParameter | TemplateParameter
 
 
 def parameters_of(source: FunctionSource, config: Config) -> tuple[Parameter, ...]:
@@ -219,6 +246,8 @@ def _parameter(name: str, annotation: object, source: FunctionSource, config: Co
     if getattr(annotation, "__quadpy_constructor__", None) == "type":
         dtype, shape = element_of(annotation, config)
         return VectorParameter(name, dtype, shape)
+    if isinstance(annotation, StructType):
+        return StructParameter(name, annotation, annotation.record(lambda dtype: scalar_of(dtype, config)))
     what = "has no annotation" if annotation is None else f"is annotated with {annotation!r}"
     raise KernelTypeError(
         f"{source.name}: the parameter {name!r} {what}", source.span,

@@ -12,6 +12,8 @@ import numpy as np
 
 from quadpy.artifact import ResultShape
 from quadpy.dtypes import BY_NAME, Scalar
+from quadpy.hostmath import ElementType, Struct, StructType, type_of
+from quadpy.hostmath.structs import struct_type_of
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, decode
 from quadpy.runtime.elements.values import wrap
 
@@ -51,8 +53,22 @@ def _read(scratch: Buffer, slot: int, type: Scalar) -> object:
     return decode(np.frombuffer(memoryview(scratch), STORAGE[type], 1, 8 * slot), type)[0].item()
 
 
+def _struct(shape: dict[str, ResultShape], numbers: Iterator[tuple[object, Scalar]]) -> Struct:
+    values: dict[str, object] = {}
+    types: dict[str, ElementType | StructType] = {}
+    for name, part in shape.items():
+        if part == "scalar":
+            values[name], types[name] = next(numbers)
+        else:
+            values[name] = value = _shaped(part, numbers)
+            types[name] = struct_type_of(value) if isinstance(value, Struct) else type_of(value.dtype, value.shape)  # type: ignore[attr-defined]  # a vector
+    return StructType(types)(values)
+
+
 def _shaped(shape: ResultShape, numbers: Iterator[tuple[object, Scalar]]) -> object:
     """Numbers, each with its type, as one of them, a vector or matrix, or a tuple of such."""
+    if isinstance(shape, dict):
+        return _struct(shape, numbers)
     if isinstance(shape, list):
         return tuple(_shaped(part, numbers) for part in shape)
     if isinstance(shape, tuple):

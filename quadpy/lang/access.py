@@ -5,23 +5,44 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from quadpy.ir import nodes as ir
-from quadpy.lang.arrays import array_attribute, element_ref, index_values, is_element, load_element, spread_indices
+from quadpy.lang.arrays import (
+    array_attribute,
+    element_ref,
+    index_values,
+    is_element,
+    load_element,
+    spread_indices,
+    struct_element,
+)
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.components import part_at
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.scope import import_value, lookup
-from quadpy.lang.values import BoundMethod, Kind, Value, Vec, holds_runtime, is_runtime, kind_of, shape_text
+from quadpy.lang.structs import record_attribute
+from quadpy.lang.values import (
+    BoundMethod,
+    ElementRef,
+    Kind,
+    Record,
+    Value,
+    Vec,
+    holds_runtime,
+    is_runtime,
+    kind_of,
+    shape_text,
+)
 from quadpy.lang.variables import check_assigned, read_variable
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import vec_attribute, vec_index
+from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = ["ATTRIBUTES", "SUBSCRIPTS", "attribute_of", "chained", "expr_Attribute", "expr_Subscript"]
+__all__ = ["ATTRIBUTES", "SUBSCRIPTS", "attribute_of", "chained", "expr_Attribute", "expr_Subscript", "member_place"]
 
 Attribute: TypeAlias = Callable[[Trace, Any, str, Span], Value]
 Subscript: TypeAlias = Callable[[Trace, Any, tuple[Value, ...], Span], Value]
@@ -37,8 +58,32 @@ def expr_Attribute(t: Trace, node: ast.Attribute) -> Value:
 def chained(t: Trace, node: ast.expr) -> Value:
     """The value of ``a.b`` in ``a.b.c``, of which only an attribute is read."""
     if isinstance(node, ast.Attribute):
+        if (place := member_place(t, node)) is not None:
+            span = t.span(node)
+            return load_element(t, place, span) if isinstance(place, ElementRef) else read_variable(t, place, span)
         return attribute_of(t, chained(t, node.value), node.attr, t.span(node))
     return lookup(t, node.id, t.span(node)) if isinstance(node, ast.Name) else t.expr(node)
+
+
+def member_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
+    """The place of a struct's member, in memory or in a variable: of a struct, only what is asked for is read."""
+    if isinstance(node, ast.Attribute):
+        if struct_element(t, node.value) is not None and is_element(t, node):
+            return element_ref(t, node)
+        owner = (
+            member_place(t, node.value) if isinstance(node.value, ast.Attribute) else _struct_variable(t, node.value)
+        )
+        return owner.member(node.attr) if owner is not None else None
+    return None
+
+
+def _struct_variable(t: Trace, node: ast.expr) -> MutableVar | None:
+    bound = t.frame.env.get(node.id) if isinstance(node, ast.Name) else None
+    if not isinstance(bound, MutableVar) or not isinstance(bound.shape, RecordType):
+        return None
+    assert isinstance(node, ast.Name)
+    check_assigned(t, node.id, t.span(node))
+    return bound
 
 
 def attribute_of(t: Trace, value: Value, name: str, span: Span) -> Value:
@@ -72,6 +117,7 @@ ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {
     Kind.SCALAR: _scalar_attribute,
     Kind.SEQUENCE: _object_attribute,
     Kind.VECTOR: _vector_attribute,
+    Kind.RECORD: record_attribute,
     Kind.ARRAY: array_attribute,
     Kind.METHOD: _object_attribute,
 }
@@ -79,7 +125,7 @@ ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {
 
 def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
     bound = t.frame.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
-    if isinstance(bound, MutableVar) and bound.shape:
+    if isinstance(bound, MutableVar) and isinstance(bound.shape, tuple) and bound.shape:
         return _part_of_variable(t, bound, node)
     if is_element(t, node):
         return load_element(t, element_ref(t, node), t.span(node))
@@ -92,7 +138,7 @@ def _part_of_variable(t: Trace, bound: MutableVar, node: ast.Subscript) -> Value
     span = t.span(node)
     check_assigned(t, ast.unparse(node.value), t.span(node.value))
     index = spread_indices(index_values(t, node.slice))
-    if len(index) <= len(bound.shape) and all(isinstance(i, int) for i in index):
+    if isinstance(bound.shape, tuple) and len(index) <= len(bound.shape) and all(isinstance(i, int) for i in index):
         part = part_at(t, bound, index, span)
         assert isinstance(part, MutableVar)
         return read_variable(t, part, span)
@@ -101,6 +147,12 @@ def _part_of_variable(t: Trace, bound: MutableVar, node: ast.Subscript) -> Value
 
 def _vector_item(t: Trace, value: Any, index: tuple[Value, ...], span: Span) -> Value:
     return vec_index(t, value, spread_indices(index), span)
+
+
+def _member_item(t: Trace, value: Record, index: tuple[Value, ...], span: Span) -> Value:
+    if len(index) != 1 or not isinstance(index[0], str):
+        _no_items(t, value, index, span)
+    return record_attribute(t, value, index[0], span)
 
 
 def _container_item(t: Trace, value: Any, index: tuple[Value, ...], span: Span) -> Value:
@@ -126,7 +178,7 @@ def _python_item(t: Trace, getitem: Callable[..., Value], value: Value, index: t
     return import_value(t, python_call(t, getitem, [value, key], {}, span))
 
 
-def _no_items(t: Trace, value: Value, index: tuple[Value, ...], span: Span) -> Value:
+def _no_items(t: Trace, value: Value, index: tuple[Value, ...], span: Span) -> NoReturn:
     t.fail_type(f"{shape_text(value)} cannot be indexed", span)
 
 
@@ -136,6 +188,7 @@ SUBSCRIPTS: Final[Mapping[Kind, Subscript]] = {
     Kind.SCALAR: _no_items,
     Kind.SEQUENCE: _container_item,
     Kind.VECTOR: _vector_item,
+    Kind.RECORD: _member_item,
     Kind.ARRAY: _no_items,  # elements of arrays have places: ``arrays`` reads and writes them
     Kind.METHOD: _no_items,
 }

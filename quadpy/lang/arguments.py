@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 from quadpy.dtypes import Scalar, f32, i32
 from quadpy.ir.types import Array
+from quadpy.records import RecordType
 
-__all__ = ["ArgType", "ArrayArg", "Options", "ScalarArg", "StaticArg", "VecArg"]
+__all__ = ["ArgType", "ArrayArg", "Options", "ScalarArg", "StaticArg", "StructArg", "VecArg"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,19 @@ class VecArg:
 
 
 @dataclass(frozen=True, slots=True)
+class StructArg:
+    """A struct, passed by value as its scalars."""
+
+    type: RecordType
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayArg:
-    """An array; a read-only one may not be written."""
+    """An array; a read-only one may not be written.  Its elements are structs if there is a ``record``."""
 
     type: Array
     writable: bool = True
+    record: RecordType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class StaticArg:
     value: Any
 
 
-ArgType: TypeAlias = ScalarArg | VecArg | ArrayArg | StaticArg
+ArgType: TypeAlias = ScalarArg | VecArg | StructArg | ArrayArg | StaticArg
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import outside, static_object
+from quadpy.lang.structs import scalars_for
 from quadpy.lang.values import (
     ArrayRef,
     BoundMethod,
@@ -20,16 +21,19 @@ from quadpy.lang.values import (
     shape_text,
     shaped,
 )
-from quadpy.lang.vectors import components_for, is_swizzle, numbers_of, part_of
+from quadpy.lang.vectors import is_swizzle, numbers_of, part_of
+from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
 __all__ = [
     "array_attribute", "element_ref", "extent_of", "index_values", "is_element", "load_element", "spread_indices",
-    "store_element", "written_places",
+    "store_element", "struct_element", "written_places",
 ]  # fmt: skip
 
 
 def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
+    if (member := array.member(name)) is not None:
+        return member
     type = array.type
     match name:
         case "shape":
@@ -37,13 +41,13 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
         case "ndim":
             return type.ndim
         case "dtype":
-            return type.elem
+            return array.scalar if isinstance(array.element, tuple) else array.element
         case "size":
             return _array_size(t, array, span)
-        case "n" if type.element:
-            return type.element[0]
-        case "m" if type.element:
-            return type.element[1] if len(type.element) > 1 else 1
+        case "n" if array.element and isinstance(array.element, tuple):
+            return array.element[0]
+        case "m" if array.element and isinstance(array.element, tuple):
+            return array.element[1] if len(array.element) > 1 else 1
         case "fill" | "to_numpy" | "copy_from" | "from_numpy" | "T":
             return BoundMethod(array, name)
         case _:
@@ -85,44 +89,74 @@ def spread_indices(index: tuple[Value, ...]) -> tuple[Value, ...]:
 def is_element(t: Trace, node: ast.expr) -> bool:
     """True for subscripts and swizzle letters over an array: something that has a place in memory."""
     if isinstance(node, ast.Subscript):
-        return _is_array(t, node.value) or is_element(t, node.value)
+        return _elements_of(t, node.value) is not None or is_element(t, node.value)
     if isinstance(node, ast.Attribute):
+        if (struct := struct_element(t, node.value)) is not None:
+            return struct.window(node.attr) is not None
         return is_swizzle(node.attr) and is_element(t, node.value)
-    return False
+    return isinstance(node, ast.Name) and isinstance(t.frame.env.get(node.id), ElementRef)
 
 
-def _is_array(t: Trace, node: ast.expr) -> bool:
-    """True where ``node`` is an array; emits nothing."""
-    bound: Value
+def struct_element(t: Trace, node: ast.expr) -> RecordType | None:
+    """The type of the struct in memory that ``node`` is; None where it is something else."""
+    shape: Shape | None = None
+    match node:
+        case ast.Name(id=name) if isinstance(bound := t.frame.env.get(name), ElementRef):
+            shape = bound.shape
+        case ast.Subscript(value=array):
+            shape = _elements_of(t, array)
+        case ast.Attribute(value=outer, attr=name) if (struct := struct_element(t, outer)) is not None:
+            shape = _member_shape(struct, name)
+    return shape if isinstance(shape, RecordType) else None
+
+
+def _member_shape(struct: RecordType, name: str) -> Shape | None:
+    found = struct.window(name)
+    return None if found is None else shape_of_member(found[1])
+
+
+def _elements_of(t: Trace, node: ast.expr) -> Shape | None:
+    """The shape of an element where ``node`` is an array, else None; found out without emitting anything."""
+    bound: Value = None
     if isinstance(node, ast.Name):
         bound = t.frame.env.get(node.id)
         if bound is None:
             try:
                 bound = outside(t, node.id)
             except KeyError:
-                return False
+                return None
+    elif isinstance(node, ast.Attribute) and isinstance(struct := _elements_of(t, node.value), RecordType):
+        return _member_shape(struct, node.attr)
     elif isinstance(node, (ast.Attribute, ast.Subscript)):
         bound = static_object(t, node)
-    else:
-        return False
-    return isinstance(bound, ArrayRef) or getattr(type(bound), "__quadpy_field__", False)
+    if isinstance(bound, ArrayRef):
+        return bound.element
+    return bound.element_shape if getattr(type(bound), "__quadpy_field__", False) else None  # type: ignore[attr-defined]  # it is a field
 
 
 def element_ref(t: Trace, node: ast.expr) -> ElementRef:
     """The place that a subscript over an array names, down to a component."""
     span = t.span(node)
+    if isinstance(node, ast.Name):
+        bound = t.frame.env[node.id]
+        assert isinstance(bound, ElementRef)
+        return bound
     assert isinstance(node, (ast.Subscript, ast.Attribute))
     if not is_element(t, node.value):
         array = t.expr(node.value)
         assert isinstance(node, ast.Subscript)
         return _array_element(t, array, spread_indices(index_values(t, node.slice)), span)
     outer = element_ref(t, node.value)
+    if isinstance(node, ast.Attribute) and (member := outer.member(node.attr)) is not None:
+        return member
     step = node.attr if isinstance(node, ast.Attribute) else spread_indices(index_values(t, node.slice))
+    if isinstance(outer.shape, RecordType):
+        t.fail_type(f"{outer.shape!r} is a struct and cannot be indexed", span, "name one of its members")
     if outer.steps or not (isinstance(step, str) or all(isinstance(i, (int, slice)) for i in step)):
         return ElementRef(outer.array, outer.index, outer.numbers, outer.shape, (*outer.steps, step))
     if not outer.shape:
         t.fail_type("this element is a scalar and has no components", span)
-    numbers, shape = numbers_of(t, outer.array.type.elem, outer.shape, step, span)
+    numbers, shape = numbers_of(t, outer.array.scalar, outer.shape, step, span)
     return ElementRef(outer.array, outer.index, tuple(outer.numbers[k] for k in numbers), shape)
 
 
@@ -144,7 +178,7 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], span: Span)
         if array.offset and array.offset[axis]:
             number = scalar_binary(t, ast.Sub, number, array.offset[axis], span)
         exprs.append(t.build.freeze(to_integer(t, to_scalar(t, number, span), span)))
-    return ElementRef(array, tuple(exprs), tuple(range(array.type.components)), array.type.element)
+    return ElementRef(array, tuple(exprs), tuple(array.numbers), array.element)
 
 
 def _places(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
@@ -164,7 +198,7 @@ def load_element(t: Trace, ref: ElementRef, span: Span) -> Value:
 
 def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
     places = written_places(t, ref, span)
-    items = components_for(t, value, ref.shape, ref.array.type.elem, span)
+    items = scalars_for(t, value, ref.shape, [place.type for place in places], span)
     for place, item in zip(places, items, strict=True):
         t.build.emit(ir.Store(place, item, span=span))
 

@@ -18,9 +18,10 @@ from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
 from quadpy.lang.scope import lookup
-from quadpy.lang.values import ElementRef, Value, Vec, elems_of, is_numeric, is_runtime, shaped
+from quadpy.lang.values import ElementRef, Record, Value, Vec, elems_of, is_numeric, is_runtime, shaped
 from quadpy.lang.variables import freeze, freeze_all
 from quadpy.lang.vectors import components_for, map_vec
+from quadpy.records import RecordType
 from quadpy.source import Span
 
 __all__ = ["atomic_call", "atomic_update"]
@@ -84,8 +85,10 @@ def _atomic_on_local(
     return old
 
 
-def _same_bits(t: Trace, old: ir.Expr | Vec, expected: Value, span: Span) -> Value:
+def _same_bits(t: Trace, old: ir.Expr | Vec | Record, expected: Value, span: Span) -> Value:
     """The comparison of a compare-and-swap: floats are compared by their bits, as in memory."""
+    if isinstance(old, Record):
+        t.fail_type("a struct cannot be compared and swapped", span, "name one of its members")
     shape = old.shape if isinstance(old, Vec) else ()
     new = shaped(shape, components_for(t, expected, shape, old.type, span))
     if isinstance(old, Vec):
@@ -103,7 +106,7 @@ def _same_scalar_bits(t: Trace, x: Value, y: Value, span: Span) -> Value:
 def atomic_update(
     t: Trace, op: ir.AtomicOp, target: ElementRef | MutableVar | ChosenPart, value: Value, span: Span, *,
     expected: Value = None, wanted: bool = True,
-) -> ir.Expr | Vec | None:  # fmt: skip
+) -> ir.Expr | Vec | Record | None:  # fmt: skip
     """Read-modify-write of a place; vectors component by component.  Gives the old value if it is ``wanted``."""
     if isinstance(target, ChosenPart):
         return _atomic_on_chosen(t, op, target, value, span, expected, wanted=wanted)
@@ -113,6 +116,8 @@ def atomic_update(
     else:
         places = written_places(t, target, span)
     type = places[0].type
+    if isinstance(target.shape, RecordType):
+        t.fail_type(f"atomic_{op.value} changes numbers and vectors, not a struct", span, "name one of its members")
     if op in (ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR) and type.is_float:
         t.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span)
     items = components_for(t, value, target.shape, type, span)
@@ -128,7 +133,7 @@ def atomic_update(
 
 def _atomic_on_chosen(
     t: Trace, op: ir.AtomicOp, chosen: ChosenPart, value: Value, span: Span, expected: Value, *, wanted: bool
-) -> ir.Expr | Vec | None:
+) -> ir.Expr | Vec | Record | None:
     """The operation on the part that is chosen at run time; the old value is 0 where no part is chosen."""
     value, expected = freeze_all(t, value), freeze_all(t, expected)
     old = [t.build.var("old", var.type, mutable=True) for var in chosen.vars] if wanted else []

@@ -19,6 +19,7 @@ from quadpy.lang.displays import display_items
 from quadpy.lang.functions import inline
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
+from quadpy.lang.methods import changing_method, struct_place
 from quadpy.lang.python_calls import (
     attribute_by_name,
     call_at_compile_time,
@@ -28,7 +29,9 @@ from quadpy.lang.python_calls import (
 )
 from quadpy.lang.returns import items_of
 from quadpy.lang.scalars import call_function, cast, convert, saturated
-from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number
+from quadpy.lang.scope import import_value
+from quadpy.lang.structs import make_record, struct_value
+from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number, is_struct_type
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
@@ -41,18 +44,26 @@ Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Va
 
 
 def expr_Call(t: Trace, node: ast.Call) -> Value:
-    span, fn = t.span(node), t.expr(node.func)
+    span = t.span(node)
+    if (method := changing_method(t, node.func)) is not None:
+        place = struct_place(t, method.owner)
+        return inline(t, method.func, [place, *display_items(t, node.args)], _keywords(t, node, span), span)
+    fn = t.expr(node.func)
     if isinstance(fn, Builtin) and isinstance(fn.row.lowering, Update):
         return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):
         return attribute_by_name(t, fn, node, span)
     args = display_items(t, node.args)
+    return call_value(t, fn, args, _keywords(t, node, span), span)
+
+
+def _keywords(t: Trace, node: ast.Call, span: Span) -> dict[str, Value]:
     kwargs: dict[str, Value] = {}
     for keyword in node.keywords:
         if keyword.arg is None:
             t.fail_syntax("** is not part of the kernel language", span)
         kwargs[keyword.arg] = t.expr(keyword.value)
-    return call_value(t, fn, args, kwargs, span)
+    return kwargs
 
 
 def call_value(t: Trace, fn: Value, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
@@ -137,8 +148,14 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
     """``qp.Vector([…])``, ``qp.Matrix.rows([…])`` and calls of vector types; None for all else."""
     dtype = kwargs.get("dt", kwargs.get("dtype"))
     kind = getattr(fn, "__quadpy_constructor__", None)
-    if kind is None or (kind == "type" and isinstance(fn, type)):  # qp.types.vector itself makes a type
+    if kind is None or (kind in ("type", "struct") and isinstance(fn, type)):  # qp.types.vector itself makes a type
         return None
+    if is_struct_type(fn):
+        record = fn.record(t.scalar_type)
+        defaults = {name: import_value(t, value) for name in record.names if (value := fn.default(name)) is not None}
+        return make_record(t, record, defaults, args, kwargs, span)
+    if kind == "struct value":
+        return struct_value(t, args, kwargs, span)
     if kind == "type":  # a vector or matrix type: its shape and scalar are given
         flat = items_of(args[0] if len(args) == 1 else args)
         shape = fn.element_shape

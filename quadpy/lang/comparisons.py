@@ -18,7 +18,8 @@ from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.operators import select, unary
 from quadpy.lang.scalars import join_conditions
-from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_runtime, shape_text
+from quadpy.lang.structs import compare_records
+from quadpy.lang.values import ArrayRef, Record, Value, Vec, holds_runtime, is_runtime, shape_text
 from quadpy.lang.vectors import broadcast, map_vec
 from quadpy.source import Span
 
@@ -40,6 +41,8 @@ def compare(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Va
         return fold(t, op, a, b, span)
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return _compare_items(t, op, a, b, span)
+    if isinstance(a, Record) or isinstance(b, Record):
+        return compare_records(t, op, a, b, span)
     if isinstance(a, Vec) or isinstance(b, Vec):
         a, b = broadcast(t, a, b, span)
         return map_vec(t, lambda x, y: scalar_compare(t, op, x, y, span), a, b)

@@ -18,9 +18,11 @@ from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.promotion import literal
 from quadpy.lang.scope import lookup
-from quadpy.lang.values import ArrayRef, ElementRef, Value, Vec, elems_of, shape_text, shaped
+from quadpy.lang.structs import scalars_for
+from quadpy.lang.values import ArrayRef, ElementRef, Record, Value, Vec, elems_of, shape_text, shaped
 from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, write_variable
-from quadpy.lang.vectors import components_for, flat_index, numbers_of
+from quadpy.lang.vectors import flat_index, numbers_of
+from quadpy.records import RecordType
 from quadpy.source import Span
 
 __all__ = ["assign_component", "named_part", "part_at", "place_of", "read_part", "write_part"]
@@ -64,16 +66,16 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
         lookup(t, name, span)
         t.fail_type(f"{name!r} belongs to the module, and is constant in the kernel", span,
                     f"copy it first: {name}_ = {name} + 0")  # fmt: skip
-    if isinstance(bound, Vec):
+    if isinstance(bound, (Vec, Record)):
         assign_name(t, name, bound, span)
         bound = t.frame.env[name]
     if not isinstance(bound, MutableVar) or not bound.shape:
-        t.fail_type(f"{name!r} is not a vector whose components can be set", span)
+        t.fail_type(f"{name!r} is not a vector or struct whose parts can be set", span)
     check_assigned(t, name, span)
     return _part_named(t, bound, target)
 
 
-def read_part(t: Trace, part: MutableVar | ChosenPart, span: Span) -> ir.Expr | Vec:
+def read_part(t: Trace, part: MutableVar | ChosenPart, span: Span) -> ir.Expr | Vec | Record:
     """The value of a part; 0 where no part is chosen."""
     if isinstance(part, MutableVar):
         return read_variable(t, part, span)
@@ -89,7 +91,7 @@ def write_part(t: Trace, name: str, part: MutableVar | ChosenPart, value: Value,
     if part is t.frame.env.get(name):
         assign_name(t, name, value, span)
         return
-    items = components_for(t, value, part.shape, part.vars[0].type, span)
+    items = scalars_for(t, value, part.shape, part.types, span)
     if isinstance(part, MutableVar):
         write_variable(t, part, items, span)
     else:
@@ -106,6 +108,11 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
             what = "a row chosen at run time" if isinstance(outer, ChosenPart) else "a number"
             t.fail_type(f"{what} has no parts that can be named", span, "write m[i, j] for an element of a matrix")
         bound = outer
+    if isinstance(target, ast.Attribute) and (member := bound.member(target.attr)) is not None:
+        return member
+    if isinstance(bound.shape, RecordType):
+        what = f"has no member {target.attr!r}" if isinstance(target, ast.Attribute) else "cannot be indexed"
+        t.fail_type(f"{bound.shape!r} {what}", span, f"there are {', '.join(bound.shape.names)}")
     step = target.attr if isinstance(target, ast.Attribute) else spread_indices(index_values(t, target.slice))
     if not isinstance(step, str) and not all(isinstance(i, (int, slice)) for i in step):
         if len(step) not in (1, len(bound.shape)) or any(isinstance(i, slice) for i in step):
@@ -119,9 +126,10 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
 
 def part_at(t: Trace, bound: MutableVar, index: tuple[Value, ...], span: Span) -> MutableVar | ChosenPart:
     """The component of ``bound`` at ``index``, or the row."""
+    assert isinstance(bound.shape, tuple)
     row = bound.shape[len(index) :]
     size = math.prod(row)
-    starts = Vec(bound.shape[: len(index)], bound.stand_in(span).elems[::size])
+    starts = Vec(bound.shape[: len(index)], elems_of(bound.stand_in(span))[::size])
     at = flat_index(t, starts, index, span)
     if isinstance(at, int):
         return bound.part(range(at * size, (at + 1) * size), row)

@@ -32,7 +32,7 @@ LocalName: TypeAlias = tuple[CodeType, str]
 
 
 class LocalAtomicFound(Exception):
-    """An atomic operation changes a local name in the middle of an expression, which the syntax does not show.
+    """An atomic operation, or a method of a struct, changes a local name, which the syntax does not show.
 
     The trace starts again, and this time makes the name a variable from the start.
     """

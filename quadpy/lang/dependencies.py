@@ -6,6 +6,7 @@ same result; nothing is parsed.  Later compilations for the same signature use t
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -194,5 +195,7 @@ def _frozen(value: Any, depth: int = 0) -> Any:
         return kind(_frozen(item, depth + 1) for item in value)
     if depth < _DEEPEST and kind is dict:
         return {key: _frozen(item, depth + 1) for key, item in value.items()}
+    if getattr(kind, "__quadpy_constructor__", None) == "struct value":
+        return copy.copy(value)
     numpy = sys.modules.get("numpy")
     return value.copy() if numpy is not None and kind is numpy.ndarray else value

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
-import math
 from typing import Final
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
+from quadpy.lang.arrays import load_element
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
 from quadpy.lang.operators import binary, select, unary
 from quadpy.lang.scalars import decide, meet, operand, to_condition
 from quadpy.lang.scope import lookup
-from quadpy.lang.values import ScalarValue, Value, Vec, is_runtime, shaped
+from quadpy.lang.structs import record_of
+from quadpy.lang.values import ElementRef, Record, ScalarValue, Value, Vec, is_runtime, shaped
 from quadpy.lang.vectors import broadcast
+from quadpy.records import RecordType, Shape, count_of
 from quadpy.source import Span
 
 __all__ = ["expr_BinOp", "expr_BoolOp", "expr_Compare", "expr_Constant", "expr_IfExp", "expr_Name", "expr_UnaryOp"]
@@ -28,6 +30,8 @@ def expr_Constant(t: Trace, node: ast.Constant) -> Value:
 
 def expr_Name(t: Trace, node: ast.Name) -> Value:
     value = lookup(t, node.id, t.span(node))
+    if isinstance(value, ElementRef):  # the struct of which a method is called
+        return load_element(t, value, t.span(node))
     t.deps.uses(value)
     return value
 
@@ -102,7 +106,7 @@ def expr_IfExp(t: Trace, node: ast.IfExp) -> Value:
         a = t.expr(node.body)
     with t.build.block() as orelse:
         b = t.expr(node.orelse)
-    if not then and not orelse:
+    if not then and not orelse and not isinstance(a, Record):
         return select(t, cond, a, b, span)
     return _branch_values(t, to_condition(t, cond, span), (then, a), (orelse, b), span)
 
@@ -113,7 +117,9 @@ def _branch_values(
     """The value of whichever branch runs, through variables that both assign."""
     (then_stmts, a), (else_stmts, b) = then, orelse
     a, b = broadcast(t, a, b, span)
-    shape = next((v.shape for v in (a, b) if isinstance(v, Vec)), ())
+    shape = next((v.shape for v in (a, b) if isinstance(v, (Vec, Record))), ())
+    if isinstance(shape, RecordType):
+        a, b = (record_of(t, value, shape, span) for value in (a, b))
     variables: list[ir.Expr] = []
     for x, y in zip(_branch_scalars(t, a, shape, span), _branch_scalars(t, b, shape, span), strict=True):
         taken, other = meet(t, x, y, span)
@@ -125,10 +131,10 @@ def _branch_values(
     return shaped(shape, variables)
 
 
-def _branch_scalars(t: Trace, value: Value, shape: tuple[int, ...], span: Span) -> tuple[ScalarValue, ...]:
-    if isinstance(value, Vec):
+def _branch_scalars(t: Trace, value: Value, shape: Shape, span: Span) -> tuple[ScalarValue, ...]:
+    if isinstance(value, (Vec, Record)):
         return value.elems
-    return (operand(t, value, "a conditional expression needs numbers or vectors", span),) * math.prod(shape)
+    return (operand(t, value, "a conditional expression needs numbers, vectors or structs", span),) * count_of(shape)
 
 
 _LONGEST_CHAIN: Final = 64

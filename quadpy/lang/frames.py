@@ -4,37 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
-from quadpy.artifact import ResultShape
-from quadpy.dtypes import u1
+from quadpy.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.promotion import literal
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.values import Vec
+from quadpy.lang.values import Record, Vec, shaped
+from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
-__all__ = ["ChosenPart", "Frame", "MutableVar"]
+__all__ = ["ChosenPart", "Frame", "MutableVar", "Outline"]
+
+
+Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | None'
+"""The shape of what a function returns: of a number, a vector or struct, a tuple, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class MutableVar:
-    """A name bound to variables: one for a scalar (``shape`` is ``()``), one for each component of a vector.
+    """A name bound to variables: one for a scalar (``shape`` is ``()``), one for each scalar of a vector or struct.
 
     ``shared`` variables live outside the parallel loops of a kernel; inside a loop they are slots of scratch memory.
     """
 
     vars: tuple[ir.Var, ...]
-    shape: tuple[int, ...]
+    shape: Shape
     shared: bool
     span: Span
 
-    def stand_in(self, span: Span) -> Vec:
-        """A vector of the variable's type and shape, for what asks for no more; a scalar is one component."""
-        return Vec(self.shape, tuple(ir.VarRead(var, span=span) for var in self.vars))
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        return tuple(var.type for var in self.vars)
 
-    def part(self, picked: Iterable[int], shape: tuple[int, ...]) -> MutableVar:
-        """Some components, as a variable of the given shape."""
+    def stand_in(self, span: Span) -> ir.Expr | Vec | Record:
+        """A value of the variable's type and shape, for what asks for no more."""
+        return shaped(self.shape, tuple(ir.VarRead(var, span=span) for var in self.vars))
+
+    def part(self, picked: Iterable[int], shape: Shape) -> MutableVar:
+        """Some of the scalars, as a variable of the given shape."""
         return MutableVar(tuple(self.vars[k] for k in picked), shape, self.shared, self.span)
+
+    def member(self, name: str) -> MutableVar | None:
+        """A member, as a variable; None where there is no such member."""
+        found = self.shape.window(name) if isinstance(self.shape, RecordType) else None
+        if found is None:
+            return None
+        first, member = found
+        return self.part(range(first, first + len(member.types)), shape_of_member(member))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +67,12 @@ class ChosenPart:
         return self.parts[0].vars
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         return self.parts[0].shape
+
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        return self.parts[0].types
 
     def is_at(self, number: int, span: Span) -> ir.Expr:
         """Whether part ``number`` is the chosen one."""
@@ -77,7 +98,7 @@ class Frame:
     label: str = ""
     early_returns: int = 0
     results: list[list[ir.Var]] = field(default_factory=list)
-    outline: ResultShape = None
+    outline: Outline = None
     returned: object = None
     literals: dict[int, ir.Const] = field(default_factory=dict)
     unset: set[str] = field(default_factory=set)

@@ -13,7 +13,7 @@ from quadpy.lang.frames import Frame
 from quadpy.lang.returns import annotated, leave_function
 from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.values import Value, Vec, is_number, is_runtime
+from quadpy.lang.values import Record, Value, Vec, is_number, is_runtime, shaped
 from quadpy.lang.variables import declare
 from quadpy.source import Span
 
@@ -79,7 +79,7 @@ def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], 
     """
     for name in sorted(stored & bound.keys()):
         value = bound[name]
-        scalars = value.elems if isinstance(value, Vec) else (value,) if is_runtime(value) else ()
+        scalars = value.elems if isinstance(value, (Vec, Record)) else (value,) if is_runtime(value) else ()
         known = all(isinstance(scalar, ir.Const) for scalar in scalars)
         if not known and isinstance(t.deps.annotation(source, name), Template):
             t.fail_type(
@@ -93,11 +93,11 @@ def _enter_parameters(t: Trace, bound: dict[str, Value], stored: Any, span: Span
     for name, value in bound.items():
         if isinstance(value, (list, tuple)) and value and all(is_runtime(v) or is_number(v) for v in value):
             value = tuple(t.build.freeze(v) if is_runtime(v) else v for v in value)
-        if not (name in stored and (is_runtime(value) or is_number(value) or isinstance(value, Vec))):
+        if not (name in stored and (is_runtime(value) or is_number(value) or isinstance(value, (Vec, Record)))):
             if is_runtime(value):
                 value = t.build.let(value, name)
-            elif isinstance(value, Vec):
-                value = Vec(value.shape, tuple(t.build.let(e, name) for e in value.elems))
+            elif isinstance(value, (Vec, Record)):
+                value = shaped(value.shape, [t.build.let(e, name) for e in value.elems])
             t.frame.env[name] = value
             continue
         declare(t, name, value, span)

@@ -70,7 +70,9 @@ def _sequences(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span)
 
 
 def _no_operator(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
-    hint = "combine arrays element by element, in a loop" if Kind.ARRAY in (kind_of(a), kind_of(b)) else ""
+    kinds = kind_of(a), kind_of(b)
+    hint = "combine arrays element by element, in a loop" if Kind.ARRAY in kinds else ""
+    hint = "combine the members" if Kind.RECORD in kinds else hint
     t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span, hint)
 
 
@@ -80,6 +82,7 @@ BINARY: Final[Mapping[Kind, Binary]] = {
     Kind.SCALAR: scalar_binary,
     Kind.SEQUENCE: _sequences,
     Kind.VECTOR: _by_component,
+    Kind.RECORD: _no_operator,
     Kind.ARRAY: _no_operator,
     Kind.METHOD: _no_operator,
 }

@@ -12,11 +12,23 @@ from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 from quadpy.lang.context import Trace
-from quadpy.lang.frames import Frame
+from quadpy.lang.frames import Frame, Outline
 from quadpy.lang.scalars import cast, to_scalar
-from quadpy.lang.values import Value, Vec, is_number, is_runtime, is_vector_type, shape_text
+from quadpy.lang.structs import record_of
+from quadpy.lang.values import (
+    Record,
+    Value,
+    Vec,
+    is_number,
+    is_runtime,
+    is_struct_type,
+    is_vector_type,
+    shape_text,
+    shaped,
+)
 from quadpy.lang.variables import freeze_all
 from quadpy.lang.vectors import make_vector
+from quadpy.records import Plain, RecordType, count_of
 from quadpy.source import Span
 
 __all__ = ["annotated", "items_of", "kernel_return", "leave_function", "return_value"]
@@ -62,6 +74,8 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
             wanted = f"{annotation.dtype} {'x'.join(map(str, shape))}"
             t.fail_type(f"{what} is {wanted}, not {shape_text(made)}", span)
         return made
+    if is_struct_type(annotation):
+        return record_of(t, value, annotation.record(t.scalar_type), span, what)
     parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", ())
     if isinstance(value, Vec) and len(value.shape) == 1 and len(parts) == len(value.elems):
         value = value.elems
@@ -130,22 +144,22 @@ def items_of(value: Value) -> list[Value]:
         return []
     if isinstance(value, (tuple, list)):
         return [inner for item in value for inner in items_of(item)]
-    return list(value.elems) if isinstance(value, Vec) else [value]
+    return list(value.elems) if isinstance(value, (Vec, Record)) else [value]
 
 
 def _returns_early(stmt: ir.Stmt, label: str) -> bool:
     return any(isinstance(node, ir.Leave) and node.label == label for node in walk(stmt))
 
 
-def _outline_of(value: Value) -> ResultShape:
+def _outline_of(value: Value) -> Outline:
     if value is None:
         return None
     if isinstance(value, (tuple, list)):
         return [_outline_of(item) for item in value]
-    return value.shape if isinstance(value, Vec) else "scalar"
+    return value.shape if isinstance(value, (Vec, Record)) else "scalar"
 
 
-def _rebuild(outline: ResultShape, scalars: Iterator[ir.Expr]) -> Value:
+def _rebuild(outline: Outline, scalars: Iterator[ir.Expr]) -> Value:
     """A value of this shape, of the next ``scalars``."""
     if outline is None:
         return None
@@ -153,7 +167,7 @@ def _rebuild(outline: ResultShape, scalars: Iterator[ir.Expr]) -> Value:
         return tuple(_rebuild(item, scalars) for item in outline)
     if outline == "scalar":
         return next(scalars)
-    return Vec(outline, tuple(next(scalars) for _ in range(math.prod(outline))))
+    return shaped(outline, [next(scalars) for _ in range(count_of(outline))])
 
 
 def kernel_return(t: Trace, value: Value, span: Span) -> None:
@@ -179,12 +193,20 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
     scalars, outline = _scalars_of(t, value, span), _outline_of(value)
     if _has_none(outline):
         t.fail_type("None cannot be returned together with other results", span, "return numbers, vectors or tuples")
-    t.signature.results, t.signature.outline = tuple(e.type for e in scalars), outline
+    t.signature.results, t.signature.outline = tuple(e.type for e in scalars), _result_shape(outline)
     t.build.emit(ir.Return(tuple(scalars), span=span))
 
 
-def _has_none(outline: ResultShape) -> bool:
+def _has_none(outline: Outline) -> bool:
     return outline is None or (isinstance(outline, list) and any(map(_has_none, outline)))
+
+
+def _result_shape(outline: Outline | Plain) -> ResultShape:
+    if isinstance(outline, RecordType):
+        return {name: _result_shape(member) for name, member in outline.members}
+    if isinstance(outline, Plain):
+        return outline.shape or "scalar"
+    return [_result_shape(part) for part in outline] if isinstance(outline, list) else outline
 
 
 def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
@@ -196,6 +218,8 @@ def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
         return [scalar]
     if is_vector_type(annotation):
         return [t.scalar_type(annotation.dtype)] * math.prod(annotation.element_shape)
+    if is_struct_type(annotation):
+        return list(annotation.record(t.scalar_type).types)
     parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
     if parts is None:
         t.fail_type(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+from itertools import repeat
 from typing import Any
 
 from quadpy.artifact import HIDDEN
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import array_of
+from quadpy.ir.types import Array, Layout, Member
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import MutableVar
-from quadpy.lang.values import ArrayRef, Value, Vec, is_runtime
+from quadpy.lang.values import ArrayRef, ElementRef, Record, Value, Vec, is_runtime
 from quadpy.lang.variables import check_assigned, freeze_all, read_variable, undefined
 from quadpy.mathlib.library import PerWidth
 from quadpy.source import Span
@@ -22,11 +23,15 @@ __all__ = ["import_value", "lookup", "outside", "static_object"]
 def _field_ref(t: Trace, value: Any) -> ArrayRef:
     """The field ``value`` as a parameter of the kernel, bound at compile time."""
     if id(value) not in t.signature.fields:
-        strides = tuple(step * value.dtype.nbytes for step in value.strides)
-        type = array_of(value.dtype, len(value.shape), tuple(value.element_shape), tuple(value.shape), strides=strides)
+        members = tuple(Member(*member) for member in value.stored_members())
+        size = sum(member.scalar.nbytes * member.count for member in members)
+        type = Array(Layout(members, size), len(value.shape), tuple(value.shape))
         name = f"{HIDDEN}field{len(t.signature.fields)}"
         t.signature.field_params.append(ir.ArrayParam(name, type, is_field=True, span=t.frames[0].source.span))
-        t.signature.fields[id(value)] = (ArrayRef(name, type, tuple(value.offset or ())), value)
+        t.signature.fields[id(value)] = (
+            ArrayRef(name, type, tuple(value.offset or ()), element=value.element_shape), value,
+        )  # fmt: skip
+
     return t.signature.fields[id(value)][0]
 
 
@@ -42,7 +47,9 @@ def static_object(t: Trace, node: ast.expr) -> Any:
         return None
     bound = t.frame.env.get(node.id)
     if bound is not None:
-        return None if is_runtime(bound) or isinstance(bound, (Vec, MutableVar, ArrayRef)) else bound
+        return (
+            None if is_runtime(bound) or isinstance(bound, (Vec, Record, MutableVar, ArrayRef, ElementRef)) else bound
+        )
     try:
         return outside(t, node.id)
     except KeyError:
@@ -109,6 +116,8 @@ def import_value(t: Trace, value: Any) -> Value:
         return _field_ref(t, value)
     if getattr(type(value), "__quadpy_value__", False):
         zero = Span("", 0)
-        elems = tuple(ir.Const(e, value.dtype, span=zero) for e in value.entries)
-        return Vec(tuple(value.shape), elems)
+        record = getattr(value, "record", None)
+        types = repeat(value.dtype) if record is None else record.types
+        elems = tuple(ir.Const(e, type, span=zero) for e, type in zip(value.entries, types, strict=False))
+        return Vec(tuple(value.shape), elems) if record is None else Record(record, elems)
     return value

@@ -32,7 +32,7 @@ def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
     name = f"shared${t.shared_count}"
     t.shared_count += 1
     _loop_around(t).shared.append(ir.SharedArray(name, type_, span=span))
-    return ArrayRef(name, type_)
+    return ArrayRef(name, type_, element=type_.element)
 
 
 def _element_type(t: Trace, dtype: Value, span: Span) -> tuple[Scalar, tuple[int, ...]]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from quadpy.artifact import ResultShape
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
-from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, VecArg
+from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, StructArg, VecArg
 from quadpy.lang.context import LocalAtomicFound, Trace
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.grammar import GRAMMAR
@@ -18,7 +18,7 @@ from quadpy.lang.guard import guarded
 from quadpy.lang.library import set_tracer
 from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.values import ArrayRef, Vec
+from quadpy.lang.values import ArrayRef, Record, Vec
 from quadpy.lang.variables import bind_index
 from quadpy.mathlib.library import LibraryFunction
 
@@ -67,9 +67,14 @@ def _bind_parameters(t: Trace, args: Mapping[str, ArgType]) -> None:
                 t.signature.params += [ir.ScalarParam(n, type, span=span) for n in names]
                 vec = Vec(shape, tuple(ir.ParamRead(n, type, span=span) for n in names))
                 bind_index(t, name, vec, stored, span)
-            case ArrayArg(type=array, writable=writable):
+            case StructArg(type=record):
+                scalars = [ir.ScalarParam(f"{name}.{i}", type, span=span) for i, type in enumerate(record.types)]
+                t.signature.params += scalars
+                reads = tuple(ir.ParamRead(param.name, param.type, span=span) for param in scalars)
+                bind_index(t, name, Record(record, reads), stored, span)
+            case ArrayArg(type=array, writable=writable, record=found):
                 t.signature.params.append(ir.ArrayParam(name, array, span=span))
-                t.frame.env[name] = ArrayRef(name, array, (), writable)
+                t.frame.env[name] = ArrayRef(name, array, (), writable, found or array.element)
             case StaticArg():
                 t.frame.env[name] = import_value(t, t.deps.argument(name))
 

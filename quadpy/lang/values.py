@@ -11,21 +11,23 @@ Operators, attributes, subscripts and calls are tables by kind.  A new kind of v
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Expr, Node
 from quadpy.ir.types import Array
 from quadpy.ir.walk import unhandled
+from quadpy.records import Plain, RecordType, Shape, count_of, shape_of_member
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 __all__ = [
-    "ArrayRef", "BoundMethod", "ElementRef", "Kind", "Number", "Numeric", "ScalarValue", "Step", "Traced", "Value", "Vec", "elems_of",
-    "holds_runtime", "is_direct", "is_number", "is_numeric", "is_runtime", "is_vector_type", "kind_of", "parts_of", "shape_text", "shaped",
+    "ArrayRef", "BoundMethod", "ElementRef", "Kind", "Number", "Numeric", "Record", "ScalarValue", "Step", "Traced", "Value", "Vec",
+    "elems_of", "holds_runtime", "is_direct", "is_number", "is_numeric", "is_runtime", "is_struct_type", "is_vector_type", "kind_of",
+    "parts_of", "shape_name", "shape_text", "shaped",
 ]  # fmt: skip
 
 
@@ -51,13 +53,52 @@ class Vec:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """A struct: its scalars, member by member, each of the type that ``shape`` gives it."""
+
+    shape: RecordType
+    elems: tuple[Expr, ...]
+
+    def member(self, name: str) -> Expr | Vec | Record | None:
+        """The value of a member; None where there is no such member."""
+        if (found := self.shape.window(name)) is None:
+            return None
+        first, member = found
+        return shaped(shape_of_member(member), self.elems[first : first + len(member.types)])
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayRef:
-    """An array parameter or field; ``offset`` is what a field subtracts from each index."""
+    """An array parameter or field; ``offset`` is what a field subtracts from each index.
+
+    Its elements have the shape ``element``, and their first scalar is number ``first`` in the array: of an array of
+    structs, this may be one member of each.
+    """
 
     name: str
     type: Array
     offset: tuple[int, ...] = ()
     writable: bool = True
+    element: Shape = ()
+    first: int = 0
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the scalars of an element."""
+        return range(self.first, self.first + count_of(self.element))
+
+    @property
+    def scalar(self) -> Scalar:
+        """The type of the first scalar of an element; of all of them, but in structs."""
+        return self.type.layout.at(self.first)[0].scalar
+
+    def member(self, name: str) -> ArrayRef | None:
+        """This member of each element, as an array; None where there is no such member."""
+        found = self.element.window(name) if isinstance(self.element, RecordType) else None
+        if found is None:
+            return None
+        first, member = found
+        return replace(self, element=shape_of_member(member), first=self.first + first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +111,16 @@ class ElementRef:
     array: ArrayRef
     index: tuple[Expr, ...]
     numbers: tuple[int, ...]
-    shape: tuple[int, ...]
+    shape: Shape
     steps: tuple[Step, ...] = ()
+
+    def member(self, name: str) -> ElementRef | None:
+        """The place of a member; None where there is no such member."""
+        found = self.shape.window(name) if isinstance(self.shape, RecordType) else None
+        if found is None:
+            return None
+        first, member = found
+        return replace(self, numbers=self.numbers[first : first + len(member.types)], shape=shape_of_member(member))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +131,7 @@ class BoundMethod:
     name: str
 
 
-Traced: TypeAlias = Expr | Vec | ArrayRef | ElementRef | BoundMethod
+Traced: TypeAlias = Expr | Vec | Record | ArrayRef | ElementRef | BoundMethod
 """What the tracer has an object of its own for: no Python function may see it."""
 Value: TypeAlias = object
 """A ``Traced``, or a Python object of compile time."""
@@ -91,7 +140,7 @@ Step: TypeAlias = str | tuple[Value, ...]
 Number: TypeAlias = int | float
 """A literal of the kernel; a bool is an int."""
 ScalarValue: TypeAlias = Expr | Number
-Numeric: TypeAlias = ScalarValue | Vec
+Numeric: TypeAlias = ScalarValue | Vec | Record
 
 
 class VectorType(Protocol):
@@ -105,6 +154,20 @@ def is_vector_type(value: object) -> TypeIs[VectorType]:
     return getattr(value, "__quadpy_constructor__", None) == "type" and not isinstance(value, type)
 
 
+class StructType(Protocol):
+    """What ``qp.types.struct`` and ``qp.dataclass`` make."""
+
+    def record(self, scalar_type: Callable[[object], object]) -> RecordType:
+        """The struct with all its types known; ``scalar_type`` says what float, int and bool mean."""
+
+    def default(self, name: str) -> object:
+        """The value of a member that is not given."""
+
+
+def is_struct_type(value: object) -> TypeIs[StructType]:
+    return getattr(value, "__quadpy_constructor__", None) == "struct" and not isinstance(value, type)
+
+
 class Kind(enum.IntEnum):
     """What a value is to an operator; of two operands, the greater kind decides what the operator means."""
 
@@ -113,12 +176,13 @@ class Kind(enum.IntEnum):
     SCALAR = enum.auto()
     SEQUENCE = enum.auto()
     VECTOR = enum.auto()
+    RECORD = enum.auto()
     ARRAY = enum.auto()
     METHOD = enum.auto()
 
 
 _CLASSES: tuple[tuple[type | tuple[type, ...], Kind], ...] = (
-    (Node, Kind.SCALAR), (Vec, Kind.VECTOR), ((ArrayRef, ElementRef), Kind.ARRAY), (BoundMethod, Kind.METHOD),
+    (Node, Kind.SCALAR), (Vec, Kind.VECTOR), (Record, Kind.RECORD), ((ArrayRef, ElementRef), Kind.ARRAY), (BoundMethod, Kind.METHOD),
     ((int, float), Kind.NUMBER), ((tuple, list), Kind.SEQUENCE),
 )  # fmt: skip
 
@@ -134,7 +198,7 @@ def is_runtime(value: Value) -> TypeIs[Expr]:
 
 def is_direct(value: Value) -> TypeIs[Traced]:
     """True for what the tracer has an object of its own for."""
-    return isinstance(value, (Node, Vec, ArrayRef, ElementRef, BoundMethod))
+    return isinstance(value, (Node, Vec, Record, ArrayRef, ElementRef, BoundMethod))
 
 
 def holds_runtime(value: Value) -> bool:
@@ -170,17 +234,28 @@ def is_number(value: Value) -> TypeIs[Number]:
 
 def is_numeric(value: Value) -> TypeIs[Numeric]:
     """True for what a variable can hold."""
-    return isinstance(value, (Node, int, float, Vec))
+    return isinstance(value, (Node, int, float, Vec, Record))
 
 
-def elems_of(value: Expr | Vec) -> tuple[Expr, ...]:
-    """The scalars of a vector, or the one scalar."""
-    return value.elems if isinstance(value, Vec) else (value,)
+def elems_of(value: Expr | Vec | Record) -> tuple[Expr, ...]:
+    """The scalars of a vector or struct, or the one scalar."""
+    return value.elems if isinstance(value, (Vec, Record)) else (value,)
 
 
-def shaped(shape: tuple[int, ...] | None, elems: Sequence[Expr]) -> Expr | Vec:
-    """The vector of ``elems``; the one scalar where there is no shape."""
+@overload
+def shaped(shape: tuple[int, ...] | None, elems: Sequence[Expr]) -> Expr | Vec: ...
+@overload
+def shaped(shape: Shape | None, elems: Sequence[Expr]) -> Expr | Vec | Record: ...
+def shaped(shape: Shape | None, elems: Sequence[Expr]) -> Expr | Vec | Record:
+    """The vector or struct of ``elems``; the one scalar where there is no shape."""
+    if isinstance(shape, RecordType):
+        return Record(shape, tuple(elems))
     return Vec(shape, tuple(elems)) if shape else elems[0]
+
+
+def shape_name(shape: Shape, scalar: Scalar) -> str:
+    """The type of a value of this shape, whose first scalar is of the type ``scalar``."""
+    return repr(shape if isinstance(shape, RecordType) else Plain(scalar, shape))
 
 
 def shape_text(value: Value) -> str:
@@ -199,6 +274,8 @@ def _traced_text(value: Traced) -> str:
     match value:
         case Vec():
             return f"{value.type} {'x'.join(map(str, value.shape))}"
+        case Record():
+            return repr(value.shape)
         case ArrayRef():
             return f"array {value.type!r}"
         case ElementRef():

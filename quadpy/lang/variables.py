@@ -10,9 +10,11 @@ from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.scalars import convert, to_scalar, type_of
+from quadpy.lang.structs import scalars_for
 from quadpy.lang.values import (
     ArrayRef,
     Numeric,
+    Record,
     Value,
     Vec,
     elems_of,
@@ -23,6 +25,7 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.vectors import make_vector
+from quadpy.records import RecordType
 from quadpy.source import Span
 
 __all__ = [
@@ -33,11 +36,11 @@ __all__ = [
 
 def declare(t: Trace, name: str, value: Value, span: Span) -> None:
     """A new variable called ``name`` that starts as ``value``."""
-    elems = value.elems if isinstance(value, Vec) else (to_scalar(t, value, span),)
+    elems = value.elems if isinstance(value, (Vec, Record)) else (to_scalar(t, value, span),)
     variables = tuple(t.build.var(name, e.type, mutable=True) for e in elems)
     for var, elem in zip(variables, elems, strict=True):
         t.build.assign(var, elem, span)
-    shape = value.shape if isinstance(value, Vec) else ()
+    shape = value.shape if isinstance(value, (Vec, Record)) else ()
     t.frame.env[name] = MutableVar(variables, shape, not t.in_parallel, span)
     t.frame.unset.discard(name)
 
@@ -61,7 +64,12 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     """The first assignment fixes the type of a name."""
     env = t.frame.env
     bound = env.get(name)
-    if isinstance(value, (list, tuple)) and isinstance(bound, MutableVar) and bound.shape:
+    if (
+        isinstance(value, (list, tuple))
+        and isinstance(bound, MutableVar)
+        and isinstance(bound.shape, tuple)
+        and bound.shape
+    ):
         value = make_vector(t, value, span)
     if not is_numeric(value):
         if isinstance(bound, MutableVar) or (bound is not None and _may_run_again(t) and bound is not value):
@@ -73,8 +81,8 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     elif isinstance(bound, ArrayRef):
         t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "use another name")
     elif name in t.frame.singles:
-        if isinstance(value, Vec):
-            env[name] = Vec(value.shape, tuple(t.build.let(e, name) for e in value.elems))
+        if isinstance(value, (Vec, Record)):
+            env[name] = shaped(value.shape, [t.build.let(e, name) for e in value.elems])
         else:
             env[name] = t.build.let(to_scalar(t, value, span), name)
     elif bound is not None and _may_run_again(t):
@@ -90,6 +98,10 @@ def _may_run_again(t: Trace) -> bool:
 
 
 def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
+    if isinstance(value, Record) or isinstance(bound.shape, RecordType):
+        write_variable(t, bound, scalars_for(t, value, bound.shape, bound.types, span), span)
+        t.frame.unset.discard(name)
+        return
     if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:
         t.fail_type(f"{name!r} cannot change its shape to {shape_text(value)}", span)
     check_type(t, name, bound, value, span)
@@ -101,6 +113,8 @@ def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: 
 
 def check_type(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
     """Refuses to assign a float to an integer variable: Python would make it a float, and truncation is rarely meant."""
+    if isinstance(value, Record):
+        return
     given = value.type if isinstance(value, Vec) else type_of(t, value)
     type = bound.vars[0].type
     if given.is_float and not type.is_float:
@@ -145,7 +159,7 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
     return KernelNameError(f"the name {name!r} is not defined", span, hint=hint)
 
 
-def read_variable(t: Trace, bound: MutableVar, span: Span) -> ir.Expr | Vec:
+def read_variable(t: Trace, bound: MutableVar, span: Span) -> ir.Expr | Vec | Record:
     """The value of a variable now."""
     if in_memory(bound, t):
         return shaped(bound.shape, [t.build.load(t.slot(var, span), span, var.name) for var in bound.vars])
@@ -160,10 +174,10 @@ def freeze_all(t: Trace, value: Value) -> Value:
         return type(value)(freeze_all(t, v) for v in value)
     if isinstance(value, dict):
         return {key: freeze_all(t, v) for key, v in value.items()}
-    return freeze(t, value) if isinstance(value, Vec) or is_runtime(value) else value
+    return freeze(t, value) if isinstance(value, (Vec, Record)) or is_runtime(value) else value
 
 
-def freeze(t: Trace, value: ir.Expr | Vec) -> ir.Expr | Vec:
-    """As ``freeze_all``, of a number or vector."""
+def freeze(t: Trace, value: ir.Expr | Vec | Record) -> ir.Expr | Vec | Record:
+    """As ``freeze_all``, of a number, vector or struct."""
     elems = [t.build.freeze(e) for e in elems_of(value)]
-    return Vec(value.shape, tuple(elems)) if isinstance(value, Vec) else elems[0]
+    return shaped(value.shape if isinstance(value, (Vec, Record)) else (), elems)

@@ -14,7 +14,19 @@ import pytest
 import quadpy
 
 ROOT = Path(quadpy.__path__[0])
-LEAVES = {"_version", "artifact", "dtypes", "copying", "errors", "formula", "flow", "settings", "source", "target"}
+LEAVES = {
+    "_version",
+    "artifact",
+    "dtypes",
+    "copying",
+    "errors",
+    "formula",
+    "flow",
+    "records",
+    "settings",
+    "source",
+    "target",
+}
 VENDORS = {"cuda", "hip", "rocm", "torch"}
 
 

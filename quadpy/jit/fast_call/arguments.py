@@ -15,6 +15,7 @@ from quadpy.jit.parameters import (
     CheckedParameter,
     Parameter,
     SingleParameter,
+    StructParameter,
     TemplateParameter,
     VectorParameter,
 )
@@ -110,7 +111,7 @@ class Arguments:
         """What the argument block has of parameter ``k``."""
         if isinstance(parameter, ArrayParameter):
             return [f"a{k}.pointer", *(f"a{k}.abi[{n}]" for n in range(1, len(self.view(k).abi)))]
-        if isinstance(parameter, (CheckedParameter, VectorParameter)):
+        if isinstance(parameter, (CheckedParameter, VectorParameter, StructParameter)):
             self.names[f"values{k}"] = parameter.values
             return [f"v{k}[{n}]" for n in range(len(parameter.values(self.given[k])))]
         if isinstance(parameter, SingleParameter):

@@ -6,7 +6,7 @@ import enum
 import math
 import weakref
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
@@ -19,7 +19,7 @@ from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.memory.placement import Memory, allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["AXIS_NAMES", "Field", "FieldTree", "Layout", "Placement", "field"]
+__all__ = ["AXIS_NAMES", "Field", "FieldTree", "Layout", "Placement", "StoredMember", "field"]
 
 AXIS_NAMES: Final = "ijklmnopqrst"
 
@@ -41,6 +41,19 @@ class Placement:
     memory: Memory
     start: int
     strides: tuple[int, ...]
+
+
+class StoredMember(NamedTuple):
+    """The numbers of one type in an element, in bytes: the first at ``offset``, each other one ``stride`` after it.
+
+    ``axes`` are the steps from element to element along each axis.
+    """
+
+    scalar: Scalar
+    stride: int
+    shape: tuple[int, ...]
+    offset: int
+    axes: tuple[int, ...]
 
 
 class FieldTree(Protocol):
@@ -130,6 +143,11 @@ class Field(DenseArray):
     def nbytes(self) -> int:
         """Bytes of all elements, without gaps between them."""
         return self.size * math.prod(self.element_shape) * self.dtype.nbytes
+
+    def stored_members(self) -> list[StoredMember]:
+        """How an element is stored."""
+        *axes, component = (stride * self.dtype.nbytes for stride in self.strides)
+        return [StoredMember(self.dtype, component, self.element_shape, 0, tuple(axes))]
 
     def __quadpy_fingerprint__(self) -> str:
         """What a compiled kernel depends on: type, shape and layout, not the address."""

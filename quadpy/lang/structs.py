@@ -1,0 +1,160 @@
+"""Structs: made from their members, converted member by member, and called by their methods."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+from quadpy.lang.arithmetic import scalar_compare
+from quadpy.lang.context import Trace
+from quadpy.lang.decorators import Func, Method
+from quadpy.lang.scalars import cast, convert, join_conditions, to_scalar
+from quadpy.lang.values import (
+    Record,
+    Value,
+    Vec,
+    elems_of,
+    is_number,
+    is_runtime,
+    shape_text,
+)
+from quadpy.lang.vectors import components_for, make_vector
+from quadpy.records import Plain, RecordType, Shape
+from quadpy.source import Span
+
+__all__ = ["compare_records", "make_record", "record_attribute", "record_of", "scalars_for", "struct_value"]
+
+
+def scalars_for(t: Trace, value: Value, shape: Shape, types: Sequence[Scalar], span: Span) -> list[ir.Expr]:
+    """``value`` as the scalars of a value of this shape; see ``components_for``."""
+    if isinstance(shape, RecordType):
+        return list(record_of(t, value, shape, span).elems)
+    if isinstance(value, Record):
+        t.fail_type(f"{shape_text(value)} where {Plain(types[0], shape)} is needed", span, "name one of its members")
+    return components_for(t, value, shape, types[0], span)
+
+
+def record_of(t: Trace, value: Value, wanted: RecordType, span: Span, what: str = "") -> Record:
+    """``value``, which must be a struct with the members of ``wanted``, with its numbers converted to their types."""
+    if isinstance(value, dict):
+        return make_record(t, wanted, {}, [], value, span)
+    prefix = f"{what}: " if what else ""
+    if not isinstance(value, Record):
+        t.fail_type(f"{prefix}{shape_text(value)} where {wanted!r} is needed", span,
+                    "make one by calling the struct type")  # fmt: skip
+    if value.shape.names != wanted.names:
+        missing = [name for name in wanted.names if name not in value.shape.names]
+        extra = [name for name in value.shape.names if name not in wanted.names]
+        which = (
+            f"has no member {missing[0]!r}"
+            if missing
+            else f"has a member {extra[0]!r} too"
+            if extra
+            else "has another order"
+        )
+        t.fail_type(f"{prefix}{shape_text(value)} {which}, where {wanted!r} is needed", span)
+    elems: list[ir.Expr] = []
+    for name, member in wanted.members:
+        elems += _member_scalars(t, value.member(name), member, name, span)
+    return Record(wanted, tuple(elems))
+
+
+def _member_scalars(
+    t: Trace, value: Value, member: Plain | RecordType, name: str, span: Span, *, explicit: bool = False
+) -> list[ir.Expr]:
+    """The scalars of a member that gets ``value``; an ``explicit`` conversion may cut floats to integers."""
+    if isinstance(member, RecordType):
+        return list(record_of(t, value, member, span, f"the member {name!r}").elems)
+    if isinstance(value, (tuple, list)) and member.shape:
+        value = make_vector(t, value, span)
+    shape = value.shape if isinstance(value, (Vec, Record)) else ()
+    fits = shape == member.shape or (explicit and not shape)
+    if not fits or not (isinstance(value, Vec) or is_runtime(value) or is_number(value)):
+        t.fail_type(f"the member {name!r} is {member!r}, not {shape_text(value)}", span)
+    given = elems_of(value) if isinstance(value, Vec) or is_runtime(value) else ()
+    if not explicit and any(e.type.is_float for e in given) and not member.scalar.is_float:
+        t.fail_type(f"the member {name!r} is {member!r} and cannot become {shape_text(value)}", span,
+                    f"cast it: {member.scalar}(...)")  # fmt: skip
+    if isinstance(value, Vec):
+        return [t.build.let(cast(t, e, member.scalar, span)) for e in value.elems]
+    item = t.build.let(convert(t, value, member.scalar, span))
+    return [item] * len(member.types)
+
+
+def make_record(
+    t: Trace,
+    type: RecordType,
+    defaults: Mapping[str, Value],
+    args: Sequence[Value],
+    kwargs: dict[str, Value],
+    span: Span,
+) -> Record:
+    """The struct of these members, by position and by name; members that are not given have their defaults, or 0."""
+    if len(args) > len(type.members):
+        t.fail_type(f"{len(args)} values for the {len(type.members)} members of {type!r}", span)
+    given = dict(zip(type.names, args, strict=False))
+    for name, value in kwargs.items():
+        if name not in type.names:
+            t.fail_type(f"{type!r} has no member {name!r}", span, f"there are {', '.join(type.names)}")
+        if name in given:
+            t.fail_type(f"the member {name!r} is given twice", span)
+        given[name] = value
+    elems: list[ir.Expr] = []
+    for name, member in type.members:
+        value = given.get(name, defaults.get(name, 0))
+        if isinstance(member, RecordType) and name not in given and name not in defaults:
+            elems += make_record(t, member, {}, [], {}, span).elems
+        else:
+            elems += _member_scalars(t, value, member, name, span, explicit=True)
+    return Record(type, tuple(elems))
+
+
+def struct_value(t: Trace, args: Sequence[Value], kwargs: dict[str, Value], span: Span) -> Record:
+    """``qp.Struct({…})`` and ``qp.Struct(a=…)``: the types of the members are those of their values."""
+    if len(args) > 1 or (args and not isinstance(args[0], dict)):
+        t.fail_type(
+            "qp.Struct takes one dict, or members by name", span, "write qp.Struct({'a': 1.0}) or qp.Struct(a=1.0)"
+        )
+    given: dict[Any, Value] = {**(args[0] if args and isinstance(args[0], dict) else {}), **kwargs}
+    members: list[tuple[str, Plain | RecordType]] = []
+    elems: list[ir.Expr] = []
+    for name, item in given.items():
+        value: Any = item
+        if isinstance(value, dict):
+            value = struct_value(t, [value], {}, span)
+        elif isinstance(value, (tuple, list)):
+            value = make_vector(t, value, span)
+        elif not isinstance(value, (Vec, Record)):
+            value = to_scalar(t, value, span)
+        parts = [t.build.let(e) for e in elems_of(value)]
+        members.append(
+            (name, value.shape if isinstance(value, Record) else Plain(parts[0].type, getattr(value, "shape", ())))
+        )
+        elems += parts
+    if not members:
+        t.fail_type("a struct has at least one member", span)
+    return Record(RecordType(tuple(members)), tuple(elems))
+
+
+def record_attribute(t: Trace, value: Record, name: str, span: Span) -> Value:
+    found = value.member(name)
+    if found is not None:
+        return found
+    method = value.shape.method(name)
+    if isinstance(method, Func):
+        return Method(method, value)
+    t.fail_type(f"{shape_text(value)} has no member {name!r}", span, f"there are {', '.join(value.shape.names)}")
+
+
+def compare_records(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:
+    """``==`` and ``!=``: whether all members are equal."""
+    if not (isinstance(a, Record) and isinstance(b, Record)) or a.shape.members != b.shape.members:
+        t.fail_type(f"{shape_text(a)} and {shape_text(b)} cannot be compared", span)
+    if op not in (ast.Eq, ast.NotEq):
+        t.fail_type("structs have no order", span, "compare their members")
+    pairs = zip(a.elems, b.elems, strict=True)
+    join = ir.BinOp.AND if op is ast.Eq else ir.BinOp.OR
+    return join_conditions(t, join, [scalar_compare(t, op, x, y, span) for x, y in pairs], span)
