@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from quadpy.errors import DeviceError
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle, PinnedPointer, StreamHandle
 
 __all__ = ["Staging"]
+
+T = TypeVar("T")
 
 CHUNK: Final = 1 << 20
 """Bytes of one pinned buffer."""
@@ -72,6 +74,13 @@ class _DoubleBuffer:
                 buffer.wait()
                 ctypes.memmove(target + before, buffer.pointer, min(CHUNK, nbytes - before))
 
+    def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> bytes:
+        buffer = self.buffers[0]
+        buffer.wait()
+        self._driver.copy_out(buffer.pointer, source, nbytes, stream)
+        self._driver.stream_synchronize(stream)  # an event would cost one more call
+        return ctypes.string_at(buffer.pointer, nbytes)
+
 
 class Staging:
     """Copies between any host memory and a device, in stream order."""
@@ -86,40 +95,33 @@ class Staging:
         if self._direct:
             self._driver.copy_in(target, source, nbytes, stream)
         elif nbytes:
-            with self._buffers(stream) as buffers:
-                buffers.upload(target, source, nbytes, stream)
+            self._staged(_DoubleBuffer.upload, stream, target, source, nbytes)
 
     def download(self, target: int, source: int, nbytes: int, stream: StreamHandle) -> None:
         """Copy from the device after the work on ``stream``, and wait until the bytes are at ``target``."""
         if self._direct:
             self._driver.copy_out(target, source, nbytes, stream)
         elif nbytes:
-            with self._buffers(stream) as buffers:
-                buffers.download(target, source, nbytes, stream)
+            self._staged(_DoubleBuffer.download, stream, target, source, nbytes)
 
     def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> bytes:
         """Read up to ``CHUNK`` bytes from the device, after the work on ``stream``."""
         if self._direct:
             return ctypes.string_at(source, nbytes)
-        with self._buffers(stream) as buffers:
-            buffer = buffers.buffers[0]
-            buffer.wait()
-            self._driver.copy_out(buffer.pointer, source, nbytes, stream)
-            self._driver.stream_synchronize(stream)  # an event would cost one more call
-            return ctypes.string_at(buffer.pointer, nbytes)
+        return self._staged(_DoubleBuffer.fetch, stream, source, nbytes)
 
-    @contextlib.contextmanager
-    def _buffers(self, stream: StreamHandle) -> Iterator[_DoubleBuffer]:
-        """Yield an unused double buffer.  If the block raises, wait for its last copy, which may lack an event."""
+    def _staged(self, copy: Callable[..., T], stream: StreamHandle, *arguments: int) -> T:
+        """Run ``copy`` with an unused double buffer.  If it breaks off, wait for its last copy, which may lack an event."""
         try:
             buffers = self._free.pop()
         except IndexError:
             buffers = _DoubleBuffer(self._driver, self._reaper)
         try:
-            yield buffers
+            result = copy(buffers, *arguments, stream)
         except BaseException:
             with contextlib.suppress(DeviceError):
                 self._driver.stream_synchronize(stream)
             raise
         if len(self._free) < MAX_KEPT:
             self._free.append(buffers)
+        return result

@@ -61,14 +61,18 @@ class SimulatedDevice:
         self._events: dict[int, Event] = beside._events if beside else {}  # noqa: SLF001 - of the same class
         self._functions: list[RecordedKernel] = []
 
+    def log(self, verb: str, *arguments: object) -> None:
+        """Log a call, and raise its failure if the test set one; the caller holds the lock."""
+        if self.history:
+            self.calls.append(Call(verb, arguments))
+        if (error := self.failures.pop(verb, None)) is not None:
+            raise error
+
     @contextlib.contextmanager
     def recorded(self, verb: str, *arguments: object) -> Iterator[None]:
-        """Log a call, raise its failure if the test set one, and admit one thread at a time."""
+        """Log a call, and admit one thread at a time."""
         with self.lock:
-            if self.history:
-                self.calls.append(Call(verb, arguments))
-            if (error := self.failures.pop(verb, None)) is not None:
-                raise error
+            self.log(verb, *arguments)
             yield
 
     def kernel_action(

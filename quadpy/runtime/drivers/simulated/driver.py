@@ -44,11 +44,12 @@ _FEATURES: Final[frozenset[Feature]] = frozenset(
 
 
 def _recorded(verb: F) -> F:
-    """A verb that runs inside ``SimulatedDevice.recorded``."""
+    """A verb that is logged, and admits one thread at a time."""
 
     @functools.wraps(verb)
     def wrapper(self: RecordingDriver, *arguments: object, **options: object) -> object:
-        with self.recorded(verb.__name__, *arguments, *options.values()):
+        with self.lock:
+            self.log(verb.__name__, *arguments, *options.values())
             return verb(self, *arguments, **options)
 
     return wrapper  # type: ignore[return-value]  # it has the signature of ``verb``
