@@ -6,6 +6,7 @@ stubs, the trace's dispatch, the verifier, the lowering's dispatch, the referenc
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Final
 
 from quadpy.errors import KernelSyntaxError
@@ -25,9 +26,13 @@ class Builtin:
         self.__doc__ = f"{row.signature}\n\n{row.doc}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise KernelSyntaxError(
-            f"{self.__name__} exists inside kernels only", hint="call it from a @qp.kernel or a @qp.func function"
-        )
+        """Outside kernels: what the call gives in a kernel, as Python numbers, vectors and matrices."""
+        if self.row.is_kernel_only:
+            raise KernelSyntaxError(
+                f"{self.__name__} exists inside kernels only", hint="call it from a @qp.kernel or a @qp.func function"
+            )
+        # loads LLVM, so only where it is needed
+        return importlib.import_module("quadpy.jit.host_calls").call_on_host(self.__name__, self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<quadpy builtin {self.__name__}>"

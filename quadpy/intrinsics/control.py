@@ -10,11 +10,11 @@ __all__ = ["GROUPS"]
 
 GROUPS: Final = {
     "Loops and compile time": (
-        Row("ndrange", "*ranges", "The product of ranges ``n`` or ``(a, b)``, the last fastest.", Traced()),
-        Row("grouped", "x", "The indices of x, or of an ndrange, as a vector.", Traced()),
-        Row("static", "x", "x at compile time; a loop over it is unrolled, an if over it decided.", Traced()),
-        Row("static_assert", "cond, message='static assertion failed'", "Fails the compilation unless cond holds.", Traced()),
-        Row("static_print", "*args", "Prints while compiling.", Traced()),
+        Row("ndrange", "*ranges", "The product of ranges ``n`` or ``(a, b)``, the last fastest.", Traced(), compile_time=True),
+        Row("grouped", "x", "The indices of x, or of an ndrange, as a vector.", Traced(), compile_time=True),
+        Row("static", "x", "x at compile time; a loop over it is unrolled, an if over it decided.", Traced(), compile_time=True),
+        Row("static_assert", "cond, message='static assertion failed'", "Fails the compilation unless cond holds.", Traced(), compile_time=True),
+        Row("static_print", "*args", "Prints while compiling.", Traced(), compile_time=True),
         Row("loop_config", "*, block_dim=None, serialize=False, name=None", "Options of the loop that follows.",
             Syntax("qp.loop_config(...)")),
         Row("zero", "x", "0 of the shape and type of x.", Traced()),

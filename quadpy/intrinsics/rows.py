@@ -119,6 +119,7 @@ class Row:
     parameters  as a signature shows them
     lowering    for all targets, or for each family of targets
     per_block   belongs to the iterations of a parallel loop, which then has blocks
+    compile_time  is about the code being compiled, and has no value of its own outside of it
     derivative  reserved
     """
 
@@ -129,6 +130,7 @@ class Row:
     types: Types = Types.OWN
     effects: Effect = Effect(0)
     per_block: bool = False
+    compile_time: bool = False
     derivative: None = None
 
     @property
@@ -143,6 +145,13 @@ class Row:
     def on(self, family: Family) -> Lowering:
         """The lowering for one family of targets."""
         return self.lowering[family] if isinstance(self.lowering, Mapping) else self.lowering
+
+    @property
+    def is_kernel_only(self) -> bool:
+        """Whether a call has no meaning outside kernels."""
+        return bool(
+            self.per_block or self.compile_time or self.effects & ~Effect.DRAWS or isinstance(self.lowering, Syntax)
+        )
 
     @property
     def is_instruction(self) -> bool:

@@ -210,8 +210,8 @@ def _result_shape(outline: Outline | Plain) -> ResultShape:
 
 
 def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
-    """The scalars that a return annotation stands for; None where there is none."""
-    if annotation is None:
+    """The scalars that a return annotation stands for; None where there is none, or ``Any``."""
+    if annotation is None or annotation is Any:
         return None
     scalar = t.scalar_type(annotation)
     if isinstance(scalar, Scalar):

@@ -1,0 +1,79 @@
+"""Builtins and library functions that are called outside kernels."""
+
+import math
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+
+
+@pytest.fixture(autouse=True)
+def defaults(init):
+    """On the CPU, and as before after each test."""
+    init(arch=qp.cpu)
+
+
+@qp.kernel
+def in_kernel(x: float, y: float, n: int) -> (float, float, float, float, float, int):
+    return qp.sqrt(x), qp.sin(x), qp.atan2(y, x), qp.exp(n), qp.floor(x), qp.max(n, 2)
+
+
+@pytest.mark.parametrize("default_fp", [qp.f32, qp.f64])
+def test_the_host_gets_the_bits_of_a_kernel(default_fp):
+    qp.init(arch=qp.cpu, default_fp=default_fp)
+    x, y, n = 1.7, 0.3, 3
+    host = qp.sqrt(x), qp.sin(x), qp.atan2(y, x), qp.exp(n), qp.floor(x), qp.max(n, 2)
+    assert host == in_kernel(x, y, n)
+    assert [type(value) for value in host] == [float] * 5 + [int]
+
+
+def test_numpy_numbers_and_vectors_keep_their_type():
+    assert qp.sqrt(np.float64(2)) == math.sqrt(2)
+    assert qp.sqrt(2.0) == float(np.sqrt(np.float32(2)))
+    v = qp.sqrt(qp.Vector([1.0, 4.0], qp.f64))
+    assert v.to_list() == [1.0, 2.0]
+    assert v.dtype == qp.f64
+    assert qp.max(qp.Vector([1, 5]), 3).to_list() == [3, 5]
+    assert qp.min(qp.Vector([4, 2, 8])) == 2
+
+
+def test_types_are_arguments_too():
+    assert qp.cast(3.7, int) == 3
+    assert qp.floor(2.5, qp.i64) == 2
+    assert qp.bit_cast(1.0, qp.i32) == 0x3F800000
+
+
+def test_library_functions_run_on_the_host():
+    a = qp.Matrix([[3.0, 1.0], [0.0, 2.0]])
+    u, sigma, v = qp.svd(a)
+    np.testing.assert_allclose((u @ sigma @ v.transpose()).to_numpy(), a.to_numpy(), atol=1e-6)
+    assert qp.math.clamp(5.0, 0.0, 1.0) == 1.0
+    assert qp.math.mix(qp.Vector([0.0, 2.0]), qp.Vector([2.0, 4.0]), 0.5).to_list() == [1.0, 3.0]
+
+
+def test_random_numbers_come_from_the_seed():
+    qp.init(arch=qp.cpu, random_seed=3)
+    first = [qp.random() for _ in range(4)]
+    qp.init(arch=qp.cpu, random_seed=3)
+    assert [qp.random() for _ in range(4)] == first
+    assert len(set(first)) == 4
+    assert all(0 <= x < 1 for x in first)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (qp.sqrt, "sqrt takes 1 argument, not 0"),
+        (lambda: qp.sqrt("x"), "a number is needed here, not str"),
+        (lambda: qp.sqrt(object()), "sqrt takes numbers and vectors, not object"),
+        (lambda: qp.sqrt(np.ones(3)), "sqrt takes numbers and vectors, not a ndarray"),
+        (lambda: qp.sqrt(x=2.0), "sqrt takes its arguments by position"),
+        (lambda: qp.min(1, 2, 3, 4, 5), "min takes up to 4 arguments, not 5"),
+        (lambda: qp.max(2**40, 1), "max: a: 1099511627776 does not fit i32"),
+        (lambda: qp.svd(qp.Matrix([[1.0, 2.0]])), "svd takes a matrix of 2 x 2 or 3 x 3"),
+    ],
+)
+def test_what_a_call_outside_kernels_refuses(call, message):
+    with pytest.raises(qp.ArgumentError, match=message):
+        call()
