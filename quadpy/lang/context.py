@@ -25,7 +25,16 @@ from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import ArrayRef, Value
 from quadpy.source import Span
 
-__all__ = ["Grammar", "LocalAtomicFound", "ParallelLoop", "RandomState", "Signature", "TaskOrder", "Trace"]
+__all__ = [
+    "Grammar",
+    "LocalAtomicFound",
+    "LoopOptions",
+    "ParallelLoop",
+    "RandomState",
+    "Signature",
+    "TaskOrder",
+    "Trace",
+]
 
 LocalName: TypeAlias = tuple[CodeType, str]
 """A name of one function."""
@@ -104,6 +113,15 @@ class TaskOrder:
 
 
 @dataclass(slots=True)
+class LoopOptions:
+    """What ``qp.loop_config`` says about the next loop."""
+
+    block_dim: int | None = None
+    serialize: bool = False
+    name: str | None = None
+
+
+@dataclass(slots=True)
 class ParallelLoop:
     """The parallel loop around; ``position`` is the number of an iteration, for random numbers."""
 
@@ -118,7 +136,7 @@ class Trace:
 
     ``width`` is that of the library function being traced, None in a kernel; ``changing`` are the local names that
     atomic operations change; ``printed`` counts static_prints, of which the first ``already_printed`` are not repeated;
-    ``config`` are the options for the next loop.
+    ``loop_options`` are those of the next loop.
     """
 
     def __init__(
@@ -140,7 +158,7 @@ class Trace:
         self.random = RandomState()
         self.tasks = TaskOrder(options.graph)
         self.loop: ParallelLoop | None = None
-        self.config: dict[str, Any] = {}
+        self.loop_options = LoopOptions()
         self.shared_count = 0
         self.changing: frozenset[LocalName] = frozenset()
         self.already_printed = self.printed = 0

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from quadpy.ir import nodes as ir
-from quadpy.lang.context import Trace
+from quadpy.lang.context import LoopOptions, Trace
 from quadpy.lang.displays import bind_static, plain_items
 from quadpy.lang.endless import never_ends
 from quadpy.lang.flows import do_while_loop, marker_of
@@ -32,7 +32,7 @@ class StaticContinue(Exception):
 
 
 def stmt_For(t: Trace, node: ast.For) -> bool | None:
-    config, t.config = t.config, {}
+    options, t.loop_options = t.loop_options, LoopOptions()
     if node.orelse:
         t.fail_syntax("a loop has no else in the kernel language", t.span(node))
     items = iterable(t, node.iter)
@@ -40,8 +40,8 @@ def stmt_For(t: Trace, node: ast.For) -> bool | None:
         return _unrolled_loop(t, node, items)
     grouped = isinstance(items, Grouped)
     bounds = loop_bounds(t, items, t.span(node.iter))
-    if t.at_top_level() and not config.get("serialize"):
-        parallel_loop(t, node, bounds, grouped, config)
+    if t.at_top_level() and not options.serialize:
+        parallel_loop(t, node, bounds, grouped, options)
     else:
         _sequential_loop(t, node, bounds, grouped)
     return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Final
 
 from quadpy.dtypes import u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
-from quadpy.lang.context import ParallelLoop, Trace
+from quadpy.lang.context import LoopOptions, ParallelLoop, Trace
 from quadpy.lang.iteration import Bounds, bind_axes, loop_axes, target_names
 from quadpy.lang.scalars import cast
 from quadpy.lang.values import holds_runtime, shape_text
@@ -17,35 +17,45 @@ from quadpy.source import Span
 __all__ = ["loop_config", "parallel_loop"]
 
 
+_IGNORED: Final = ("parallelize", "block_dim_adaptive")
+"""Options of Taichi's that mean nothing here."""
+
+
 def loop_config(t: Trace, call: ast.Call) -> None:
     """``qp.loop_config(block_dim=128)``: for the loop that follows."""
-    span, known = t.span(call), ("block_dim", "serialize", "name", "parallelize", "block_dim_adaptive")
+    span, known = t.span(call), ("block_dim", "serialize", "name")
     if call.args:
         t.fail_type("loop_config takes keyword arguments only", span)
     for keyword in call.keywords:
-        if keyword.arg not in known:
-            t.fail_type(f"loop_config has no option {keyword.arg!r}", span, f"there are {', '.join(known[:3])}")
+        option = keyword.arg
+        if option not in (*known, *_IGNORED):
+            t.fail_type(f"loop_config has no option {option!r}", span, f"there are {', '.join(known)}")
         value = t.expr(keyword.value)
         if holds_runtime(value):
-            t.fail_type(f"{keyword.arg} must be known at compile time", span)
-        t.config[keyword.arg] = value
-    if not isinstance(t.config.get("serialize", False), (bool, int)):
-        t.fail_type(f"serialize must be True or False, not {shape_text(t.config['serialize'])}", span)
-    if not isinstance(t.config.get("name", ""), str):
-        t.fail_type(f"name must be a string, not {shape_text(t.config['name'])}", span)
-    block_dim = t.config.get("block_dim")
-    if block_dim is not None and not (isinstance(block_dim, int) and 1 <= block_dim <= 1024):
-        t.fail_type(f"block_dim must be a number of threads from 1 to 1024, not {block_dim!r}", span)
+            t.fail_type(f"{option} must be known at compile time", span)
+        match option, value:
+            case "serialize", int():
+                t.loop_options.serialize = bool(value)
+            case "serialize", _:
+                t.fail_type(f"serialize must be True or False, not {shape_text(value)}", span)
+            case "name", str():
+                t.loop_options.name = value
+            case "name", _:
+                t.fail_type(f"name must be a string, not {shape_text(value)}", span)
+            case "block_dim", int() if 1 <= value <= 1024:
+                t.loop_options.block_dim = value
+            case "block_dim", _ if value is not None:
+                t.fail_type(f"block_dim must be a number of threads from 1 to 1024, not {value!r}", span)
 
 
-def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, config: dict[str, Any]) -> None:
+def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, options: LoopOptions) -> None:
     """A top-level loop: what its body binds is private to an iteration."""
     span, frame = t.span(node), t.frame
     axes = loop_axes(t, target_names(t, node, len(bounds), grouped), bounds, span)
     env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, t.random.draws
     frame.singles, t.random.draws = t.bound_once(node.body, frame.source), None
     frame.loops.append("parallel")
-    loop = t.loop = ParallelLoop(_iteration_number(t, axes, span), config.get("block_dim") or DEFAULT_BLOCK)
+    loop = t.loop = ParallelLoop(_iteration_number(t, axes, span), options.block_dim or DEFAULT_BLOCK)
     t.random.streams += 1
     try:
         with t.build.block() as stmts:
@@ -56,8 +66,8 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, config
         frame.loops.pop()
         frame.env, frame.unset, frame.singles, t.random.draws = env, unset, singles, draws
     body = ir.Block(tuple(stmts), span=span)
-    block_dim = loop.block_dim if loop.uses_block else config.get("block_dim")
-    t.build.emit(ir.ParallelFor(tuple(axes), body, block_dim, config.get("name"), tuple(loop.shared), span=span))
+    block_dim = loop.block_dim if loop.uses_block else options.block_dim
+    t.build.emit(ir.ParallelFor(tuple(axes), body, block_dim, options.name, tuple(loop.shared), span=span))
 
 
 def _iteration_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
