@@ -11,11 +11,13 @@ from quadpy.ir.types import array_of
 from quadpy.lang.access import ATTRIBUTES, SUBSCRIPTS
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.operators import BINARY
-from quadpy.lang.values import ArrayRef, BoundMethod, Kind, Vec, holds_runtime, is_direct, kind_of, shape_text
+from quadpy.lang.values import ArrayRef, BoundMethod, Kind, Record, Vec, holds_runtime, is_direct, kind_of, shape_text
+from quadpy.records import Plain, RecordType
 from quadpy.source import NOWHERE
 
 SCALAR = ir.Const(1, i32, span=NOWHERE)
 VECTOR = Vec((2,), (SCALAR, SCALAR))
+RECORD = Record(RecordType((("a", Plain(i32)), ("b", Plain(i32, (2,))))), (SCALAR,) * 3)
 ARRAY = ArrayRef("x", array_of(f32, 1))
 VALUES = {
     Kind.NUMBER: [1, 2.0, True],
@@ -23,6 +25,7 @@ VALUES = {
     Kind.SCALAR: [SCALAR],
     Kind.SEQUENCE: [(1, 2), [SCALAR]],
     Kind.VECTOR: [VECTOR],
+    Kind.RECORD: [RECORD],
     Kind.ARRAY: [ARRAY],
     Kind.METHOD: [BoundMethod(VECTOR, "norm")],
 }
@@ -41,7 +44,7 @@ def test_each_kind_has_a_rule(rules):
 
 def test_what_exists_at_run_time_is_seen_inside_of_containers():
     for kind, values in VALUES.items():
-        direct = kind in (Kind.SCALAR, Kind.VECTOR, Kind.ARRAY, Kind.METHOD)
+        direct = kind in (Kind.SCALAR, Kind.VECTOR, Kind.RECORD, Kind.ARRAY, Kind.METHOD)
         for value in values:
             assert is_direct(value) == direct
             assert holds_runtime([(value,)]) == holds_runtime({"a": value}) == (direct or value == [SCALAR])
