@@ -26,6 +26,7 @@ __all__ = [
     "StructType",
     "dataclass",
     "from_stored",
+    "made_of",
     "struct_type_of",
     "numpy_dtype",
     "to_stored",
@@ -101,7 +102,7 @@ class StructType:
             given |= kwargs
         if unknown := given.keys() - self.members.keys():
             raise ArgumentError(f"{self!r} has no member {min(unknown)!r}", hint=f"there are {', '.join(self.members)}")
-        return _made(self, {name: self.converted(name, given.get(name, self.default(name))) for name in self.members})
+        return made_of(self, {name: self.converted(name, given.get(name, self.default(name))) for name in self.members})
 
     def converted(self, name: str, value: Any) -> Any:
         """``value`` as the member ``name``; None is 0."""
@@ -312,7 +313,7 @@ def from_stored(type: StructType, stored: Any, store: Callable[[tuple[str, ...],
         else:
             scalar, _ = element_of(dtype)
             values[name] = wrap(decode(np.asarray(stored[name]), scalar), scalar)
-    return _made(type, values, store)
+    return made_of(type, values, store)
 
 
 def struct_type_of(value: Struct) -> StructType:
@@ -337,7 +338,7 @@ def _inside(
     return None if store is None else lambda path, value: store((name, *path), value)
 
 
-def _made(type: StructType, values: dict[str, Any], store: Any = None) -> Struct:
+def made_of(type: StructType, values: dict[str, Any], store: Any = None) -> Struct:
     made = object.__new__(Struct)
     for name, value in (("_type", type), ("_values", values), ("_store", store)):
         object.__setattr__(made, name, value)

@@ -92,7 +92,7 @@ def is_element(t: Trace, node: ast.expr) -> bool:
         return _elements_of(t, node.value) is not None or is_element(t, node.value)
     if isinstance(node, ast.Attribute):
         if (struct := struct_element(t, node.value)) is not None:
-            return struct.window(node.attr) is not None
+            return struct.method(node.attr) is None
         return is_swizzle(node.attr) and is_element(t, node.value)
     return isinstance(node, ast.Name) and isinstance(t.frame.env.get(node.id), ElementRef)
 
@@ -151,7 +151,8 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
         return member
     step = node.attr if isinstance(node, ast.Attribute) else spread_indices(index_values(t, node.slice))
     if isinstance(outer.shape, RecordType):
-        t.fail_type(f"{outer.shape!r} is a struct and cannot be indexed", span, "name one of its members")
+        what = f"has no member {node.attr!r}" if isinstance(node, ast.Attribute) else "cannot be indexed"
+        t.fail_type(f"{outer.shape!r} {what}", span, f"there are {', '.join(outer.shape.names)}")
     if outer.steps or not (isinstance(step, str) or all(isinstance(i, (int, slice)) for i in step)):
         return ElementRef(outer.array, outer.index, outer.numbers, outer.shape, (*outer.steps, step))
     if not outer.shape:

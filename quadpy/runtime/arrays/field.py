@@ -19,7 +19,7 @@ from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.memory.placement import Memory, allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["AXIS_NAMES", "Field", "FieldTree", "Layout", "Placement", "StoredMember", "field"]
+__all__ = ["AXIS_NAMES", "Field", "FieldTree", "Layout", "Placement", "StoredMember", "axis_strides", "field"]
 
 AXIS_NAMES: Final = "ijklmnopqrst"
 
@@ -109,6 +109,10 @@ class Field(DenseArray):
             )
         raise AttributeError(f"a field has no attribute {name!r}")
 
+    def leaves(self) -> tuple[Field, ...]:
+        """The field itself; a field of structs has several."""
+        return (self,)
+
     @property
     def placed(self) -> bool:
         """Whether it has memory."""
@@ -189,7 +193,7 @@ def field(
     """Create a field of zeros.
 
     Args:
-        dtype: the element type: a scalar, vector or matrix type.
+        dtype: the element type: a scalar, vector, matrix or struct type.
         shape: an int or a tuple of ints; ``()`` for one element, read as ``f[None]``; None for a field that gets its
             shape from ``qp.root.dense(...).place(f)``.
         order: the axes from the outermost to the innermost in memory: ``"ji"`` is column-major.
@@ -202,6 +206,9 @@ def field(
 
     The memory is allocated when it is first needed, on the device that ``qp.init`` has chosen by then.
     """
+    if getattr(dtype, "__quadpy_constructor__", None) == "struct":
+        options = {"order": order, "offset": offset, "layout": layout, "name": name}
+        return dtype.field(shape, **options)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
     return _field(Field(*element_of(dtype), name), shape, order, offset, layout)
 
 
@@ -235,6 +242,11 @@ class _OwnTree:
         with self._lock:
             if field is not None and not field.placed:
                 field.put(Placement(allocate_lasting(field.nbytes), 0, self._strides))
+
+
+def axis_strides(shape: tuple[int, ...], order: str | None) -> tuple[int, ...]:
+    """The strides of a dense array of single numbers with the axes in this order."""
+    return _strides(shape, _order_of(order, len(shape)), 1, Layout.AOS)[:-1]
 
 
 def _strides(shape: tuple[int, ...], order: list[int], components: int, layout: Layout) -> tuple[int, ...]:

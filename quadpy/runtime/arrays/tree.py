@@ -87,7 +87,7 @@ class Dense:
         shape = tuple(extents[axis] for axis in sorted(extents))
         for member in fields:
             member.span(shape, offset, self.tree)
-            self.children.append(member)
+            self.children += member.leaves()
         return self
 
 

@@ -1,0 +1,272 @@
+"""Fields of structs: each number, vector or matrix of the struct is a field that shares their memory."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from quadpy.errors import ArgumentError
+from quadpy.hostmath.structs import Struct, StructType, made_of
+from quadpy.records import RecordType
+from quadpy.runtime.arrays.dense import shape_of
+from quadpy.runtime.arrays.field import Field, FieldTree, Layout, Placement, StoredMember, axis_strides, field
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.placement import allocate_lasting
+
+__all__ = ["StructField", "struct_field"]
+
+_LINE: Final = 64
+"""With SOA, each array begins at a multiple of this many bytes."""
+
+
+class StructField:
+    """A field whose elements are structs; made by ``qp.field`` and by ``field`` of a struct type.
+
+    ``f.a`` is the field of the members ``a``.  On the host, ``f[i]`` reads a struct, which writes its members back when
+    they are set, and ``f[i] = {...}`` writes some or all members.
+    """
+
+    __slots__ = ("__weakref__", "_members", "dtype", "name")
+    __quadpy_field__: ClassVar[bool] = True  # a kernel that names one takes it as a parameter
+
+    dtype: StructType
+    name: str
+    _members: dict[str, Field | StructField]
+
+    def __init__(self, type: StructType, name: str) -> None:
+        self.dtype, self.name = type, name
+        self._members = {
+            member: StructField(dtype, f"{name}.{member}") if isinstance(dtype, StructType) else field(dtype, name=f"{name}.{member}")
+            for member, dtype in type.members.items()
+        }  # fmt: skip
+
+    def leaves(self) -> tuple[Field, ...]:
+        """The fields of numbers, vectors and matrices, in order."""
+        return tuple(leaf for member in self._members.values() for leaf in member.leaves())
+
+    def span(self, shape: tuple[int, ...], offset: object = None, tree: FieldTree | None = None) -> None:
+        """Set the shape, and the tree that will allocate the memory."""
+        for leaf in self.leaves():
+            leaf.span(shape, offset, tree)
+
+    @property
+    def element_shape(self) -> RecordType:
+        return self.dtype.record()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.leaves()[0].shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        return self.leaves()[0].offset
+
+    @property
+    def placed(self) -> bool:
+        return self.leaves()[0].placed
+
+    @property
+    def pointer(self) -> int:
+        return min(leaf.pointer for leaf in self.leaves())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes from the first number to the end of the last, with what lies between them."""
+        if not self.size:
+            return 0
+        ends = [
+            member.offset + member.scalar.nbytes + (math.prod(member.shape) - 1) * member.stride
+            + sum((n - 1) * step for n, step in zip(self.shape, member.axes, strict=True))
+            for member in self.stored_members()
+        ]  # fmt: skip
+        return max(ends)
+
+    @property
+    def device(self) -> Device | None:
+        return self.leaves()[0].device
+
+    @property
+    def block(self) -> Block | None:
+        return self.leaves()[0].block
+
+    def stored_members(self) -> list[StoredMember]:
+        """How an element is stored, from ``pointer`` on."""
+        leaves = self.leaves()
+        first = min(leaf.placement.start for leaf in leaves)
+        return [
+            stored._replace(offset=leaf.placement.start - first) for leaf in leaves for stored in leaf.stored_members()
+        ]
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the members."""
+        return list(self._members)
+
+    def get_member_field(self, key: str) -> Any:
+        return self._members[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self._members:
+            return self._members[name]
+        raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}")
+
+    def __getitem__(self, index: object) -> Struct:
+        values = {name: member[index] for name, member in self._members.items()}
+
+        def store(path: tuple[str, ...], value: object) -> None:
+            owner = self
+            for name in path[:-1]:
+                owner = owner.get_member_field(name)
+            owner.get_member_field(path[-1])[index] = value
+
+        return made_of(self.dtype, values, store)
+
+    def __setitem__(self, index: object, value: Struct | Mapping[str, Any]) -> None:
+        for name, item in self._given(value):
+            self._members[name][index] = item
+
+    def fill(self, value: object, *, stream: object = None) -> None:
+        """Set every element to a struct or dict; a number is the value of all members."""
+        if not isinstance(value, (Struct, Mapping)):
+            value = dict.fromkeys(self._members, value)
+        for name, item in self._given(value):
+            self._members[name].fill(item, stream=stream)
+
+    def copy_from(self, other: object, *, stream: object = None) -> None:
+        """Copy all elements of ``other``, a field of structs with the same members."""
+        if not isinstance(other, StructField) or other.keys != self.keys:
+            raise ArgumentError(f"copy_from takes a field of {self.dtype!r}, not {other!r}")
+        for name, member in self._members.items():
+            member.copy_from(other.get_member_field(name), stream=stream)
+
+    def to_numpy(self, **options: Any) -> dict[str, Any]:
+        """A dict with an array for each member; ``options`` as of other fields."""
+        return {name: member.to_numpy(**options) for name, member in self._members.items()}
+
+    def from_numpy(self, arrays: Mapping[str, Any] | Any, *, stream: object = None) -> None:
+        """Copy a dict of arrays, or a structured array, into this field."""
+        names = arrays.dtype.names if isinstance(arrays, np.ndarray) else tuple(arrays)
+        if set(names or ()) != set(self._members):
+            raise ArgumentError(f"from_numpy takes arrays for {', '.join(self._members)}, not for {names!r}")
+        for name, member in self._members.items():
+            member.from_numpy(arrays[name], stream=stream)
+
+    def to_torch(self, device: Any = None, *, stream: object = None) -> dict[str, Any]:
+        """A dict with a tensor for each member."""
+        return {name: member.to_torch(device, stream=stream) for name, member in self._members.items()}
+
+    def from_torch(self, tensors: Mapping[str, Any], *, stream: object = None) -> None:
+        """Copy a dict of tensors into this field."""
+        for name, tensor in tensors.items():
+            self.get_member_field(name).from_torch(tensor, stream=stream)
+
+    def _given(self, value: Struct | Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+        """The members of ``value``; ArgumentError for one that is not there."""
+        if not isinstance(value, (Struct, Mapping)):
+            raise ArgumentError(f"{value!r} is no struct", hint="assign a struct or a dict")
+        items = list(value.items())
+        for name, _ in items:
+            if name not in self._members:
+                raise ArgumentError(
+                    f"{self.dtype!r} has no member {name!r}", hint=f"there are {', '.join(self._members)}"
+                )
+        return items
+
+    def __len__(self) -> int:
+        return len(self.leaves()[0])
+
+    def __quadpy_fingerprint__(self) -> str:
+        return f"field:{self.dtype.__quadpy_fingerprint__()}:{self.shape}:{self.offset}:{self.stored_members()!r}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles members, shape, offset and name; the copy has C order."""
+        return _restored, (self.dtype, self.shape, self.offset, self.name, self.to_numpy())
+
+    def __repr__(self) -> str:
+        placed = hasattr(self.leaves()[0], "shape")
+        return f"field({self.dtype!r}, shape={self.shape if placed else None}" + (
+            f", name={self.name!r})" if self.name else ")"
+        )
+
+
+def struct_field(
+    type: StructType, shape: object = None, *, order: str | None = None, offset: object = None,
+    layout: Layout = Layout.AOS, name: str = "",
+) -> StructField:  # fmt: skip
+    """Create a field of zero structs; the arguments are those of ``qp.field``.
+
+    With AOS, an element is a struct as in C; with SOA, each number of it has an array of its own.
+    """
+    made = StructField(type, name)
+    if shape is None:
+        if order is not None or offset is not None or layout is not Layout.AOS:
+            raise ArgumentError(
+                "order, offset and layout need a shape", hint="pass shape=, or give them where the field is placed"
+            )
+        return made
+    extents = shape_of(shape)
+    record = type.record()
+    made.span(extents, offset, _StructTree(made, _placements(record, extents, order, layout)))
+    return made
+
+
+def _placements(
+    record: RecordType, shape: tuple[int, ...], order: str | None, layout: Layout
+) -> tuple[list[tuple[int, tuple[int, ...]]], int]:
+    """For each leaf its first byte and its strides in scalars; and the bytes of all."""
+    unit = axis_strides(shape, order)
+    count = math.prod(shape)
+    if layout is Layout.AOS:
+        places = []
+        for plain in record.plain_members():
+            step = (
+                record.nbytes // plain.type.scalar.nbytes
+            )  # sizes of scalars are powers of two, and divide that of the struct
+            places.append((plain.offset, (*(axis * step for axis in unit), 1)))
+        return places, record.nbytes * count
+    places, end = [], 0
+    for plain in record.plain_members():
+        places.append((end, (*unit, count)))
+        end += -(-plain.type.nbytes * count // _LINE) * _LINE
+    return places, end
+
+
+class _StructTree:
+    """Allocates the memory of one field of structs when it is first needed."""
+
+    def __init__(self, owner: StructField, places: tuple[list[tuple[int, tuple[int, ...]]], int]) -> None:
+        self._leaves = [weakref.ref(leaf) for leaf in owner.leaves()]
+        self._places, self._nbytes = places
+        self._bound = False
+        self._lock = new_lock()
+
+    def bind(self) -> None:
+        with self._lock:
+            if not self._bound:
+                memory = allocate_lasting(self._nbytes)
+                for found, (start, strides) in zip(self._leaves, self._places, strict=True):
+                    if (leaf := found()) is not None:
+                        leaf.put(Placement(memory, start, strides))
+                self._bound = True
+
+
+def _restored(
+    type: StructType, shape: tuple[int, ...], offset: tuple[int, ...], name: str, arrays: dict[str, Any]
+) -> StructField:
+    made = struct_field(type, shape, offset=offset, name=name)
+    made.from_numpy(arrays)
+    return made

@@ -1,0 +1,169 @@
+"""Fields of structs in kernels, in both layouts, and the code that GPUs get for them."""
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+
+Inner = qp.types.struct(big=qp.f64, small=qp.u8)
+
+
+@qp.dataclass
+class Particle:
+    x: qp.math.vec2
+    v: qp.math.vec2
+    m: qp.f32 = 2.0
+    n: qp.i64 = 0
+    inner: Inner = None
+
+    @qp.func
+    def move(self, dt):
+        self.x = self.x + dt * self.v
+        self.inner.small += 1
+
+
+@pytest.fixture(params=["aos", "soa"])
+def layout(request):
+    return qp.Layout(request.param)
+
+
+def test_elements_are_read_and_written_whole(arch, layout):
+    f, g = Particle.field(shape=9, layout=layout), qp.field(Particle, shape=9)
+    f.v.fill(2)
+    f.n.from_numpy(np.arange(9))
+
+    @qp.kernel
+    def k():
+        for i in f:
+            p = f[i]
+            p.move(0.5)
+            p.m += p.n
+            g[i] = p
+            f[i].move(1.0)
+
+    k()
+    assert g[3] == Particle([1, 1], [2, 2], 3.0, 3, Inner(0, 1))
+    assert f[3] == Particle([2, 2], [2, 2], 0.0, 3, Inner(0, 1))
+
+
+def test_members_are_read_written_and_updated_atomically(arch, layout):
+    f = Particle.field(shape=(4, 3), layout=layout, order="ji", offset=(1, 0))
+
+    @qp.kernel
+    def k():
+        for i, j in qp.ndrange((1, 5), 3):
+            f[i, j].v.x = 1.0 * i
+            f[i, j].v[1] = f[i, j].v.x + j
+            f[i, j].inner.big = 0.25
+            f.m[i, j] = 7.0
+            for _ in range(2):
+                f[1, 0].n += 1
+                qp.atomic_max(f[1, 1].inner.big, 1.0 * i)
+                f.x[2, 2] += qp.Vector([1.0, 2.0])
+
+    k()
+    assert f[3, 2].v.entries == (3, 5)
+    assert f[4, 2] == {"v": [4, 6], "m": 7, "inner": {"big": 0.25}}
+    assert f[1, 0].n == 24
+    assert f[1, 1].inner.big == 4.0
+    assert f[2, 2].x.entries == (24, 48)
+
+
+def test_a_field_without_axes(arch, layout):
+    f = Particle.field(shape=(), layout=layout)
+
+    @qp.kernel
+    def k() -> qp.i64:
+        f[None].n = 4
+        f[None].inner = Inner(1.5, 7)
+        return f[None].n + f[None].inner.small
+
+    assert k() == 11
+    assert f[None].inner == Inner(1.5, 7)
+
+
+def test_structs_in_a_tree(arch):
+    f, x = Particle.field(), qp.field(qp.f32)
+    qp.root.dense(qp.i, 5).place(f, x)
+
+    @qp.kernel
+    def k():
+        for i in x:
+            x[i] = 2.0
+            f[i].n = i
+            f[i].inner.small = 3
+
+    k()
+    assert x.to_numpy().tolist() == [2] * 5
+    assert f.n.to_numpy().tolist() == [0, 1, 2, 3, 4]
+    assert f.inner.small.to_numpy().tolist() == [3] * 5
+
+
+def test_a_struct_field_is_a_template_argument(arch, layout):
+    f, g = Particle.field(shape=3, layout=layout), Particle.field(shape=4)
+
+    @qp.kernel
+    def k(f: qp.template(), value: qp.i64):
+        for i in f:
+            f[i].n = value + f.shape[0]
+
+    k(f, 1)
+    k(g, 2)
+    assert f.n.to_numpy().tolist() == [4] * 3
+    assert g.n.to_numpy().tolist() == [6] * 4
+
+
+def test_sums_over_a_member(arch, layout):
+    f, total = Particle.field(shape=1000, layout=layout), Inner.field(shape=())
+    f.m.fill(0.5)
+
+    @qp.kernel
+    def k():
+        for i in f:
+            total[None].big += f[i].m
+
+    k()
+    assert total[None].big == 500
+
+
+def test_a_struct_that_does_not_fit_is_an_error(arch):
+    f = Particle.field(shape=3)
+
+    @qp.kernel
+    def whole():
+        f[0] = Inner()
+
+    @qp.kernel
+    def number():
+        f[0] = 1.0
+
+    @qp.kernel
+    def atomic():
+        f[0] += 1.0
+
+    @qp.kernel
+    def member():
+        f[0].w = 1.0
+
+    with pytest.raises(qp.KernelTypeError, match="no member 'x'"):
+        whole()
+    with pytest.raises(qp.KernelTypeError, match="float where struct"):
+        number()
+    with pytest.raises(qp.KernelTypeError, match="not a struct"):
+        atomic()
+    with pytest.raises(qp.KernelTypeError, match="no member 'w'"):
+        member()
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
+def test_code_for_gpus(target, layout):
+    f = Particle.field(shape=64, layout=layout)
+
+    @qp.kernel
+    def k(dt: qp.f32):
+        for i in f:
+            f[i].move(dt)
+            f[0].n += 1
+            f[i].inner.big += f[i].m
+
+    assert k.compile(target).image

@@ -1,0 +1,93 @@
+"""Fields of structs on the host, over the memory of every device."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+
+Inner = qp.types.struct(big=qp.f64, small=qp.u8)
+S = qp.types.struct(a=qp.f32, v=qp.math.vec3, inner=Inner, b=qp.i16)
+
+
+@pytest.fixture(params=["aos", "soa"])
+def f(arch, request):
+    return S.field(shape=(3, 4), layout=qp.Layout(request.param))
+
+
+def test_the_layout_is_that_of_c():
+    f = S.field(shape=5)
+    assert [(m.offset, m.axes) for m in f.stored_members()] == [
+        (0, (40,)), (4, (40,)), (16, (40,)), (24, (40,)), (32, (40,)),
+    ]  # fmt: skip
+    assert (S.numpy_dtype.itemsize, f.nbytes) == (40, 4 * 40 + 34)
+
+
+def test_an_element_writes_back(f):
+    f[1, 2] = {"a": 2, "v": [1, 2, 3]}
+    f[1, 2].b = 5
+    f[1, 2].inner.small = 7
+    f[1, 2].inner = {"big": 0.5, "small": f[1, 2].inner.small + 1}
+    assert f[1, 2] == S(2, [1, 2, 3], Inner(0.5, 8), 5)
+    assert f[1, 1] == S()
+    assert f.inner.small[1, 2] == 8
+
+
+def test_a_member_is_a_field(f):
+    f.v.fill(2)
+    f.inner.big.from_numpy(np.arange(12.0).reshape(3, 4))
+    assert (f.v.shape, f.keys, f.get_member_field("a") is f.a) == ((3, 4), ["a", "v", "inner", "b"], True)
+    assert f[2, 1].inner.big == 9
+    assert f[2, 1].v.entries == (2, 2, 2)
+    assert f.b.to_numpy().sum() == 0
+
+
+def test_dicts_and_structured_arrays(f):
+    numbers = np.zeros((3, 4), S.numpy_dtype)
+    numbers["v"] = np.arange(36).reshape(3, 4, 3)
+    numbers["inner"]["small"] = 3
+    f.from_numpy(numbers)
+    found = f.to_numpy()
+    assert found["v"][2, 3].tolist() == [33, 34, 35]
+    assert found["inner"]["small"].tolist() == [[3] * 4] * 3
+    g = S.field(shape=(3, 4))
+    g.from_numpy(found)
+    assert g[2, 3] == f[2, 3]
+
+
+def test_fill_and_copy(f):
+    f.fill(S(1, [1, 2, 3], Inner(2, 3), 4))
+    g = S.field(shape=(3, 4))
+    g.copy_from(f)
+    assert g[2, 2] == S(1, [1, 2, 3], Inner(2, 3), 4)
+    g.fill({"a": 5})
+    assert g[0, 0] == S(5, [1, 2, 3], Inner(2, 3), 4)
+    g.fill(0)
+    assert g[0, 0] == S()
+
+
+def test_fields_travel(f):
+    f[1, 1] = S(1, [1, 2, 3])
+    for other in (copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
+        assert (other.shape, other[1, 1]) == ((3, 4), S(1, [1, 2, 3]))
+
+
+def test_a_struct_of_fields_made_from_a_dict():
+    f = qp.Struct.field({"a": qp.f32, "v": qp.types.vector(2, int)}, shape=4)
+    f[2] = {"v": [1, 2]}
+    assert f[2].v.y == 2
+
+
+def test_what_does_not_fit(f):
+    with pytest.raises(qp.ArgumentError, match="no member 'w'"):
+        f[0, 0] = {"w": 1}
+    with pytest.raises(qp.BoundsError, match="outside"):
+        f[3, 0]
+    with pytest.raises(qp.ArgumentError, match="takes arrays for a, v"):
+        f.from_numpy({"a": np.zeros((3, 4))})
+    with pytest.raises(AttributeError, match="no member 'w'"):
+        f.w  # noqa: B018
+    with pytest.raises(qp.ArgumentError, match="need a shape"):
+        S.field(layout=qp.Layout.SOA)
