@@ -73,18 +73,18 @@ class OpenFork:
 
 def use_of(stmts: Sequence[Stmt], slots: Mapping[Var, int], span: Span) -> Use:
     """What a section does with variables; ``slots`` are those that parallel loops asked for."""
-    behind = {number: var for var, number in slots.items()}
+    variables = {number: var for var, number in slots.items()}
     use = Use({}, {}, span)
     for stmt in stmts:
         for node in walk(stmt):
-            for var, changes in _variables(node, behind):
+            for var, changes in _variables(node, variables):
                 use.touched.setdefault(var, node.span)
                 if changes:
                     use.changed.setdefault(var, node.span)
     return use
 
 
-def _variables(node: Node, behind: Mapping[int, Var]) -> Iterator[tuple[Var, bool]]:
+def _variables(node: Node, variables: Mapping[int, Var]) -> Iterator[tuple[Var, bool]]:
     """The variables that ``node`` itself touches, and whether it changes them."""
     match node:
         case VarRead(var=var):
@@ -92,8 +92,8 @@ def _variables(node: Node, behind: Mapping[int, Var]) -> Iterator[tuple[Var, boo
         case Assign(var=var):
             yield var, True
         case Load(place=Slot(number=number)):
-            yield behind[number], False
+            yield variables[number], False
         case Store(place=Slot(number=number)) | Atomic(place=Slot(number=number)):
-            yield behind[number], True
+            yield variables[number], True
         case _:
             return

@@ -23,7 +23,7 @@ __all__ = ["never_ends"]
 
 
 def never_ends(loop: While) -> bool:
-    """Whether ``loop``, once its condition holds, goes on for ever: the condition stays, and nothing leaves the body."""
+    """Whether ``loop``, once its condition holds, runs forever: the condition stays, and nothing leaves the body."""
     return _stays(loop) and not _leaves(loop)
 
 

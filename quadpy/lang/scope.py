@@ -36,7 +36,7 @@ def _field_ref(t: Trace, value: Any) -> ArrayRef:
 
 
 def static_object(t: Trace, node: ast.expr) -> Any:
-    """The Python object behind ``a.b.c`` or ``a["b"][0]``, or None."""
+    """The Python object that is ``a.b.c`` or ``a["b"][0]``, or None."""
     if isinstance(node, ast.Subscript):
         return _static_item(t, node)
     if isinstance(node, ast.Attribute):

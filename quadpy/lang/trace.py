@@ -33,7 +33,7 @@ _LONGEST_NAME: Final = 200
 class Traced:
     """A kernel ready for code generation, and what the launch needs from the trace.
 
-    ``fields`` are the field objects behind the field parameters, in their order; ``outline`` is the shape of
+    ``fields`` are the fields of the field parameters, in their order; ``outline`` is the shape of
     the result: None, "scalar", a vector's shape, or a list of these.
     """
 
