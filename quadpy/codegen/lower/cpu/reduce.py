@@ -79,16 +79,22 @@ def _by_short_rows(
     s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
 ) -> None:
     """ACCUMULATORS iterations at a time or what is left, into accumulators in memory: the iteration is written once."""
-    out = s.text
+    _in_pieces(
+        s, begin, end, ACCUMULATORS, lambda first, count: iterations(first, count, _adds(s, groups, sums, first))
+    )
 
-    def row(k: str, _following: str) -> None:
-        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {ACCUMULATORS.bit_length() - 1}')}")
+
+def _in_pieces(s: Scope, begin: str, end: str, length: int, piece: Callable[[str, str], None]) -> None:
+    """``piece(first, count)`` for each ``length`` iterations; the last piece may have fewer."""
+    out, shift = s.text, length.bit_length() - 1
+
+    def one(k: str, _following: str) -> None:
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {shift}')}")
         left = out.op(f"sub i64 {end}, {first}")
-        count = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(ACCUMULATORS)))
-        iterations(first, count, _adds(s, groups, sums, first))
+        piece(first, out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(length))))
 
-    padded = out.op(f"add i64 {out.op(f'sub i64 {end}, {begin}')}, {ACCUMULATORS - 1}")
-    counted(out, "0", out.op(f"lshr i64 {padded}, {ACCUMULATORS.bit_length() - 1}"), row)
+    padded = out.op(f"add i64 {out.op(f'sub i64 {end}, {begin}')}, {length - 1}")
+    counted(out, "0", out.op(f"lshr i64 {padded}, {shift}"), one)
 
 
 def _adds(s: Scope, groups: tuple[Group, ...], sums: list[str], first: str) -> Callable[[str], None]:
@@ -110,15 +116,8 @@ def _by_blocks(
     """Iterations of several axes begin rows of their own: what they contribute goes through a buffer."""
     out = s.text
     buffers = [_new_table(out, g, _BLOCK) for g in groups]
-    length = out.op(f"sub i64 {end}, {begin}")
-    padded = out.op(f"add i64 {length}, {_BLOCK - 1}")
-    blocks = out.op(f"lshr i64 {padded}, {_BLOCK.bit_length() - 1}")
 
-    def block(k: str, _following: str) -> None:
-        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {_BLOCK.bit_length() - 1}')}")
-        left = out.op(f"sub i64 {end}, {first}")
-        size = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(_BLOCK)))
-
+    def block(first: str, size: str) -> None:
         def keep(number: str) -> None:
             at = out.op(f"sub i64 {number}, {first}")
             for r, buffer, cell in _cells(s, groups, buffers, _BLOCK, at):
@@ -129,7 +128,7 @@ def _by_blocks(
         for g, buffer, own in zip(groups, buffers, sums, strict=True):
             _add_block(s, own, buffer, size, g)
 
-    counted(out, "0", blocks, block)
+    _in_pieces(s, begin, end, _BLOCK, block)
 
 
 def _add_block(s: Scope, sums: str, buffers: str, size: str, g: Group) -> None:
