@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quadpy.ir.nodes import Assign, Atomic, Block, Load, Node, Sections, Slot, Stmt, Store, Var, VarRead
+from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
@@ -17,8 +17,8 @@ __all__ = ["OpenFork", "Use", "use_of"]
 class Use:
     """The variables that a section uses and changes, each with a location; ``span`` is that of the section."""
 
-    touched: dict[Var, Span]
-    changed: dict[Var, Span]
+    touched: dict[ir.Var, Span]
+    changed: dict[ir.Var, Span]
     span: Span
 
 
@@ -28,7 +28,7 @@ class OpenFork:
     """
 
     def __init__(self) -> None:
-        self.node: Sections | None = None
+        self.node: ir.Sections | None = None
         self.bound: dict[str, Span] = {}
         self._uses: list[Use] = []
         self._entry: dict[str, Any] = {}
@@ -51,7 +51,7 @@ class OpenFork:
                 return var.name.partition(".")[0], use.touched[var], other.span
         return None
 
-    def add(self, use: Use, stmts: Sequence[Stmt], env: Mapping[str, Any]) -> dict[str, Any]:
+    def add(self, use: Use, stmts: Sequence[ir.Stmt], env: Mapping[str, Any]) -> dict[str, Any]:
         """Adds a section that left names as ``env``; returns what names mean after it.
 
         A name that several sections bind has no meaning there, since none of them is the last.
@@ -66,12 +66,12 @@ class OpenFork:
             if name in self._entry:
                 self._before[name] = self._entry[name]
         self._uses.append(use)
-        branch = Block(tuple(stmts), span=use.span)
-        self.node = Sections((*self.node.branches, branch) if self.node else (branch,), span=self._uses[0].span)
+        branch = ir.Block(tuple(stmts), span=use.span)
+        self.node = ir.Sections((*self.node.branches, branch) if self.node else (branch,), span=self._uses[0].span)
         return {**{name: value for name, value in self._entry.items() if name not in self.bound}, **self._after}
 
 
-def use_of(stmts: Sequence[Stmt], slots: Mapping[Var, int], span: Span) -> Use:
+def use_of(stmts: Sequence[ir.Stmt], slots: Mapping[ir.Var, int], span: Span) -> Use:
     """What a section does with variables; ``slots`` are those that parallel loops asked for."""
     variables = {number: var for var, number in slots.items()}
     use = Use({}, {}, span)
@@ -84,16 +84,16 @@ def use_of(stmts: Sequence[Stmt], slots: Mapping[Var, int], span: Span) -> Use:
     return use
 
 
-def _variables(node: Node, variables: Mapping[int, Var]) -> Iterator[tuple[Var, bool]]:
+def _variables(node: ir.Node, variables: Mapping[int, ir.Var]) -> Iterator[tuple[ir.Var, bool]]:
     """The variables that ``node`` itself touches, and whether it changes them."""
     match node:
-        case VarRead(var=var):
+        case ir.VarRead(var=var):
             yield var, False
-        case Assign(var=var):
+        case ir.Assign(var=var):
             yield var, True
-        case Load(place=Slot(number=number)):
+        case ir.Load(place=ir.Slot(number=number)):
             yield variables[number], False
-        case Store(place=Slot(number=number)) | Atomic(place=Slot(number=number)):
+        case ir.Store(place=ir.Slot(number=number)) | ir.Atomic(place=ir.Slot(number=number)):
             yield variables[number], True
         case _:
             return

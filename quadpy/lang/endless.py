@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-from quadpy.ir.nodes import (
-    Assign,
-    Atomic,
-    Break,
-    CallMany,
-    For,
-    Leave,
-    Load,
-    Node,
-    Region,
-    Return,
-    SlotRead,
-    VarRead,
-    While,
-)
+from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children, walk
 
 __all__ = ["never_ends"]
 
 
-def never_ends(loop: While) -> bool:
+def never_ends(loop: ir.While) -> bool:
     """Whether ``loop``, once its condition holds, runs forever: the condition stays, and nothing leaves the body."""
     return _stays(loop) and not _leaves(loop)
 
 
-def _stays(loop: While) -> bool:
+def _stays(loop: ir.While) -> bool:
     """Whether the condition follows from what the loop does not change."""
     asked = [node for part in (loop.head, loop.cond) for node in walk(part)]
-    if any(isinstance(node, (Load, Atomic, CallMany, SlotRead)) for node in asked):
+    if any(isinstance(node, (ir.Load, ir.Atomic, ir.CallMany, ir.SlotRead)) for node in asked):
         return False  # others may change memory
-    changed = {node.var for node in walk(loop) if isinstance(node, Assign)}
-    return not any(isinstance(node, VarRead) and node.var in changed for node in asked)
+    changed = {node.var for node in walk(loop) if isinstance(node, ir.Assign)}
+    return not any(isinstance(node, ir.VarRead) and node.var in changed for node in asked)
 
 
-def _leaves(loop: While) -> bool:
+def _leaves(loop: ir.While) -> bool:
     """Whether a statement of the body ends the loop; a ``break`` of a loop inside ends that one."""
-    inside = {node.label for node in walk(loop.body) if isinstance(node, Region)}
-    waiting: list[tuple[Node, bool]] = [(loop.body, True)]
+    inside = {node.label for node in walk(loop.body) if isinstance(node, ir.Region)}
+    waiting: list[tuple[ir.Node, bool]] = [(loop.body, True)]
     while waiting:
         node, own = waiting.pop()
-        if isinstance(node, Return) or (isinstance(node, Break) and own):
+        if isinstance(node, ir.Return) or (isinstance(node, ir.Break) and own):
             return True
-        if isinstance(node, Leave) and node.label not in inside:
+        if isinstance(node, ir.Leave) and node.label not in inside:
             return True
-        waiting += [(child, own and not isinstance(node, (For, While))) for child in children(node)]
+        waiting += [(child, own and not isinstance(node, (ir.For, ir.While))) for child in children(node)]
     return False

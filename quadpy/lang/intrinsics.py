@@ -13,11 +13,11 @@ from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types
 from quadpy.ir import nodes as ir
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
+from quadpy.lang.iteration import Grouped, NdRange
 from quadpy.lang.literals import greatest, least
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
 from quadpy.lang.random_numbers import random_number
-from quadpy.lang.ranges import Grouped, NdRange
 from quadpy.lang.scalars import call_library, cast, convert, decide, meet, operand, to_integer, to_scalar
 from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.values import Value, Vec, holds_runtime, is_number, is_runtime, shape_text

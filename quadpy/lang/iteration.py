@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from quadpy.dtypes import Scalar, i64
+from quadpy.errors import KernelTypeError
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import extent_of
@@ -14,19 +17,65 @@ from quadpy.lang.context import Trace
 from quadpy.lang.displays import display_items
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.operators import binary
-from quadpy.lang.ranges import Grouped, NdRange
 from quadpy.lang.scalars import convert
 from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, Value, Vec, is_runtime, shape_text
 from quadpy.lang.variables import bind_index
 from quadpy.source import Span
 
-__all__ = ["Bounds", "bind_axes", "iterable", "loop_axes", "loop_bounds", "target_names"]
+__all__ = ["Grouped", "NdRange", "Bounds", "bind_axes", "iterable", "loop_axes", "loop_bounds", "target_names"]
 
 
 def _wide_enough(t: Trace, types: list[Scalar]) -> Scalar:
     """The type of a loop variable over bounds of ``types``: the index type, or i64 for 64-bit bounds."""
     return i64 if any(type.bits == 64 for type in types) else t.options.index
+
+
+@dataclass(frozen=True)
+class NdRange:
+    """The product of ranges, the last fastest; a product of numbers where all bounds are known at compile time."""
+
+    bounds: tuple[tuple[ir.Expr | int, ir.Expr | int], ...]
+
+    def __quadpy_parts__(self) -> Value:
+        return self.bounds
+
+    @staticmethod
+    def of(args: list[Value], span: Span) -> NdRange:
+        """Each argument is an extent, or a pair ``(start, stop)``."""
+        bounds: list[tuple[ir.Expr | int, ir.Expr | int]] = []
+        for arg in args:
+            ends = [
+                b for b in (arg if isinstance(arg, (tuple, list)) else (0, arg)) if is_runtime(b) or isinstance(b, int)
+            ]
+            if len(ends) != 2 or (isinstance(arg, (tuple, list)) and len(arg) != 2):
+                raise KernelTypeError(f"ndrange takes integers and pairs of integers, not {shape_text(arg)}", span)
+            bounds.append((ends[0], ends[1]))
+        if not bounds:
+            raise KernelTypeError("ndrange needs at least one range", span)
+        return NdRange(tuple(bounds))
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        """At compile time, inside ``static``."""
+        axes = [range(a, b) for a, b in self.bounds if isinstance(a, int) and isinstance(b, int)]
+        if len(axes) < len(self.bounds):
+            raise TypeError("the bounds of a static ndrange are known at compile time")
+        return itertools.product(*axes)
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The indices of an array, a field or an ``ndrange``, as one vector."""
+
+    over: Value
+
+    def __quadpy_parts__(self) -> Value:
+        return (self.over,)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        if not isinstance(self.over, Iterable):
+            raise TypeError(f"{shape_text(self.over)} cannot be iterated at compile time")
+        return map(list, self.over)
 
 
 Bounds = list[tuple[Value, Value, Value]]

@@ -14,9 +14,8 @@ from quadpy.lang.endless import never_ends
 from quadpy.lang.flows import do_while_loop, marker_of
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.graph_blocks import do_while
-from quadpy.lang.iteration import Bounds, bind_axes, iterable, loop_axes, loop_bounds, target_names
+from quadpy.lang.iteration import Bounds, Grouped, bind_axes, iterable, loop_axes, loop_bounds, target_names
 from quadpy.lang.parallel import parallel_loop
-from quadpy.lang.ranges import Grouped
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.values import Value, is_runtime
 
