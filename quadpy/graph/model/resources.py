@@ -97,8 +97,9 @@ class Resources:
     def begin_launch(self) -> list[Allocation]:
         """Mark which memory a launch allocates and frees; the memory that it may leave allocated."""
         self._live_before = [(node.allocation, node.allocation.live) for node in self.memory]
-        for node in self.memory:
-            node.allocation.live = isinstance(node, AllocNode)
+        after = {node.allocation: isinstance(node, AllocNode) for node in self.memory}
+        for allocation, live in after.items():  # an interrupt never leaves memory that the launch frees marked as live
+            allocation.live = live
         return [node.allocation for node in self.memory if isinstance(node, AllocNode)]
 
     def cancel_launch(self) -> None:
