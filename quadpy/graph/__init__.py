@@ -12,19 +12,23 @@
 
 from __future__ import annotations
 
-from quadpy.graph.building.graph import Graph
-from quadpy.graph.capture.capture import capture, host_function
-from quadpy.graph.device_graphs import memory_info, trim
-from quadpy.graph.engines.stats import GraphStats
-from quadpy.graph.execution import GraphExec
-from quadpy.graph.model.inspect import GraphInfo, NodeInfo
-from quadpy.graph.model.nodes import Node
-from quadpy.graph.model.semaphore import Semaphore
-from quadpy.graph.replay.decorator import replay
-from quadpy.graph.replay.function import Replay
-from quadpy.graph.replay.stats import ReplayStats
-from quadpy.lang.graph_blocks import do_while, parallel, parallel_context
-from quadpy.runtime.drivers.graph_driver import GraphMemory
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from quadpy.graph.building.graph import Graph
+    from quadpy.graph.captures.capture import capture, host_function
+    from quadpy.graph.device_graphs import memory_info, trim
+    from quadpy.graph.engines.stats import GraphStats
+    from quadpy.graph.execution import GraphExec
+    from quadpy.graph.model.inspect import GraphInfo, NodeInfo
+    from quadpy.graph.model.nodes import Node
+    from quadpy.graph.model.semaphore import Semaphore
+    from quadpy.graph.replays.decorator import replay
+    from quadpy.graph.replays.function import Replay
+    from quadpy.graph.replays.stats import ReplayStats
+    from quadpy.lang.graph_blocks import do_while, parallel, parallel_context
+    from quadpy.runtime.drivers.graph_driver import GraphMemory
 
 __all__ = [
     "Graph",
@@ -46,3 +50,35 @@ __all__ = [
     "replay",
     "trim",
 ]
+
+_HOMES: Final = {
+    name: module
+    for module, names in {
+        "quadpy.graph.building.graph": ("Graph",),
+        "quadpy.graph.captures.capture": ("capture", "host_function"),
+        "quadpy.graph.device_graphs": ("memory_info", "trim"),
+        "quadpy.graph.engines.stats": ("GraphStats",),
+        "quadpy.graph.execution": ("GraphExec",),
+        "quadpy.graph.model.inspect": ("GraphInfo", "NodeInfo"),
+        "quadpy.graph.model.nodes": ("Node",),
+        "quadpy.graph.model.semaphore": ("Semaphore",),
+        "quadpy.graph.replays.decorator": ("replay",),
+        "quadpy.graph.replays.function": ("Replay",),
+        "quadpy.graph.replays.stats": ("ReplayStats",),
+        "quadpy.lang.graph_blocks": ("do_while", "parallel", "parallel_context"),
+        "quadpy.runtime.drivers.graph_driver": ("GraphMemory",),
+    }.items()
+    for name in names
+}
+"""Where each name is defined.  Most programs use no graphs, and these modules are most of quadpy's import time."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -152,11 +152,12 @@ def test_a_type(trial):
             return value.re if name == "re" else value.im
         ''',
     )
-    for file, name in (("operators", "complex_binary"), ("attributes", "complex_attribute")):
+    anchors = {"complex_binary": "_by_component", "complex_attribute": "_vector_attribute"}
+    for file, name in (("operators", "complex_binary"), ("access", "complex_attribute")):
         trial.add(
             f"lang/{file}.py", f"from quadpy.lang.complex_numbers import {name}\n", before="from quadpy.lang.context"
         )
-        trial.add(f"lang/{file}.py", f"Kind.COMPLEX: {name},\n", before="    Kind.VECTOR: ", indent=4)
+        trial.add(f"lang/{file}.py", f"Kind.COMPLEX: {name},\n", before=f"    Kind.VECTOR: {anchors[name]}", indent=4)
     trial.add(
         "lang/intrinsics.py", "from quadpy.lang.complex_numbers import complex_of\n", before="from quadpy.lang.context"
     )
@@ -362,7 +363,7 @@ def test_a_node_of_graphs(trial):
         "graph/engines/lowering.py",
         """
         case NoteNode():
-            return [Part(supplies.call(print, node.text))]
+            return [Part(resources.call(print, node.text))]
         """,
         before="        case EventRecordNode():",
         indent=8,

@@ -10,8 +10,8 @@ import pytest
 import quadpy as qp
 from quadpy.errors import ArgumentError, DeviceError, GraphError, QuadpyError
 from quadpy.graph import Graph, Semaphore, host_function, memory_info, trim
-from quadpy.graph.capture.capture import capture
-from quadpy.graph.replay.decorator import replay
+from quadpy.graph.captures.capture import capture
+from quadpy.graph.replays.decorator import replay
 
 NOTHING_OF_USE = [5, -1, 3.5, "x", b"x", (1, 2), [[]], {"a": 1}, object(), len]
 

@@ -10,8 +10,8 @@ import pytest
 
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.graph import Graph
-from quadpy.graph.capture.arena import Arena
-from quadpy.graph.capture.capture import capture
+from quadpy.graph.captures.arena import Arena
+from quadpy.graph.captures.capture import capture
 from quadpy.graph.engines import argument_policy, executable
 from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.runtime.device.device import Device

@@ -16,7 +16,7 @@ import pytest
 
 from quadpy.errors import DeviceError, EventError, GraphError
 from quadpy.graph import Graph, Semaphore
-from quadpy.graph.capture.capture import capture
+from quadpy.graph.captures.capture import capture
 
 
 class HostMemory:

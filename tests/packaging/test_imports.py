@@ -62,8 +62,10 @@ LAYERS = {
     "graph.live_graph": Layer({"graph.engines", "graph.model", "runtime"}),
     "graph.execution": Layer({"graph.live_graph", "graph.engines", "graph.model", "runtime"}),
     "graph.building": Layer({"graph.execution", "graph.engines", "graph.model", "runtime"}),
-    "graph.capture": Layer({"graph.building", "graph.model", "runtime"}, {"numpy"}),
-    "graph.replay": Layer({"graph.capture", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}),
+    "graph.captures": Layer({"graph.building", "graph.model", "runtime"}, {"numpy"}),
+    "graph.replays": Layer(
+        {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
+    ),
     "math": Layer({"intrinsics", "lang", "hostmath"}),
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.graph.capture.arena import Arena
-from quadpy.graph.capture.new_nodes import node_for
+from quadpy.graph.captures.arena import Arena
+from quadpy.graph.captures.new_nodes import node_for
 from quadpy.graph.model.nodes import ChildNode, EmptyNode, HostNode, MemcpyNode, MemsetNode
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.devices import current_device

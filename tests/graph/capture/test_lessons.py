@@ -12,7 +12,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import CaptureError
-from quadpy.graph.replay.function import State
+from quadpy.graph.replays.function import State
 from quadpy.runtime.launch.capturing import CAPTURES
 
 

@@ -15,9 +15,9 @@ import pytest
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DriverError
-from quadpy.graph.replay.function import MAX_FAILURES, MAX_MISSES
-from quadpy.graph.replay.variants import MAX_VARIANTS
-from quadpy.graph.replay.verify import Verification
+from quadpy.graph.replays.function import MAX_FAILURES, MAX_MISSES
+from quadpy.graph.replays.variants import MAX_VARIANTS
+from quadpy.graph.replays.verify import Verification
 from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
-from quadpy.graph.capture.arena import Arena
+from quadpy.graph.captures.arena import Arena
 from quadpy.graph.model.nodes import (
     ChildNode,
     EmptyNode,

@@ -12,12 +12,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypedDict, TypeVar, cast
 
-from quadpy.graph.capture.arena import Arena, ArenaMark
-from quadpy.graph.capture.new_nodes import node_for
-from quadpy.graph.capture.session import CaptureSession
+from quadpy.graph.captures.arena import Arena, ArenaMark
+from quadpy.graph.captures.new_nodes import node_for
+from quadpy.graph.captures.session import CaptureSession
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.recording import AllocateMemory, LaunchStep, RecordEvent, Recording, Step, WaitEvent
-from quadpy.graph.replay.comparison import Comparison
+from quadpy.graph.replays.comparison import Comparison
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork, Copy

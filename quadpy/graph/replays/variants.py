@@ -15,12 +15,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from quadpy.graph.capture.arena import Arena
+from quadpy.graph.captures.arena import Arena
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.recording import Recording
-from quadpy.graph.replay.comparison import Comparison
-from quadpy.graph.replay.session import ReplaySession
+from quadpy.graph.replays.comparison import Comparison
+from quadpy.graph.replays.session import ReplaySession
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from quadpy.errors import ArgumentError
 from quadpy.graph.model.arguments import count_of
-from quadpy.graph.replay.function import Replay
+from quadpy.graph.replays.function import Replay
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 
 __all__ = ["replay"]

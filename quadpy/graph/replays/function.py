@@ -15,13 +15,13 @@ from typing import Any, Final, Literal, TypeAlias
 from quadpy.copying import ByName
 from quadpy.errors import CaptureError, DeviceError, GraphError
 from quadpy.graph.building.graph import Graph
-from quadpy.graph.capture.arena import Arena
+from quadpy.graph.captures.arena import Arena
 from quadpy.graph.execution import GraphExec
-from quadpy.graph.replay.changes import changes_between
-from quadpy.graph.replay.session import ReplaySession
-from quadpy.graph.replay.stats import Counters, ReplayStats
-from quadpy.graph.replay.variants import Hint, Variant, Variants, hint_of
-from quadpy.graph.replay.verify import Observer, Verification
+from quadpy.graph.replays.changes import changes_between
+from quadpy.graph.replays.session import ReplaySession
+from quadpy.graph.replays.stats import Counters, ReplayStats
+from quadpy.graph.replays.variants import Hint, Variant, Variants, hint_of
+from quadpy.graph.replays.verify import Observer, Verification
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device

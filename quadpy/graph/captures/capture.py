@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from quadpy.copying import OneProcess
 from quadpy.errors import ArgumentError, CaptureError
 from quadpy.graph.building.graph import Graph
-from quadpy.graph.capture.session import CaptureSession
+from quadpy.graph.captures.session import CaptureSession
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function

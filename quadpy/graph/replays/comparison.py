@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import is_
 from typing import Any
 
-from quadpy.graph.capture.arena import Arena, ArenaMark
+from quadpy.graph.captures.arena import Arena, ArenaMark
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.recording import Call, LaunchStep, Recording, Step
 from quadpy.runtime.device.current import State, launches_so_far, take_back_launches

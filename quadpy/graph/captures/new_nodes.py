@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quadpy.graph.capture.arena import Arena
+from quadpy.graph.captures.arena import Arena
 from quadpy.graph.model.makers import host_node
 from quadpy.graph.model.nodes import ChildNode, MemcpyNode, MemsetNode, Node
 from quadpy.runtime.device.device import Device

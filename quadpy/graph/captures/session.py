@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 from quadpy.errors import ArgumentError, CaptureError, GraphError
 from quadpy.graph.building.graph import Graph
-from quadpy.graph.capture.arena import Arena
-from quadpy.graph.capture.new_nodes import NewNode, node_for
-from quadpy.graph.capture.streams import CapturedStreams
+from quadpy.graph.captures.arena import Arena
+from quadpy.graph.captures.new_nodes import NewNode, node_for
+from quadpy.graph.captures.streams import CapturedStreams
 from quadpy.graph.model.kernels import node_of_launches
 from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
