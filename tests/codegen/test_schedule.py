@@ -9,20 +9,8 @@ from pathlib import Path
 import pytest
 
 import quadpy as qp
-from quadpy.codegen import lower as lowering
+from quadpy.codegen import frames as f, lower as lowering
 from quadpy.codegen.compile import compile_kernel, lower
-from quadpy.codegen.frames import (
-    BlockCopies,
-    Blocks,
-    Coarsened,
-    GridStride,
-    Iterations,
-    Privatised,
-    Reduced,
-    SectionedBlocks,
-    Serial,
-    ThreadEach,
-)
 from quadpy.codegen.schedule import PLAIN, Form, schedule_of
 from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
@@ -52,14 +40,14 @@ def every_frame(x: A(qp.f32, 1), y: A(qp.f32, 1), bins: A(qp.i32, 1), n: qp.i32,
         y[i] = qp.simt.block.thread_idx()
 
 
-@pytest.mark.parametrize(("target", "frames"), [
-    ("cpu", [Serial, Iterations, Iterations, Serial, Iterations, Reduced, Privatised, SectionedBlocks]),
-    ("gfx942", [Serial, Coarsened, ThreadEach, Serial, GridStride, Reduced, BlockCopies, Blocks]),
-    ("sm_90", [Serial, Coarsened, ThreadEach, Serial, GridStride, Reduced, BlockCopies, Blocks]),
+@pytest.mark.parametrize(("target", "expected"), [
+    ("cpu", [f.Serial, f.Iterations, f.Iterations, f.Serial, f.Iterations, f.Reduced, f.Privatised, f.SectionedBlocks]),
+    ("gfx942", [f.Serial, f.Coarsened, f.ThreadEach, f.Serial, f.GridStride, f.Reduced, f.BlockCopies, f.Blocks]),
+    ("sm_90", [f.Serial, f.Coarsened, f.ThreadEach, f.Serial, f.GridStride, f.Reduced, f.BlockCopies, f.Blocks]),
 ])  # fmt: skip
-def test_each_task_has_its_frame(target, frames):
+def test_each_task_has_its_frame(target, expected):
     schedule = schedule_of(trace_for(every_frame, {}).kernel, parse_target(target))
-    assert [type(task.frame) for task in schedule.tasks] == frames
+    assert [type(task.frame) for task in schedule.tasks] == expected
 
 
 @pytest.mark.parametrize("form", [PLAIN, Form(indirect=True), Form(predicated=True), Form(fused=True)], ids=repr)
@@ -71,8 +59,8 @@ def test_the_kernels_are_the_launches_that_the_host_knows(form):
 
 def test_a_fused_launch_has_no_frame_that_needs_a_thread_for_each_iteration():
     schedule = schedule_of(trace_for(every_frame, {}).kernel, parse_target("gfx942"), Form(fused=True))
-    assert not any(isinstance(task.frame, (ThreadEach, Coarsened)) for task in schedule.tasks)
-    assert all(task.frame.grid_stride for task in schedule.tasks if isinstance(task.frame, Blocks))
+    assert not any(isinstance(task.frame, (f.ThreadEach, f.Coarsened)) for task in schedule.tasks)
+    assert all(task.frame.grid_stride for task in schedule.tasks if isinstance(task.frame, f.Blocks))
 
 
 def test_lowering_reads_decisions_and_makes_none():

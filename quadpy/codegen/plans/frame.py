@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quadpy.codegen.frames import (
-    BlockCopies,
-    Blocks,
-    Coarsened,
-    CpuFrame,
-    GpuFrame,
-    GridStride,
-    Iterations,
-    Privatised,
-    Reduced,
-    SectionedBlocks,
-    Serial,
-    ThreadEach,
-)
+from quadpy.codegen import frames
+from quadpy.codegen.frames import CpuFrame, GpuFrame
 from quadpy.codegen.plans.coarsen import strip_of, wants_coarsening
 from quadpy.codegen.plans.cost import grain_of, private_cost
 from quadpy.codegen.plans.privatise import block_copies, plan_privates
@@ -38,15 +26,15 @@ _SMALL_LOOP: Final = 256 * DEFAULT_BLOCK
 def cpu_frame(kernel: ir.Kernel, task: ir.Task) -> CpuFrame:
     """The frame of ``task`` on the CPU."""
     if isinstance(task, ir.SerialTask):
-        return Serial()
+        return frames.Serial()
     if uses_block(task):
         sections = plan_sections(task, done_together(task.body))
-        return SectionedBlocks(task.block_dim or DEFAULT_BLOCK, has_barrier(task.body), sections)
+        return frames.SectionedBlocks(task.block_dim or DEFAULT_BLOCK, has_barrier(task.body), sections)
     if task.reductions:
-        return Reduced(groups_of(task.reductions), are_many(task.reductions))
+        return frames.Reduced(groups_of(task.reductions), are_many(task.reductions))
     if (plan := plan_privates(kernel, task)) is not None:
-        return Privatised(plan, private_cost(task, _functions(kernel)))
-    return Iterations(plan_vector(kernel, task))
+        return frames.Privatised(plan, private_cost(task, _functions(kernel)))
+    return frames.Iterations(plan_vector(kernel, task))
 
 
 def cpu_grain(kernel: ir.Kernel, task: ir.Task, frame: CpuFrame) -> int:
@@ -54,9 +42,9 @@ def cpu_grain(kernel: ir.Kernel, task: ir.Task, frame: CpuFrame) -> int:
     if isinstance(task, ir.SerialTask):
         return 1
     match frame:
-        case SectionedBlocks(block_dim=size):
+        case frames.SectionedBlocks(block_dim=size):
             pass
-        case Iterations(vector=vector) if vector is not None:
+        case frames.Iterations(vector=vector) if vector is not None:
             size = vector.width
         case _:
             size = 1
@@ -66,39 +54,39 @@ def cpu_grain(kernel: ir.Kernel, task: ir.Task, frame: CpuFrame) -> int:
 def gpu_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int) -> GpuFrame:
     """The frame of ``task`` in a kernel of its own; ``first_cell`` is where the results of its chunks begin."""
     if isinstance(task, ir.SerialTask):
-        return Serial()
+        return frames.Serial()
     if task.reductions:
-        return Reduced(groups_of(task.reductions), are_many(task.reductions), first_cell)
+        return frames.Reduced(groups_of(task.reductions), are_many(task.reductions), first_cell)
     if uses_block(task):
-        return Blocks(has_barrier(task.body), _counts_in_64_bits(kernel, task))
+        return frames.Blocks(has_barrier(task.body), _counts_in_64_bits(kernel, task))
     if copies := block_copies(kernel, task):
-        return BlockCopies(copies)
+        return frames.BlockCopies(copies)
     if _counts_in_64_bits(kernel, task):
-        return GridStride(64)
-    return Coarsened(*strip_of(task)) if wants_coarsening(task, kernel) else ThreadEach()
+        return frames.GridStride(64)
+    return frames.Coarsened(*strip_of(task)) if wants_coarsening(task, kernel) else frames.ThreadEach()
 
 
 def fused_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int, *, copies: bool) -> GpuFrame:
     """The frame of ``task`` where all tasks are one launch; ``copies`` says that there is memory for block copies."""
     match gpu_frame(kernel, task, first_cell):
-        case Serial() | Reduced() | GridStride() as frame:
+        case frames.Serial() | frames.Reduced() | frames.GridStride() as frame:
             return frame
-        case Blocks(has_barrier=meets):
-            return Blocks(meets, grid_stride=True)
-        case BlockCopies() as frame if copies:
+        case frames.Blocks(has_barrier=meets):
+            return frames.Blocks(meets, grid_stride=True)
+        case frames.BlockCopies() as frame if copies:
             return frame
         case _:
             assert isinstance(task, ir.ParallelTask)
-            return GridStride(64 if _counts_in_64_bits(kernel, task) else 32)
+            return frames.GridStride(64 if _counts_in_64_bits(kernel, task) else 32)
 
 
 def block_of(task: ir.Task, frame: GpuFrame) -> int:
     """Threads of a block in a kernel of the task's own."""
     if isinstance(task, ir.SerialTask):
         return 1
-    if isinstance(frame, Reduced):
+    if isinstance(frame, frames.Reduced):
         return WIDTH
-    per_thread = isinstance(frame, (ThreadEach, Coarsened))
+    per_thread = isinstance(frame, (frames.ThreadEach, frames.Coarsened))
     return task.block_dim or (_SMALL_BLOCK if per_thread and _is_small(task) else DEFAULT_BLOCK)
 
 
