@@ -72,10 +72,10 @@ def test_the_caret_stands_below_an_indented_decorator(load):
     method = load("""
         class Solver:
             @qp.kernel
-            def run(self):
+            def run(self, x):
                 pass
     """).Solver.run
-    with pytest.raises(qp.KernelTypeError, match="'self' has no annotation") as caught:
+    with pytest.raises(qp.KernelTypeError, match="'x' has no annotation") as caught:
         method(1)
     assert caught.value.span.excerpt().splitlines() == ["        @qp.kernel", "        ^"]
 
