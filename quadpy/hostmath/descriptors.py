@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.elements.numpy_types import admit, cast
 from quadpy.runtime.elements.types import CompositeType, DType, ElementType, ScalarLike, element_of, scalar_of
 from quadpy.runtime.elements.values import Elements, full, wrap
+
+if TYPE_CHECKING:
+    from quadpy.hostmath.structs import StructType  # which has vectors as members
 
 __all__ = ["MatrixType", "NDArrayType", "VectorType", "type_of"]
 
@@ -82,11 +85,11 @@ class NDArrayType:
     If one of them is None, each call takes it from its argument.
     """
 
-    dtype: DType | None = None
+    dtype: DType | StructType | None = None
     ndim: int | None = None
 
     def __post_init__(self) -> None:
-        if self.dtype is not None:
+        if self.dtype is not None and getattr(self.dtype, "__quadpy_constructor__", None) != "struct":
             element_of(self.dtype)
         if self.ndim is not None and not _counts(self.ndim, 0):
             raise ArgumentError(f"ndim={self.ndim!r} is not a number of axes")

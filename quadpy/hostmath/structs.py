@@ -33,7 +33,7 @@ __all__ = [
     "type_of_record",
 ]
 
-_RESERVED = ("to_dict", "keys", "items", "field", "ndarray", "record", "entries")
+_RESERVED = ("to_dict", "keys", "items", "field", "ndarray", "record", "entries", "items_by_name")
 
 
 class StructType:
@@ -197,6 +197,10 @@ class Struct:
 
     def items(self) -> list[tuple[str, Any]]:
         return list(self._values.items())
+
+    def items_by_name(self) -> dict[str, Any]:
+        """The members themselves: to set one here does not write it back."""
+        return self._values
 
     def to_dict(self) -> dict[str, Any]:
         """The members by name; structs in it become dicts, too."""

@@ -14,7 +14,8 @@ from typing import Final
 from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
 from quadpy.errors import ArgumentError
-from quadpy.hostmath import NDArrayType, element_of
+from quadpy.hostmath import NDArrayType, StructType, element_of
+from quadpy.hostmath.struct_ndarray import key_of_record
 from quadpy.ir.pipeline import Observer
 from quadpy.jit.compilation import Request, compile_request
 from quadpy.jit.dispatcher import options_of
@@ -103,6 +104,8 @@ def _array_type(parameter: ArrayParameter, given: Argument) -> ArgType:
             hint=f"Kernel.compile(target, {name}=qp.types.ndarray(dtype=qp.f32, ndim=2)), "
             f"or --arg '{name}=f32[2]' on the command line",
         )
+    if isinstance(given.dtype, StructType):
+        return parameter.type_of(("nd", key_of_record(given.dtype.record()), given.ndim, ()), writable=True)
     dtype, element = element_of(given.dtype)
     return parameter.type_of(("nd", dtype.name, given.ndim, element), writable=True)
 

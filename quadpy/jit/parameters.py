@@ -13,7 +13,8 @@ import numpy as np
 from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, f32, rounded_later, u1
 from quadpy.errors import ArgumentError, DeviceError, KernelTypeError
 from quadpy.hostmath import Elements, NDArrayType, Struct, StructType, element_of, scalar_of
-from quadpy.ir.types import array_of
+from quadpy.hostmath.struct_ndarray import describe_struct_array, record_of_key
+from quadpy.ir.types import Array, Layout, Member, array_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, StructArg, VecArg
 from quadpy.lang.decorators import Template, is_method
@@ -126,6 +127,7 @@ class ArrayParameter:
     type: Scalar | None
     element: tuple[int, ...]
     ndim: int | None
+    record: RecordType | None = None
 
     def view(self, given: Argument) -> ArrayView:
         """``given`` as a launch sees it.
@@ -133,13 +135,15 @@ class ArrayParameter:
         Raises:
             ArgumentError: it is not an array, or one that cannot be read.
         """
-        if type(given) is NDArray:
+        if isinstance(given, NDArray):
             return given
         if isinstance(given, (int, float, str, bytes)) or given is None:
             raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}")
         try:
             if current_config().arch != "cpu" and is_on_gpu(given):
                 return describe_device_array(given, current_device(), self.element)
+            if isinstance(given, np.ndarray) and given.dtype.names is not None:
+                return describe_struct_array(given, self.record)
             return describe_host_array(given, self.element)
         except ArgumentError as error:
             raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error
@@ -165,6 +169,9 @@ class ArrayParameter:
                 f"{self.name} lies in the memory of a GPU, and this kernel runs on the CPU",
                 hint="pass x.to_numpy(), or call qp.init with the arch that the array was made under",
             )
+        record = record_of_key(scalar)
+        if record is not None or self.record is not None:
+            return self._struct_type(record, key, writable=writable)
         found = (BY_NAME[scalar], element)
         if self.type is not None and found != (self.type, self.element):
             raise ArgumentError(
@@ -173,15 +180,33 @@ class ArrayParameter:
                 if self.type is bf16
                 else "convert the array, or change the annotation",
             )
-        if self.ndim is not None and ndim != self.ndim:
-            raise ArgumentError(f"{self.name} takes {self.ndim} dimensions, not {ndim}")
+        self._check_ndim(ndim)
         rows = kind == ALIGNED_ROWS
         aligned = rows or kind == ALIGNED
         array = array_of(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
         return ArrayArg(array, writable)
 
+    def _check_ndim(self, ndim: int) -> None:
+        if self.ndim is not None and ndim != self.ndim:
+            raise ArgumentError(f"{self.name} takes {self.ndim} dimensions, not {ndim}")
+
+    def _struct_type(self, record: RecordType | None, key: TypeKey, *, writable: bool) -> ArgType:
+        """The type of an array of structs; its methods are those of the declared struct."""
+        kind, scalar, ndim, element = key
+        wanted: object = self.record or (self.type and _element_text(self.type, self.element))
+        given: object = record or _element_text(BY_NAME[scalar], element)
+        if wanted is not None and (record is None or self.record is None or record.members != self.record.members):
+            raise ArgumentError(f"{self.name} takes elements of {wanted}, not {given}",
+                                hint="convert the array, or change the annotation")  # fmt: skip
+        assert record is not None
+        self._check_ndim(ndim)
+        aligned = kind in (ALIGNED, ALIGNED_ROWS)
+        return _array_of_structs(self.record or record, ndim, writable, aligned=aligned, rows=kind == ALIGNED_ROWS)
+
     def declared(self) -> ArgType | None:
         """The type that the annotation alone gives; None where it leaves something out."""
+        if self.record is not None and self.ndim is not None:
+            return _array_of_structs(self.record, self.ndim, True)
         if self.type is None or self.ndim is None:
             return None
         return ArrayArg(array_of(self.type, self.ndim, self.element))
@@ -241,6 +266,9 @@ def _parameter(name: str, annotation: object, source: FunctionSource, config: Co
     if annotation is NDArrayType:
         annotation = NDArrayType()
     if isinstance(annotation, NDArrayType):
+        if isinstance(annotation.dtype, StructType):
+            record = annotation.dtype.record(lambda dtype: scalar_of(dtype, config))
+            return ArrayParameter(name, None, (), annotation.ndim, record)
         dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
         return ArrayParameter(name, dtype, element, annotation.ndim)
     if getattr(annotation, "__quadpy_constructor__", None) == "type":
@@ -287,6 +315,17 @@ def _float_bits(value: float, type: Scalar) -> ArgumentValue:
                 bits += 1 if abs(value) > abs(single) else -1
             return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0
         return float(np.float32(value)) if type.bits == 32 else value
+
+
+def _array_of_structs(
+    record: RecordType, ndim: int, writable: bool, *, aligned: bool = False, rows: bool = False
+) -> ArrayArg:
+    members = tuple(
+        Member(plain.type.scalar, plain.type.scalar.nbytes, plain.type.shape, plain.offset)
+        for plain in record.plain_members()
+    )
+    array = Array(Layout(members, record.nbytes), ndim, aligned=aligned, aligned_rows=rows)
+    return ArrayArg(array, writable, record)
 
 
 def _element_text(type: Scalar, element: tuple[int, ...]) -> str:

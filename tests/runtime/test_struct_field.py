@@ -91,3 +91,18 @@ def test_what_does_not_fit(f):
         f.w  # noqa: B018
     with pytest.raises(qp.ArgumentError, match="need a shape"):
         S.field(layout=qp.Layout.SOA)
+
+
+def test_arrays_of_structs_on_every_device(arch):
+    a = qp.ndarray(S, (2, 3))
+    a[1, 2] = {"a": 2, "v": [1, 2, 3]}
+    a[1, 2].inner.small = 7
+    assert a[1, 2] == S(2, [1, 2, 3], Inner(0, 7))
+    b = S.ndarray((2, 3))
+    b.copy_from(a)
+    c = pickle.loads(pickle.dumps(b))
+    assert c.to_numpy().dtype == S.numpy_dtype
+    assert (c[1, 2], c[0, 0]) == (S(2, [1, 2, 3], Inner(0, 7)), S())
+    c.fill(S(b=3))
+    assert np.asarray(c)["b"].tolist() == [[3] * 3] * 2
+    assert S.ndarray(0).to_numpy().shape == (0,)

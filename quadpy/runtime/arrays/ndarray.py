@@ -23,7 +23,7 @@ from quadpy.runtime.memory.host_storage import HostStorage, Storage
 from quadpy.runtime.memory.placement import allocate, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["NDArray", "from_dlpack", "ndarray"]
+__all__ = ["NDArray", "array_layout", "from_dlpack", "ndarray"]
 
 
 class NDArray(DenseArray):
@@ -56,7 +56,7 @@ class NDArray(DenseArray):
         layout: _Layout | None = None,
     ) -> None:  # fmt: skip
         """An array over C-ordered memory, which ``storage`` keeps alive; ``layout`` is that of the type and shape."""
-        layout = layout or _layout(dtype.name, shape, element)
+        layout = layout or array_layout(dtype.name, shape, element)
         self.dtype, self.shape, self.element_shape = dtype, shape, element
         self.ndim, self.size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
         device, block, pointer = storage.device, storage.block, storage.pointer
@@ -103,7 +103,7 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], *, stream: object = None
     """Create an array of zeros on the device that ``qp.init`` chose.
 
     Args:
-        dtype: a scalar, vector or matrix type.
+        dtype: a scalar, vector, matrix or struct type.
         shape: an int or a tuple of ints.
         stream: the home of the memory, on which it is allocated and freed; by default the calling thread's stream.
 
@@ -112,13 +112,15 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], *, stream: object = None
         OutOfDeviceMemory: the device has too little memory.
         StreamError: ``stream`` is not a stream of this device, or was destroyed.
     """
+    if getattr(dtype, "__quadpy_constructor__", None) == "struct":
+        return dtype.ndarray(shape, stream=stream)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
     scalar, element = element_of(dtype)
     extents = (shape,) if type(shape) is int and shape >= 0 else shape_of(shape)
     return _zeros(scalar, element, extents, stream)
 
 
 def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], stream: object = None) -> NDArray:
-    layout = _layout(scalar.name, shape, element)
+    layout = array_layout(scalar.name, shape, element)
     return NDArray(scalar, shape, element, storage_at(allocate(layout.nbytes, stream), layout.strided), layout)
 
 
@@ -145,7 +147,7 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     dtype, shape = BY_NAME[scalar], view.abi[1:]
     if isinstance(view, DeviceView):
         region = Region(view.device, view.block, view.owner)
-        return NDArray(dtype, shape, element, storage_at(region, _layout(scalar, shape, element).strided))
+        return NDArray(dtype, shape, element, storage_at(region, array_layout(scalar, shape, element).strided))
     storage = HostStorage(view.owner.reshape(shape + element), view.pointer)
     storage.mark_exported()
     return NDArray(dtype, shape, element, storage)
@@ -173,7 +175,7 @@ class _Layout(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
-def _layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _Layout:
+def array_layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _Layout:
     dtype, full = BY_NAME[scalar], shape + element
     strides = tuple(math.prod(full[axis + 1 :]) * dtype.nbytes for axis in range(len(full)))
     nbytes = math.prod(full) * dtype.nbytes

@@ -1,0 +1,114 @@
+"""ndarrays of structs, and structured NumPy arrays, as arguments of kernels."""
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+
+Inner = qp.types.struct(big=qp.f64, small=qp.u8)
+
+
+@qp.dataclass
+class Particle:
+    x: qp.types.vector(2, qp.f32)
+    m: qp.f32
+    inner: Inner
+    n: qp.i64
+
+    @qp.func
+    def move(self, dt):
+        self.x = self.x + dt
+        self.inner.small += 1
+
+
+PARTICLES = qp.types.ndarray(dtype=Particle, ndim=1)
+
+
+@qp.kernel
+def advance(p: PARTICLES, dt: qp.f32):
+    for i in p:
+        q = p[i]
+        q.move(dt)
+        p[i] = q
+        p[i].n += i
+        p.m[i] = p[i].x.y * 2.0
+        qp.atomic_max(p[i].inner.big, q.m)
+
+
+def test_an_array_of_structs_is_read_and_written(arch):
+    p = qp.ndarray(Particle, 5)
+    p[2] = {"m": 3, "n": 7}
+    advance(p, 0.5)
+    assert p[2] == Particle([0.5, 0.5], 1.0, Inner(3, 1), 9)
+    assert p[4] == Particle([0.5, 0.5], 1.0, Inner(0, 1), 4)
+
+
+def test_a_structured_numpy_array_is_an_argument(arch):
+    p = np.zeros(5, Particle.numpy_dtype)
+    p["m"] = 3
+    advance(p, 0.5)
+    assert p["x"].tolist() == [[0.5, 0.5]] * 5
+    assert p["inner"]["big"].tolist() == [3] * 5
+    assert p["n"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_types_from_the_argument(arch):
+    @qp.kernel
+    def total(p: qp.types.ndarray()) -> qp.f64:
+        s = qp.f64(0)
+        for _ in range(1):
+            for i in range(p.shape[0]):
+                s += p[i].b * p[i].a
+        return s
+
+    p = np.zeros(4, np.dtype([("a", np.int8), ("b", np.float64)], align=True))
+    p["a"], p["b"] = 2, [1, 2, 3, 4]
+    assert total(p) == 20
+    q = qp.ndarray(qp.types.struct(b=qp.f32, a=qp.i32), 3)
+    q.fill({"a": 1, "b": 0.5})
+    assert total(q) == 1.5
+
+
+def test_two_axes_and_arrays_that_overlap(arch):
+    @qp.kernel
+    def shift(p: qp.types.ndarray(Particle, 2), q: qp.types.ndarray(Particle, 2)):
+        for i, j in qp.ndrange(*p.shape):
+            q[i, j].m = p[i, j].m + 1.0
+
+    p = qp.ndarray(Particle, (3, 4))
+    shift(p, p)
+    assert p.to_numpy()["m"].tolist() == [[1] * 4] * 3
+
+
+def test_host_access():
+    p = qp.ndarray(Particle, (2, 3))
+    p[1, 2].x = [1, 2]
+    p[1, 2].inner.small = 9
+    p[1, 2].inner = {"big": 2.5, "small": p[1, 2].inner.small}
+    assert p[1, 2] == Particle([1, 2], 0, Inner(2.5, 9))
+    assert np.asarray(p)["x"][1, 2].tolist() == [1, 2]
+    q = qp.ndarray(Particle, (2, 3))
+    q.copy_from(p)
+    q.from_numpy({name: p.to_numpy()[name] for name in ("n", "inner", "m", "x")})
+    assert q[1, 2] == p[1, 2]
+    p.fill(Particle(m=4))
+    assert p.to_numpy()["m"].sum() == 24
+    assert (p.dtype, p.shape, p.size, p.nbytes) == (Particle, (2, 3), 6, 6 * 40)
+
+
+def test_arrays_that_do_not_fit(arch):
+    with pytest.raises(qp.ArgumentError, match=r"p takes elements of struct.*not f32"):
+        advance(qp.ndarray(qp.f32, 3), 0.5)
+    with pytest.raises(qp.ArgumentError, match=r"p takes elements of struct.*not struct\(big"):
+        advance(qp.ndarray(Inner, 3), 0.5)
+    with pytest.raises(qp.ArgumentError, match="is not one of struct"):
+        advance(np.zeros(3, [("x", np.float32)]), 0.5)
+    with pytest.raises(qp.ArgumentError, match="must be contiguous"):
+        advance(np.zeros(6, Particle.numpy_dtype)[::2], 0.5)
+    with pytest.raises(qp.ArgumentError, match="takes 1 dimensions, not 2"):
+        advance(qp.ndarray(Particle, (3, 4)), 0.5)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
+def test_code_for_gpus(target):
+    assert advance.compile(target).image
