@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.elements.numpy_types import admit, cast
 from quadpy.runtime.elements.types import CompositeType, DType, ElementType, ScalarLike, element_of, scalar_of
 from quadpy.runtime.elements.values import Elements, full, wrap
-
-if TYPE_CHECKING:
-    from quadpy.hostmath.structs import StructType  # which has vectors as members
 
 __all__ = ["MatrixType", "NDArrayType", "VectorType", "type_of"]
 
@@ -85,7 +82,7 @@ class NDArrayType:
     If one of them is None, each call takes it from its argument.
     """
 
-    dtype: DType | StructType | None = None
+    dtype: DType | None = None  # or a struct type, whose module imports this one
     ndim: int | None = None
 
     def __post_init__(self) -> None:

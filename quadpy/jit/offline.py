@@ -104,8 +104,9 @@ def _array_type(parameter: ArrayParameter, given: Argument) -> ArgType:
             hint=f"Kernel.compile(target, {name}=qp.types.ndarray(dtype=qp.f32, ndim=2)), "
             f"or --arg '{name}=f32[2]' on the command line",
         )
-    if isinstance(given.dtype, StructType):
-        return parameter.type_of(("nd", key_of_record(given.dtype.record()), given.ndim, ()), writable=True)
+    struct: object = given.dtype
+    if isinstance(struct, StructType):
+        return parameter.type_of(("nd", key_of_record(struct.record()), given.ndim, ()), writable=True)
     dtype, element = element_of(given.dtype)
     return parameter.type_of(("nd", dtype.name, given.ndim, element), writable=True)
 

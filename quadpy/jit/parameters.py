@@ -266,8 +266,9 @@ def _parameter(name: str, annotation: object, source: FunctionSource, config: Co
     if annotation is NDArrayType:
         annotation = NDArrayType()
     if isinstance(annotation, NDArrayType):
-        if isinstance(annotation.dtype, StructType):
-            record = annotation.dtype.record(lambda dtype: scalar_of(dtype, config))
+        struct: object = annotation.dtype
+        if isinstance(struct, StructType):
+            record = struct.record(lambda dtype: scalar_of(dtype, config))
             return ArrayParameter(name, None, (), annotation.ndim, record)
         dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
         return ArrayParameter(name, dtype, element, annotation.ndim)

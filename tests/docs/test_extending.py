@@ -100,7 +100,11 @@ def test_a_type(trial):
     trial.replace(values, "Traced: TypeAlias = Expr | Vec |", "Traced: TypeAlias = Expr | Complex | Vec |")
     trial.add(values, "COMPLEX = enum.auto()\n", before="    SEQUENCE = enum.auto()", indent=4)
     trial.replace(values, "(Node, Kind.SCALAR), ", "(Node, Kind.SCALAR), (Complex, Kind.COMPLEX), ")
-    trial.replace(values, "isinstance(value, (Node, Vec, ArrayRef,", "isinstance(value, (Node, Complex, Vec, ArrayRef,")
+    trial.replace(
+        values,
+        "isinstance(value, (Node, Vec, Record, ArrayRef,",
+        "isinstance(value, (Node, Complex, Vec, Record, ArrayRef,",
+    )
     trial.add(
         values,
         """
