@@ -16,7 +16,7 @@ from quadpy.hostmath import Matrix, Struct, Vector, dataclass
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
-from quadpy.lang.decorators import data_oriented, func, template
+from quadpy.lang.decorators import data_oriented, func, pyfunc, real_func, template
 from quadpy.math.linalg import eig, polar_decompose, solve, svd, sym_eig
 from quadpy.runtime.arrays.field import Field, Layout, field
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
@@ -24,6 +24,10 @@ from quadpy.runtime.arrays.tree import axes, i, ij, ijk, ijkl, ijl, ik, ikl, il,
 from quadpy.runtime.device.devices import create_event, create_stream, memory_stats
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, use_stream
+
+bfloat16, float16, float32, float64 = bf16, f16, f32, f64
+int8, int16, int32, int64 = i8, i16, i32, i64
+uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 
 __all__ = [
     "Event",
@@ -39,6 +43,7 @@ __all__ = [
     "amdgpu",
     "axes",
     "bf16",
+    "bfloat16",
     "cpu",
     "create_event",
     "create_stream",
@@ -50,6 +55,9 @@ __all__ = [
     "f32",
     "f64",
     "field",
+    "float16",
+    "float32",
+    "float64",
     "from_dlpack",
     "func",
     "gpu",
@@ -67,6 +75,10 @@ __all__ = [
     "ikl",
     "il",
     "init",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
     "j",
     "jk",
     "jkl",
@@ -79,6 +91,8 @@ __all__ = [
     "memory_stats",
     "ndarray",
     "polar_decompose",
+    "pyfunc",
+    "real_func",
     "reset",
     "root",
     "simt",
@@ -93,6 +107,11 @@ __all__ = [
     "u32",
     "u64",
     "u8",
+    "uint1",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
     "use_stream",
 ]
 __all__ += _errors.__all__

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from quadpy.hostmath import MatrixType, NDArrayType, StructType, VectorType
+from quadpy.hostmath import DType, MatrixType, NDArrayType, ScalarLike, StructType, VectorType, scalar_of
 
-__all__ = ["NDArray", "matrix", "ndarray", "struct", "vector"]
+__all__ = ["NDArray", "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "struct", "vector"]
 
 ndarray = NDArray = NDArrayType
 matrix = MatrixType
 vector = VectorType
 struct = StructType
+
+
+def is_integral(dtype: ScalarLike) -> bool:
+    """Whether ``dtype`` is a type of integers; ``u1`` is one."""
+    return scalar_of(dtype).is_integral
+
+
+def is_real(dtype: ScalarLike) -> bool:
+    """Whether ``dtype`` is a type of floats."""
+    return scalar_of(dtype).is_float
+
+
+def is_signed(dtype: ScalarLike) -> bool:
+    """Whether ``dtype`` is a type of numbers that can be negative."""
+    return scalar_of(dtype).is_signed
+
+
+def is_tensor(dtype: DType) -> bool:
+    """Whether ``dtype`` is a type of vectors or matrices."""
+    return isinstance(dtype, (VectorType, MatrixType))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import quadpy
 from quadpy import *  # noqa: F403  (all of it, under the other name)
-from quadpy import Layout, bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy import Layout, f32, i32
 from quadpy.compat import _tools, _ui
 from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
 
@@ -25,10 +25,6 @@ _log: Final = logging.getLogger("quadpy")
 x64 = x86_64 = arm64 = cc = "cpu"
 vulkan = opengl = gles = metal = dx11 = dx12 = "gpu"
 AOS, SOA = Layout.AOS, Layout.SOA
-
-int8, int16, int32, int64 = i8, i16, i32, i64
-uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
-float16, float32, float64, bfloat16 = f16, f32, f64, bf16
 
 TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
 

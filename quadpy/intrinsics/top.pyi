@@ -4,7 +4,7 @@ from typing import Any
 
 from quadpy.intrinsics.numbers import *
 
-__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "zero", "one", "stream_parallel"]
+__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "zero", "one", "stream_parallel"]
 
 def raw_div(x: Any, y: Any) -> Any: """Integer division that truncates, as in C."""
 def raw_mod(x: Any, y: Any) -> Any: """Remainder with the sign of x, as in C."""
@@ -25,10 +25,14 @@ def atomic_exchange(x: Any, y: Any) -> Any: """x = y in one step; returns the ol
 def atomic_cas(x: Any, expected: Any, desired: Any) -> Any: """x = desired in one step if x is expected, to the bit; returns the old x."""
 def ndrange(*ranges: Any) -> Any: """The product of ranges ``n`` or ``(a, b)``, the last fastest."""
 def grouped(x: Any) -> Any: """The indices of x, or of an ndrange, as a vector."""
-def static(x: Any) -> Any: """x at compile time; a loop over it is unrolled, an if over it decided."""
+def static(*values: Any) -> Any: """A value at compile time, or several as a tuple; a loop over it is unrolled, an if over it decided."""
 def static_assert(cond: Any, message: Any = ...) -> Any: """Fails the compilation unless cond holds."""
 def static_print(*args: Any) -> Any: """Prints while compiling."""
-def loop_config(*, block_dim: Any = ..., serialize: Any = ..., name: Any = ...) -> Any: """Options of the loop that follows."""
+def loop_config(*, block_dim: Any = ..., serialize: Any = ..., name: Any = ..., **ignored: Any) -> Any: """Options of the loop that follows."""
+def block_local(*arrays: Any) -> Any: """A hint that has no effect: the compiler decides what is kept close."""
+def cache_read_only(*arrays: Any) -> Any: """A hint that has no effect: the compiler sees what a task only reads."""
+def assume_in_range(value: Any, base: Any, low: Any, high: Any) -> Any: """value; a hint that has no effect."""
+def loop_unique(value: Any, covers: Any = ...) -> Any: """value; a hint that has no effect."""
 def zero(x: Any) -> Any: """0 of the shape and type of x."""
 def one(x: Any) -> Any: """1 of the shape and type of x."""
 def stream_parallel() -> Any: """At the top level of a kernel: adjacent blocks run at once, on streams of their own."""

@@ -62,7 +62,9 @@ def chained(t: Trace, node: ast.expr) -> Value:
             span = t.span(node)
             return load_element(t, place, span) if isinstance(place, ElementRef) else read_variable(t, place, span)
         return attribute_of(t, chained(t, node.value), node.attr, t.span(node))
-    return lookup(t, node.id, t.span(node)) if isinstance(node, ast.Name) else t.expr(node)
+    if isinstance(node, ast.Name) and not is_element(t, node):
+        return lookup(t, node.id, t.span(node))
+    return t.expr(node)
 
 
 def member_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:

@@ -48,7 +48,7 @@ def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
 
 def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
     match target:
-        case ast.Name(id=name):
+        case ast.Name(id=name) if not is_element(t, target):
             assign_name(t, name, value, span)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             items = value.elems if isinstance(value, Vec) else value
@@ -59,7 +59,7 @@ def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
                 t.fail_type(f"{len(elts)} names for {given}", span)
             for elt, item in zip(elts, items, strict=True):
                 assign_target(t, elt, item, span)
-        case ast.Subscript() | ast.Attribute() if is_element(t, target):
+        case ast.Name() | ast.Subscript() | ast.Attribute() if is_element(t, target):
             store_element(t, element_ref(t, target), value, span)
         case _ if base := base_name(target):
             assign_component(t, base, target, value, span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from quadpy.dtypes import Scalar
@@ -16,6 +17,7 @@ from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.displays import display_items
+from quadpy.lang.fills import filled
 from quadpy.lang.functions import inline
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
@@ -27,6 +29,7 @@ from quadpy.lang.python_calls import (
     is_pythons_own,
     takes_a_name,
 )
+from quadpy.lang.references import argument_places
 from quadpy.lang.returns import items_of
 from quadpy.lang.scalars import call_function, cast, convert, saturated
 from quadpy.lang.scope import import_value
@@ -53,16 +56,19 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
         return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):
         return attribute_by_name(t, fn, node, span)
-    args = display_items(t, node.args)
-    return call_value(t, fn, args, _keywords(t, node, span), span)
+    places = argument_places(t, fn, node)
+    args = [v for arg in node.args for v in ([places[arg]] if arg in places else display_items(t, [arg]))]
+    return call_value(t, fn, args, _keywords(t, node, span, places), span)
 
 
-def _keywords(t: Trace, node: ast.Call, span: Span) -> dict[str, Value]:
+def _keywords(
+    t: Trace, node: ast.Call, span: Span, places: Mapping[ast.expr, Value] = MappingProxyType({})
+) -> dict[str, Value]:
     kwargs: dict[str, Value] = {}
     for keyword in node.keywords:
         if keyword.arg is None:
             t.fail_syntax("** is not part of the kernel language", span)
-        kwargs[keyword.arg] = t.expr(keyword.value)
+        kwargs[keyword.arg] = places[keyword.value] if keyword.value in places else t.expr(keyword.value)
     return kwargs
 
 
@@ -120,6 +126,8 @@ def _need_block(t: Trace, row: Row, span: Span) -> None:
 
 def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
     if isinstance(method.receiver, ArrayRef):
+        if method.name == "fill":
+            return inline(t, filled, [method.receiver, *args], kwargs, span)
         t.fail_syntax(f"arrays have no {method.name}() inside a kernel", span, "call it from Python, outside")
     try:
         return METHODS[method.name](t, method.receiver, span, *args, **kwargs)

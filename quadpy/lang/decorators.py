@@ -12,7 +12,18 @@ from quadpy.errors import KernelSourceError, KernelSyntaxError
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
 
-__all__ = ["Func", "Method", "Template", "data_oriented", "func", "is_method", "template"]
+__all__ = [
+    "Func",
+    "Method",
+    "PyFunc",
+    "Template",
+    "data_oriented",
+    "func",
+    "is_method",
+    "pyfunc",
+    "real_func",
+    "template",
+]
 
 C = TypeVar("C", bound=type)
 
@@ -39,6 +50,13 @@ class Func(ByName):
 
     def __quadpy_fingerprint__(self) -> str:
         return f"func:{self.source.identity()}"
+
+
+class PyFunc(Func):
+    """A function of both kernels and Python, made by ``@qp.pyfunc``."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.source.fn(*args, **kwargs)
 
 
 class Method:
@@ -99,3 +117,21 @@ def func(fn: Callable[..., Any]) -> Func:
     if not hasattr(fn, "__code__"):
         raise KernelSourceError(f"{fn!r} is not a Python function", hint="put @qp.func above a def")
     return Func(fn)
+
+
+def real_func(fn: Callable[..., Any]) -> Func:
+    """As ``func``.  Taichi compiles such a function once and calls it; here it is inlined, with the same meaning.
+
+    Raises:
+        KernelSourceError: as ``func``.
+    """
+    return func(fn)
+
+
+def pyfunc(fn: Callable[..., Any]) -> Func:
+    """As ``func``, and outside kernels a Python function: builtins in it give Python numbers there.
+
+    Raises:
+        KernelSourceError: as ``func``.
+    """
+    return PyFunc(func(fn).source.fn)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from quadpy.dtypes import u1
@@ -14,12 +16,22 @@ from quadpy.lang.operators import binary, select, unary
 from quadpy.lang.scalars import decide, meet, operand, to_condition
 from quadpy.lang.scope import lookup
 from quadpy.lang.structs import record_of
-from quadpy.lang.values import ElementRef, Record, ScalarValue, Value, Vec, is_runtime, shaped
+from quadpy.lang.values import ElementRef, Record, ScalarValue, Value, Vec, is_numeric, is_runtime, shape_text, shaped
+from quadpy.lang.variables import assign_name, freeze_all
 from quadpy.lang.vectors import broadcast
 from quadpy.records import RecordType, Shape, count_of
 from quadpy.source import Span
 
-__all__ = ["expr_BinOp", "expr_BoolOp", "expr_Compare", "expr_Constant", "expr_IfExp", "expr_Name", "expr_UnaryOp"]
+__all__ = [
+    "expr_BinOp",
+    "expr_BoolOp",
+    "expr_Compare",
+    "expr_Constant",
+    "expr_IfExp",
+    "expr_Name",
+    "expr_NamedExpr",
+    "expr_UnaryOp",
+]
 
 
 def expr_Constant(t: Trace, node: ast.Constant) -> Value:
@@ -30,7 +42,7 @@ def expr_Constant(t: Trace, node: ast.Constant) -> Value:
 
 def expr_Name(t: Trace, node: ast.Name) -> Value:
     value = lookup(t, node.id, t.span(node))
-    if isinstance(value, ElementRef):  # the struct of which a method is called
+    if isinstance(value, ElementRef):  # what a parameter stands for
         return load_element(t, value, t.span(node))
     t.deps.uses(value)
     return value
@@ -60,14 +72,16 @@ def expr_Compare(t: Trace, node: ast.Compare) -> Value:
     for position, (op, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
         if position == 0:
             right = t.expr(right_node)
-            if is_runtime(right) and len(node.ops) > 1:
-                right = t.build.let(right)
+            if len(node.ops) > 1:
+                right = freeze_all(t, right)
             result = compare(t, type(op), left, right, span)
             left = right
             continue
         rest = ast.Compare(left=ast.Name("$left", ast.Load()), ops=node.ops[position:],
                            comparators=node.comparators[position:])  # fmt: skip
         t.frame.env["$left"] = left
+        if isinstance(result, Vec):  # component by component, so all of it is evaluated
+            return binary(t, ast.BitAnd, result, t.expr(ast.copy_location(rest, node)), span)
         return _short_circuit(t, result, ast.copy_location(rest, node), ir.BinOp.AND, span)
     return result
 
@@ -85,7 +99,7 @@ def _short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, sp
     if not is_runtime(left):
         return t.expr(right_node) if decide(t, left, span) == (op is ir.BinOp.AND) else left
     cond = to_condition(t, left, span)
-    with t.build.block() as stmts:
+    with _maybe(t), t.build.block() as stmts:
         right = to_condition(t, t.expr(right_node), span)
     if not stmts:
         return ir.Binary(op, cond, right, u1, span=span)
@@ -97,14 +111,37 @@ def _short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, sp
     return ir.VarRead(var, span=span)
 
 
+@contextmanager
+def _maybe(t: Trace) -> Iterator[None]:
+    """Context manager: traces an expression that may not be evaluated, and may name values."""
+    assigned = t.frame.assigned()
+    t.frame.runtime_depth += 1
+    try:
+        yield
+    finally:
+        t.frame.runtime_depth -= 1
+        t.frame.meet([assigned])
+
+
+def expr_NamedExpr(t: Trace, node: ast.NamedExpr) -> Value:
+    """``(x := value)``."""
+    value, span = t.expr(node.value), t.span(node)
+    if not is_numeric(value):
+        t.fail_type(
+            f":= names numbers, vectors and structs, not {shape_text(value)}", span, "assign on a separate line"
+        )
+    assign_name(t, node.target.id, value, span)
+    return freeze_all(t, t.expr(ast.copy_location(ast.Name(node.target.id, ast.Load()), node)))
+
+
 def expr_IfExp(t: Trace, node: ast.IfExp) -> Value:
     """Only the taken branch has effects; where neither has any, both are evaluated."""
     cond, span = t.expr(node.test), t.span(node)
     if not is_runtime(cond):
         return t.expr(node.body if decide(t, cond, span) else node.orelse)
-    with t.build.block() as then:
+    with _maybe(t), t.build.block() as then:
         a = t.expr(node.body)
-    with t.build.block() as orelse:
+    with _maybe(t), t.build.block() as orelse:
         b = t.expr(node.orelse)
     if not then and not orelse and not isinstance(a, Record):
         return select(t, cond, a, b, span)

@@ -72,7 +72,7 @@ def _bind_arguments(
 
 
 def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], stored: Any, span: Span) -> None:
-    """A template parameter is a compile-time value; assignments to it would have no effect outside the function.
+    """Refuses a template parameter that the function assigns where the argument is no place: the change would be lost.
 
     Raises:
         KernelTypeError: the function assigns a template parameter that stands for a value of run time.
@@ -84,7 +84,7 @@ def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], 
         if not known and isinstance(t.deps.annotation(source, name), Template):
             t.fail_type(
                 f"{source.name} changes its template parameter {name!r}, which is not a reference to a variable", span,
-                f"return the new value, and assign it here: {name} = {source.name}(...)",
+                "pass a variable, a component of one, or an element of an array; or return the new value",
             )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.random_numbers import random_number
 from quadpy.lang.scalars import call_library, cast, convert, decide, meet, operand, to_integer, to_scalar
 from quadpy.lang.simt import SIMT_RULES
-from quadpy.lang.values import Value, Vec, holds_runtime, is_number, is_runtime, shape_text
+from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import OF_TRUTHS
 from quadpy.lang.vectors import broadcast, make_vector, map_vec
 from quadpy.source import Span
@@ -136,11 +136,14 @@ def _scalar_type(t: Trace, dtype: Any, span: Span) -> Scalar:
     return scalar
 
 
-def _static(t: Trace, span: Span, x: Value) -> Value:
-    if is_runtime(x) or isinstance(x, Vec):
-        t.fail_type("static() needs a value that is known at compile time", span,
-                    "such as a constant, the shape of a field, a template parameter or a static loop variable")  # fmt: skip
-    return x
+def _static(t: Trace, span: Span, *values: Value) -> Value:
+    if not values:
+        t.fail_type("static() needs a value", span)
+    for value in values:
+        if is_runtime(value) or isinstance(value, Vec):
+            t.fail_type("static() needs a value that is known at compile time", span,
+                        "such as a constant, the shape of a field, a template parameter or a static loop variable")  # fmt: skip
+    return values if len(values) > 1 else values[0]
 
 
 def _static_assert(t: Trace, span: Span, cond: Value, message: str = "static assertion failed") -> None:
@@ -152,6 +155,12 @@ def _static_print(t: Trace, span: Span, *args: Value) -> None:
     t.printed += 1
     if t.printed > t.already_printed:
         print(*(shape_text(a) if holds_runtime(a) else a for a in args))  # noqa: T201  (what the user asked for)
+
+
+def _hint(t: Trace, span: Span, *arrays: Value) -> None:
+    for array in arrays:
+        if not isinstance(array, ArrayRef):
+            t.fail_type(f"a hint names arrays and fields, not {shape_text(array)}", span)
 
 
 def _filled(number: int) -> Rule:
@@ -181,6 +190,10 @@ TRACED: Final[Mapping[str, Rule]] = {
     "static": _static,
     "static_assert": _static_assert,
     "static_print": _static_print,
+    "block_local": _hint,
+    "cache_read_only": _hint,
+    "assume_in_range": lambda t, span, value, base, low, high: value,
+    "loop_unique": lambda t, span, value, covers=None: value,
     "zero": _filled(0),
     "one": _filled(1),
 }

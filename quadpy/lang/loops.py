@@ -127,11 +127,12 @@ def stmt_While(t: Trace, node: ast.While) -> bool:
     if node.orelse:
         t.fail_syntax("a loop has no else in the kernel language", t.span(node))
     span, frame = t.span(node), t.frame
-    before, assigned = dict(frame.env), frame.assigned()
+    before = dict(frame.env)
     with _repeating(t) as breaks:
         with t.build.block() as head:
             test = t.expr(node.test)
             cond = to_condition(t, test, span)
+        assigned = frame.assigned()  # the condition is evaluated at least once
         with t.build.block() as body:
             t.block(node.body)
     _end_bindings(t, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 from typing import Final
 
 from quadpy.dtypes import u64
@@ -17,7 +18,8 @@ from quadpy.source import Span
 __all__ = ["loop_config", "parallel_loop"]
 
 
-_IGNORED: Final = ("parallelize", "block_dim_adaptive")
+_log: Final = logging.getLogger("quadpy")
+_IGNORED: Final = ("parallelize", "block_dim_adaptive", "bit_vectorize")
 """Options of Taichi's that mean nothing here."""
 
 
@@ -34,6 +36,8 @@ def loop_config(t: Trace, call: ast.Call) -> None:
         if holds_runtime(value):
             t.fail_type(f"{option} must be known at compile time", span)
         match option, value:
+            case str(), _ if option in _IGNORED:
+                _log.info("%s: loop_config: %s has no effect", span, option)
             case "serialize", int():
                 t.loop_options.serialize = bool(value)
             case "serialize", _:

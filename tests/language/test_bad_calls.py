@@ -141,7 +141,7 @@ def test_the_language_does_not_exist_outside_kernels():
     with pytest.raises(qp.KernelSyntaxError, match="inside kernels only"):
         function(1)
     with pytest.raises(qp.KernelSyntaxError, match="inside kernels only"):
-        qp.sin(1.0)
+        qp.loop_config()
 
 
 @qp.kernel

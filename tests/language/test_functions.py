@@ -202,19 +202,22 @@ def test_an_argument_of_another_shape_is_an_error(load, given):
 
 
 CHANGES = {
-    "a = a + 1.0": "p",
-    "a += 1.0": "p",
-    "a, b = b, a": "p",
-    "qp.atomic_add(a, 1.0)": "p",
-    "a[0] = 1.0": "v",
-    "a.x += 1.0": "v",
-    "a.fill(1.0)": "v",
+    "a = a + 1.0": ("p", 7.0),
+    "a += 1.0": ("p", 7.0),
+    "a, b = b, a": ("p", 5.0),
+    "qp.atomic_add(a, 1.0)": ("p", 7.0),
+    "a[0] = 1.0": ("v", 4.0),
+    "a.x += 1.0": ("v", 7.0),
+    "a.fill(1.0)": ("v", 4.0),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_function_that_would_change_a_variable_through_a_template_is_an_error(load, change):
+@pytest.mark.parametrize("place", [True, False], ids=["place", "expression"])
+def test_a_function_changes_a_variable_through_a_template_and_no_expression(load, change, place):
     """A Taichi program means a reference: a copy that is changed in silence would be a wrong result."""
+    name, changed = CHANGES[change]
+    argument = name if place else f"{name} + 1.0"
     kernel = load(f"""
     @qp.func
     def f(a: qp.template(), b):
@@ -224,13 +227,18 @@ def test_a_function_that_would_change_a_variable_through_a_template_is_an_error(
     def kernel(y: qp.types.ndarray(qp.f32, 1)):
         for i in y:
             p, v = y[i], qp.Vector([y[i], 1.0])
-            f({CHANGES[change]}, 2.0)
+            f({argument}, 2.0)
             y[i] = p + v.x
     """).kernel
+    y = np.full(1, 3, np.float32)
+    if place:
+        kernel(y)
+        assert y[0] == changed
+        return
     with pytest.raises(qp.KernelTypeError, match="f changes its template parameter 'a'") as caught:
-        kernel(np.zeros(1, np.float32))
-    assert "return the new value" in caught.value.hint
-    assert f"f({CHANGES[change]}, 2.0)" in str(caught.value)
+        kernel(y)
+    assert "pass a variable" in caught.value.hint
+    assert f"f({argument}, 2.0)" in str(caught.value)
 
 
 @qp.func

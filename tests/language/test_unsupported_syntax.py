@@ -25,7 +25,6 @@ STATEMENTS = {
     "set comprehension": "y = {i for i in (1, 2)}",
     "dict comprehension": "y = {i: i for i in (1, 2)}",
     "generator": "y = sum(i for i in (1, 2))",
-    "walrus": "if (y := n) > 1:\n    pass",
     "for else": "for i in range(n):\n    pass\nelse:\n    pass",
     "while else": "while n > 1:\n    n -= 1\nelse:\n    pass",
     "double star": "y = qp.sin(**{})",
@@ -44,7 +43,7 @@ STATEMENTS = {
     "kernel in a kernel": "other(n)",
     "plain function": "plain(n)",
     "loop target": "for x[0] in range(3):\n    pass",
-    "attribute of an array": "x.fill(0)",
+    "attribute of an array": "x.to_numpy()",
 }  # fmt: skip
 
 TEMPLATE = """

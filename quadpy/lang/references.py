@@ -1,0 +1,63 @@
+"""Arguments by reference: a template parameter that its function assigns stands for a place of the caller."""
+
+from __future__ import annotations
+
+import ast
+
+from quadpy.lang.arrays import element_ref, is_element
+from quadpy.lang.components import named_part
+from quadpy.lang.context import LocalAtomicFound, Trace
+from quadpy.lang.decorators import Func, Method, Template
+from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.names import base_name
+from quadpy.lang.values import ElementRef, Record, Value, is_numeric
+from quadpy.lang.variables import check_assigned
+
+__all__ = ["argument_places"]
+
+
+def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, ElementRef | MutableVar]:
+    """The arguments of a call that are passed as places, and these places."""
+    if isinstance(fn, Method):
+        names = list(fn.func.source.signature.parameters)[1:]
+    elif isinstance(fn, Func):
+        names = list(fn.source.signature.parameters)
+    else:
+        return {}
+    source = (fn.func if isinstance(fn, Method) else fn).source
+    stored = t.stored(source.tree.body, source)
+    changed = {name for name in names if name in stored and isinstance(t.deps.annotation(source, name), Template)}
+    if not changed:
+        return {}
+    given = [(keyword.arg, keyword.value) for keyword in node.keywords]
+    for name, arg in zip(names, node.args, strict=False):
+        if isinstance(arg, ast.Starred):
+            break
+        given.append((name, arg))
+    places = {arg: _place(t, arg) for name, arg in given if name in changed}
+    return {arg: place for arg, place in places.items() if place is not None}
+
+
+def _place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
+    """The place that ``node`` names; None where it is a value.
+
+    Raises:
+        LocalAtomicFound: the name is not yet known to change.
+    """
+    if is_element(t, node):
+        return element_ref(t, node)
+    name = node.id if isinstance(node, ast.Name) else base_name(node)
+    bound = None if name is None else t.frame.env.get(name)
+    if name is None or not (is_numeric(bound) or isinstance(bound, (MutableVar, Record))):
+        return None
+    key = t.frame.source.code, name
+    if key not in t.changing:
+        raise LocalAtomicFound(key)
+    if not isinstance(bound, MutableVar):
+        return None
+    check_assigned(t, name, t.span(node))
+    part = bound if isinstance(node, ast.Name) else named_part(t, name, node)
+    if isinstance(part, ChosenPart):
+        t.fail_type("a component chosen at run time cannot be passed by reference", t.span(node),
+                    "copy it to a variable, pass that, and store it back")  # fmt: skip
+    return part
