@@ -23,6 +23,9 @@ __all__ = ["StructField", "struct_field"]
 
 _LINE: Final = 64
 """With SOA, each array begins at a multiple of this many bytes."""
+_LARGE: Final = 1 << 16
+_APART: Final = (2 << 12) + 5 * _LINE
+"""Bytes between large arrays: if their distance is a multiple of a page, they compete for the same lines of the caches."""
 
 
 class StructField:
@@ -240,8 +243,10 @@ def _placements(
         return places, record.nbytes * count
     places, end = [], 0
     for plain in record.plain_members():
-        places.append((end, (*unit, count)))
-        end += -(-plain.type.nbytes * count // _LINE) * _LINE
+        nbytes = plain.type.scalar.nbytes
+        pitch = -(-count * nbytes // _LINE) * _LINE + (_APART if count * nbytes >= _LARGE else 0)
+        places.append((end, (*unit, pitch // nbytes)))
+        end += pitch * len(plain.type.types)
     return places, end
 
 

@@ -205,3 +205,32 @@ def test_colours_as_one_number():
     assert ti.rgb_to_hex((1.0, 0.5, 0.0)) == 0xFF7F00
     assert ti.hex_to_rgb(0xFF0000) == (1.0, 0.0, 0.0)
     assert ti.rgb_to_hex(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])).tolist() == [0xFF0000, 0x0000FF]
+
+
+def test_structs_by_taichis_names():
+    ti.init(arch=ti.cpu)
+    ray = ti.types.struct(origin=ti.math.vec3, t=ti.f32)
+
+    @ti.dataclass
+    class Sphere:
+        center: ti.math.vec3
+        radius: ti.f32
+
+        @ti.func
+        def depth(self, ray):
+            return (self.center - ray.origin).norm() - self.radius
+
+    spheres = Sphere.field(shape=(3,), layout=ti.Layout.SOA)
+    spheres[1] = Sphere(center=[0, 0, 5], radius=1)
+    hits = ti.Struct.field({"t": ti.f32, "id": ti.i32}, shape=3)
+
+    @ti.kernel
+    def trace():
+        r = ray(origin=[0.0, 0.0, 0.0], t=1.0)
+        for i in spheres:
+            hits[i].t = spheres[i].depth(r) + r.t
+            hits[i].id = i
+
+    trace()
+    assert hits[1].t == 5.0
+    assert hits.id.to_numpy().tolist() == [0, 1, 2]

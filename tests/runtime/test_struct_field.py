@@ -106,3 +106,10 @@ def test_arrays_of_structs_on_every_device(arch):
     c.fill(S(b=3))
     assert np.asarray(c)["b"].tolist() == [[3] * 3] * 2
     assert S.ndarray(0).to_numpy().shape == (0,)
+
+
+def test_large_arrays_of_a_field_do_not_compete_for_lines_of_the_cache():
+    f = qp.types.struct(a=qp.f32, v=qp.types.vector(2, qp.f64)).field(shape=1 << 16, layout=qp.Layout.SOA)
+    a, v = f.stored_members()
+    assert (a.offset, v.offset % 64, v.stride % 64) == (0, 0, 0)
+    assert all(distance % 4096 for distance in (v.offset, v.stride, v.offset + v.stride))
