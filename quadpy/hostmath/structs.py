@@ -316,7 +316,8 @@ def from_stored(type: StructType, stored: Any, store: Callable[[tuple[str, ...],
             values[name] = from_stored(dtype, stored[name], _inside(store, name))
         else:
             scalar, _ = element_of(dtype)
-            values[name] = wrap(decode(np.asarray(stored[name]), scalar), scalar)
+            part = None if store is None else lambda *_, name=name: store((name,), values[name])
+            values[name] = wrap(decode(np.asarray(stored[name]), scalar), scalar, part)
     return made_of(type, values, store)
 
 

@@ -36,6 +36,17 @@ class Vector(Elements):
                 return self[picked[0]] if len(picked) == 1 else self[picked]
         raise AttributeError(f"a Vector of {self.n} has no attribute {name!r}")
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """``v.x = 1`` and ``v.xy = [1, 2]``."""
+        for names in SWIZZLES:
+            if len(name) <= 4 and set(name) <= set(names[: self.n]):
+                picked = [names.index(letter) for letter in name]
+                if len(set(picked)) < len(picked):
+                    raise ArgumentError(f"{name!r} names the same component twice")
+                self[picked[0] if len(picked) == 1 else picked] = value
+                return
+        super().__setattr__(name, value)
+
     def dot(self, other: Vector) -> Any:
         return self @ other
 

@@ -219,11 +219,13 @@ class TemplateParameter:
     name: str
 
     def key(self, given: Argument) -> Hashable:
-        """Equal numbers share a specialisation; other objects are distinguished by identity."""
+        """Equal numbers, vectors and matrices share a specialisation; other objects are distinguished by identity."""
         if isinstance(given, float):
             return ("float", given.hex())  # -0.0 is not 0.0, and a NaN is itself
         if given is None or isinstance(given, (bool, int, str, Scalar)):
             return (type(given).__name__, given)
+        if isinstance(given, Elements):  # its numbers may change
+            return given.__quadpy_fingerprint__()
         return ("id", id(given))
 
     def values(self, given: Argument) -> tuple[()]:

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+import quadpy as qp
 from quadpy.dtypes import BY_NAME, bf16, f16, f32, f64, i8, i32, i64, u1, u8, u32
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Matrix, MatrixType, NDArrayType, Vector, VectorType, element_of, scalar_of, type_of
@@ -248,12 +249,85 @@ def test_foreign_operands_are_a_type_error():
         Vector([1]) @ None
 
 
-def test_values_do_not_change():
+def test_numbers_can_be_set():
+    v, m = Vector([1, 2, 3]), Matrix([[1.0, 2.0], [3.0, 4.0]])
+    same, other = v, v + 0
+    v[0], v.y, v[-1] = 5, 6, 7.9
+    assert same.entries == (5, 6, 7)
+    v.zx = [8, 9]
+    assert v.entries == (9, 6, 8)
+    v[1:] = 0
+    m[0, 1] = 7
+    m[1] = Vector([5, 6])
+    m[:, 0] = [0, 1]
+    assert v.entries == (9, 0, 0)
+    assert other.entries == (1, 2, 3)
+    assert m.to_list() == [[0.0, 7.0], [1.0, 6.0]]
+    m[0][0] = 2
+    assert m.to_list() == [[2.0, 7.0], [1.0, 6.0]]
+    assert (v.dtype, m.dtype) == (qp.i32, qp.f32)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda v: v.__setitem__(3, 1), BoundsError, "Vector of shape"),
+        (lambda v: v.__setitem__(0, "a"), ArgumentError, "it is not numeric"),
+        (lambda v: v.__setitem__(slice(2), [1, 2, 3]), ArgumentError, "does not have the shape of this part"),
+        (lambda v: v.__setitem__(0, 2**40), ArgumentError, "do not fit i32"),
+        (lambda v: setattr(v, "w", 1), ArgumentError, "'w' of a Vector cannot be set"),
+        (lambda v: setattr(v, "xx", [1, 2]), ArgumentError, "names the same component twice"),
+    ],
+)
+def test_what_cannot_be_set(wrong, error, message):
     v = Vector([1, 2])
-    with pytest.raises(ArgumentError, match="is immutable"):
-        v[0] = 3
-    with pytest.raises(ArgumentError, match="is immutable"):
-        v.x = 3
+    with pytest.raises(error, match=message):
+        wrong(v)
+    assert v.entries == (1, 2)
+
+
+@pytest.mark.parametrize("make", [qp.Vector.field, qp.Vector.ndarray])
+def test_a_vector_of_an_array_writes_what_is_set_back(make):
+    x = make(2, qp.f32, 3)
+    x[1].y = 4
+    v = x[1]
+    x[1] = [1, 2]
+    v[0] = 3  # one number, not the others that v still has
+    assert x[1].entries == (3.0, 2.0)
+    assert v.entries == (3.0, 4.0)
+    x[2] += 1
+    assert x.to_numpy().tolist() == [[0, 0], [3, 2], [1, 1]]
+    m = qp.Matrix.field(2, 2, qp.f32, 1)
+    m[0][1].x = 5
+    assert m[0].to_list() == [[0, 0], [5, 0]]
+    particles = qp.types.struct(position=qp.math.vec2).field(2)
+    particles[1].position.y = 3
+    assert particles[1].position.entries == (0.0, 3.0)
+
+
+def test_arithmetic_with_numpy_arrays():
+    v, m = Vector([1.0, 2.0], qp.f64), Matrix([[1.0, 2.0], [3.0, 4.0]], qp.f64)
+    a = np.array([10.0, 20.0])
+    assert (v + a).entries == (a + v).entries == (11.0, 22.0)
+    assert (np.float64(2) * v).entries == (2.0, 4.0)
+    assert (m @ a).entries == (50.0, 110.0)
+    assert (a @ m).entries == (70.0, 100.0)
+    assert np.dot(m, a).tolist() == [50.0, 110.0]
+
+
+def test_a_kernel_sees_the_numbers_that_a_template_vector_has_now():
+    v = Vector([1.0, 2.0])
+    assert sum_of(v) == 3.0
+    v[0] = 5.0
+    assert sum_of(v) == 7.0
+
+
+@qp.kernel
+def sum_of(v: qp.template()) -> float:
+    return v.sum()
+
+
+def test_copies_do_not_change():
     given = np.array([1, 2])
     w = Vector(given)
     given[0] = 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any
@@ -27,7 +28,7 @@ Index = tuple[int, ...]
 class DenseArray:
     """A grid of ``shape`` with elements of one type: scalars, vectors or matrices.
 
-    On the host, ``a[i, j]`` reads a copy of one element, ``a[i, j] = v`` writes one, and ``a[None]`` is the only element
+    On the host, ``a[i, j]`` reads one element, ``a[i, j] = v`` writes one, ``a[i, j].x = v`` a part of one, and ``a[None]`` is the only element
     of an array without axes.  ``numpy.asarray(a)`` is a view of the memory, or a copy for an array on a GPU.  NumPy
     shapes are ``(*shape, *element_shape)``.
 
@@ -81,8 +82,15 @@ class DenseArray:
         return key
 
     def __getitem__(self, index: object) -> Any:
-        stored = self._memory().read(self._locate(index))
-        return wrap(decode(stored, self.dtype), self.dtype)
+        where = self._locate(index)
+        stored = self._memory().read(where)
+        return wrap(decode(stored, self.dtype), self.dtype, functools.partial(self._set_part, where))
+
+    def _set_part(self, where: Index, part: Any, values: Numbers) -> None:
+        """Write a part of the vector or matrix at ``where``."""
+        now = decode(self._memory().read(where), self.dtype).copy()
+        now[part] = values
+        self._memory().write(where, encode(now, self.dtype), None)
 
     def __setitem__(self, index: object, value: object) -> None:
         self._assign(self._locate(index), value)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
@@ -24,18 +25,21 @@ _CLASSES: Final[dict[int, type[Elements]]] = {}
 
 
 class Elements(NDArrayOperatorsMixin):
-    """A small vector or matrix.  It is immutable; every operation returns a new one.
+    """A small vector or matrix.  Its numbers can be set; every operation returns a new one.
+
+    One that was read from an array or field writes a number that is set back into its element.
 
     Arithmetic and comparison are element-wise, in the same types as in kernels; a Python number is a literal of the
     default type.
     """
 
-    __slots__ = ("_data", "dtype")
+    __slots__ = ("_data", "_store", "dtype")
     __quadpy_value__: ClassVar[bool] = True  # a kernel that names one uses its numbers
     __quadpy_constructor__: ClassVar[str] = "entries"  # calls of the class inside kernels are compiled
     RANK: ClassVar[int]
 
     _data: Numbers
+    _store: Callable[[Any, Numbers], None] | None
     dtype: Scalar
 
     def __init_subclass__(cls) -> None:
@@ -50,10 +54,11 @@ class Elements(NDArrayOperatorsMixin):
                 f"qp.{type(self).__name__} cannot be made from numbers of shape {data.shape}",
                 hint="qp.Vector takes [x, y, ...], qp.Matrix takes rows [[a, b], [c, d]]",
             )
-        self._freeze(data, scalar)
+        self._fill_in(data, scalar)
 
-    def _freeze(self, data: Numbers, dtype: Scalar) -> None:
+    def _fill_in(self, data: Numbers, dtype: Scalar, store: Callable[[Any, Numbers], None] | None = None) -> None:
         object.__setattr__(self, "_data", data.copy())
+        object.__setattr__(self, "_store", store)
         object.__setattr__(self, "dtype", dtype)
 
     def __quadpy_fingerprint__(self) -> str:
@@ -143,7 +148,7 @@ class Elements(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Implements all operators and NumPy's element-wise functions (``numpy.sin(v)``)."""
         if method != "__call__" or kwargs.keys() - {"out"} or not all(map(_is_operand, inputs)):
-            return NotImplemented  # `v += w` passes out=v, but a value is immutable
+            return NotImplemented  # `v += w` passes out=v, and gives a new value, as in kernels
         results = tuple(wrap(*result) for result in apply(ufunc, [_typed(x) for x in inputs]))
         return results if ufunc.nout > 1 else results[0]
 
@@ -163,23 +168,35 @@ class Elements(NDArrayOperatorsMixin):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
-        """``v[i]`` and ``m[i, j]`` are numbers; a row ``m[i]`` and slices are vectors and matrices."""
+        """``v[i]`` and ``m[i, j]`` are numbers; a row ``m[i]`` and slices are vectors and matrices.
+
+        What is set in a row is set in its matrix; slices are copies.
+        """
+        store = functools.partial(self._set_in_row, index) if isinstance(index, int) else None
         try:
-            return wrap(self._data[index], self.dtype)
+            return wrap(self._data[index], self.dtype, store)
         except IndexError as error:
             raise BoundsError(f"{type(self).__name__} of shape {self.shape}: {error}") from None
 
-    def __setitem__(self, index: object, value: object) -> NoReturn:
-        self._refuse_change()
+    def __setitem__(self, index: Any, value: object) -> None:
+        """``v[i] = x``, ``m[i, j] = x``, ``m[i] = w``: numbers are cast to the type of the vector or matrix."""
+        values = admit(value, self.dtype)
+        try:
+            self._data[index] = values
+        except IndexError as error:
+            raise BoundsError(f"{type(self).__name__} of shape {self.shape}: {error}") from None
+        except ValueError:
+            raise ArgumentError(f"{value!r} does not have the shape of this part of {self!r}") from None
+        if self._store is not None:
+            self._store(index, values)
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        self._refuse_change()
+    def _set_in_row(self, row: int, index: Any, values: Numbers) -> None:
+        numbers = self._data[row].copy()
+        numbers[index] = values
+        self[row] = numbers
 
-    def _refuse_change(self) -> NoReturn:
-        raise ArgumentError(
-            f"outside kernels a {type(self).__name__} is immutable, and one that is read from an array is a copy",
-            hint="make a new one and store it as a whole: a[i] = qp.Vector([...])",
-        )
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ArgumentError(f"{name!r} of a {type(self).__name__} cannot be set", hint="its numbers can: v[i] = x")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._data.copy(), self.dtype.name)
@@ -189,12 +206,15 @@ class Elements(NDArrayOperatorsMixin):
         return f"{type(self).__name__}({numbers}, dt={self.dtype})"
 
 
-def wrap(data: Any, dtype: Scalar) -> Any:
-    """Values of ``dtype`` as a Python number, a Vector or a Matrix, by their rank."""
+def wrap(data: Any, dtype: Scalar, store: Callable[[Any, Numbers], None] | None = None) -> Any:
+    """Values of ``dtype`` as a Python number, a Vector or a Matrix, by their rank.
+
+    ``store`` is told each part of a vector or matrix that is set: its index and its values.
+    """
     if not np.ndim(data):
         return data.item()
     made = object.__new__(_CLASSES[data.ndim])
-    made._freeze(data, dtype)  # without the constructor's checks: these are values of the type
+    made._fill_in(data, dtype, store)  # without the constructor's checks: these are values of the type
     return made
 
 
