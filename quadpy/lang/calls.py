@@ -21,7 +21,7 @@ from quadpy.lang.fills import filled
 from quadpy.lang.functions import inline
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.library import traced
-from quadpy.lang.methods import changing_method, struct_place
+from quadpy.lang.methods import changing_method
 from quadpy.lang.python_calls import (
     attribute_by_name,
     call_at_compile_time,
@@ -48,10 +48,7 @@ Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Va
 
 def expr_Call(t: Trace, node: ast.Call) -> Value:
     span = t.span(node)
-    if (method := changing_method(t, node.func)) is not None:
-        place = struct_place(t, method.owner)
-        return inline(t, method.func, [place, *display_items(t, node.args)], _keywords(t, node, span), span)
-    fn = t.expr(node.func)
+    fn = changing_method(t, node.func) or t.expr(node.func)
     if isinstance(fn, Builtin) and isinstance(fn.row.lowering, Update):
         return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):

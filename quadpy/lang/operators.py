@@ -14,7 +14,8 @@ from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.literals import LITERAL_UNARY
 from quadpy.lang.scalars import cast, decide, operand, to_scalar
-from quadpy.lang.values import Kind, Value, Vec, holds_runtime, is_number, is_runtime, kind_of, shape_text
+from quadpy.lang.structs import record_of
+from quadpy.lang.values import Kind, Record, Value, Vec, holds_runtime, is_number, is_runtime, kind_of, shape_text
 from quadpy.lang.vectors import broadcast, map_vec, matmul
 from quadpy.source import Span
 
@@ -91,6 +92,10 @@ BINARY: Final[Mapping[Kind, Binary]] = {
 
 def select(t: Trace, cond: Value, then: Value, orelse: Value, span: Span) -> Value:
     """``then`` where ``cond`` holds, else ``orelse``; both are evaluated; vectors component by component."""
+    if isinstance(then, Record):
+        other = record_of(t, orelse, then.shape, span)
+        pairs = zip(then.elems, other.elems, strict=True)
+        return Record(then.shape, tuple(t.build.let(to_scalar(t, select(t, cond, x, y, span), span)) for x, y in pairs))
     if any(isinstance(v, Vec) for v in (cond, then, orelse)):
         shape = next(v for v in (cond, then, orelse) if isinstance(v, Vec))
         cond, then, orelse = (broadcast(t, v, shape, span)[0] for v in (cond, then, orelse))

@@ -13,7 +13,7 @@ from quadpy.lang.names import base_name
 from quadpy.lang.values import ElementRef, Record, Value, is_numeric
 from quadpy.lang.variables import check_assigned
 
-__all__ = ["argument_places"]
+__all__ = ["argument_places", "named_place"]
 
 
 def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, ElementRef | MutableVar]:
@@ -34,11 +34,11 @@ def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, Eleme
         if isinstance(arg, ast.Starred):
             break
         given.append((name, arg))
-    places = {arg: _place(t, arg) for name, arg in given if name in changed}
+    places = {arg: named_place(t, arg) for name, arg in given if name in changed}
     return {arg: place for arg, place in places.items() if place is not None}
 
 
-def _place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
+def named_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
     """The place that ``node`` names; None where it is a value.
 
     Raises:

@@ -126,6 +126,92 @@ def test_structs_in_branches_and_loops():
     assert k(5) == 1 + 3 + 20 + 300 + 0.5
 
 
+def test_a_struct_is_selected():
+    @qp.kernel
+    def k(n: int) -> float:
+        s = qp.select(n > 3, Outer(a=1.0, v=[1.0, 2.0, 3.0]), Outer(a=2.0))
+        return s.a + s.v.z
+
+    assert (k(3), k(4)) == (2.0, 4.0)
+
+
+@qp.dataclass
+class Box:
+    low: qp.math.vec2
+    high: qp.math.vec2
+
+    @qp.func
+    def grow(self, p):
+        self.low = min(self.low, p)
+        self.high = max(self.high, p)
+
+    @qp.func
+    def take(self, count: qp.template()):
+        count += 1
+        self.grow([count, -count])
+
+
+@qp.dataclass
+class Ship:
+    x: qp.math.vec2
+    box: Box
+
+    @qp.func
+    def move(self, d):
+        self.x += d
+        self.box.grow(self.x)
+        return self.x.x
+
+
+@qp.data_oriented
+class Fleet:
+    def __init__(self, n):
+        self.ships = Ship.field(shape=n)
+        self.total = qp.field(float, ())
+
+    @qp.func
+    def one(self, i):
+        return self.ships[i].move([1.0, 2.0])
+
+    @qp.kernel
+    def step(self):
+        for i in self.ships:
+            self.total[None] += self.one(i)
+
+
+def test_methods_change_nested_structs_in_fields_of_a_class():
+    fleet = Fleet(4)
+    fleet.step()
+    fleet.step()
+    assert fleet.total[None] == 12
+    assert fleet.ships[2] == Ship([2, 4], Box([0, 0], [2, 4]))
+
+
+def test_methods_with_references():
+    @qp.kernel
+    def k() -> qp.types.vector(3, float):
+        s = Ship()
+        n = 0.0
+        for _ in range(3):
+            s.box.take(n)
+        return qp.Vector([s.box.low.y, s.box.high.x, n])
+
+    assert k().entries == (-3, 3, 3)
+
+
+def test_variables_that_iterations_share():
+    @qp.kernel
+    def k(n: int) -> qp.types.vector(3, float):
+        b = Box([100.0, 100.0], [-100.0, -100.0])
+        for i in range(n):
+            qp.atomic_min(b.low, qp.Vector([float(i), 1.0]))
+            qp.atomic_max(b.high.x, float(i))
+            b.high.y += 1.0
+        return qp.Vector([b.low.y, b.high.x, b.high.y])
+
+    assert k(5).entries == (1, 4, -95)
+
+
 def test_structs_in_parallel_loops_are_of_their_iteration():
     out = qp.ndarray(qp.f32, 8)
 
