@@ -21,7 +21,22 @@ _numbers = itertools.count()
 def arch(request):
     """The backend, each that is here; two threads on the CPU, so that loops are split on every machine."""
     qp.init(arch=request.param, cpu_max_num_threads=2)
+    _forget_memory_of_fields()
     return request.param
+
+
+def _forget_memory_of_fields():
+    """Fields of test modules get memory again at their next use: that of the backend that is chosen now."""
+    here = str(Path(__file__).parent)
+    for module in [m for m in sys.modules.values() if (getattr(m, "__file__", None) or "").startswith(here)]:
+        for value in vars(module).values():
+            held = (
+                value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else (value,)
+            )
+            for field in (field for field in held if isinstance(field, qp.Field)):
+                field._placement = None
+                if hasattr(field._tree, "_bound"):
+                    field._tree._bound = False
 
 
 @pytest.fixture
