@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -161,8 +162,8 @@ def describe_struct_array(array: Numbers, record: RecordType | None) -> HostView
         ArgumentError: it has gaps between elements, or its members lie elsewhere than in C.
     """
     record = record or _record_of_dtype(array.dtype)
-    wanted = numpy_dtype(record)
-    if array.dtype != wanted:
+    wanted, key = _dtype_and_key(record)
+    if array.dtype is not wanted and array.dtype != wanted:
         raise ArgumentError(
             f"an array of {array.dtype} is not one of {record!r}",
             hint="make it with the numpy_dtype of the struct type, or with numpy.dtype(..., align=True)",
@@ -170,8 +171,13 @@ def describe_struct_array(array: Numbers, record: RecordType | None) -> HostView
     if not array.flags.c_contiguous:
         raise ArgumentError("an array of structs must be contiguous", hint="copy it with numpy.ascontiguousarray")
     raw = array.reshape((*array.shape, 1)).view(np.uint8)
-    view = describe_host_array(raw, (record.nbytes,))
-    return view._replace(type_key=_renamed(view.type_key, key_of_record(record)))
+    view = describe_host_array(raw, (wanted.itemsize,))
+    return view._replace(type_key=_renamed(view.type_key, key))
+
+
+@functools.cache
+def _dtype_and_key(record: RecordType) -> tuple[np.dtype[Any], str]:
+    return numpy_dtype(record), key_of_record(record)
 
 
 def _record_of_dtype(dtype: np.dtype[Any]) -> RecordType:

@@ -297,6 +297,7 @@ def type_of_record(record: RecordType) -> StructType:
     return made
 
 
+@functools.cache
 def numpy_dtype(record: RecordType) -> np.dtype[Any]:
     """The structured NumPy type with the memory of ``record`` in C; bf16 is stored as uint16."""
     formats = [

@@ -40,6 +40,8 @@ def scalars_for(t: Trace, value: Value, shape: Shape, types: Sequence[Scalar], s
 def record_of(t: Trace, value: Value, wanted: RecordType, span: Span, what: str = "") -> Record:
     """``value``, which must be a struct with the members of ``wanted``, with its numbers converted to their types."""
     if isinstance(value, dict):
+        if missing := [name for name in wanted.names if name not in value]:
+            t.fail_type(f"{wanted!r} needs a value for its member {missing[0]!r}", span)
         return make_record(t, wanted, {}, [], value, span)
     prefix = f"{what}: " if what else ""
     if not isinstance(value, Record):

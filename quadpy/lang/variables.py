@@ -10,7 +10,7 @@ from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.scalars import convert, to_scalar, type_of
-from quadpy.lang.structs import scalars_for
+from quadpy.lang.structs import record_of, scalars_for
 from quadpy.lang.values import (
     ArrayRef,
     Numeric,
@@ -71,6 +71,8 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         and bound.shape
     ):
         value = make_vector(t, value, span)
+    if isinstance(value, dict) and isinstance(bound, MutableVar) and isinstance(bound.shape, RecordType):
+        value = record_of(t, value, bound.shape, span)
     if not is_numeric(value):
         if isinstance(bound, MutableVar) or (bound is not None and _may_run_again(t) and bound is not value):
             t.fail_type(f"{name!r} cannot become {shape_text(value)} here", span,

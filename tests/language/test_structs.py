@@ -357,6 +357,10 @@ def test_errors_name_the_member():
     def twice():
         Outer(1.0, a=2.0)
 
+    def lacks():
+        s = Inner()
+        s = {"n": 1}  # noqa: F841
+
     def adds():
         s = Outer() + Outer()  # noqa: F841
 
@@ -367,4 +371,5 @@ def test_errors_name_the_member():
     failing(number, "float where struct")
     failing(loses, "the member 'n' is i32 and cannot become f32")
     failing(twice, "'a' is given twice")
+    failing(lacks, "needs a value for its member 'm'")
     failing(adds, "not defined for struct")
