@@ -116,6 +116,14 @@ class PLYWriter:
         """Colours with opacity, from 0 to 1."""
         self._add({"red": r, "green": g, "blue": b, "Alpha": a}, "float")
 
+    def add_vertex_alpha(self, alpha: object) -> None:
+        """Opacity, from 0 to 1."""
+        self._add({"Alpha": alpha}, "float")
+
+    def add_vertex_piece(self, piece: object) -> None:
+        """The number of the piece that each vertex belongs to."""
+        self._add({"piece": piece}, "int")
+
     def add_vertex_vel(self, vx: object, vy: object, vz: object) -> None:
         """Velocities."""
         self._add({"vx": vx, "vy": vy, "vz": vz}, "float")
@@ -134,6 +142,14 @@ class PLYWriter:
         if values.size != self.num_faces:
             raise ArgumentError(f"{key}: {values.size} numbers for {self.num_faces} faces")
         self._face_channels[key] = data_type, values
+
+    def add_face_id(self) -> None:
+        """The number of each face."""
+        self.add_face_channel("id", "int", np.arange(self.num_faces))
+
+    def add_face_piece(self, piece: object) -> None:
+        """The number of the piece that each face belongs to."""
+        self.add_face_channel("piece", "int", piece)
 
     def export(self, path: str | Path) -> None:
         """Write a text file."""

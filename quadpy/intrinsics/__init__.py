@@ -7,6 +7,8 @@ stubs, the trace's dispatch, the verifier, the lowering's dispatch, the referenc
 from __future__ import annotations
 
 import importlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from quadpy.errors import KernelSyntaxError
@@ -14,6 +16,18 @@ from quadpy.intrinsics import atomics, block, control, math
 from quadpy.intrinsics.rows import Row
 
 __all__ = ["BUILTINS", "BY_NAME", "GROUPS", "INSTRUCTIONS", "ROWS", "Builtin", "namespace"]
+
+
+def _ndrange(*ranges: Any) -> Iterator[tuple[int, ...]]:
+    """The indices of ``ndrange`` outside kernels."""
+    return itertools.product(*(range(*(r if isinstance(r, (tuple, list)) else (r,))) for r in ranges))
+
+
+_ON_HOST: Final[Mapping[str, Callable[..., Any]]] = {
+    "ndrange": _ndrange,
+    "static": lambda *values: values if len(values) > 1 else values[0],
+}
+"""Builtins that Python itself computes outside kernels."""
 
 
 class Builtin:
@@ -27,6 +41,8 @@ class Builtin:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Outside kernels: what the call gives in a kernel, as Python numbers, vectors and matrices."""
+        if (plain := _ON_HOST.get(self.__name__)) is not None:
+            return plain(*args, **kwargs)
         if self.row.is_kernel_only:
             raise KernelSyntaxError(
                 f"{self.__name__} exists inside kernels only", hint="call it from a @qp.kernel or a @qp.func function"

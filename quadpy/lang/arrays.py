@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
 
+from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.context import Trace
+from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import outside, static_object
 from quadpy.lang.structs import scalars_for
@@ -21,7 +24,7 @@ from quadpy.lang.values import (
     shape_text,
     shaped,
 )
-from quadpy.lang.vectors import is_swizzle, numbers_of, part_of
+from quadpy.lang.vectors import flat_index, is_swizzle, numbers_of, part_of
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
@@ -198,10 +201,36 @@ def load_element(t: Trace, ref: ElementRef, span: Span) -> Value:
 
 
 def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
+    if (
+        len(ref.steps) == 1
+        and isinstance(ref.shape, tuple)
+        and not any(isinstance(i, (str, slice)) for i in ref.steps[0])
+    ):
+        _store_chosen(t, ref, value, span)
+        return
     places = written_places(t, ref, span)
     items = scalars_for(t, value, ref.shape, [place.type for place in places], span)
     for place, item in zip(places, items, strict=True):
         t.build.emit(ir.Store(place, item, span=span))
+
+
+def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
+    """Stores the component or row that an index of run time names, and nothing else."""
+    index, shape = ref.steps[0], ref.shape
+    assert isinstance(index, tuple)
+    assert isinstance(shape, tuple)
+    places = written_places(t, ElementRef(ref.array, ref.index, ref.numbers, shape), span)
+    if len(index) > len(shape):
+        t.fail_type(f"{len(index)} indices for a {'x'.join(map(str, shape))} element", span)
+    row, extents = shape[len(index) :], shape[: len(index)]
+    size = math.prod(row)
+    items = [t.build.let(e) for e in scalars_for(t, value, row, [place.type for place in places[:size]], span)]
+    starts = tuple(literal(0, places[0].type, span) for _ in range(math.prod(extents)))
+    at = t.build.let(to_scalar(t, flat_index(t, Vec(extents, starts), index, span), span))
+    for number in range(len(starts)):
+        hit = ir.Compare(ir.CmpOp.EQ, at, literal(number, at.type, span), u1, span=span)
+        stores = [ir.Store(p, e, span=span) for p, e in zip(places[number * size :], items, strict=False)]
+        t.build.branch(hit, stores, [], span)
 
 
 def written_places(t: Trace, ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:

@@ -192,10 +192,14 @@ def test_a_mesh_is_written_as_ply(tmp_path):
     writer.add_vertex_id()
     writer.add_faces([0, 1, 2])
     writer.add_face_channel("material", "int", [7])
+    writer.add_vertex_alpha([0.5, 0.5, 0.25])
+    writer.add_vertex_piece([1, 1, 1])
+    writer.add_face_id()
+    writer.add_face_piece([4])
     writer.export_frame(3, tmp_path / "mesh.ply")
     lines = (tmp_path / "mesh_000003.ply").read_text().splitlines()
     end = lines.index("end_header")
-    assert lines[end + 1 :] == ["0 0 0.5 0", "1 0 0.0 1", "0 1 0.0 2", "3 0 1 2 7"]
+    assert lines[end + 1 :] == ["0 0 0.5 0 0.5 1", "1 0 0.0 1 0.5 1", "0 1 0.0 2 0.25 1", "3 0 1 2 7 0 4"]
     assert "element vertex 3" in lines
     with pytest.raises(ArgumentError, match="2 numbers for 3 vertices"):
         writer.add_vertex_channel("bad", "float", [1, 2])

@@ -61,6 +61,12 @@ def test_random_numbers_come_from_the_seed():
     assert all(0 <= x < 1 for x in first)
 
 
+def test_loops_over_ndrange_and_static_values_run_in_python():
+    assert list(qp.ndrange(2, (1, 3))) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert qp.static(3) == 3
+    assert qp.static(1, "a") == (1, "a")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

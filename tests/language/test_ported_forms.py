@@ -230,3 +230,19 @@ def test_long_names_of_types_and_questions_about_types():
 
     assert k(qp.field(qp.f32, shape=1)) == 1
     assert k(qp.field(qp.i32, shape=1)) == 0
+
+
+def test_a_component_of_an_element_may_be_chosen_at_run_time():
+    vectors, matrices = qp.Vector.field(3, qp.f32, shape=4), qp.Matrix.field(2, 2, qp.f32, shape=2)
+
+    @qp.kernel
+    def k(n: int):
+        for i in vectors:
+            vectors[i][i % n] = float(i) + 1.0
+        for i in matrices:
+            matrices[i][i, n - 3] = 5.0
+            matrices[i][1 - i] = [7.0, 8.0]
+
+    k(3)
+    assert vectors.to_numpy().tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 3], [4, 0, 0]]
+    assert matrices.to_numpy().tolist() == [[[5, 0], [7, 8]], [[7, 8], [5, 0]]]
