@@ -191,9 +191,9 @@ class Struct:
         return tuple(found)
 
     @property
-    def keys(self) -> _Keys:
-        """The names of the members; may be called."""
-        return _Keys(self._values)
+    def keys(self) -> list[str]:
+        """The names of the members."""
+        return list(self._values)
 
     def items(self) -> list[tuple[str, Any]]:
         return list(self._values.items())
@@ -253,13 +253,6 @@ class Struct:
 
     def __repr__(self) -> str:
         return f"{self._type.name}({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
-
-
-class _Keys(list[str]):
-    """A list of names that may be called, as a dict's ``keys`` is."""
-
-    def __call__(self) -> list[str]:
-        return self
 
 
 def dataclass(cls: type) -> StructType:
