@@ -226,6 +226,8 @@ class TemplateParameter:
             return (type(given).__name__, given)
         if isinstance(given, Elements):  # its numbers may change
             return given.__quadpy_fingerprint__()
+        if isinstance(given, Struct):  # it can change
+            return ("struct", given.__quadpy_fingerprint__())
         return ("id", id(given))
 
     def values(self, given: Argument) -> tuple[()]:

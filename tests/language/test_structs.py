@@ -314,6 +314,18 @@ def test_structs_from_around_the_kernel_are_constants():
     assert k(3.0) == 8.0
 
 
+def test_a_struct_as_template_argument_is_its_value():
+    s = Inner(n=2)
+
+    @qp.kernel
+    def k(s: qp.template()) -> int:
+        return qp.static(3) * s.n
+
+    assert k(s) == 6
+    s.n = 5
+    assert k(s) == 15
+
+
 def test_equality_in_kernels():
     @qp.kernel
     def k(n: int) -> int:

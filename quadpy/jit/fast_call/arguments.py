@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from quadpy.artifact import AbiValue
 from quadpy.errors import QuadpyError
+from quadpy.hostmath import Struct
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.parameters import (
     Argument,
@@ -78,7 +79,8 @@ class Arguments:
                 found.append(array(k))
             elif isinstance(parameter, TemplateParameter):
                 self.names |= {f"given{k}": given, f"key{k}": parameter.key(given), f"key_of{k}": parameter.key}
-                found.append(f"a{k} is not given{k} and key_of{k}(a{k}) != key{k}")
+                same = "" if isinstance(given, Struct) else f"a{k} is not given{k} and "  # a struct can change
+                found.append(f"{same}key_of{k}(a{k}) != key{k}")
         return " or ".join(found)
 
     def overlaps(
