@@ -39,7 +39,7 @@ TaichiAssertionError = quadpy.KernelAssertionError
 tools = SimpleNamespace(**{name: getattr(_tools, name) for name in _tools.__all__})
 ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui.constants(), make_camera=_ui.Camera)
 
-_lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False))
+_lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False, GGUI_AVAILABLE=False))
 """What Taichi's own examples ask before they choose a backend: ``ti.vulkan`` and ``ti.cuda`` are any GPU here."""
 
 _OPTIONS: Final = {
