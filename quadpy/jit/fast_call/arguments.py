@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from quadpy.artifact import AbiValue
 from quadpy.errors import QuadpyError
-from quadpy.hostmath import Struct
+from quadpy.hostmath import Elements, Struct
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.parameters import (
     Argument,
@@ -79,7 +79,7 @@ class Arguments:
                 found.append(array(k))
             elif isinstance(parameter, TemplateParameter):
                 self.names |= {f"given{k}": given, f"key{k}": parameter.key(given), f"key_of{k}": parameter.key}
-                same = "" if isinstance(given, Struct) else f"a{k} is not given{k} and "  # a struct can change
+                same = "" if isinstance(given, (Elements, Struct)) else f"a{k} is not given{k} and "  # these can change
                 found.append(f"{same}key_of{k}(a{k}) != key{k}")
         return " or ".join(found)
 
