@@ -22,7 +22,8 @@ from quadpy.lang.components import part_at
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import MutableVar
-from quadpy.lang.scope import import_value, lookup
+from quadpy.lang.names import base_name
+from quadpy.lang.scope import import_value, lookup, read_part
 from quadpy.lang.structs import record_attribute
 from quadpy.lang.values import (
     BoundMethod,
@@ -36,7 +37,7 @@ from quadpy.lang.values import (
     kind_of,
     shape_text,
 )
-from quadpy.lang.variables import check_assigned, read_variable
+from quadpy.lang.variables import check_assigned
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import vec_attribute, vec_index
 from quadpy.records import RecordType
@@ -60,7 +61,9 @@ def chained(t: Trace, node: ast.expr) -> Value:
     if isinstance(node, ast.Attribute):
         if (place := member_place(t, node)) is not None:
             span = t.span(node)
-            return load_element(t, place, span) if isinstance(place, ElementRef) else read_variable(t, place, span)
+            if isinstance(place, ElementRef):
+                return load_element(t, place, span)
+            return read_part(t, str(base_name(node)), place, span)
         return attribute_of(t, chained(t, node.value), node.attr, t.span(node))
     if isinstance(node, ast.Name) and not is_element(t, node):
         return lookup(t, node.id, t.span(node))
@@ -143,8 +146,8 @@ def _part_of_variable(t: Trace, bound: MutableVar, node: ast.Subscript) -> Value
     if isinstance(bound.shape, tuple) and len(index) <= len(bound.shape) and all(isinstance(i, int) for i in index):
         part = part_at(t, bound, index, span)
         assert isinstance(part, MutableVar)
-        return read_variable(t, part, span)
-    return _vector_item(t, read_variable(t, bound, span), index, span)
+        return read_part(t, ast.unparse(node.value), part, span)
+    return _vector_item(t, read_part(t, ast.unparse(node.value), bound, span), index, span)
 
 
 def _vector_item(t: Trace, value: Any, index: tuple[Value, ...], span: Span) -> Value:

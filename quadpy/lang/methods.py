@@ -9,6 +9,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.references import named_place
+from quadpy.lang.structs import changes_self, fail_to_change
 from quadpy.lang.values import Record
 from quadpy.records import RecordType
 
@@ -24,14 +25,11 @@ def changing_method(t: Trace, node: ast.expr) -> Method | None:
     if not isinstance(node, ast.Attribute) or (record := _record_at(t, node.value)) is None:
         return None
     method = record.method(node.attr)
-    if not isinstance(method, Func) or not (names := list(method.source.signature.parameters)):
-        return None
-    if names[0] not in t.stored(method.source.tree.body, method.source):
+    if not isinstance(method, Func) or not changes_self(t, method):
         return None
     place = named_place(t, node.value)
     if place is None:
-        t.fail_type(f"{node.attr} changes its struct, which cannot change here", t.span(node),
-                    "copy the struct first, into a variable of its own")  # fmt: skip
+        fail_to_change(t, node.attr, t.span(node))
     return Method(method, place)
 
 

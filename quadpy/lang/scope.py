@@ -17,7 +17,7 @@ from quadpy.lang.variables import check_assigned, freeze_all, read_variable, und
 from quadpy.mathlib.library import PerWidth
 from quadpy.source import Span
 
-__all__ = ["import_value", "lookup", "outside", "static_object"]
+__all__ = ["import_value", "lookup", "outside", "read_part", "static_object"]
 
 
 def _field_ref(t: Trace, value: Any) -> ArrayRef:
@@ -82,13 +82,18 @@ def lookup(t: Trace, name: str, span: Span) -> Value:
         if not isinstance(bound, MutableVar):
             return bound
         check_assigned(t, name, span)
-        value = read_variable(t, bound, span)
-        return freeze_all(t, value) if (frame.source.code, name) in t.changing else value
+        return read_part(t, name, bound, span)
     try:
         value = outside(t, name)
     except KeyError:
         raise undefined(t, name, span) from None
     return import_value(t, value)
+
+
+def read_part(t: Trace, name: str, part: MutableVar, span: Span) -> Value:
+    """The variable ``name``, or a part of it, as it is now: what follows in the same statement may change it."""
+    value = read_variable(t, part, span)
+    return freeze_all(t, value) if (t.frame.source.code, name) in t.changing else value
 
 
 def outside(t: Trace, name: str) -> Any:

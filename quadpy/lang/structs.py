@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
@@ -147,8 +147,22 @@ def record_attribute(t: Trace, value: Record, name: str, span: Span) -> Value:
         return found
     method = value.shape.method(name)
     if isinstance(method, Func):
+        if changes_self(t, method):
+            fail_to_change(t, name, span)
         return Method(method, value)
     t.fail_type(f"{shape_text(value)} has no member {name!r}", span, f"there are {', '.join(value.shape.names)}")
+
+
+def changes_self(t: Trace, method: Func) -> bool:
+    """Whether ``method`` assigns its first parameter, or a part of it."""
+    names = list(method.source.signature.parameters)
+    return bool(names) and names[0] in t.stored(method.source.tree.body, method.source)
+
+
+def fail_to_change(t: Trace, name: str, span: Span) -> NoReturn:
+    """Raises the error for a method that changes a struct which is not a variable or an element."""
+    t.fail_type(f"{name} changes its struct, which cannot change here", span,
+                "copy the struct first, into a variable of its own")  # fmt: skip
 
 
 def compare_records(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:

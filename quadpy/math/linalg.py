@@ -25,12 +25,12 @@ _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 def svd(a: Any, dt: Any = None) -> Any:
     """The singular value decomposition ``u, sigma, v`` of a square matrix of 2 or 3 rows: ``a = u @ sigma @ v.transpose()``.
 
-    ``u`` and ``v`` are rotations; ``sigma`` is diagonal, its entries are sorted by size, and the last one has the sign of the
+    ``u`` and ``v`` are rotations; ``sigma`` is diagonal, its entries are sorted by size up to rounding, and the last one has the sign of the
     determinant of ``a``.  ``dt`` is the type to compute in.  One-sided Jacobi (Demmel and Veselic, 1992), which is accurate
     relative to the size of ``a``.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 3, "svd takes a matrix of 2 x 2 or 3 x 3")
-    x = a if static(dt is None) else cast(a, dt)
+    x = (a if static(dt is None) else cast(a, dt)) * 1.0
     return _svd2(x) if static(a.n == 2) else _svd3(x)
 
 
@@ -51,27 +51,31 @@ def sym_eig(a: Any, dt: Any = None) -> Any:
     Reads the upper triangle.  The eigenvectors form a rotation.  Cyclic Jacobi (Golub and Van Loan, 8.5).
     """
     static_assert(a.n == a.m and 2 <= a.n <= 3, "sym_eig takes a matrix of 2 x 2 or 3 x 3")
-    x = a if static(dt is None) else cast(a, dt)
-    return _sym_eig2(x) if static(a.n == 2) else _sym_eig3(x)
+    x = (a if static(dt is None) else cast(a, dt)) * 1.0
+    size = _scale(x)
+    values, vectors = _sym_eig2(x / size) if static(a.n == 2) else _sym_eig3(x / size)
+    return values * size, vectors
 
 
 @func
 def eig(a: Any, dt: Any = None) -> Any:
     """The eigenvalues of a 2 x 2 matrix, a complex number a row, and its eigenvectors, one a column: (x, y) as re, im, re, im."""
     static_assert(a.n == 2 and a.m == 2, "eig takes a matrix of 2 x 2; sym_eig takes symmetric ones of 3 x 3")
-    x = a if static(dt is None) else cast(a, dt)
+    given = (a if static(dt is None) else cast(a, dt)) * 1.0
+    scale = _scale(given)
+    x = given / scale
     half = (x[0, 0] - x[1, 1]) * 0.5
     middle = x[1, 1] + half
     square = half * half + x[0, 1] * x[1, 0]
     root = sqrt(abs(square))
-    real = select(square >= 0.0, root, 0.0)
-    imaginary = select(square >= 0.0, 0.0, root)
+    real = select(square >= 0.0, root, 0.0 * root)  # a NaN stays one
+    imaginary = select(square >= 0.0, 0.0 * root, root)
     values = Matrix([[middle + real, imaginary], [middle - real, -imaginary]])
     first, second = _eigenvector(x, values[0, 0], values[0, 1]), _eigenvector(x, values[1, 0], values[1, 1])
     # Of a multiple of the identity every vector is an eigenvector.
     plain = (x[0, 1] == 0.0) & (x[1, 0] == 0.0) & (half == 0.0)
     second = select(plain, Vector([0.0 * middle, 0.0 * middle, one(middle), 0.0 * middle]), second)
-    return values, Matrix([[first[k], second[k]] for k in range(4)])
+    return values * scale, Matrix([[first[k], second[k]] for k in range(4)])
 
 
 @func
@@ -83,16 +87,16 @@ def solve(a: Any, b: Any, dt: Any = None) -> Any:
     static_assert(
         a.n == a.m and a.n == b.n and a.n <= 6, "solve takes an n x n matrix and a vector of n entries, n <= 6"
     )
-    m = a if static(dt is None) else cast(a, dt)
-    x = b if static(dt is None) else cast(b, dt)
+    m = (a if static(dt is None) else cast(a, dt)) * 1.0  # of integers, floats
+    x = (b if static(dt is None) else cast(b, dt)) * one(m[0, 0])
     for k in static(range(a.n)):
         for i in static(range(k + 1, a.n)):  # the greatest entry of the column comes to row k, row by row
             swap = abs(m[i, k]) > abs(m[k, k])
             for j in static(range(k, a.n)):
                 upper, lower = m[k, j], m[i, j]
                 m[k, j], m[i, j] = select(swap, lower, upper), select(swap, upper, lower)
-            upper, lower = x[k], x[i]
-            x[k], x[i] = select(swap, lower, upper), select(swap, upper, lower)
+            first, second = x[k], x[i]
+            x[k], x[i] = select(swap, second, first), select(swap, first, second)
         for i in static(range(k + 1, a.n)):
             factor = m[i, k] / m[k, k]
             for j in static(range(k + 1, a.n)):

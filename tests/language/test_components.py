@@ -240,3 +240,36 @@ def test_sections_that_run_at_once_have_components_of_their_own(load):
     """)
     with pytest.raises(qp.KernelSyntaxError, match="'v' is shared with a concurrent section"):
         module.k(np.zeros(1, np.int32), 0)
+
+
+@qp.dataclass
+class Counter:
+    n: qp.i32
+    v: qp.types.vector(2, qp.i32)
+
+    @qp.func
+    def step(self):
+        self.n += 1
+        return self.n
+
+
+def test_a_component_is_read_before_what_comes_after_it_changes_it(load):
+    @qp.kernel
+    def k(o: qp.types.ndarray(dtype=qp.i32, ndim=1)):
+        w = qp.Vector([0, 0])
+        pair = (w[0], qp.atomic_add(w[0], 1))
+        o[0] = pair[0]
+        o[1] = w[0] + 10 * qp.atomic_add(w[0], 1) + 100 * w[0]
+        m = qp.Matrix([[5, 0], [0, 0]])
+        o[2] = m[0, 0] + 10 * qp.atomic_add(m[0, 0], 1) + 100 * m[0, 0]
+        i = o.shape[0] % 2
+        o[3] = w[i] + 10 * qp.atomic_add(w[0], 1)
+        c = Counter(0, [7, 7])
+        o[4] = c.n + 10 * c.step()
+        o[5] = (c.n, c.step())[0]
+        o[6] = c.v[0] + 10 * qp.atomic_add(c.v[0], 1) + 100 * c.v.x
+        o[7] = qp.i32(c.n < c.step())
+
+    o = np.zeros(8, np.int32)
+    k(o)
+    assert o.tolist() == [0, 1 + 10 * 1 + 100 * 2, 5 + 50 + 600, 2 + 20, 10, 1, 7 + 70 + 800, 1]

@@ -157,3 +157,45 @@ def test_what_these_functions_do_not_take(name, load):
     text = f"@qp.kernel\ndef k():\n    m = qp.Matrix([[1.0, 2.0, 3.0, 4.0]] * 4)\n    r = qp.{name}(m)\n"
     with pytest.raises(qp.CompilationError, match="takes a matrix of 2 x 2"):
         load(text).k()
+
+
+@qp.kernel
+def scaled(a: PAIRS, values: PAIRS, vectors: A(dtype=qp.types.matrix(4, 2, qp.f32), ndim=1), real: A(), columns: PAIRS):
+    for i in a:
+        values[i], vectors[i] = qp.eig(a[i])
+        real[i], columns[i] = qp.sym_eig(a[i])
+
+
+def test_the_size_of_the_entries_does_not_matter(init):
+    plain = np.array([[[1, 2], [3, 4]], [[2, 2.5], [2.5, -2]]], np.float32)
+    results = []
+    for exponent in (0, -80, 100):
+        values, vectors, columns = (np.zeros((2, n, 2), np.float32) for n in (2, 4, 2))
+        real_held = qp.ndarray(qp.math.vec2, 2)
+        scaled(plain * np.float32(2.0**exponent), values, vectors, real_held, columns)
+        results.append([values / 2.0**exponent, vectors, real_held.to_numpy() / 2.0**exponent, columns])
+    for other in results[1:]:
+        for found, expected in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_infinite_matrices_give_nan_throughout(init):
+    held = qp.ndarray(qp.math.vec2, 1)
+    values, vectors, columns = (np.zeros((1, n, 2), np.float32) for n in (2, 4, 2))
+    for a in ([[np.inf, 0], [0, 1]], [[1, np.inf], [0, 2]], [[1, 0], [np.nan, 2]]):
+        scaled(np.array([a], np.float32), values, vectors, held, columns)
+        assert np.isnan(values).all()
+
+
+def test_integers_and_mixed_types_meet_in_floats(init):
+    @qp.kernel
+    def k() -> (qp.math.vec2, qp.types.vector(2, qp.f64), qp.math.vec2):
+        whole = qp.solve(qp.Matrix([[2, 1], [1, 3]]), qp.Vector([1, 2]))
+        mixed = qp.solve(qp.Matrix([[1.0, 0.0], [0.0, 1.0]]), qp.Vector([qp.f64(0.1), qp.f64(0.2)]))
+        values, _ = qp.sym_eig(qp.Matrix([[2, 0], [0, 3]]))
+        return whole, mixed, values
+
+    whole, mixed, values = k()
+    np.testing.assert_allclose(whole.to_numpy(), [0.2, 0.6], rtol=1e-6)
+    assert mixed.to_list() == [0.1, 0.2]
+    assert values.to_list() == [3.0, 2.0]

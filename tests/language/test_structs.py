@@ -385,3 +385,32 @@ def test_errors_name_the_member():
     failing(twice, "'a' is given twice")
     failing(lacks, "needs a value for its member 'm'")
     failing(adds, "not defined for struct")
+
+
+@qp.dataclass
+class Tally:
+    n: qp.i32
+
+    @qp.func
+    def inc(self):
+        self.n += 1
+        return self.n
+
+
+GLOBAL = Tally(4)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "l = [qp_Tally(1)]\n    l[0].inc()",
+        "d = {'a': qp_Tally(1)}\n    d['a'].inc()",
+        "GLOBAL.inc()",
+        "qp_Tally(1).inc()",
+    ],
+)
+def test_a_method_does_not_change_a_struct_that_is_not_a_variable(lines, load):
+    module = load(f"@qp.kernel\ndef k():\n    {lines}\n")
+    module.qp_Tally, module.GLOBAL = Tally, GLOBAL
+    with pytest.raises(qp.KernelTypeError, match="inc changes its struct, which cannot change here"):
+        module.k()
