@@ -143,9 +143,17 @@ class LiveGraph:
 
     def switch(self, node: Node, *, enabled: bool) -> None:
         """Let later launches run ``node``, or only keep its place in the order."""
-        engine = self.bring_up_to_date()
+        engine, before = self.bring_up_to_date(), frozenset(self._off)
         self.outdated.add("work")
         (self._off.discard if enabled else self._off.add)(node.name)
+        try:
+            self._switch(engine, node, enabled=enabled)
+        except BaseException:
+            self._off = set(before)  # the next launch makes the engine anew
+            raise
+        self.outdated.discard("work")
+
+    def _switch(self, engine: Engine, node: Node, *, enabled: bool) -> None:
         again_one = self._was_one and not self._off
         if engine.one_launch and not self._off:
             pass  # it was not off
@@ -154,7 +162,6 @@ class LiveGraph:
             self._rebuild(self.nodes)
         elif enabled:
             self._apply({node.name: node})  # what it was changed to meanwhile
-        self.outdated.discard("work")
 
     def separate(self, reason: str) -> Engine:
         """Run nodes as launches of their own from now on, for ``reason``."""
@@ -198,10 +205,11 @@ class LiveGraph:
                 )
                 self._rebuild({**self.nodes, **placed})
         except BaseException:
-            with suppress(DeviceError):  # the first one says what is wrong
-                for name in done:
-                    engine.change(self.nodes[name])
-                self.outdated.discard("work")
+            if self.owner.engine is engine:  # else the next launch makes it anew, from the nodes as they were
+                with suppress(DeviceError):  # the first one says what is wrong
+                    for name in done:
+                        engine.change(self.nodes[name])
+                    self.outdated.discard("work")
             raise
 
     def _change(self, engine: Engine, placed: Mapping[str, Node], done: list[str]) -> str | None:

@@ -355,7 +355,7 @@ def test_a_node_of_graphs(trial):
         '''
         def add_note(self, text: str, *, deps: Dependencies = None, name: str | None = None) -> Node:
             """Add a node that prints ``text``."""
-            return self.insert(NoteNode(text=text, barrier=True), deps, name, "note")
+            return self._add(NoteNode(text=text, barrier=True), deps, name, "note")
 
         ''',
         before="    def add_child(",

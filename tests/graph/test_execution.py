@@ -612,6 +612,41 @@ def test_x2_several_updates_that_fail_leave_all_nodes_as_they_were(simulated):
         assert simulated.numbers(x) == [101]
 
 
+@pytest.mark.parametrize("error", [DriverError("event_record failed: on purpose"), KeyboardInterrupt()], ids=type)
+def test_x2_a_rebuild_that_fails_after_the_exchange_leaves_the_nodes_as_they_were(simulated, error):
+    """What was pending is given back behind an event, which cannot be recorded."""
+    x, y = simulated.buffer(0), simulated.buffer(0)
+    graph, other = simulated.graph(), simulated.graph()
+    graph.add_kernel(simulated.adder(x, 1), name="add")
+    graph.add_memset(y, 5, element=1, nbytes=4, name="fill")
+    changes = {"add": other.add_kernel(simulated.adder(x, 100)), "fill": other.add_memset(y, 7, element=1, nbytes=0)}
+    with graph.instantiate() as run:
+        run.launch()
+        simulated.driver.failures["event_record"] = error
+        with pytest.raises(type(error)):
+            run.replace(changes)
+        simulated.driver.failures.clear()
+        run.launch()
+        assert simulated.numbers(x) == [2]
+        run.replace(changes)
+        run.launch()
+        assert simulated.numbers(x) == [102]
+
+
+def test_x2_a_switch_that_fails_leaves_the_node_as_it_was(simulated):
+    x = simulated.buffer(0)
+    graph = simulated.graph()
+    graph.add_kernel(simulated.adder(x, 1), name="add")
+    with graph.instantiate() as run:
+        run.launch()
+        simulated.driver.failures["enable"] = DriverError("enable failed: on purpose")
+        with pytest.raises(DriverError, match="on purpose"):
+            run.enable("add", False)
+        simulated.driver.failures.clear()
+        run.launch()
+        assert simulated.numbers(x) == [2]
+
+
 def test_g18_several_graphs_of_one_process_are_independent(on):
     parts = [on.buffer(0) for _ in range(5)]
     runs = []

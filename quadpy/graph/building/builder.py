@@ -47,7 +47,7 @@ class GraphBuilder(OrderedNodes):
         """
         node = make.kernel_node(self.device, kernel, *args, priority=priority, **kwargs)
         called = getattr(kernel, "__name__", None) or (node.launches[0].name if node.launches else "kernel")
-        return self.insert(node, deps, name, called)
+        return self._add(node, deps, name, called)
 
     def add_memcpy(
         self, target: Any, source: Any, *, nbytes: int | None = None, deps: Dependencies = None, name: str | None = None
@@ -56,7 +56,7 @@ class GraphBuilder(OrderedNodes):
 
         A host array is read or written each time the graph runs.
         """
-        return self.insert(make.memcpy_node(self.device, target, source, nbytes), deps, name, "memcpy")
+        return self._add(make.memcpy_node(self.device, target, source, nbytes), deps, name, "memcpy")
 
     def add_memset(
         self,
@@ -78,7 +78,7 @@ class GraphBuilder(OrderedNodes):
         node = make.memset_node(
             self.device, target, value, element=element, nbytes=nbytes, rows=rows, pitch=pitch
         )  # fmt: skip
-        return self.insert(node, deps, name, "memset")
+        return self._add(node, deps, name, "memset")
 
     def add_host(
         self,
@@ -95,11 +95,11 @@ class GraphBuilder(OrderedNodes):
         anyway.  ``reads`` and ``writes`` list the memory that the function touches.
         """
         node = make.host_node(self.device, function, *args, reads=reads, writes=writes)
-        return self.insert(node, deps, name, getattr(function, "__name__", "host"))
+        return self._add(node, deps, name, getattr(function, "__name__", "host"))
 
     def add_empty(self, *, deps: Dependencies = None, name: str | None = None) -> Node:
         """Add a node that does nothing but wait for its dependencies."""
-        return self.insert(EmptyNode(barrier=True), deps, name, "empty")
+        return self._add(EmptyNode(barrier=True), deps, name, "empty")
 
     def add_child(self, graph: OrderedNodes, *, deps: Dependencies = None, name: str | None = None) -> Node:
         """Add the nodes that ``graph`` has now as one node.
@@ -109,23 +109,23 @@ class GraphBuilder(OrderedNodes):
         """
         if graph is self:
             raise GraphError("a graph cannot be a node of itself", hint="add graph.clone()")
-        return self.insert(make.child_node(self.device, graph), deps, name, "child")
+        return self._add(make.child_node(self.device, graph), deps, name, "child")
 
     def add_event_record(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:
         """Add a record of ``event``, so that work outside of the graph can wait for this point."""
-        return self.insert(make.event_record_node(self.device, event), deps, name, "event_record")
+        return self._add(make.event_record_node(self.device, event), deps, name, "event_record")
 
     def add_event_wait(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:
         """Add a wait for the last record of ``event`` before a launch; dependent nodes come after that work."""
-        return self.insert(make.event_wait_node(self.device, event), deps, name, "event_wait")
+        return self._add(make.event_wait_node(self.device, event), deps, name, "event_wait")
 
     def add_semaphore_signal(self, *semaphores: Any, deps: Dependencies = None, name: str | None = None) -> Node:
         """Add a node that sets semaphores of another library: pass a pair ``(semaphore, value)`` for each."""
-        return self.insert(make.semaphore_signal_node(self.device, *semaphores), deps, name, "semaphore_signal")
+        return self._add(make.semaphore_signal_node(self.device, *semaphores), deps, name, "semaphore_signal")
 
     def add_semaphore_wait(self, *semaphores: Any, deps: Dependencies = None, name: str | None = None) -> Node:
         """Add a node that waits for semaphores of another library: pass a pair ``(semaphore, value)`` for each."""
-        return self.insert(make.semaphore_wait_node(self.device, *semaphores), deps, name, "semaphore_wait")
+        return self._add(make.semaphore_wait_node(self.device, *semaphores), deps, name, "semaphore_wait")
 
     def add_alloc(
         self, nbytes: Any, *, peers: Iterable[Device] = (), deps: Dependencies = None, name: str | None = None
@@ -143,6 +143,7 @@ class GraphBuilder(OrderedNodes):
         others = peers_of(self.device, peers)
         if not isinstance(nbytes, int) or nbytes <= 0:
             raise ArgumentError(f"{nbytes!r} bytes cannot be allocated")
+        self.require_complete()
         with self._lock:
             self.device.life.check()
             label, (after, derived) = self._unused_name(name, "alloc"), self._resolve(deps, (), (), barrier=False)
@@ -160,9 +161,14 @@ class GraphBuilder(OrderedNodes):
         whole = (allocation.pointer, allocation.nbytes)
         with self._lock:
             keep = memory.keep if owner is self else (owner, *memory.keep)
-            node = self.insert(FreeNode(allocation=allocation, writes=(whole,), keep=keep), deps, name, "free")
+            node = self._add(FreeNode(allocation=allocation, writes=(whole,), keep=keep), deps, name, "free")
             self._allocations.free(whole, node.name)
             return node
+
+    def _add(self, node: Node, deps: Dependencies, name: str | None, default_name: str) -> Node:
+        """As ``insert``, for users: a graph that is being captured takes captured calls only."""
+        self.require_complete()
+        return self.insert(node, deps, name, default_name)
 
     def insert(self, node: Node, deps: Dependencies, name: str | None, default_name: str) -> Node:
         """Add ``node`` with the name and dependencies given here; for the capture of calls."""

@@ -27,7 +27,7 @@ class Graph(GraphBuilder):
     def __init__(self, device: Device | None = None) -> None:
         super().__init__(device)
         self._instantiated = False
-        self._withheld = ""  # why nothing can be made of the graph; empty if it can
+        self._withheld = self._hint = ""  # why nothing can be made of the graph, and what to do; empty if it can
 
     def instantiate(
         self,
@@ -70,7 +70,7 @@ class Graph(GraphBuilder):
         refuse_in_host_function()
         with self._lock:
             self.device.life.check()
-            self._require_complete()
+            self.require_complete()
             if self._instantiated and any(isinstance(node, AllocNode) for node in self):
                 raise GraphError(
                     "a graph that allocates memory can be instantiated only once: its memory has one address",
@@ -89,7 +89,7 @@ class Graph(GraphBuilder):
             GraphError: the graph allocates or frees memory.
             CaptureError: the graph is being captured, or its capture was aborted.
         """
-        self._require_complete()
+        self.require_complete()
         if self.has_memory:
             raise GraphError("a graph that allocates or frees memory cannot be cloned")
         other = Graph(self.device)
@@ -110,17 +110,17 @@ class Graph(GraphBuilder):
 
     def withhold(self, reason: str) -> None:
         """Let nothing be made of the graph because of ``reason``, until that is empty again; for captures."""
-        self._withheld = reason
+        self._withheld, self._hint = reason, "use the graph after the capture has ended"
 
     def drop(self, reason: str) -> None:
         """Remove all nodes because of ``reason``, for captures that fail."""
         with self._lock:
-            self._withheld = reason
+            self._withheld, self._hint = reason, "capture the calls again"
             self._forget()
 
-    def _require_complete(self) -> None:
+    def require_complete(self) -> None:
         if self._withheld:
-            raise CaptureError(self._withheld, call_site(), hint="use the graph after the capture has ended")
+            raise CaptureError(self._withheld, call_site(), hint=self._hint)
         if self._allocations.torn:
             raise GraphError("an interrupt left the graph without a part of a node", hint="build the graph anew")
 

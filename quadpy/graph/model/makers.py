@@ -124,6 +124,7 @@ def child_node(device: Device, graph: Any) -> ChildNode:
     """All nodes that ``graph`` has now, as one."""
     if not isinstance(graph, OrderedNodes):
         raise ArgumentError(f"{graph!r} is not a graph", hint="qp.graph.Graph() makes one")
+    graph.require_complete()
     nodes = tuple(graph)
     if graph.device is not device:
         raise DeviceError(f"a graph of {graph.device} as a node of one of {device}", hint="build it anew there")

@@ -50,6 +50,9 @@ class OrderedNodes(OneProcess):
     def __getitem__(self, name: str) -> Node:
         return find_node(self._nodes, name)
 
+    def require_complete(self) -> None:
+        """Raise an error if the nodes are not those that a user meant, as in the middle of a capture."""
+
     def register(self, node: N) -> N:
         """Add a node that has its name and its dependencies already."""
         order = self._current_order()

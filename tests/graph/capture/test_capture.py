@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
 import weakref
@@ -838,3 +839,28 @@ def test_capture_tells_the_driver_nothing_g1_g2(here):
         x.fill(2)
     verbs = {call.verb for call in here.driver.calls[before:]}
     assert verbs <= {"module_load", "module_function"}
+
+
+def test_nodes_are_not_added_by_hand_while_calls_are_captured(here):
+    """They would have no place in the order of the captured calls."""
+    x = here.array(1)
+    with qp.graph.capture() as g:
+        here.add(1, x)
+        for use in (lambda: g.add_memset(x, 0), lambda: qp.graph.Graph().add_child(g), lambda: g.add_alloc(4)):
+            with pytest.raises(CaptureError, match="being captured") as caught:
+                use()
+            assert "after the capture has ended" in caught.value.hint
+        here.add(2, x)
+    g.add_memset(x, 5)
+    with g.instantiate() as run:
+        run.launch()
+    assert numbers(x) == [5]
+
+
+def test_an_aborted_capture_cannot_be_used_as_a_graph(here):
+    with contextlib.suppress(ValueError), qp.graph.capture() as g:
+        raise ValueError
+    for use in (lambda: qp.graph.Graph().add_child(g), g.add_empty, g.instantiate):
+        with pytest.raises(CaptureError) as caught:
+            use()
+        assert caught.value.hint == "capture the calls again"
