@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Sequence
 from typing import Final
 
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
+from quadpy.importing import import_late
 from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.settings import settings
@@ -75,7 +75,7 @@ def init(
         random_seed=random_seed,
         num_threads=threads,
     )
-    importlib.import_module("quadpy.jit.specialisation").prepare(threads)
+    import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)
 
 

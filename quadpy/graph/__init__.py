@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any, Final
+
+from quadpy.importing import import_late
 
 if TYPE_CHECKING:
     from quadpy.graph.building.graph import Graph
@@ -76,7 +77,7 @@ _HOMES: Final = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    value = globals()[name] = getattr(import_late(_HOMES[name]), name)
     return value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import type_of
 from quadpy.hostmath.matrix import Matrix
 from quadpy.hostmath.vector import Vector
+from quadpy.importing import import_late
 from quadpy.records import Plain, RecordType
 from quadpy.runtime.elements.numpy_types import STORAGE, admit, decode, encode
 from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
@@ -120,12 +120,12 @@ class StructType:
 
     def field(self, shape: Any = None, **options: Any) -> Any:
         """A field with elements of this type; ``options`` as in ``qp.field``."""
-        make = importlib.import_module("quadpy.hostmath.struct_field").struct_field  # which has values of this class
+        make = import_late("quadpy.hostmath.struct_field").struct_field  # which has values of this class
         return make(self, shape, **options)
 
     def ndarray(self, shape: Any, **options: Any) -> Any:
         """An array with elements of this type."""
-        return importlib.import_module("quadpy.hostmath.struct_ndarray").struct_ndarray(self, shape, **options)
+        return import_late("quadpy.hostmath.struct_ndarray").struct_ndarray(self, shape, **options)
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:

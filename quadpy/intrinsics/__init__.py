@@ -6,12 +6,12 @@ stubs, the trace's dispatch, the verifier, the lowering's dispatch, the referenc
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from quadpy.errors import KernelSyntaxError
+from quadpy.importing import import_late
 from quadpy.intrinsics import atomics, block, control, math
 from quadpy.intrinsics.rows import Row
 
@@ -25,7 +25,7 @@ def _ndrange(*ranges: Any) -> Iterator[tuple[int, ...]]:
 
 _ON_HOST: Final[Mapping[str, Callable[..., Any]]] = {
     "ndrange": _ndrange,
-    "static": lambda *values: values if len(values) > 1 else values[0],
+    "static": lambda *values: values if len(values) != 1 else values[0],
 }
 """Builtins that Python itself computes outside kernels."""
 
@@ -48,7 +48,7 @@ class Builtin:
                 f"{self.__name__} exists inside kernels only", hint="call it from a @qp.kernel or a @qp.func function"
             )
         # loads LLVM, so only where it is needed
-        return importlib.import_module("quadpy.jit.host_calls").call_on_host(self.__name__, self, args, kwargs)
+        return import_late("quadpy.jit.host_calls").call_on_host(self.__name__, self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<quadpy builtin {self.__name__}>"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Hashable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
 from quadpy.dtypes import Scalar, i32, i64
+from quadpy.importing import import_late
 from quadpy.jit.parameters import (
     Argument,
     ArrayParameter,
@@ -97,7 +97,7 @@ class Dispatcher:
             found = self.specialisations.get(key)
             if found is None:
                 # loads LLVM, so only when a kernel is first compiled
-                made: type[Specialisation] = importlib.import_module("quadpy.jit.specialisation").Specialisation
+                made: type[Specialisation] = import_late("quadpy.jit.specialisation").Specialisation
                 pairs = zip(self.parameters, self.with_views(args, views), strict=True)
                 types = {parameter.name: parameter.arg_type(given) for parameter, given in pairs}
                 index = i64 if any(view.wide for view in views) else i32

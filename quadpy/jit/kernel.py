@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -11,6 +10,7 @@ from quadpy.artifact import CodeObject
 from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
 from quadpy.graph.engines.stats import Counts, GraphKernelStats
+from quadpy.importing import import_late
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import MISFITS, Plan, Values, Views
@@ -150,7 +150,7 @@ class Kernel(ByName):
             ArgumentError: a type stays open, or contradicts its annotation.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
-        offline = importlib.import_module("quadpy.jit.offline")
+        offline = import_late("quadpy.jit.offline")
         code: CodeObject = offline.compile_for(self, parse_target(target), arguments)
         return code
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from quadpy.copying import ByName
 from quadpy.errors import KernelSourceError, KernelSyntaxError
+from quadpy.importing import import_late
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
 
@@ -38,7 +38,7 @@ class Func(ByName):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Outside kernels: of quadpy's own functions, such as ``qp.svd``, what the call gives in a kernel."""
         if is_our_module(self.source.fn.__module__):
-            host_calls = importlib.import_module("quadpy.jit.host_calls")  # loads LLVM, so only where it is needed
+            host_calls = import_late("quadpy.jit.host_calls")  # loads LLVM, so only where it is needed
             return host_calls.call_on_host(self.source.name, self, args, kwargs)
         raise KernelSyntaxError(
             f"{self.source.name} is a @qp.func: it exists inside kernels only", self.source.span,

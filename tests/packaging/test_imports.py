@@ -20,6 +20,7 @@ LEAVES = {
     "dtypes",
     "copying",
     "errors",
+    "importing",
     "formula",
     "flow",
     "records",

@@ -1,0 +1,29 @@
+"""Modules that are imported when something is first used."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from types import ModuleType
+from typing import Final
+
+__all__ = ["import_late"]
+
+_importing: Final = threading.RLock()
+
+
+def import_late(name: str) -> ModuleType:
+    """The module ``name``.
+
+    A fork by another thread waits until the import is complete: in the child of the fork, nobody would complete it, and
+    whoever needs the module would wait forever.
+    """
+    with _importing:
+        return importlib.import_module(name)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release
+    )
