@@ -60,7 +60,7 @@ class Child:
                 self.system.synchronize()
                 return {}
             case other:
-                raise ValueError(f"there is no request {other!r}")
+                raise ValueError(f"unknown request {other!r}")
 
     def prepare(self, name: str, results: str | None) -> dict[str, Any]:
         """Builds a workload, runs it once, and checks its results, or leaves them in the file `results`."""

@@ -96,7 +96,7 @@ def record(row: Row[W], **more: Any) -> dict[str, Any]:
 
 
 def first_line(*words: str, last: bool = False) -> str:
-    """The first line that a program prints, or the last; nothing where there is no such program."""
+    """The first line that a program prints, or the last; empty if the program is not installed."""
     if not shutil.which(words[0]):
         return ""
     lines = subprocess.run(words, check=False, capture_output=True, text=True).stdout.strip().splitlines()

@@ -4,7 +4,7 @@ Twenty kernels, reached through attributes and through a closure, with the argum
 in each call, and with other arrays in each call.  Both ways take turns in one process.  A time is that of the fastest turn,
 until all calls of the turn are done; the ratio is the median of the ratios of turns.
 
-On the simulated device most of the time is the simulation's.  On the CPU a replay that does not pay ends by itself; then its
+On the simulated device, the simulation takes most of the time.  On the CPU a replay that does not pay ends by itself; then its
 time is that of the calls, and the ratio is noise.
 """
 

@@ -11,22 +11,12 @@ import numpy.typing as npt
 
 from quadpy.compat._frames import Frames
 from quadpy.compat._painting import Color, array_of, colors_of, picture_of, points_of
+from quadpy.compat._window import HeadlessWindow
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["GUI", "Event", "Widget", "hex_to_rgb", "rgb_to_hex"]
-
-
-@dataclass(slots=True)
-class Event:
-    """A key or button; without a display there is none."""
-
-    type: str = ""
-    key: str = ""
-    modifier: tuple[str, ...] = ()
-    pos: tuple[float, float] = (0.0, 0.0)
-    delta: tuple[float, float] = (0.0, 0.0)
+__all__ = ["GUI", "Widget", "hex_to_rgb", "rgb_to_hex"]
 
 
 @dataclass(slots=True)
@@ -36,7 +26,7 @@ class Widget:
     value: float
 
 
-class GUI:
+class GUI(HeadlessWindow):
     """A window of ``res`` pixels (one number: a square) that is never shown; frames go to files.
 
     ``show(path)`` writes a frame; with ``QUADPY_FRAMES`` set, each one goes to that folder.  ``running`` is false after
@@ -48,7 +38,7 @@ class GUI:
     )  # fmt: skip
     SPACE, UP, DOWN, LEFT, RIGHT, CAPSLOCK = " ", "Up", "Down", "Left", "Right", "Caps_Lock"
     LMB, MMB, RMB, EXIT, WHEEL, MOVE = "LMB", "MMB", "RMB", "WMClose", "Wheel", "Motion"
-    MOTION, PRESS, RELEASE = "motion", "press", "release"
+    MOTION = "motion"
 
     def __init__(
         self,
@@ -61,23 +51,14 @@ class GUI:
         fps_limit: float | None = 60,
     ) -> None:
         self.name, self.res = name, (res, res) if isinstance(res, int) else (int(res[0]), int(res[1]))
-        self._frames = Frames(name, self.res, background_color)
-        self.fps_limit, self.event = fps_limit, Event()
+        super().__init__(Frames(name, self.res, background_color))
+        self.fps_limit = fps_limit
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    @property
-    def running(self) -> bool:
-        """False after the last frame."""
-        return not self._frames.closed
-
-    @running.setter
-    def running(self, value: bool) -> None:
-        self._frames.closed = not value
 
     @property
     def frame(self) -> int:
@@ -103,8 +84,7 @@ class GUI:
 
     def get_image(self) -> npt.NDArray[np.float32]:
         """The frame, shape (width, height, 4), from 0 to 1."""
-        pixels = self._frames.pixels()[::-1].swapaxes(0, 1) / np.float32(255)
-        return np.concatenate([pixels, np.ones_like(pixels[..., :1])], axis=2)
+        return self._image()
 
     # what is drawn
 
@@ -187,28 +167,12 @@ class GUI:
 
     # what users do, which is nothing
 
-    def get_event(self, *event_filter: object) -> bool:
-        """False: no event."""
-        return False
-
-    def get_events(self, *event_filter: object) -> list[object]:
-        """No events."""
-        return []
-
     def get_key_event(self) -> None:
         """No event."""
 
     def has_key_event(self) -> bool:
         """False."""
         return False
-
-    def is_pressed(self, *keys: str) -> bool:
-        """False."""
-        return False
-
-    def get_cursor_pos(self) -> tuple[float, float]:
-        """The middle."""
-        return 0.5, 0.5
 
     def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> Widget:
         """Keeps its least value."""

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from quadpy.compat._frames import Frames
-from quadpy.compat._gui import GUI, Event
+from quadpy.compat._gui import GUI
 from quadpy.compat._painting import Array, Color, Painting, array_of, picture_of, points_of
+from quadpy.compat._window import HeadlessWindow
 
 __all__ = ["Camera", "Canvas", "Gui", "ProjectionMode", "Scene", "Window"]
 
@@ -244,26 +245,15 @@ class Gui:
         return False
 
 
-class Window:
+class Window(HeadlessWindow):
     """A window of ``res`` pixels that is never shown; see ``GUI`` for where frames go and when it closes."""
-
-    PRESS, RELEASE = GUI.PRESS, GUI.RELEASE
 
     def __init__(
         self, name: str, res: tuple[int, int] = (640, 480), vsync: bool = False, show_window: bool = True,
         fps_limit: int = 1000, pos: tuple[int, int] = (100, 100),
     ) -> None:  # fmt: skip
-        self._frames = Frames(name, (int(res[0]), int(res[1])))
-        self._canvas, self._scene, self.GUI, self.event = Canvas(self._frames), Scene(), Gui(), Event()
-
-    @property
-    def running(self) -> bool:
-        """False after the last frame."""
-        return not self._frames.closed
-
-    @running.setter
-    def running(self, value: bool) -> None:
-        self._frames.closed = not value
+        super().__init__(Frames(name, (int(res[0]), int(res[1]))))
+        self._canvas, self._scene, self.GUI = Canvas(self._frames), Scene(), Gui()
 
     def get_canvas(self) -> Canvas:
         """What to draw on."""
@@ -295,24 +285,7 @@ class Window:
 
     def get_image_buffer_as_numpy(self) -> npt.NDArray[np.float32]:
         """The frame, shape (width, height, 4), from 0 to 1."""
-        pixels = self._frames.pixels()[::-1].swapaxes(0, 1) / np.float32(255)
-        return np.concatenate([pixels, np.ones_like(pixels[..., :1])], axis=2)
-
-    def get_event(self, tag: object = None) -> bool:
-        """False: no event."""
-        return False
-
-    def get_events(self, tag: object = None) -> list[object]:
-        """No events."""
-        return []
-
-    def is_pressed(self, *keys: str) -> bool:
-        """False."""
-        return False
-
-    def get_cursor_pos(self) -> tuple[float, float]:
-        """The middle."""
-        return 0.5, 0.5
+        return self._image()
 
     def destroy(self) -> None:
         """Show no more frames."""
@@ -341,4 +314,5 @@ def _by_index(points: Array, colors: Array, indices: object, each: int) -> tuple
 
 def constants() -> dict[str, str]:
     """Keys and kinds of events, by the names that ``ti.ui`` has for them."""
-    return {name: value for name, value in vars(GUI).items() if name.isupper() and isinstance(value, str)}
+    named = {**vars(HeadlessWindow), **vars(GUI)}
+    return {name: value for name, value in named.items() if name.isupper() and isinstance(value, str)}

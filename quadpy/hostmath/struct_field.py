@@ -13,7 +13,16 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath.structs import Struct, StructType, made_of
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import shape_of
-from quadpy.runtime.arrays.field import Field, FieldTree, Layout, Placement, StoredMember, axis_strides, field
+from quadpy.runtime.arrays.field import (
+    Field,
+    FieldTree,
+    Layout,
+    Placement,
+    StoredMember,
+    axis_strides,
+    field,
+    require_no_layout,
+)
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.memory.allocators.block import Block
@@ -216,10 +225,7 @@ def struct_field(
     """
     made = StructField(type, name)
     if shape is None:
-        if order is not None or offset is not None or layout is not Layout.AOS:
-            raise ArgumentError(
-                "order, offset and layout need a shape", hint="pass shape=, or give them where the field is placed"
-            )
+        require_no_layout(order, offset, layout)
         return made
     extents = shape_of(shape)
     record = type.record()

@@ -11,9 +11,9 @@ from quadpy.intrinsics import numbers as _numbers
 from quadpy.intrinsics.numbers import *  # noqa: F403  (the stub lists them)
 from quadpy.math import complex_numbers, functions, transforms, types
 from quadpy.math.complex_numbers import *  # noqa: F403  (narrowed by __all__)
-from quadpy.math.functions import *  # noqa: F403
-from quadpy.math.transforms import *  # noqa: F403
-from quadpy.math.types import *  # noqa: F403
+from quadpy.math.functions import *  # noqa: F403  (narrowed by __all__)
+from quadpy.math.transforms import *  # noqa: F403  (narrowed by __all__)
+from quadpy.math.types import *  # noqa: F403  (narrowed by __all__)
 
 __all__ = ["e", "inf", "nan", "pi"]
 __all__ += _numbers.__all__

@@ -11,13 +11,13 @@ import gc
 
 import numpy as np
 import pytest
+from simulated import F32, add, as_add, simulated, stand_in
 
 import quadpy as qp
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 
 from ..support.interrupts import interrupt, places_of, sample  # noqa: TID252
-from ..support.simulated import F32, add, as_add, simulated, stand_in  # noqa: TID252
 
 N = 8
 

@@ -7,12 +7,11 @@ import threading
 
 import numpy as np
 import pytest
+from simulated import F32, simulated, stand_in
 
 import quadpy as qp
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
-
-from ..support.simulated import F32, simulated, stand_in  # noqa: TID252
 
 N = 5000
 

@@ -10,13 +10,12 @@ import weakref
 
 import numpy as np
 import pytest
+from simulated import F32, add, as_add, simulated, stand_in
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DeviceError, EventError, QuadpyError, StreamError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
-
-from ..support.simulated import F32, add, as_add, simulated, stand_in  # noqa: TID252
 
 N = 8
 

@@ -11,13 +11,13 @@ import random
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from simulated import F32, current, simulated, stand_in
 
 import quadpy as qp
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from ..runtime.conftest import why_missing  # noqa: TID252
-from ..support.simulated import F32, current, simulated, stand_in  # noqa: TID252
 
 N = 67
 DEVICES = [name for name in ("cpu", "amdgpu", "cuda") if why_missing(name) is None]

@@ -14,13 +14,12 @@ import warnings
 
 import numpy as np
 import pytest
+from simulated import add, as_add, current, simulated, stand_in
 
 import quadpy as qp
 from quadpy.errors import DriverError, QuadpyError
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
-
-from ..support.simulated import add, as_add, current, simulated, stand_in  # noqa: TID252
 
 N = 16
 

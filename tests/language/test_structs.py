@@ -59,7 +59,7 @@ def test_a_struct_of_values_takes_their_types():
 
 def test_what_is_no_member_is_named():
     with pytest.raises(AttributeError, match="no member 'b'"):
-        Outer().b  # noqa: B018
+        Outer().b  # noqa: B018 - the read raises
     with pytest.raises(AttributeError, match="no member 'b'"):
         Outer().b = 1
     with pytest.raises(qp.ArgumentError, match="no member 'b'"):
@@ -356,11 +356,11 @@ def test_errors_name_the_member():
 
     def other():
         s = Outer()
-        s = Inner()  # noqa: F841
+        s = Inner()  # noqa: F841 - the assignment raises
 
     def number():
         s = Outer()
-        s = 1.0  # noqa: F841
+        s = 1.0  # noqa: F841 - the assignment raises
 
     def loses():
         s = Inner()
@@ -371,10 +371,10 @@ def test_errors_name_the_member():
 
     def lacks():
         s = Inner()
-        s = {"n": 1}  # noqa: F841
+        s = {"n": 1}  # noqa: F841 - the assignment raises
 
     def adds():
-        s = Outer() + Outer()  # noqa: F841
+        s = Outer() + Outer()  # noqa: F841 - the assignment raises
 
     failing(unknown, "no member 'b'")
     failing(read, "no member 'b'")

@@ -6,12 +6,11 @@ import contextlib
 import functools
 
 import pytest
+from simulated import current, simulated
 
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
-
-from ..support.simulated import current, simulated  # noqa: TID252
 
 GPUS = ("recording", "amdgpu", "cuda")
 

@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from simulated import simulated
 
 import quadpy as qp
 from quadpy.errors import (
@@ -28,8 +29,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers import hip_api
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.streams.stream import Stream
-
-from ..support.simulated import simulated  # noqa: TID252
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

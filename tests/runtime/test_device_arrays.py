@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from simulated import current, simulated
 
 from quadpy.dtypes import bf16, f32, f64, i8, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory, StreamError
@@ -23,7 +24,6 @@ from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import use_stream
 
-from ..support.simulated import current, simulated  # noqa: TID252
 from .conftest import GPUS, checked, why_missing
 
 LAYOUTS = [{}, {"order": "ji"}, {"layout": Layout.SOA}, {"layout": Layout.SOA, "order": "ji"}, {"offset": (-2, 7)}]

@@ -5,6 +5,7 @@ import gc
 
 import numpy as np
 import pytest
+from simulated import simulated
 
 from quadpy.dtypes import bf16, f32, f64, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError
@@ -15,8 +16,6 @@ from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import use_stream
-
-from ..support.simulated import simulated  # noqa: TID252
 
 
 class Producer:

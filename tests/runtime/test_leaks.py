@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from simulated import current, simulated
 
 import quadpy as qp
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
-from ..support.simulated import current, simulated  # noqa: TID252
 from .conftest import why_missing
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)

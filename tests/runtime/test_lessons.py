@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from simulated import current, simulated
 
 import quadpy as qp
 from quadpy.runtime.arrays.field import field
@@ -18,8 +19,6 @@ from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.streams.event import time as event_time
 from quadpy.runtime.streams.manager import StreamManager
-
-from ..support.simulated import current, simulated  # noqa: TID252
 
 ROOT = Path(qp.__file__).parent
 TESTS = Path(__file__).parents[1]

@@ -9,6 +9,7 @@ import sys
 import warnings
 
 import pytest
+from simulated import simulated
 
 import quadpy as qp
 from quadpy.errors import DeviceError, NoDeviceError, StreamError
@@ -17,8 +18,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import Stream, use_stream
-
-from ..support.simulated import simulated  # noqa: TID252
 
 
 def test_a_hundred_thousand_handles_leave_nothing():

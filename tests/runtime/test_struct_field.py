@@ -88,7 +88,7 @@ def test_what_does_not_fit(f):
     with pytest.raises(qp.ArgumentError, match="takes arrays for a, v"):
         f.from_numpy({"a": np.zeros((3, 4))})
     with pytest.raises(AttributeError, match="no member 'w'"):
-        f.w  # noqa: B018
+        f.w  # noqa: B018 - the read raises
     with pytest.raises(qp.ArgumentError, match="need a shape"):
         S.field(layout=qp.Layout.SOA)
 

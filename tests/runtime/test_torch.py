@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from simulated import current, simulated
 
 import quadpy as qp
 from quadpy.errors import ArgumentError
@@ -11,7 +12,6 @@ from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-from ..support.simulated import current, simulated  # noqa: TID252
 from .conftest import why_missing
 
 torch = pytest.importorskip("torch")

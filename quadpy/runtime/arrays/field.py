@@ -212,14 +212,19 @@ def field(
     return _field(Field(*element_of(dtype), name), shape, order, offset, layout)
 
 
+def require_no_layout(order: object, offset: object, layout: Layout) -> None:
+    """ArgumentError for options of a field that has no shape yet."""
+    if order is not None or offset is not None or layout is not Layout.AOS:
+        raise ArgumentError(
+            "order, offset and layout need a shape", hint="pass shape=, or give them where the field is placed"
+        )
+
+
 def _field(
     made: Field, shape: object, order: object = None, offset: object = None, layout: Layout = Layout.AOS
 ) -> Field:
     if shape is None:
-        if order is not None or offset is not None or layout is not Layout.AOS:
-            raise ArgumentError(
-                "order, offset and layout need a shape", hint="pass shape=, or give them where the field is placed"
-            )
+        require_no_layout(order, offset, layout)
         return made
     extents = shape_of(shape)
     strides = _strides(extents, _order_of(order, len(extents)), math.prod(made.element_shape), layout)

@@ -87,7 +87,7 @@ def _zeroed(device: Device, buffer: DeviceBuffer, home: Stream) -> Region:
     block = buffer.block
     if block is not None:
         block.writers.add(home.timeline)
-        home._call(device.driver.fill, block.pointer, 0, buffer.nbytes)  # noqa: SLF001
+        home._call(device.driver.fill, block.pointer, 0, buffer.nbytes)  # noqa: SLF001 - keeps the stream alive for the call
     return Region(device, block, buffer)
 
 
@@ -107,7 +107,7 @@ class DeviceStorage:
             session.refuse(*READING)
         if where is not ... and part.dense and (nbytes := part.reach) <= _SMALL:
             self.announce(on, writes=False)
-            fetched = on._call(self.device.staging.fetch, self._at(part), nbytes)  # noqa: SLF001
+            fetched = on._call(self.device.staging.fetch, self._at(part), nbytes)  # noqa: SLF001 - keeps the stream alive for the call
             return part.over(bytearray(fetched))
         if where is ... or part.dense:
             return part.over(self._download(part, on))
@@ -150,7 +150,7 @@ class DeviceStorage:
         source.announce(on, writes=False)
         self.announce(on, writes=True)
         ends, nbytes = (self.pointer, source.pointer), self.layout.reach
-        on._call(self.device.driver.copy_within, *ends, nbytes)  # noqa: SLF001
+        on._call(self.device.driver.copy_within, *ends, nbytes)  # noqa: SLF001 - keeps the stream alive for the call
 
     def _array_memory(self, part: StridedLayout) -> ArrayMemory:
         return ArrayMemory(part._replace(start=self._at(part)), self.name, self.region)
@@ -178,7 +178,7 @@ class DeviceStorage:
         if data.size:
             self.announce(stream, writes=False)
             ends = address_of(data), self._at(part)
-            stream._call(self.device.staging.download, *ends, data.size)  # noqa: SLF001
+            stream._call(self.device.staging.download, *ends, data.size)  # noqa: SLF001 - keeps the stream alive for the call
         return data
 
     def _put(self, part: StridedLayout, values: Numbers, stream: Stream) -> None:
@@ -188,13 +188,13 @@ class DeviceStorage:
         if part.dense and (byte := _one_byte(values)) is not None:
             self.announce(stream, writes=True)
             start, nbytes = self._at(part), part.reach
-            stream._call(self.device.driver.fill, start, byte, nbytes)  # noqa: SLF001
+            stream._call(self.device.driver.fill, start, byte, nbytes)  # noqa: SLF001 - keeps the stream alive for the call
             return
         data = np.empty(part.reach, np.uint8) if part.dense else self._download(part, stream)
         part.over(data)[...] = values
         self.announce(stream, writes=True)
         ends = self._at(part), address_of(data)
-        stream._call(self.device.staging.upload, *ends, data.size)  # noqa: SLF001
+        stream._call(self.device.staging.upload, *ends, data.size)  # noqa: SLF001 - keeps the stream alive for the call
 
     def _at(self, part: StridedLayout) -> int:
         return self.region.pointer + part.start
@@ -209,7 +209,7 @@ def stream_of(device: Device, stream: object) -> Stream:
     """
     on = device.streams.thread.uses[-1].stream if stream is None else stream
     direct = device.life.direct and not THREAD.in_host_function
-    if direct and type(on) is Stream and on.device is device and on._ref.owner is not None:  # noqa: SLF001
+    if direct and type(on) is Stream and on.device is device and on._ref.owner is not None:  # noqa: SLF001 - its private state: the quick way
         return on
     device.life.check()
     found = device.stream_for(stream)

@@ -93,7 +93,7 @@ class Event(Owned[EventHandle]):
 
     def _record_checked(self, target: Stream) -> None:
         device = self.device
-        mine, theirs = self._take(), target._take()  # noqa: SLF001
+        mine, theirs = self._take(), target._take()  # noqa: SLF001 - another owner of handles
         if target.device is not device:
             hint = "record an event of the stream's device; event.wait takes streams of other devices"
             raise StreamError(f"an event of {device} cannot be recorded on a stream of {target.device}", hint=hint)
@@ -131,7 +131,7 @@ class Event(Owned[EventHandle]):
             self._wait_checked(on)
 
     def _wait_checked(self, target: Stream) -> None:
-        mine, theirs = self._take(), target._take()  # noqa: SLF001
+        mine, theirs = self._take(), target._take()  # noqa: SLF001 - another owner of handles
         driver = target.device.driver
         if driver.name != self.device.driver.name:
             hint = "wait on the host: event.synchronize()"
@@ -218,8 +218,8 @@ class Event(Owned[EventHandle]):
         if not isinstance(end, Event):
             raise EventError(f"{end!r} is not an event", hint="pass the event that was recorded last")
         for event in (self, end):
-            event._check()  # noqa: SLF001
-            event._refuse_captured("elapsed_time()")  # noqa: SLF001
+            event._check()  # noqa: SLF001 - another owner of handles
+            event._refuse_captured("elapsed_time()")  # noqa: SLF001 - another owner of handles
         if self.device is not end.device:
             raise EventError("elapsed_time needs two events of one device", hint="record both on one device")
         if not (self.timing and end.timing):
