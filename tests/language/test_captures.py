@@ -33,11 +33,11 @@ def constants(y: A(qp.f64, 1)):
         y[9] += size
 
 
-def test_globals_are_constants():
+def test_globals_are_constants(monkeypatch):
     y = np.zeros(10)
     with pytest.raises(qp.KernelValueError, match="70000 does not fit i16"):
         constants(y)
-    config.kind = qp.i32
+    monkeypatch.setattr(config, "kind", qp.i32)
     constants(y)
     assert y.tolist() == [2.5, 6, 9, 5, 15, 0.25, 6.5, float(np.float32(math.e)), 70000, 10] or y[7] == math.e
 

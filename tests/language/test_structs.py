@@ -115,6 +115,7 @@ def test_structs_in_branches_and_loops():
     @qp.kernel
     def k(n: int) -> float:
         s = Outer(a=1.0)
+        qp.loop_config(serialize=True)
         for i in range(n):
             if i % 2 == 0:
                 s = Outer(a=s.a + 1.0, v=[1.0, 1.0, s.v.z + 1.0])
@@ -259,6 +260,7 @@ def test_a_method_changes_the_struct_that_it_is_called_of():
     def k(n: int) -> qp.types.vector(3, float):
         p = Particle([0.0, 0.0], [1.0, 2.0])
         before = p
+        qp.loop_config(serialize=True)
         for _ in range(n):
             p.move(1.0)
         return qp.Vector([p.x.y, p.energy(), before.x.y])
