@@ -5,7 +5,8 @@ The front end recognises the same objects inside kernels: there, it compiles a c
 
 from quadpy.hostmath.descriptors import MatrixType, NDArrayType, VectorType, type_of
 from quadpy.hostmath.matrix import Matrix
-from quadpy.hostmath.structs import Struct, StructType, dataclass
+from quadpy.hostmath.struct_types import StructType, dataclass
+from quadpy.hostmath.structs import Struct
 from quadpy.hostmath.vector import Vector
 from quadpy.runtime.elements.types import DType, ElementType, ScalarLike, element_of, scalar_of
 from quadpy.runtime.elements.values import Elements

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from quadpy.errors import ArgumentError
-from quadpy.hostmath.structs import Struct, StructType, made_of
+from quadpy.hostmath.struct_types import StructType
+from quadpy.hostmath.structs import Struct, made_of
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.field import (

@@ -10,12 +10,14 @@ import numpy as np
 
 from quadpy.dtypes import BY_NAME, u8
 from quadpy.errors import ArgumentError
-from quadpy.hostmath.structs import Struct, StructType, from_stored, numpy_dtype, to_stored
+from quadpy.hostmath.struct_storage import from_stored, to_stored
+from quadpy.hostmath.struct_types import StructType
+from quadpy.hostmath.structs import Struct
 from quadpy.records import Plain, RecordType
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.foreign_host import HostView, TypeKey, describe_host_array, type_key
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
-from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, encode
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, encode, numpy_dtype
 from quadpy.runtime.memory.host_storage import HostStorage
 from quadpy.runtime.memory.placement import allocate, storage_at
 

@@ -1,12 +1,10 @@
-"""Types and values of structs on the host."""
+"""Structs on the host."""
 
 from __future__ import annotations
 
 import functools
-import inspect
-import sys
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -16,135 +14,26 @@ from quadpy.hostmath.descriptors import type_of
 from quadpy.hostmath.matrix import Matrix
 from quadpy.hostmath.vector import Vector
 from quadpy.importing import import_late
-from quadpy.records import Plain, RecordType
-from quadpy.runtime.elements.numpy_types import STORAGE, admit, decode, encode
-from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
-from quadpy.runtime.elements.values import Elements, wrap
+from quadpy.records import RecordType
+from quadpy.runtime.elements.types import CompositeType
+from quadpy.runtime.elements.values import Elements
 
-__all__ = [
-    "Struct",
-    "StructType",
-    "dataclass",
-    "from_stored",
-    "made_of",
-    "struct_type_of",
-    "numpy_dtype",
-    "to_stored",
-    "type_of_record",
-]
-
-_RESERVED = ("to_dict", "keys", "items", "field", "ndarray", "record", "entries", "items_by_name")
+__all__ = ["Struct", "inside", "TypeOfStruct", "made_of"]
 
 
-class StructType:
-    """The type of structs with these members: scalars, vectors, matrices and structs, in this order.
+class TypeOfStruct(Protocol):
+    """What a value needs of its type, which is a ``StructType``."""
 
-    Calling it makes a value, from members by position and by name; those that are not given are 0.
-    """
-
-    __slots__ = ("defaults", "members", "methods", "name")
-    __quadpy_constructor__: ClassVar[str] = "struct"  # calls inside kernels are compiled
-
-    members: dict[str, DType | StructType]
-    defaults: dict[str, Any]
+    members: dict[str, Any]
     methods: dict[str, Any]
     name: str
 
-    def __init__(self, members: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        self._make({**(members or {}), **named}, {}, {}, "struct")
-
-    def _make(self, members: dict[Any, Any], defaults: dict[str, Any], methods: dict[str, Any], name: str) -> None:
-        found = members.pop("__struct_methods", {})
-        if not members:
-            raise ArgumentError("a struct has at least one member")
-        for member, dtype in members.items():
-            if (
-                not isinstance(member, str)
-                or not member.isidentifier()
-                or member.startswith("_")
-                or member in _RESERVED
-            ):
-                raise ArgumentError(f"{member!r} cannot be the name of a member")
-            try:
-                if not isinstance(dtype, StructType):
-                    element_of(dtype)
-            except ArgumentError as error:
-                raise ArgumentError(
-                    f"the member {member!r}: {error.message}",
-                    hint="a member is a scalar, a vector, a matrix or a struct",
-                ) from None
-        self.members, self.defaults, self.methods, self.name = members, defaults, {**found, **methods}, name
-
-    def record(self, scalar_type: Callable[[Any], Any] = scalar_of) -> RecordType:
-        """The struct with all its types known; ``scalar_type`` says what ``float``, ``int`` and ``bool`` mean."""
-        methods = {name: method for name, method in self.methods.items() if _is_func(method)}
-        return RecordType(
-            tuple((name, _member_type(dtype, scalar_type)) for name, dtype in self.members.items()),
-            tuple(methods.items()),
-        )
-
-    def default(self, name: str) -> Any:
-        """The value of a member that is not given; None for 0."""
-        return self.defaults.get(name)
-
-    def method(self, name: str) -> Any:
-        return self.methods.get(name)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Struct:
-        if len(args) == 1 and not kwargs and isinstance(args[0], (Mapping, Struct)):
-            given = dict(args[0].items())
-        elif len(args) > len(self.members):
-            raise ArgumentError(f"{self!r} takes {len(self.members)} members, not {len(args)}")
-        else:
-            given = dict(zip(self.members, args, strict=False))
-            if twice := given.keys() & kwargs.keys():
-                raise ArgumentError(f"the member {min(twice)!r} is given twice")
-            given |= kwargs
-        if unknown := given.keys() - self.members.keys():
-            raise ArgumentError(f"{self!r} has no member {min(unknown)!r}", hint=f"there are {', '.join(self.members)}")
-        return made_of(self, {name: self.converted(name, given.get(name, self.default(name))) for name in self.members})
-
-    def converted(self, name: str, value: Any) -> Any:
-        """``value`` as the member ``name``; None is 0."""
-        dtype = self.members[name]
-        if isinstance(dtype, StructType):
-            return dtype() if value is None else dtype(value)
-        scalar, shape = element_of(dtype)
-        try:
-            numbers = admit(value.to_numpy() if isinstance(value, Elements) else 0 if value is None else value, scalar)
-        except ArgumentError as error:
-            raise ArgumentError(f"the member {name!r}: {error.message}", hint=error.hint) from None
-        if numbers.ndim and numbers.shape != shape:
-            raise ArgumentError(f"the member {name!r} takes shape {shape}, not {numbers.shape}")
-        return wrap(np.broadcast_to(numbers, shape), scalar)
-
-    def field(self, shape: Any = None, **options: Any) -> Any:
-        """A field with elements of this type; ``options`` as in ``qp.field``."""
-        make = import_late("quadpy.hostmath.struct_field").struct_field  # which has values of this class
-        return make(self, shape, **options)
-
-    def ndarray(self, shape: Any, **options: Any) -> Any:
-        """An array with elements of this type."""
-        return import_late("quadpy.hostmath.struct_ndarray").struct_ndarray(self, shape, **options)
-
-    @property
-    def numpy_dtype(self) -> np.dtype[Any]:
-        """The structured NumPy type with the same memory: natural alignment, as in C."""
-        return numpy_dtype(self.record())
-
-    def __quadpy_fingerprint__(self) -> str:
-        methods = [(name, method.__quadpy_fingerprint__()) for name, method in self.record().methods]  # type: ignore[attr-defined]  # of @qp.func
-        return f"struct:{self.members!r}:{self.defaults!r}:{methods!r}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StructType) and (self.members, self.methods) == (other.members, other.methods)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.members))
-
-    def __repr__(self) -> str:
-        inner = ", ".join(f"{name}: {_type_text(dtype)}" for name, dtype in self.members.items())
-        return f"{self.name}({inner})"
+    def record(self) -> RecordType: ...
+    def method(self, name: str) -> Any: ...
+    def converted(self, name: str, value: Any) -> Any: ...
+    def field(self, shape: Any = None, **options: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Struct: ...
+    def __quadpy_fingerprint__(self) -> str: ...
 
 
 class Struct:
@@ -157,13 +46,13 @@ class Struct:
     __quadpy_value__: ClassVar[bool] = True  # a kernel that names one uses its numbers
     __quadpy_constructor__: ClassVar[str] = "struct value"  # calls of the class inside kernels are compiled
 
-    _type: StructType
+    _type: TypeOfStruct
     _values: dict[str, Any]
     _store: Callable[[tuple[str, ...], Any], None] | None
 
     def __init__(self, members: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         values = {name: _value_of(value) for name, value in {**(members or {}), **named}.items()}
-        type = StructType({name: _type_of(value) for name, value in values.items()})
+        type = _struct_type({name: _type_of(value) for name, value in values.items()})
         made = type(values)
         object.__setattr__(self, "_type", type)
         object.__setattr__(self, "_values", dict(made.items()))
@@ -174,7 +63,7 @@ class Struct:
         members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, shape: Any = None, **options: Any
     ) -> Any:
         """A field of structs with ``members``; ``options`` as in ``qp.field``."""
-        type = StructType(members)
+        type = _struct_type(members)
         type.methods.update(methods or {})
         return type.field(shape, **options)
 
@@ -219,7 +108,7 @@ class Struct:
             raise AttributeError(f"a {self._type!r} has no member {name!r}")
         made = self._type.converted(name, value)
         if isinstance(made, Struct):
-            object.__setattr__(made, "_store", _inside(self._store, name))
+            object.__setattr__(made, "_store", inside(self._store, name))
         self._values[name] = made
         if self._store is not None:
             self._store((name,), made)
@@ -255,109 +144,27 @@ class Struct:
         return f"{self._type.name}({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
 
 
-def dataclass(cls: type) -> StructType:
-    """Makes a struct type of a class: its annotations are the members, its values their defaults, its functions methods.
-
-    Raises:
-        ArgumentError: an annotation is not the type of a member.
-    """
-    if not isinstance(cls, type):
-        raise ArgumentError(f"{cls!r} is not a class", hint="@qp.dataclass stands above a class")
-    scope = dict(sys._getframe(1).f_locals)  # noqa: SLF001 - annotations that are text may name what is around the class
-    try:
-        members = inspect.get_annotations(cls, locals=scope, eval_str=True)
-    except NameError as error:
-        raise ArgumentError(f"an annotation of {cls.__name__}: {error}") from None
-    defaults = {name: vars(cls)[name] for name in members if name in vars(cls)}
-    methods = {
-        name: value
-        for name, value in vars(cls).items()
-        if name not in members and not name.startswith("__") and callable(value)
-    }
-    made = object.__new__(StructType)
-    made._make(members, defaults, methods, cls.__name__)
-    return made
-
-
-def type_of_record(record: RecordType) -> StructType:
-    """The struct type with these members."""
-    members = {
-        name: type_of_record(m) if isinstance(m, RecordType) else type_of(m.scalar, m.shape)
-        for name, m in record.members
-    }
-    made = StructType(members)
-    made.methods.update(record.methods)
-    return made
-
-
-@functools.cache
-def numpy_dtype(record: RecordType) -> np.dtype[Any]:
-    """The structured NumPy type with the memory of ``record`` in C; bf16 is stored as uint16."""
-    formats = [
-        numpy_dtype(m) if isinstance(m, RecordType) else np.dtype((STORAGE[m.scalar], m.shape))
-        for _, m in record.members
-    ]
-    return np.dtype({
-        "names": list(record.names), "formats": formats, "offsets": record.offsets(), "itemsize": record.nbytes,
-    })  # fmt: skip
-
-
-def from_stored(type: StructType, stored: Any, store: Callable[[tuple[str, ...], Any], None] | None = None) -> Struct:
-    """A value from the stored form of its members, by name; ``store`` writes a member back."""
-    values: dict[str, Any] = {}
-    for name, dtype in type.members.items():
-        if isinstance(dtype, StructType):
-            values[name] = from_stored(dtype, stored[name], _inside(store, name))
-        else:
-            scalar, _ = element_of(dtype)
-            part = None if store is None else lambda *_, name=name: store((name,), values[name])
-            values[name] = wrap(decode(np.asarray(stored[name]), scalar), scalar, part)
-    return made_of(type, values, store)
-
-
-def struct_type_of(value: Struct) -> StructType:
-    return value._type  # noqa: SLF001 - of this module; a plain name could be that of a member
-
-
-def to_stored(value: Struct, out: Any) -> None:
-    """Writes the members of ``value`` to ``out``, a structured array."""
-    for name, dtype in struct_type_of(value).members.items():
-        part = value[name]
-        if isinstance(part, Struct):
-            to_stored(part, out[name])
-        else:
-            scalar, _ = element_of(dtype)
-            numbers = part.to_numpy() if isinstance(part, Elements) else part
-            out[name] = encode(admit(numbers, scalar), scalar)
-
-
-def _inside(
-    store: Callable[[tuple[str, ...], Any], None] | None, name: str
-) -> Callable[[tuple[str, ...], Any], None] | None:
-    return None if store is None else lambda path, value: store((name, *path), value)
-
-
-def made_of(type: StructType, values: dict[str, Any], store: Any = None) -> Struct:
+def made_of(type: TypeOfStruct, values: dict[str, Any], store: Any = None) -> Struct:
     made = object.__new__(Struct)
     for name, value in (("_type", type), ("_values", values), ("_store", store)):
         object.__setattr__(made, name, value)
     return made
 
 
+def _struct_type(members: Mapping[str, Any]) -> TypeOfStruct:
+    """The type with these members, from the module that has values of this class."""
+    made: TypeOfStruct = import_late("quadpy.hostmath.struct_types").StructType(members)
+    return made
+
+
+def inside(
+    store: Callable[[tuple[str, ...], Any], None] | None, name: str
+) -> Callable[[tuple[str, ...], Any], None] | None:
+    return None if store is None else lambda path, value: store((name, *path), value)
+
+
 def _restored(members: dict[str, Any], values: dict[str, Any]) -> Struct:
-    return StructType(members)(values)
-
-
-def _is_func(method: object) -> bool:
-    return hasattr(method, "__quadpy_fingerprint__")
-
-
-def _member_type(dtype: Any, scalar_type: Callable[[Any], Any]) -> Plain | RecordType:
-    if isinstance(dtype, StructType):
-        return dtype.record(scalar_type)
-    if isinstance(dtype, CompositeType):
-        return Plain(scalar_type(dtype.dtype), tuple(dtype.element_shape))
-    return Plain(scalar_type(dtype))
+    return _struct_type(members)(values)
 
 
 def _value_of(value: Any) -> Any:
@@ -371,13 +178,13 @@ def _value_of(value: Any) -> Any:
 
 def _type_of(value: Any) -> Any:
     if isinstance(value, Struct):
-        return struct_type_of(value)
+        return value._type  # noqa: SLF001 - of this module; a plain name could be that of a member
     if isinstance(value, Elements):
         return type_of(value.dtype, value.shape)
-    if isinstance(value, (Scalar, CompositeType, StructType)) or value in (int, float, bool):
+    if (
+        isinstance(value, (Scalar, CompositeType))
+        or value in (int, float, bool)
+        or getattr(value, "__quadpy_constructor__", None) == "struct"
+    ):
         raise ArgumentError(f"{value!r} is a type, and qp.Struct takes values", hint="qp.types.struct makes a type")
     return bool if isinstance(value, (bool, np.bool_)) else int if isinstance(value, (int, np.integer)) else float
-
-
-def _type_text(dtype: object) -> str:
-    return dtype.__name__ if isinstance(dtype, type) else repr(dtype)

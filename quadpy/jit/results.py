@@ -13,7 +13,7 @@ import numpy as np
 from quadpy.artifact import ResultShape
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.hostmath import ElementType, Struct, StructType, type_of
-from quadpy.hostmath.structs import struct_type_of
+from quadpy.hostmath.struct_types import struct_type_of
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, decode
 from quadpy.runtime.elements.values import wrap
 

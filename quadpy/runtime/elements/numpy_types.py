@@ -5,6 +5,7 @@ NumPy has no bfloat16: its bits are stored as uint16, and its values are float32
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -13,8 +14,20 @@ import numpy.typing as npt
 from quadpy import dtypes
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
+from quadpy.records import RecordType
 
-__all__ = ["SCALAR_OF", "STORAGE", "VALUES", "Numbers", "address_of", "admit", "cast", "decode", "encode"]
+__all__ = [
+    "SCALAR_OF",
+    "STORAGE",
+    "VALUES",
+    "Numbers",
+    "address_of",
+    "admit",
+    "cast",
+    "decode",
+    "encode",
+    "numpy_dtype",
+]
 
 Numbers: TypeAlias = npt.NDArray[Any]
 
@@ -82,3 +95,15 @@ def address_of(data: Numbers) -> int:
     """The address of the first number of ``data``."""
     address: int = data.__array_interface__["data"][0]
     return address
+
+
+@functools.cache
+def numpy_dtype(record: RecordType) -> np.dtype[Any]:
+    """The structured NumPy type with the memory of ``record`` in C; bf16 is stored as uint16."""
+    formats = [
+        numpy_dtype(m) if isinstance(m, RecordType) else np.dtype((STORAGE[m.scalar], m.shape))
+        for _, m in record.members
+    ]
+    return np.dtype({
+        "names": list(record.names), "formats": formats, "offsets": record.offsets(), "itemsize": record.nbytes,
+    })  # fmt: skip

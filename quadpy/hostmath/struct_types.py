@@ -1,0 +1,179 @@
+"""Types of structs."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from quadpy.errors import ArgumentError
+from quadpy.hostmath.structs import Struct, made_of
+from quadpy.importing import import_late
+from quadpy.records import Plain, RecordType
+from quadpy.runtime.elements.numpy_types import admit, numpy_dtype
+from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
+from quadpy.runtime.elements.values import Elements, wrap
+
+__all__ = ["StructType", "dataclass", "struct_type_of"]
+
+_RESERVED = ("to_dict", "keys", "items", "field", "ndarray", "record", "entries", "items_by_name")
+
+
+class StructType:
+    """The type of structs with these members: scalars, vectors, matrices and structs, in this order.
+
+    Calling it makes a value, from members by position and by name; those that are not given are 0.
+    """
+
+    __slots__ = ("defaults", "members", "methods", "name")
+    __quadpy_constructor__: ClassVar[str] = "struct"  # calls inside kernels are compiled
+
+    members: dict[str, DType | StructType]
+    defaults: dict[str, Any]
+    methods: dict[str, Any]
+    name: str
+
+    def __init__(self, members: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        self._make({**(members or {}), **named}, {}, {}, "struct")
+
+    def _make(self, members: dict[Any, Any], defaults: dict[str, Any], methods: dict[str, Any], name: str) -> None:
+        found = members.pop("__struct_methods", {})
+        if not members:
+            raise ArgumentError("a struct has at least one member")
+        for member, dtype in members.items():
+            if (
+                not isinstance(member, str)
+                or not member.isidentifier()
+                or member.startswith("_")
+                or member in _RESERVED
+            ):
+                raise ArgumentError(f"{member!r} cannot be the name of a member")
+            try:
+                if not isinstance(dtype, StructType):
+                    element_of(dtype)
+            except ArgumentError as error:
+                raise ArgumentError(
+                    f"the member {member!r}: {error.message}",
+                    hint="a member is a scalar, a vector, a matrix or a struct",
+                ) from None
+        self.members, self.defaults, self.methods, self.name = members, defaults, {**found, **methods}, name
+
+    def record(self, scalar_type: Callable[[Any], Any] = scalar_of) -> RecordType:
+        """The struct with all its types known; ``scalar_type`` says what ``float``, ``int`` and ``bool`` mean."""
+        methods = {name: method for name, method in self.methods.items() if _is_func(method)}
+        return RecordType(
+            tuple((name, _member_type(dtype, scalar_type)) for name, dtype in self.members.items()),
+            tuple(methods.items()),
+        )
+
+    def default(self, name: str) -> Any:
+        """The value of a member that is not given; None for 0."""
+        return self.defaults.get(name)
+
+    def method(self, name: str) -> Any:
+        return self.methods.get(name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Struct:
+        if len(args) == 1 and not kwargs and isinstance(args[0], (Mapping, Struct)):
+            given = dict(args[0].items())
+        elif len(args) > len(self.members):
+            raise ArgumentError(f"{self!r} takes {len(self.members)} members, not {len(args)}")
+        else:
+            given = dict(zip(self.members, args, strict=False))
+            if twice := given.keys() & kwargs.keys():
+                raise ArgumentError(f"the member {min(twice)!r} is given twice")
+            given |= kwargs
+        if unknown := given.keys() - self.members.keys():
+            raise ArgumentError(f"{self!r} has no member {min(unknown)!r}", hint=f"there are {', '.join(self.members)}")
+        return made_of(self, {name: self.converted(name, given.get(name, self.default(name))) for name in self.members})
+
+    def converted(self, name: str, value: Any) -> Any:
+        """``value`` as the member ``name``; None is 0."""
+        dtype = self.members[name]
+        if isinstance(dtype, StructType):
+            return dtype() if value is None else dtype(value)
+        scalar, shape = element_of(dtype)
+        try:
+            numbers = admit(value.to_numpy() if isinstance(value, Elements) else 0 if value is None else value, scalar)
+        except ArgumentError as error:
+            raise ArgumentError(f"the member {name!r}: {error.message}", hint=error.hint) from None
+        if numbers.ndim and numbers.shape != shape:
+            raise ArgumentError(f"the member {name!r} takes shape {shape}, not {numbers.shape}")
+        return wrap(np.broadcast_to(numbers, shape), scalar)
+
+    def field(self, shape: Any = None, **options: Any) -> Any:
+        """A field with elements of this type; ``options`` as in ``qp.field``."""
+        make = import_late("quadpy.hostmath.struct_field").struct_field  # which has values of this class
+        return make(self, shape, **options)
+
+    def ndarray(self, shape: Any, **options: Any) -> Any:
+        """An array with elements of this type."""
+        return import_late("quadpy.hostmath.struct_ndarray").struct_ndarray(self, shape, **options)
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The structured NumPy type with the same memory: natural alignment, as in C."""
+        return numpy_dtype(self.record())
+
+    def __quadpy_fingerprint__(self) -> str:
+        methods = [(name, method.__quadpy_fingerprint__()) for name, method in self.record().methods]  # type: ignore[attr-defined]  # of @qp.func
+        return f"struct:{self.members!r}:{self.defaults!r}:{methods!r}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StructType) and (self.members, self.methods) == (other.members, other.methods)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.members))
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}: {_type_text(dtype)}" for name, dtype in self.members.items())
+        return f"{self.name}({inner})"
+
+
+def struct_type_of(value: Struct) -> StructType:
+    found: object = value._type  # noqa: SLF001 - of the other half; a plain name could be that of a member
+    assert isinstance(found, StructType)
+    return found
+
+
+def dataclass(cls: type) -> StructType:
+    """Makes a struct type of a class: its annotations are the members, its values their defaults, its functions methods.
+
+    Raises:
+        ArgumentError: an annotation is not the type of a member.
+    """
+    if not isinstance(cls, type):
+        raise ArgumentError(f"{cls!r} is not a class", hint="@qp.dataclass stands above a class")
+    scope = dict(sys._getframe(1).f_locals)  # noqa: SLF001 - annotations that are text may name what is around the class
+    try:
+        members = inspect.get_annotations(cls, locals=scope, eval_str=True)
+    except NameError as error:
+        raise ArgumentError(f"an annotation of {cls.__name__}: {error}") from None
+    defaults = {name: vars(cls)[name] for name in members if name in vars(cls)}
+    methods = {
+        name: value
+        for name, value in vars(cls).items()
+        if name not in members and not name.startswith("__") and callable(value)
+    }
+    made = object.__new__(StructType)
+    made._make(members, defaults, methods, cls.__name__)
+    return made
+
+
+def _is_func(method: object) -> bool:
+    return hasattr(method, "__quadpy_fingerprint__")
+
+
+def _member_type(dtype: Any, scalar_type: Callable[[Any], Any]) -> Plain | RecordType:
+    if isinstance(dtype, StructType):
+        return dtype.record(scalar_type)
+    if isinstance(dtype, CompositeType):
+        return Plain(scalar_type(dtype.dtype), tuple(dtype.element_shape))
+    return Plain(scalar_type(dtype))
+
+
+def _type_text(dtype: object) -> str:
+    return dtype.__name__ if isinstance(dtype, type) else repr(dtype)
