@@ -206,7 +206,7 @@ class GraphExec(OneProcess):
 
     @property
     def version(self) -> int:
-        """How often nodes were replaced."""
+        """How often nodes were replaced or switched."""
         return self._live.version
 
     @property
@@ -230,6 +230,11 @@ class GraphExec(OneProcess):
                     hint="kernels, copies, fills and host functions can",
                 )
             self._live.switch(node, enabled=enabled)
+
+    @property
+    def disabled(self) -> frozenset[str]:
+        """The names of the nodes that ``enable`` switched off."""
+        return self._live.off
 
     # its end, and what it is
 

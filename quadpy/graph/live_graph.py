@@ -26,7 +26,7 @@ __all__ = ["LiveGraph"]
 class LiveGraph:
     """The nodes of ``graph`` as they are now, and what runs them; its ``GraphExec`` has the lock.
 
-    version     how often nodes were replaced
+    version     how often nodes were replaced or switched
     updates     how many
     rebuilds    how often the engine was made anew
     outdated    how the engine differs from the nodes: ``order`` after changes of memory, which may need another order;
@@ -145,6 +145,7 @@ class LiveGraph:
         """Let later launches run ``node``, or only keep its place in the order."""
         engine, before = self.bring_up_to_date(), frozenset(self._off)
         self.outdated.add("work")
+        self.version += 1
         (self._off.discard if enabled else self._off.add)(node.name)
         try:
             self._switch(engine, node, enabled=enabled)

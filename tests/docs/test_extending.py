@@ -344,11 +344,11 @@ def test_a_node_of_graphs(trial):
     """``add_note`` prints a line when the graph comes there."""
     trial.replace(
         "graph/model/nodes.py",
-        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True)\nclass EmptyNode(Node):",
-        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True)\n"
+        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)\nclass EmptyNode(Node):",
+        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)\n"
         'class NoteNode(Node):\n    """Prints ``text``."""\n\n'
         '    kind: ClassVar[str] = "note"\n\n    text: str\n\n\n'
-        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True)\nclass EmptyNode(Node):",
+        "@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)\nclass EmptyNode(Node):",
     )
     trial.add(
         "graph/building/builder.py",

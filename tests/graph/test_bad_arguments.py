@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -165,3 +167,34 @@ def test_memory_of_numpy_that_is_written_may_not_be_read_only(on):
     target.flags.writeable = False
     with pytest.raises((ArgumentError, GraphError)):
         graph.add_memcpy(target, x)
+
+
+def test_a_priority_is_an_int(on, bad):
+    graph, x = on.graph(), on.buffer(0)
+    if isinstance(bad, int):
+        assert graph.add_kernel(on.adder(x, 1), priority=bad).priority == bad
+    else:
+        with pytest.raises(ArgumentError, match="priority="):
+            graph.add_kernel(on.adder(x, 1), priority=bad)
+
+
+def test_bytes_are_counted_by_any_integer(on):
+    assert on.graph().add_alloc(np.int64(64)).nbytes == 64
+    with pytest.raises(ArgumentError, match="nbytes is 0, which is too few"):
+        on.graph().add_alloc(0)
+
+
+def test_what_is_no_address_is_said(on):
+    with pytest.raises(ArgumentError, match="-5 is no address of memory"):
+        on.graph().add_memcpy(-5, -5, nbytes=8)
+
+
+def test_a_node_stays_in_its_process_and_is_named_shortly(on):
+    graph, x = on.graph(), on.buffer(0)
+    first = graph.add_kernel(on.adder(x, 1), name="first")
+    second = graph.add_memset(x, name="second")
+    assert repr(second) == "<memset node 'second' after 'first'>"
+    for node in (first, second):
+        assert copy.copy(node) is node is copy.deepcopy(node)
+        with pytest.raises(GraphError, match="cannot be pickled"):
+            pickle.dumps(node)

@@ -425,6 +425,35 @@ def test_a_loop_in_a_loop_in_a_graph_in_a_graph(looping, rounds):
     assert not any(type(work).__name__ == "ChildWork" for *_, work in looping.calls("graph_add"))
 
 
+def test_a_child_gets_a_loop_and_loses_it(looping):
+    x, left = array(1), array(3)
+    loop, plain, whole = qp.graph.Graph(), qp.graph.Graph(), qp.graph.Graph()
+    loop.add_kernel(repeated, x, left)
+    plain.add_kernel(add, 1, x)
+    whole.add_child(plain, name="part")
+    whole.add_memset(left, 3)
+    with whole.instantiate(fuse=False) as run:
+        for graph, expected in ((plain, 2), (loop, 16), (plain, 17), (loop, 17 * 8)):
+            run.update("part", graph)
+            run.launch()
+            assert x[0] == expected
+
+
+def test_a_child_with_a_loop_in_a_graph_that_allocates(looping):
+    x, left = array(1), array(3)
+    loop, plain, whole = qp.graph.Graph(), qp.graph.Graph(), qp.graph.Graph()
+    loop.add_kernel(repeated, x, left)
+    plain.add_kernel(add, 1, x)
+    memory = whole.add_alloc(64)
+    whole.add_child(plain, name="part")
+    whole.add_free(memory)
+    with whole.instantiate(fuse=False) as run:
+        with pytest.raises(qp.GraphUpdateError, match="'part' cannot be changed in place"):
+            run.update("part", loop)
+        run.launch()
+        assert x[0] == 2
+
+
 def test_a_loop_that_is_switched_off(looping):
     x, left = array(1), array(3)
     graph = qp.graph.Graph()

@@ -9,6 +9,7 @@ from typing import Any
 from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.building.allocations import Allocations, peers_of
 from quadpy.graph.model import makers as make
+from quadpy.graph.model.arguments import count_of
 from quadpy.graph.model.nodes import AllocNode, EmptyNode, FreeNode, Node
 from quadpy.graph.model.ordered_nodes import Dependencies, OrderedNodes
 from quadpy.runtime.device.device import Device
@@ -141,8 +142,7 @@ class GraphBuilder(OrderedNodes):
             DeviceError: a peer of another vendor.
         """
         others = peers_of(self.device, peers)
-        if not isinstance(nbytes, int) or nbytes <= 0:
-            raise ArgumentError(f"{nbytes!r} bytes cannot be allocated")
+        nbytes = count_of(nbytes, "nbytes", least=1)
         self.require_complete()
         with self._lock:
             self.device.life.check()

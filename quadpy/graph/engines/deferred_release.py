@@ -48,9 +48,10 @@ class ExecOwner:
 
     def exchange(self, engine: Engine) -> None:
         """Launch ``engine`` from now on; the one before, and what its nodes use, stays for what is pending of it."""
+        keep = _unordered(self.nodes.values())
         before, self.engine = self.engine, engine
         assert before is not None
-        self.device.deferred.add(self.pending_on, before.give_back, keep=_unordered(self.nodes.values()))
+        self.device.deferred.add(self.pending_on, before.give_back, keep=keep)
 
     def supersede(self, nodes: Mapping[str, Node]) -> None:
         """Let ``nodes`` stand for those of their names, whose host memory stays for what is pending."""

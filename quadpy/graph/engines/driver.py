@@ -90,7 +90,10 @@ class DriverGraph:
 
     def new_parts(self, node: Node) -> list[Part] | None:
         """The parts of ``node``, which replaces the one of its name; None where their structure differs."""
-        now, then = self._parts_of(node), self._parts[node.name]
+        then = self._parts.get(node.name)  # None for a child graph in whose place its nodes are
+        if then is None or not self._can_have(node):
+            return None
+        now = self._parts_of(node)
         alike = list(map(_shape, now)) == [_shape(placed.part) for placed in then]
         return now if alike else None
 
@@ -98,8 +101,12 @@ class DriverGraph:
         """Give back the graph and all that it owns: no launch is pending."""
         self._owned.give_back()
 
+    def _can_have(self, node: Node) -> bool:
+        """Whether it can have the loops of ``node``; those of a child graph only as nodes in its place."""
+        return not has_loops(node) or ("loops" in self.graphs.features and not isinstance(node, ChildNode))
+
     def _parts_of(self, node: Node) -> list[Part]:
-        if has_loops(node) and ("loops" not in self.graphs.features or isinstance(node, ChildNode)):
+        if not self._can_have(node):
             raise GraphError(
                 f"{node.name!r} has a loop, and a graph that allocates memory is made in one piece, which cannot have it",
                 hint="allocate before the graph is made",

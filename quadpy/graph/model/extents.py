@@ -83,7 +83,9 @@ def _extent(memory: Any, device: Device, nbytes: int | None) -> Extent:
     if isinstance(memory, AllocNode):
         return Extent(memory.allocation.pointer, memory.allocation.nbytes, pageable=False, keep=memory.keep)
     if (address := integer_of(memory)) is not None:
-        if nbytes is None or address <= 0:
+        if address <= 0:
+            raise ArgumentError(f"{address} is no address of memory", hint="pass an array, or its address with nbytes=")
+        if nbytes is None:
             raise ArgumentError(f"{address:#x} is an address without a size", hint="pass nbytes=")
         if address + nbytes > _ADDRESS_END:
             raise ArgumentError(f"{nbytes} bytes at {address:#x} exceed the address space", hint="pass fewer nbytes=")

@@ -11,6 +11,7 @@ from typing import Any
 from quadpy.errors import ArgumentError, DeviceError, GraphError
 from quadpy.flow import has_loop
 from quadpy.graph.device_graphs import graphs_of
+from quadpy.graph.model.arguments import integer_of
 from quadpy.graph.model.nodes import KernelNode
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch, MemoryRange, Prepared
@@ -26,8 +27,10 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
         DeviceError: it was prepared for another device.
         GraphError: it loops until the device says so, and this device can do that in no graph.
     """
+    if priority is not None and integer_of(priority) is None:
+        raise ArgumentError(f"priority={priority!r} is not an int", hint="lower goes first; None leaves it open")
     prepared, callee = _prepared(kernel, args, kwargs)
-    return node_of_launches(device, prepared, callee, priority)
+    return node_of_launches(device, prepared, callee, integer_of(priority))
 
 
 def node_of_launches(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from quadpy.copying import OneProcess
+from quadpy.errors import GraphError, QuadpyError
 from quadpy.flow import Flow
 from quadpy.graph.model.order import MemoryRange
 from quadpy.graph.model.semaphore import Semaphore
@@ -36,8 +38,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Node:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Node(OneProcess):
     """One piece of work.
 
     name     unique in its graph
@@ -51,6 +53,7 @@ class Node:
     """
 
     kind: ClassVar[str]
+    error: ClassVar[type[QuadpyError]] = GraphError
 
     name: str = ""
     after: tuple[str, ...] = ()
@@ -58,11 +61,15 @@ class Node:
     barrier: bool = False
     reads: tuple[MemoryRange, ...] = ()
     writes: tuple[MemoryRange, ...] = ()
-    keep: tuple[object, ...] = field(default=(), repr=False)
-    span: Span | None = field(default=None, repr=False)
+    keep: tuple[object, ...] = ()
+    span: Span | None = None
+
+    def __repr__(self) -> str:
+        after = f" after {', '.join(map(repr, self.after))}" if self.after else ""
+        return f"<{self.kind} node {self.name!r}{after}>"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class KernelNode(Node):
     """A call of a kernel: its launches, in order or as ``flow`` says (``CodeObject.flow``); on the CPU a single launch.
 
@@ -75,14 +82,14 @@ class KernelNode(Node):
 
     launches: tuple[KernelLaunch | HostLaunch, ...]
     flow: Flow = ()
-    kernel: Any = field(default=None, repr=False)
+    kernel: Any = None
     priority: int | None = None
-    origin: Origin | None = field(default=None, repr=False)
-    arguments: bytes = field(default=b"", repr=False)
+    origin: Origin | None = None
+    arguments: bytes = b""
     conditions: dict[str, MemoryRange] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class MemcpyNode(Node):
     """A copy of ``nbytes`` bytes; for ``direction`` "in" and "out", the host's end goes through a buffer of the graph."""
 
@@ -109,7 +116,7 @@ class MemcpyNode(Node):
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class MemsetNode(Node):
     """Sets ``width`` elements of ``element`` bytes to ``value``, in each of ``height`` rows ``pitch`` bytes apart."""
 
@@ -123,24 +130,24 @@ class MemsetNode(Node):
     pitch: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class HostNode(Node):
     """A call of a Python function; dependent nodes wait for it."""
 
     kind: ClassVar[str] = "host"
 
-    function: Callable[..., object] = field(repr=False)
-    arguments: tuple[object, ...] = field(default=(), repr=False)
+    function: Callable[..., object]
+    arguments: tuple[object, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class EmptyNode(Node):
     """Does nothing but wait for the nodes before it."""
 
     kind: ClassVar[str] = "empty"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class ChildNode(Node):
     """Another graph, as it was when the node was made."""
 
@@ -160,7 +167,7 @@ class ChildNode(Node):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class EventRecordNode(Node):
     """Records an event."""
 
@@ -169,7 +176,7 @@ class EventRecordNode(Node):
     event: Event
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class EventWaitNode(Node):
     """Waits for the last record of an event before the launch."""
 
@@ -178,7 +185,7 @@ class EventWaitNode(Node):
     event: Event
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class SemaphoreSignalNode(Node):
     """Sets each semaphore to its value."""
 
@@ -187,7 +194,7 @@ class SemaphoreSignalNode(Node):
     semaphores: tuple[tuple[Semaphore, int], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class SemaphoreWaitNode(Node):
     """Waits until each semaphore has its value."""
 
@@ -207,7 +214,7 @@ class Allocation:
     live: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class AllocNode(Node):
     """Allocates memory, which later nodes may use."""
 
@@ -225,7 +232,7 @@ class AllocNode(Node):
         return self.allocation.nbytes
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class FreeNode(Node):
     """Frees the memory of an alloc node."""
 

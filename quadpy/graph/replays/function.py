@@ -35,7 +35,8 @@ __all__ = ["MAX_FAILURES", "MAX_MISSES", "Replay", "State"]
 State: TypeAlias = Literal["eager", "captured", "broken"]
 
 MAX_MISSES: Final = 16
-"""How many calls in a row may cost more as a graph than launched one by one, before the function runs eagerly."""
+"""How many calls in a row may cost more as a graph than launched one by one, for each thread, before the function runs
+eagerly."""
 MAX_FAILURES: Final = 3
 """How many errors of the device, such as a lack of memory, may happen before the function runs eagerly."""
 
@@ -66,7 +67,7 @@ class Replay(ByName):
         """Call the function, and launch what it launches as a graph if possible.
 
         Raises:
-            whatever the function raises, after what it launched before that.
+            whatever the function raises, after what it launched before that; KeyboardInterrupt launches nothing.
         """
         if CAPTURES.count and (thread_captures().sessions or current_device().current_stream().timeline.captured):
             return self._function(*args, **kwargs)  # the capture around the call records its work, or refuses it
@@ -157,7 +158,7 @@ class Replay(ByName):
         """Record the function; if it raises an exception of its own, launch what came before that."""
         try:
             return self._function(*args, **kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an interrupt launches nothing
             if session.failed is not None:
                 raise session.failed from None  # whatever the function made of it
             if not isinstance(error, (CaptureError, GraphError, DeviceError)):
@@ -209,7 +210,7 @@ class Replay(ByName):
         self._counters.replays += 1
         for superseded in self._variants.put(variant):
             superseded.run.destroy()
-        if self._misses >= MAX_MISSES:
+        if self._misses >= MAX_MISSES and self._misses >= MAX_MISSES * self._variants.thread_count:
             self._fall_back(_TOO_EXPENSIVE, broken=True)
 
     # eager calls

@@ -97,6 +97,8 @@ class Variant:
 
     def replace(self, changes: Mapping[str, Node], session: ReplaySession, hint: Hint) -> int:
         """Change nodes to those of a new recording; how often the driver's graph was rebuilt for it."""
+        for name in self.run.disabled:  # by somebody who looked at the graph: a call does all that its function does
+            self.run.enable(name)
         rebuilds = self._replace(changes) if changes else 0
         self.hint, self.recording, self.arena = hint, session.recording(), session.arena
         self._config, self._version = current_config(), self.run.version
@@ -123,10 +125,11 @@ class Variant:
 
 
 class _VariantList:
-    """The variants of a thread; the one that was launched last is at the end."""
+    """The variants of a thread; the one that was launched last is at the end.  ``used`` after the first one."""
 
     def __init__(self) -> None:
         self.variants: list[Variant] = []
+        self.used = False
 
 
 class _Own(threading.local):
@@ -157,7 +160,8 @@ class Variants:
 
     def put(self, variant: Variant) -> list[Variant]:
         """Add a variant of the calling thread; returns those that had to be removed for it."""
-        variants = self._own.list.variants
+        own = self._own.list
+        own.used, variants = True, own.variants
         variants.append(variant)
         return [variants.pop(0)] if len(variants) > MAX_VARIANTS else []
 
@@ -187,6 +191,11 @@ class Variants:
         own = self._own.list
         others = [variant for each in self._all() if each is not own for variant in each.variants]
         return iter([*others, *own.variants])
+
+    @property
+    def thread_count(self) -> int:
+        """How many of the threads that live have made variants."""
+        return sum(each.used for each in self._all())
 
     def _add(self, each: _VariantList) -> None:
         with self._lock:

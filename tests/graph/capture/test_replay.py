@@ -447,7 +447,7 @@ def test_a_function_that_breaks_later_frees_its_graphs(here):
     assert (numbers(x), step.state, step.variants) == ([3], "broken", ())
 
 
-@pytest.mark.parametrize(("error", "expected"), [(ZeroDivisionError, 4), (KeyboardInterrupt, 2)])
+@pytest.mark.parametrize(("error", "expected"), [(ZeroDivisionError, 4), (SystemExit, 4), (KeyboardInterrupt, 2)])
 def test_an_exception_of_the_function_comes_behind_its_launches_x5(here, error, expected):
     """As without a graph; Ctrl-C counts as coming before all launches."""
 
@@ -466,6 +466,19 @@ def test_an_exception_of_the_function_comes_behind_its_launches_x5(here, error, 
             step(x, bad)
     assert numbers(x) == [expected]
     assert step.state == "captured"
+
+
+def test_a_call_does_all_that_its_function_does_whatever_was_switched_off(here):
+    step, _ = replayed(lambda x, y: (here.add(1, x), here.add(2, y)))
+    x, y = here.array(0), here.array(0)
+    step(x, y)
+    (run,) = step.variants
+    name = run.nodes[0].name
+    run.enable(name, False)
+    assert run.disabled == {name}
+    for _ in range(3):
+        step(x, y)
+    assert (numbers(x), numbers(y), run.disabled) == ([4], [8], frozenset())
 
 
 def test_a_function_that_launches_something_else_each_time_runs_as_it_is(here, caplog):

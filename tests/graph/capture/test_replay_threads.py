@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 import quadpy as qp
+from quadpy.graph.replays.function import MAX_MISSES
 
 WAIT = 20  # seconds in which threads meet, unless they never do
 
@@ -78,6 +79,27 @@ def test_what_a_thread_is_given_no_other_thread_writes(here):
 
     in_threads(lambda: work(10), lambda: work(20))
     assert replayed.stats.fallbacks == 0
+
+
+def test_many_threads_may_begin_at_once(here):
+    replayed, count = qp.graph.replay(lambda x: [here.add(1, x) for _ in range(40)]), MAX_MISSES + 4
+    arrays, all_began = [here.array(0) for _ in range(count)], threading.Barrier(count)
+
+    def work(x):
+        replayed(x)
+        all_began.wait(WAIT)
+        replayed(x)
+
+    in_threads(*(lambda x=x: work(x) for x in arrays))
+    assert [numbers(x) for x in arrays] == [[80]] * count
+    assert (replayed.stats.fallbacks, replayed.stats.captures) == (0, count)
+
+
+def test_threads_that_call_once_each_do_not_pay(here):
+    replayed, x = qp.graph.replay(lambda x: here.add(1, x)), here.array(0)
+    for _ in range(MAX_MISSES + 2):
+        in_threads(lambda: replayed(x))
+    assert (numbers(x), replayed.state) == ([MAX_MISSES + 2], "broken")
 
 
 def test_random_calls_of_one_function_from_several_threads(here):
