@@ -1,23 +1,45 @@
 """Taichi's names for quadpy: ``import quadpy.compat.taichi as ti`` in place of ``import taichi as ti``.
 
 What differs from ``quadpy`` on purpose: ``ti.init`` takes Taichi's options and has ``fast_math`` on, ``ti.gpu`` is any GPU
-or else the CPU, and windows have no display (see ``GUI``).  All else is quadpy's own.
+or else the CPU, the annotation of a function's result means nothing, and windows have no display (see ``GUI``).
+``ti.graph`` and ``ti.types`` have Taichi's names besides those of quadpy.  All else is quadpy's own.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
 import quadpy
 from quadpy import *  # noqa: F403  (all of it, under the other name)
 from quadpy import Layout, f32, i32
-from quadpy.compat import _tools, _ui
+from quadpy.compat import (  # type: ignore[no-redef]  # two of them in place of quadpy's
+    _graph as graph,
+    _linalg as linalg,
+    _tools,
+    _types as types,
+    _ui,
+)
 from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
+from quadpy.compat._textures import Format, Texture
+from quadpy.lang.decorators import Func
 
-__all__ = ["GUI", "hex_to_rgb", "init", "rgb_to_hex", "tools", "ui"]
+__all__ = [
+    "GUI",
+    "Format",
+    "Texture",
+    "func",
+    "graph",
+    "hex_to_rgb",
+    "init",
+    "linalg",
+    "rgb_to_hex",
+    "tools",
+    "types",
+    "ui",
+]
 __all__ += quadpy.__all__
 
 _log: Final = logging.getLogger("quadpy")
@@ -57,6 +79,16 @@ def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:  # ty
         if isinstance(known.get(name), type):
             known[name] = default.get(known[name], known[name])
     quadpy.init(arch=arch, **known)
+
+
+def func(fn: Callable[..., Any]) -> Func:  # type: ignore[no-redef]  # in place of quadpy's
+    """As ``quadpy.func``; as in Taichi, the annotation of the result means nothing.
+
+    Raises:
+        KernelSourceError: as ``quadpy.func``.
+    """
+    getattr(fn, "__annotations__", {}).pop("return", None)
+    return quadpy.func(fn)
 
 
 def set_logging_level(level: str) -> None:

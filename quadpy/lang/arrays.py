@@ -51,7 +51,7 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
             return array.element[0]
         case "m" if array.element and isinstance(array.element, tuple):
             return array.element[1] if len(array.element) > 1 else 1
-        case "fill" | "to_numpy" | "copy_from" | "from_numpy" | "T":
+        case "fill" | "element_shape" | "to_numpy" | "copy_from" | "from_numpy" | "T":
             return BoundMethod(array, name)
         case _:
             hint = "there are shape, ndim, dtype, size"

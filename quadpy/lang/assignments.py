@@ -7,6 +7,7 @@ import ast
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import element_ref, is_element, load_element, store_element
 from quadpy.lang.atomics import atomic_update
+from quadpy.lang.collectors import add_to_collector, collector
 from quadpy.lang.components import assign_component, named_part, place_of, read_part, write_part
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import ChosenPart, MutableVar
@@ -72,6 +73,8 @@ def stmt_AugAssign(t: Trace, node: ast.AugAssign) -> None:
     """Atomic where the target is in memory and such an operation exists, plain on local variables."""
     span, op = t.span(node), _ATOMIC_OPERATORS.get(type(node.op))
     target = place_of(t, node.target)
+    if target is None and (add := collector(t, node.target)) is not None:
+        return add_to_collector(t, node, add, span)
     if target is None or op is None:
         return _change_plainly(t, node, target, span)
     value = t.expr(node.value)

@@ -125,6 +125,8 @@ def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[
     if isinstance(method.receiver, ArrayRef):
         if method.name == "fill":
             return inline(t, filled, [method.receiver, *args], kwargs, span)
+        if method.name == "element_shape" and isinstance(shape := method.receiver.element, tuple):
+            return list(shape)
         t.fail_syntax(f"arrays have no {method.name}() inside a kernel", span, "call it from Python, outside")
     try:
         return METHODS[method.name](t, method.receiver, span, *args, **kwargs)

@@ -41,8 +41,7 @@ def plain_items(t: Trace, value: Value, span: Span) -> list[Value]:
     """The items of a Python iterable, at compile time."""
     if is_direct(value):
         t.fail_type(f"the items of {shape_text(value)} are not known at compile time", span)
-    items: list[Value] = python_call(t, list, [value], {}, span)
-    return items
+    return [import_value(t, item) for item in python_call(t, list, [value], {}, span)]
 
 
 def expr_Dict(t: Trace, node: ast.Dict) -> Value:

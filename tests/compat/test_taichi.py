@@ -74,7 +74,56 @@ def test_names_that_are_not_there_say_so():
 
 def test_everything_of_quadpy_is_there_under_the_same_name():
     differing = {name for name in qp.__all__ if getattr(ti, name) is not getattr(qp, name)}
-    assert differing == {"init"}
+    assert differing == {"func", "graph", "init", "types"}
+    assert all(getattr(ti.types, name) is getattr(qp.types, name) for name in qp.types.__all__)
+    assert all(getattr(ti.graph, name) is getattr(qp.graph, name) for name in qp.graph.__all__)
+
+
+def test_the_annotation_of_a_functions_result_means_nothing():
+    """As in Taichi, where it need not even be the right shape."""
+
+    @ti.func
+    def double(v) -> ti.i32:
+        return 2 * v
+
+    @ti.kernel
+    def doubled() -> (ti.f32, ti.math.vec2):
+        return double(0.25), double(ti.math.vec2(1, 2))
+
+    number, vector = doubled()
+    assert number == 0.5
+    assert list(vector) == [2, 4]
+
+
+def test_kernels_ask_for_the_shape_of_elements():
+    @ti.func
+    def length(x: ti.template(), i):
+        if ti.static(x.element_shape() == [3]):
+            return x[i].norm()
+        ti.static_assert(x.element_shape() == [])
+        return x[i]
+
+    @ti.kernel
+    def first(x: ti.types.ndarray(ndim=1)) -> ti.f32:
+        return length(x, 0)
+
+    vectors, numbers = ti.Vector.ndarray(3, ti.f32, 1), ti.ndarray(ti.f32, 1)
+    vectors[0], numbers[0] = [0, 3, 4], -2.0
+    assert first(vectors) == 5
+    assert first(numbers) == -2
+
+
+def test_a_numpy_array_may_be_unpacked():
+    size = np.array([3, 4]) - 1
+
+    @ti.kernel
+    def count() -> ti.i32:
+        n = 0
+        for _ in ti.grouped(ti.ndrange(*size)):
+            n += 1
+        return n
+
+    assert count() == 6
 
 
 def corner(gui, x, y):

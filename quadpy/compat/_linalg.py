@@ -1,0 +1,237 @@
+"""``ti.linalg``: sparse matrices that kernels assemble, and solvers over SciPy on the host."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+import quadpy as qp
+from quadpy.compat._painting import Array, array_of
+from quadpy.errors import ArgumentError, QuadpyError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["SparseMatrix", "SparseMatrixBuilder", "SparseSolver"]
+
+_TYPES: Final = {qp.f32: np.float32, qp.f64: np.float64}
+
+
+def _scipy(module: str) -> Any:
+    """A module of SciPy.
+
+    Raises:
+        QuadpyError: it is not installed.
+    """
+    try:
+        return importlib.import_module(f"scipy.{module}")
+    except ModuleNotFoundError as error:
+        raise QuadpyError("sparse matrices need SciPy, which is not installed", hint="pip install scipy") from error
+
+
+def _numpy_type(dtype: Any) -> Any:
+    if dtype not in _TYPES:
+        raise ArgumentError(f"sparse matrices have elements of the type f32 or f64, not {dtype}")
+    return _TYPES[dtype]
+
+
+@qp.data_oriented
+class SparseMatrixBuilder:
+    """Collects what kernels add to the elements of a matrix, ``builder[i, j] += x``; ``build`` sums it up.
+
+    A kernel's parameter for it is annotated with ``ti.types.sparse_matrix_builder()``.  There is room for
+    ``max_num_triplets`` additions before each ``build``.
+    """
+
+    def __init__(
+        self, num_rows: int, num_cols: int | None = None, max_num_triplets: int = 0, dtype: Any = qp.f32,
+        storage_format: str = "col_major",
+    ) -> None:  # fmt: skip
+        _numpy_type(dtype)
+        self.shape = (num_rows, num_rows if num_cols is None else num_cols)
+        self.dtype = dtype
+        self.places = qp.Vector.field(2, qp.i32, shape=max_num_triplets)
+        self.values = qp.field(dtype, shape=max_num_triplets)
+        self.count = qp.field(qp.i32, shape=())
+
+    @qp.func
+    def __quadpy_add__(self, i, j, x):
+        k = qp.atomic_add(self.count[None], 1)
+        if k < self.values.shape[0]:
+            self.places[k] = [i, j]
+            self.values[k] = x
+
+    def triplets(self) -> tuple[Array, Array, Array]:
+        """Rows, columns and values in an order that does not depend on that of the threads.
+
+        Raises:
+            QuadpyError: kernels added more than ``max_num_triplets``.
+            ArgumentError: they named an element outside the matrix.
+        """
+        count, room = int(self.count[None]), self.values.shape[0]
+        if count > room:
+            raise QuadpyError(
+                f"kernels added {count} values to a builder with room for {room}",
+                hint=f"SparseMatrixBuilder(…, max_num_triplets={count})",
+            )
+        places, values = self.places.to_numpy()[:count], self.values.to_numpy()[:count]
+        order = np.lexsort((values, places[:, 1], places[:, 0]))
+        places, values = places[order], values[order]
+        outside = ((places < 0) | (places >= self.shape)).any(axis=1)
+        if outside.any():
+            i, j = places[outside.argmax()]
+            raise ArgumentError(f"a kernel added to the element ({i}, {j}) of a matrix of shape {self.shape}")
+        return places[:, 0], places[:, 1], values
+
+    def build(self, dtype: Any = None, _format: str = "CSR") -> SparseMatrix:
+        """The matrix; the builder is empty afterwards.
+
+        Raises:
+            QuadpyError: as ``triplets``.
+        """
+        rows, columns, values = self.triplets()
+        self.count[None] = 0
+        made = _scipy("sparse").coo_array((values, (rows, columns)), shape=self.shape)
+        return SparseMatrix(matrix=made, dtype=self.dtype if dtype is None else dtype)
+
+    def print_triplets(self) -> None:
+        """Print what was added."""
+        sys.stdout.writelines(f"({i}, {j}) {x}\n" for i, j, x in zip(*self.triplets(), strict=True))
+
+
+class SparseMatrix:
+    """A sparse matrix on the host; ``matrix`` is SciPy's."""
+
+    def __init__(
+        self, n: int = 0, m: int | None = None, sm: object = None, dtype: Any = qp.f32,
+        storage_format: str = "col_major", *, matrix: Any = None,
+    ) -> None:  # fmt: skip
+        self.dtype = dtype
+        made = _scipy("sparse").csc_array((n, n if m is None else m)) if matrix is None else matrix
+        self.matrix = made.tocsc().astype(_numpy_type(dtype))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.matrix.shape
+        return rows, columns
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.shape[0]
+
+    @property
+    def m(self) -> int:
+        """Columns."""
+        return self.shape[1]
+
+    def _of(self, matrix: Any) -> SparseMatrix:
+        return SparseMatrix(matrix=matrix, dtype=self.dtype)
+
+    def __add__(self, other: SparseMatrix) -> SparseMatrix:
+        return self._of(self.matrix + other.matrix)
+
+    def __sub__(self, other: SparseMatrix) -> SparseMatrix:
+        return self._of(self.matrix - other.matrix)
+
+    def __mul__(self, other: SparseMatrix | float) -> SparseMatrix:
+        """Each element times a number, or times that of another matrix."""
+        return self._of(self.matrix * (other.matrix if isinstance(other, SparseMatrix) else other))
+
+    __rmul__ = __mul__
+
+    def __matmul__(self, other: Any) -> Any:
+        """Times a matrix, or times a vector: a NumPy array gives one, a field or ndarray an ndarray."""
+        if isinstance(other, SparseMatrix):
+            return self._of(self.matrix @ other.matrix)
+        return _like(other, self.matrix @ array_of(other), self.dtype)
+
+    def __getitem__(self, index: tuple[int, int]) -> float:
+        return float(self.matrix[index])
+
+    def __setitem__(self, index: tuple[int, int], value: float) -> None:
+        changed = self.matrix.tolil()
+        changed[index] = value
+        self.matrix = changed.tocsc()
+
+    def transpose(self) -> SparseMatrix:
+        """Rows as columns."""
+        return self._of(self.matrix.T)
+
+    def build_from_ndarray(self, triplets: Any) -> None:
+        """Take the elements from an ndarray of triplets: row, column, value, and so on."""
+        rows, columns, values = array_of(triplets).reshape(-1, 3).T
+        places = (rows.astype(np.int64), columns.astype(np.int64))
+        made = _scipy("sparse").coo_array((values, places), shape=self.shape)
+        self.matrix = made.tocsc().astype(_numpy_type(self.dtype))
+
+    def mmwrite(self, filename: str) -> None:
+        """Write a Matrix Market file."""
+        _scipy("io").mmwrite(filename, self.matrix)
+
+    def __str__(self) -> str:
+        return str(self.matrix.toarray())
+
+
+class SparseSolver:
+    """Solves ``A x = b`` directly, by SciPy's SuperLU.  ``solver_type`` says what ``A`` must be.
+
+    ``"LLT"``: symmetric and positive definite; ``"LDLT"``: symmetric; ``"LU"``: any.  ``ordering`` is ignored.
+    """
+
+    def __init__(self, dtype: Any = qp.f32, solver_type: str = "LLT", ordering: str = "AMD") -> None:
+        if solver_type not in ("LLT", "LDLT", "LU"):
+            raise ArgumentError(f"{solver_type!r} is not a solver", hint="LLT, LDLT or LU")
+        self._type, self._kind, self._dtype = _numpy_type(dtype), solver_type, dtype
+        self._factors: Any = None
+
+    def compute(self, sparse_matrix: SparseMatrix) -> Self:
+        """Factorise a matrix."""
+        self.factorize(sparse_matrix)
+        return self
+
+    def analyze_pattern(self, sparse_matrix: SparseMatrix) -> None:
+        """Nothing: ``factorize`` does so."""
+
+    def factorize(self, sparse_matrix: SparseMatrix) -> None:
+        """Factorise a matrix; ``info`` says whether that was possible."""
+        matrix, symmetric = sparse_matrix.matrix.astype(self._type), self._kind != "LU"
+        options: dict[str, Any] = {}
+        if symmetric:
+            options = {"diag_pivot_thresh": 0.0, "permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}}
+        try:
+            factors = _scipy("sparse.linalg").splu(matrix, **options)
+        except RuntimeError:  # singular
+            self._factors = None
+            return
+        definite = self._kind != "LLT" or bool((factors.U.diagonal() > 0).all())
+        self._factors = factors if definite else None
+
+    def info(self) -> bool:
+        """Whether the last factorisation succeeded."""
+        return self._factors is not None
+
+    def solve(self, b: Any) -> Any:
+        """``x``: for a NumPy array ``b`` a NumPy array, for a field or ndarray an ndarray.
+
+        Raises:
+            QuadpyError: there is no factorisation.
+        """
+        if self._factors is None:
+            raise QuadpyError(
+                f"the solver has no {self._kind} factorisation: the matrix is singular, or not positive definite, or factorize() "
+                "was not called"
+            )
+        return _like(b, self._factors.solve(array_of(b).astype(self._type).ravel()), self._dtype)
+
+
+def _like(given: object, values: Array, dtype: Any) -> Any:
+    if isinstance(given, np.ndarray):
+        return values
+    made = qp.ndarray(dtype, shape=values.shape)
+    made.from_numpy(np.ascontiguousarray(values, _numpy_type(dtype)))
+    return made
