@@ -9,6 +9,7 @@ from typing import Final
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
+from quadpy.messages import shown
 from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.settings import settings
@@ -35,6 +36,7 @@ def init(
     random_seed: int = 0,
     cpu_max_num_threads: int | None = None,
     enable_fallback: bool = True,
+    print_full_traceback: bool = False,
 ) -> None:
     """Choose the backend and the defaults of kernels, and load the compiler.
 
@@ -50,6 +52,8 @@ def init(
         random_seed: the seed of ``qp.random``.
         cpu_max_num_threads: threads of the CPU backend; by default, all CPUs of the process.
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
+        print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
+            program's.
 
     Raises:
         NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.
@@ -59,7 +63,7 @@ def init(
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     if cpu_max_num_threads is not None and cpu_max_num_threads < 1:
-        raise ArgumentError(f"cpu_max_num_threads must be at least 1, not {cpu_max_num_threads}")
+        raise ArgumentError(f"cpu_max_num_threads must be at least 1, not {shown(cpu_max_num_threads)}")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     threads = cpu_max_num_threads or env.num_threads
     checked = bool(env.debug) if debug is None else debug
@@ -74,6 +78,7 @@ def init(
         debug=checked,
         random_seed=random_seed,
         num_threads=threads,
+        full_traceback=print_full_traceback or env.full_traceback,
     )
     import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from quadpy.errors import ArgumentError
+from quadpy.messages import shown
+
 __all__ = [
     "BY_NAME", "SCALARS", "Scalar",
     "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
@@ -54,7 +57,10 @@ class Scalar:
 
     def __call__(self, value: float) -> int | float:
         """Outside kernels: ``value`` as a Python number (inside a kernel the call is a cast)."""
-        return float(value) if self.is_float else bool(value) if self.kind == "bool" else int(value)
+        try:
+            return float(value) if self.is_float else bool(value) if self.kind == "bool" else int(value)
+        except OverflowError:  # a huge integer as a float; infinity as an integer
+            raise ArgumentError(f"{shown(value)} does not fit {self.name}") from None
 
 
 u1: Final = Scalar("u1", "bool", 1)

@@ -27,6 +27,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from quadpy.source import Span
 
 __all__ = [
@@ -57,6 +59,10 @@ __all__ = [
 ]
 
 
+_MOST_CALLS: Final = 8
+"""Calls that the text of an error shows."""
+
+
 class QuadpyError(Exception):
     """The base class: ``message`` says what is wrong, ``span`` where, ``hint`` what to do."""
 
@@ -75,7 +81,30 @@ class QuadpyError(Exception):
 
 
 class CompilationError(QuadpyError):
-    """A kernel that cannot be compiled."""
+    """A kernel that cannot be compiled.
+
+    ``calls`` are the calls of functions that led to the place, the innermost first: each function's name, and where it
+    was called.
+    """
+
+    calls: tuple[tuple[str, Span], ...] = ()
+
+    def add_call(self, name: str, where: Span, *, hidden: bool) -> None:
+        """Adds the call around; the place of an error in a ``hidden`` function, one of quadpy's own, is its call."""
+        if not hidden:
+            self.calls += ((name, where),)
+        elif self.calls:
+            self.calls = (*self.calls[:-1], (self.calls[-1][0], where))
+        else:
+            self.span = where
+
+    def __str__(self) -> str:
+        lines = [super().__str__()]
+        for name, where in self.calls[:_MOST_CALLS]:
+            lines += [f"    in {name}, called at {where}", where.excerpt()]
+        if len(self.calls) > _MOST_CALLS:
+            lines.append(f"    … and {len(self.calls) - _MOST_CALLS} more calls")
+        return "\n".join(filter(None, lines))
 
 
 class KernelSyntaxError(CompilationError, SyntaxError):

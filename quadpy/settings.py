@@ -102,6 +102,11 @@ class Settings:
         "Limit of compile-time steps for one kernel: each expression, and each item that is unrolled or computed at "
         "compile time, takes one or a few.",
     )
+    full_traceback: bool = _knob(
+        False,
+        _flag,
+        "1 shows quadpy's own frames in the tracebacks of kernels' errors.",
+    )
     graph_verify: bool = _knob(
         False,
         _flag,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from dataclasses import dataclass
 
 __all__ = ["NOWHERE", "Span"]
@@ -21,7 +22,7 @@ class Span:
     end_col: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.col + 1}"
+        return f"{_cell_name(self.file) or self.file}:{self.line}:{self.col + 1}"
 
     def excerpt(self) -> str:
         """The line with carets under the range; empty if the file cannot be read."""
@@ -31,6 +32,15 @@ class Span:
         col = self.col or len(text) - len(text.lstrip())
         width = max(1, min(self.end_col, len(text)) - col)
         return f"    {text}\n    {' ' * col}{'^' * width}"
+
+
+def _cell_name(file: str) -> str:
+    """What IPython calls the notebook cell that it keeps in ``file``, such as ``Cell In[3]``; empty for other files."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    found = name_of(file) if name_of is not None else None
+    return " ".join(found) if found else ""
 
 
 NOWHERE = Span("<quadpy>", 0)

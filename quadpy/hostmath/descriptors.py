@@ -9,11 +9,12 @@ import numpy as np
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
+from quadpy.messages import shown
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.elements.numpy_types import admit, cast
 from quadpy.runtime.elements.types import CompositeType, DType, ElementType, ScalarLike, element_of, scalar_of
-from quadpy.runtime.elements.values import Elements, full, wrap
+from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
 __all__ = ["MatrixType", "NDArrayType", "VectorType", "type_of"]
 
@@ -88,8 +89,8 @@ class NDArrayType:
     def __post_init__(self) -> None:
         if self.dtype is not None and getattr(self.dtype, "__quadpy_constructor__", None) != "struct":
             element_of(self.dtype)
-        if self.ndim is not None and not _counts(self.ndim, 0):
-            raise ArgumentError(f"ndim={self.ndim!r} is not a number of axes")
+        if self.ndim is not None and not (isinstance(self.ndim, int) and self.ndim >= 0):
+            raise ArgumentError(f"ndim={shown(self.ndim)} is not a number of axes")
 
     def __class_getitem__(cls, key: Any) -> NDArrayType:
         return cls(*key) if isinstance(key, tuple) else cls(key)
@@ -109,14 +110,7 @@ def type_of(scalar: Scalar, element_shape: tuple[int, ...]) -> ElementType:
 
 def _check(dtype: ScalarLike, *extents: int) -> None:
     scalar_of(dtype)
-    if not all(_counts(n, 1) for n in extents):
-        raise ArgumentError(
-            f"the extents of a vector or matrix are integers from 1 on, not {' by '.join(map(repr, extents))}"
-        )
-
-
-def _counts(n: object, least: int) -> bool:
-    return isinstance(n, int) and n >= least
+    require_extents(*extents)
 
 
 def _flat(entry: object, scalar: Scalar) -> Any:

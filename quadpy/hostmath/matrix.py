@@ -14,7 +14,7 @@ from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.elements.numpy_types import cast
 from quadpy.runtime.elements.types import ScalarLike
-from quadpy.runtime.elements.values import Elements, full, wrap
+from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
 __all__ = ["Matrix"]
 
@@ -77,6 +77,7 @@ class Matrix(Elements):
 
     @staticmethod
     def identity(dt: ScalarLike, n: int) -> Matrix:
+        require_extents(n, n)
         return Matrix(np.eye(n), dt)
 
     @staticmethod
@@ -87,6 +88,7 @@ class Matrix(Elements):
     @staticmethod
     def diag(dim: int, val: float) -> Matrix:
         """``val`` on the diagonal, 0 elsewhere."""
+        require_extents(dim, dim)
         return Matrix([[val if i == j else type(val)(0) for j in range(dim)] for i in range(dim)])
 
     @staticmethod

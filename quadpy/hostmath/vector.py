@@ -11,7 +11,7 @@ from quadpy.hostmath.descriptors import VectorType
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.elements.types import ScalarLike
-from quadpy.runtime.elements.values import Elements, full, wrap
+from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
 __all__ = ["SWIZZLES", "Vector"]
 
@@ -74,6 +74,7 @@ class Vector(Elements):
     @staticmethod
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
         """1 at ``i``, 0 elsewhere; without ``dt``, of the default integer type."""
+        require_extents(n)
         return Vector([int(k == i) for k in range(n)], int if dt is None else dt)
 
     @staticmethod

@@ -10,17 +10,26 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from quadpy.errors import KernelSyntaxError
+from quadpy.errors import ArgumentError, KernelSyntaxError
 from quadpy.importing import import_late
 from quadpy.intrinsics import atomics, block, control, math
 from quadpy.intrinsics.rows import Row
+from quadpy.messages import shown
 
 __all__ = ["BUILTINS", "BY_NAME", "GROUPS", "INSTRUCTIONS", "ROWS", "Builtin", "namespace"]
 
 
 def _ndrange(*ranges: Any) -> Iterator[tuple[int, ...]]:
     """The indices of ``ndrange`` outside kernels."""
-    return itertools.product(*(range(*(r if isinstance(r, (tuple, list)) else (r,))) for r in ranges))
+    axes: list[range] = []
+    for given in ranges:
+        ends = given if isinstance(given, (tuple, list)) else (0, given)
+        if len(ends) != 2 or not all(hasattr(end, "__index__") for end in ends):
+            raise ArgumentError(f"ndrange takes integers and pairs of integers, not {shown(given)}")
+        axes.append(range(*ends))
+    if any(axis and abs(axis[-1]) >> 63 for axis in axes):
+        raise ArgumentError("ndrange takes integers of up to 64 bits")
+    return itertools.product(*axes)
 
 
 _ON_HOST: Final[Mapping[str, Callable[..., Any]]] = {

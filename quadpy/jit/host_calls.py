@@ -66,7 +66,7 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
         plan = _plan(fn, tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed), config)
         values = [value for (p, _), given in zip(typed, args, strict=True) for value in p.values(given)]
     except (ArgumentError, CompilationError) as error:
-        raise ArgumentError(f"{name}: {error.message.removeprefix(f'{name}: ')}", hint=error.hint) from error
+        raise ArgumentError(f"{name}: {error.message.removeprefix(f'{name}: ')}", hint=error.hint) from None
     launch = plan.prepare(values, [])
     launch.run()
     return None if launch.result is None else launch.result()

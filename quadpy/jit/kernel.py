@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from quadpy.artifact import CodeObject
 from quadpy.copying import ByName
-from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
+from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError, QuadpyError
 from quadpy.graph.engines.stats import Counts, GraphKernelStats
 from quadpy.importing import import_late
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import MISFITS, Plan, Values, Views
+from quadpy.jit.tracebacks import shortened
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
@@ -84,7 +85,9 @@ class Kernel(ByName):
             except MISFITS:
                 return plan.run(dispatcher.checked(args, views), views, stream)
         except ArgumentError as error:
-            raise self.named(error) from error
+            raise shortened(self.named(error)) from error.__cause__
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """What a call with these arguments would launch, without launching it; a graph takes it as a node.
@@ -119,7 +122,9 @@ class Kernel(ByName):
             except MISFITS:
                 return use(plan, dispatcher.checked(args, views), views)
         except ArgumentError as error:
-            raise self.named(error) from error
+            raise shortened(self.named(error)) from error.__cause__
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def _in_order(
         self, args: tuple[Argument, ...], kwargs: dict[str, Argument]

@@ -19,6 +19,7 @@ from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, StructArg, VecArg
 from quadpy.lang.decorators import Template, is_method
 from quadpy.lang.source import FunctionSource
+from quadpy.messages import shown
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, TypeKey, describe_host_array
@@ -84,7 +85,10 @@ class VectorParameter:
 
     def values(self, given: Argument) -> list[ArgumentValue]:
         """The components of ``given``, row-major."""
-        components = np.asarray(given.to_numpy() if isinstance(given, Elements) else given)
+        try:
+            components = np.asarray(given.to_numpy() if isinstance(given, Elements) else given)
+        except ValueError:
+            raise ArgumentError(f"{self.name} takes shape {self.shape}, not rows of different lengths") from None
         if components.shape != self.shape:
             raise ArgumentError(f"{self.name} takes shape {self.shape}, not {components.shape}")
         return [_number(x, self.type, self.name) for x in components.reshape(-1).tolist()]
@@ -304,7 +308,7 @@ def _number(given: Argument, type: Scalar, name: str) -> ArgumentValue:
         raise ArgumentError(f"{name} takes an integer ({type}), not {given!r}")
     number = bool(given) if type == u1 else int(given)
     if type != u1 and not type.min_int <= number <= type.max_int:
-        raise ArgumentError(f"{name}: {number} does not fit {type}")
+        raise ArgumentError(f"{name}: {shown(number)} does not fit {type}")
     return number
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, Final, NoReturn, TypeAlias
 
 from quadpy.ir import nodes as ir
@@ -40,6 +41,7 @@ from quadpy.lang.values import (
 from quadpy.lang.variables import check_assigned
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import vec_attribute, vec_index
+from quadpy.messages import closest
 from quadpy.records import RecordType
 from quadpy.source import Span
 
@@ -99,8 +101,20 @@ def attribute_of(t: Trace, value: Value, name: str, span: Span) -> Value:
 def _object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
     found = t.deps.attribute(value, name)
     if found is MISSING:
-        t.fail_type(f"{shape_text(value)} has no attribute {name!r}", span)
+        t.fail_type(f"{_named(value)} has no attribute {name!r}", span, closest(name, _attributes(value)))
     return import_value(t, found)
+
+
+def _named(value: Value) -> str:
+    """What a message calls a Python object."""
+    return f"the module {value.__name__!r}" if isinstance(value, ModuleType) else shape_text(value)
+
+
+def _attributes(value: Value) -> list[str]:
+    try:
+        return dir(value)
+    except Exception:  # noqa: BLE001 - __dir__ may be the user's code
+        return []
 
 
 def _scalar_attribute(t: Trace, value: ir.Expr, name: str, span: Span) -> Value:
@@ -113,7 +127,7 @@ def _vector_attribute(t: Trace, value: Vec, name: str, span: Span) -> Value:
         return found
     if name in METHODS:
         return BoundMethod(value, name)
-    t.fail_type(f"a {shape_text(value)} has no component or method {name!r}", span)
+    t.fail_type(f"a {shape_text(value)} has no component or method {name!r}", span, closest(name, METHODS))
 
 
 ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {

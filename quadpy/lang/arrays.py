@@ -12,7 +12,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import outside, static_object
-from quadpy.lang.structs import scalars_for
+from quadpy.lang.structs import no_member, scalars_for
 from quadpy.lang.values import (
     ArrayRef,
     BoundMethod,
@@ -25,6 +25,7 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.vectors import flat_index, is_swizzle, numbers_of, part_of
+from quadpy.messages import one_of
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
@@ -54,7 +55,7 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
         case "fill" | "element_shape" | "to_numpy" | "copy_from" | "from_numpy" | "T":
             return BoundMethod(array, name)
         case _:
-            hint = "there are shape, ndim, dtype, size"
+            hint = one_of(name, ("shape", "ndim", "dtype", "size"))
             t.fail_type(f"an array has no attribute {name!r} inside a kernel", span, hint)
 
 
@@ -154,8 +155,7 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
         return member
     step = node.attr if isinstance(node, ast.Attribute) else spread_indices(index_values(t, node.slice))
     if isinstance(outer.shape, RecordType):
-        what = f"has no member {node.attr!r}" if isinstance(node, ast.Attribute) else "cannot be indexed"
-        t.fail_type(f"{outer.shape!r} {what}", span, f"there are {', '.join(outer.shape.names)}")
+        no_member(t, outer.shape, node, span)
     if outer.steps or not (isinstance(step, str) or all(isinstance(i, (int, slice)) for i in step)):
         return ElementRef(outer.array, outer.index, outer.numbers, outer.shape, (*outer.steps, step))
     if not outer.shape:

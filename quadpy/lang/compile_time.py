@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from quadpy.errors import KernelValueError
+from quadpy.errors import CompilationError, KernelValueError, QuadpyError
 from quadpy.lang.context import Trace
 from quadpy.lang.guard import MOST_BITS
 from quadpy.lang.values import Value, parts_of
+from quadpy.messages import shown
 from quadpy.source import Span
 
 __all__ = ["check_size", "python_call"]
@@ -70,8 +71,14 @@ def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: M
             args = [_counted_items(t, fn, arg) for arg in args]
         made = fn(*args, **kwargs)
         return list(_counted(t, made)) if isinstance(made, Iterator) else made
+    except CompilationError:
+        raise
+    except QuadpyError as exc:
+        t.fail_type(exc.message, span, exc.hint)
     except (TypeError, LookupError, AttributeError) as exc:
-        t.fail_type(f"there is no key {exc}" if isinstance(exc, KeyError) else str(exc), span)
+        t.fail_type(
+            f"there is no key {shown(exc.args[0])}" if isinstance(exc, KeyError) and exc.args else str(exc), span
+        )
 
 
 def _counted_items(t: Trace, fn: Callable[..., Any], value: Any) -> Any:

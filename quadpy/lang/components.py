@@ -18,7 +18,7 @@ from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.promotion import literal
 from quadpy.lang.scope import lookup
-from quadpy.lang.structs import scalars_for
+from quadpy.lang.structs import no_member, scalars_for
 from quadpy.lang.values import ArrayRef, ElementRef, Record, Value, Vec, elems_of, shape_text, shaped
 from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, write_variable
 from quadpy.lang.vectors import flat_index, numbers_of
@@ -111,8 +111,7 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
     if isinstance(target, ast.Attribute) and (member := bound.member(target.attr)) is not None:
         return member
     if isinstance(bound.shape, RecordType):
-        what = f"has no member {target.attr!r}" if isinstance(target, ast.Attribute) else "cannot be indexed"
-        t.fail_type(f"{bound.shape!r} {what}", span, f"there are {', '.join(bound.shape.names)}")
+        no_member(t, bound.shape, target, span)
     step = target.attr if isinstance(target, ast.Attribute) else spread_indices(index_values(t, target.slice))
     if not isinstance(step, str) and not all(isinstance(i, (int, slice)) for i in step):
         if len(step) not in (1, len(bound.shape)) or any(isinstance(i, slice) for i in step):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, NoReturn, TypeAlias
@@ -114,11 +115,12 @@ class TaskOrder:
 
 @dataclass(slots=True)
 class LoopOptions:
-    """What ``qp.loop_config`` says about the next loop."""
+    """What ``qp.loop_config``, at ``span``, says about the next loop."""
 
     block_dim: int | None = None
     serialize: bool = False
     name: str | None = None
+    span: Span | None = None
 
 
 @dataclass(slots=True)
@@ -136,7 +138,7 @@ class Trace:
 
     ``width`` is that of the library function being traced, None in a kernel; ``changing`` are the local names that
     atomic operations change; ``printed`` counts static_prints, of which the first ``already_printed`` are not repeated;
-    ``loop_options`` are those of the next loop.
+    ``loop_options`` are those of the next loop; ``trail`` has the calls that an exception left, the innermost first.
     """
 
     def __init__(
@@ -162,6 +164,7 @@ class Trace:
         self.shared_count = 0
         self.changing: frozenset[LocalName] = frozenset()
         self.already_printed = self.printed = 0
+        self.trail: list[tuple[FunctionSource, Span]] = []
 
     def expr(self, node: ast.expr) -> Value:
         """The value of an expression; its effects are emitted on the way."""
@@ -170,6 +173,19 @@ class Trace:
     def block(self, stmts: list[ast.stmt]) -> bool:
         """Traces statements; True where control does not reach the end."""
         return any(self._rule(self.grammar.statements, stmt)(self, stmt) for stmt in stmts)
+
+    @contextmanager
+    def own_loops(self) -> Iterator[None]:
+        """Context manager: traces statements in which loop options must find their loop.
+
+        Raises:
+            KernelSyntaxError: no loop follows them.
+        """
+        before = self.loop_options.span
+        yield
+        given = self.loop_options.span
+        if given is not None and given is not before:
+            self.fail_syntax("no loop follows this loop_config", given, "put it before the loop that it is meant for")
 
     def _rule(self, rules: Mapping[type[Any], Callable[[Trace, Any], Any]], node: ast.AST) -> Callable[..., Any]:
         self.doing = self.frame.source, node

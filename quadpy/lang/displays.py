@@ -124,6 +124,8 @@ def expr_Slice(t: Trace, node: ast.Slice) -> Value:
     ends = [None if e is None else t.expr(e) for e in (node.lower, node.upper, node.step)]
     if any(holds_runtime(e) for e in ends):
         t.fail_type("the ends of a slice must be known at compile time", t.span(node))
+    if ends[2] == 0:
+        t.fail_type("the step of a slice must not be 0", t.span(node))
     return slice(*ends)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quadpy.errors import CompilationError, KernelSyntaxError
+from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Template
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import Frame
-from quadpy.lang.returns import annotated, leave_function
+from quadpy.lang.returns import annotated, leave_function, require_return
 from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Value, Vec, is_number, is_runtime, shaped
@@ -41,11 +41,12 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
         stored = t.stored(tree.body, source)
         _check_templates(t, source, bound, stored, span)
         _enter_parameters(t, bound, stored, span)
-        with t.build.block() as stmts:
+        with t.build.block() as stmts, t.own_loops():
             ends = t.block(tree.body)
-    except CompilationError as error:
-        if hasattr(error, "add_note"):  # from Python 3.11 on
-            error.add_note(f"in {source.name}, called at {span}")
+        if not (ends or frame.early_returns):
+            require_return(t, source)
+    except Exception:
+        t.trail.append((source, span))
         raise
     finally:
         t.frames.pop()

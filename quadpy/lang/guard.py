@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Final
 
 from quadpy.errors import CompilationError, KernelSyntaxError, KernelValueError, QuadpyError
@@ -59,26 +60,37 @@ def guarded(name: str, where: Callable[[], Span], but: type[Exception] = Compila
     except (CompilationError, but):
         raise
     except QuadpyError as error:
-        raise CompilationError(error.message, error.span or where(), hint=error.hint) from error
-    except RecursionError as error:
+        raise CompilationError(error.message, error.span or where(), hint=error.hint) from None
+    except RecursionError:
         raise KernelSyntaxError(
             f"{name} is nested too deeply for the compiler", where(),
             hint="split long chains of elif, of conditional expressions and of functions that call functions into parts",
-        ) from error  # fmt: skip
-    except MemoryError as error:
+        ) from None  # fmt: skip
+    except MemoryError:
         raise KernelValueError(
             f"{name} needs more memory to compile than is available", where(), hint="compute large constants in Python"
-        ) from error
+        ) from None
     except Exception as error:
         raise _unexpected(name, error, where()) from error
+
+
+def _users_frames(found: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of quadpy's with which it begins."""
+    while found is not None and found.tb_frame.f_code.co_filename.startswith(_OWN):
+        found = found.tb_next
+    return found
 
 
 def _unexpected(name: str, error: Exception, span: Span) -> CompilationError:
     """The user's own Python, run while compiling, or a defect of the compiler."""
     text = f"{type(error).__name__}: {error}"
+    if isinstance(error, ValueError) and "integer string conversion" in text:
+        return KernelValueError("an integer is too long to be written as text", span, hint="use a float")
     frames = traceback.extract_tb(error.__traceback__)
     if frames and not frames[-1].filename.startswith(_OWN):
         line = f"{frames[-1].filename}:{frames[-1].lineno}"
+        if not settings().full_traceback:
+            error.__traceback__ = _users_frames(error.__traceback__)
         return CompilationError(f"Python code that {name} needs while compiling raised {text} ({line})", span)
     return CompilationError(
         f"internal error while compiling {name}: {text}", span,

@@ -75,7 +75,8 @@ def _repeating(t: Trace) -> Iterator[list[set[str]]]:
     frame.loops.append("runtime")
     frame.breaks.append(breaks)
     try:
-        yield breaks
+        with t.own_loops():
+            yield breaks
     finally:
         frame.runtime_depth -= 1
         frame.loops.pop()

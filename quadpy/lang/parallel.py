@@ -13,6 +13,7 @@ from quadpy.lang.context import LoopOptions, ParallelLoop, Trace
 from quadpy.lang.iteration import Bounds, bind_axes, loop_axes, target_names
 from quadpy.lang.scalars import cast
 from quadpy.lang.values import holds_runtime, shape_text
+from quadpy.messages import one_of
 from quadpy.source import Span
 
 __all__ = ["loop_config", "parallel_loop"]
@@ -26,12 +27,13 @@ _IGNORED: Final = ("parallelize", "block_dim_adaptive", "bit_vectorize")
 def loop_config(t: Trace, call: ast.Call) -> None:
     """``qp.loop_config(block_dim=128)``: for the loop that follows."""
     span, known = t.span(call), ("block_dim", "serialize", "name")
+    t.loop_options.span = span
     if call.args:
         t.fail_type("loop_config takes keyword arguments only", span)
     for keyword in call.keywords:
         option = keyword.arg
         if option not in (*known, *_IGNORED):
-            t.fail_type(f"loop_config has no option {option!r}", span, f"there are {', '.join(known)}")
+            t.fail_type(f"loop_config has no option {option!r}", span, one_of(option, known))
         value = t.expr(keyword.value)
         if holds_runtime(value):
             t.fail_type(f"{option} must be known at compile time", span)
@@ -62,7 +64,7 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, option
     loop = t.loop = ParallelLoop(_iteration_number(t, axes, span), options.block_dim or DEFAULT_BLOCK)
     t.random.streams += 1
     try:
-        with t.build.block() as stmts:
+        with t.build.block() as stmts, t.own_loops():
             bind_axes(t, node, [axis.var for axis in axes], grouped)
             t.block(node.body)
     finally:

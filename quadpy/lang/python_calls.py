@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import contextlib
 import math
 from types import FunctionType
 from typing import Any, Final
 
-from quadpy.errors import KernelTypeError
+from quadpy.errors import CompilationError, KernelTypeError
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.access import attribute_of, chained
 from quadpy.lang.arrays import extent_of
@@ -119,8 +118,12 @@ def call_pythons_own(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Val
     items = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
     own = not kwargs and len(items) > 0 and all(map(is_number, items)) and _defined_here(fn, len(args))
     if not own and not holds_runtime(args) and not holds_runtime(kwargs):
-        with contextlib.suppress(ValueError, ArithmeticError):
+        try:
             return python_call(t, fn, args, kwargs, span)
+        except CompilationError:
+            raise
+        except (ValueError, ArithmeticError):
+            pass  # the language has a result: inf or NaN
     return t.call(BUILTINS[_PYTHON_NAMES[fn]], args, kwargs, span)
 
 
@@ -150,6 +153,8 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
             t.effort.take(math.prod(a for a in [*args, *kwargs.values()] if isinstance(a, int) and a > 0))
         try:
             return import_value(t, _on_structure(t, fn, args, kwargs, span))
+        except CompilationError:
+            raise
         except (ValueError, ArithmeticError) as exc:
             t.fail_type(str(exc), span)
     if isinstance(fn, FunctionType):

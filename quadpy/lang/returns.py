@@ -12,8 +12,10 @@ from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 from quadpy.lang.context import Trace
+from quadpy.lang.decorators import Template
 from quadpy.lang.frames import Frame, Outline
 from quadpy.lang.scalars import cast, to_scalar
+from quadpy.lang.source import FunctionSource
 from quadpy.lang.structs import record_of
 from quadpy.lang.values import (
     Record,
@@ -28,10 +30,11 @@ from quadpy.lang.values import (
 )
 from quadpy.lang.variables import freeze_all
 from quadpy.lang.vectors import make_vector
+from quadpy.messages import shown
 from quadpy.records import Plain, RecordType, count_of
 from quadpy.source import Span
 
-__all__ = ["annotated", "items_of", "kernel_return", "leave_function", "return_value"]
+__all__ = ["annotated", "items_of", "kernel_return", "leave_function", "require_return", "return_value"]
 
 
 def return_value(t: Trace, value: Value, span: Span) -> None:
@@ -131,6 +134,18 @@ def _meeting_results(t: Trace, frame: Frame, body: ir.Block) -> tuple[ir.Block, 
         return map_children(node, visit)
 
     return map_children(body, visit), final
+
+
+def require_return(t: Trace, source: FunctionSource) -> None:
+    """Refuses a function that returns nothing where its annotation says what it returns."""
+    annotation = t.deps.annotation(source, "return")
+    if annotation is not None and annotation is not Any and not isinstance(annotation, Template):
+        t.fail_type(f"{source.name} returns nothing, but its annotation says {_annotation_text(annotation)}",
+                    source.place(source.tree), "return a value at the end, or remove the annotation")  # fmt: skip
+
+
+def _annotation_text(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else shown(annotation)
 
 
 def _scalars_of(t: Trace, value: Value, span: Span) -> list[ir.Expr]:

@@ -105,6 +105,15 @@ class FunctionSource:
         table = builtins if isinstance(builtins, dict) else vars(builtins)
         return table[name]
 
+    def names(self) -> list[str]:
+        """What the function can name: of its closure, its module and Python."""
+        builtins = self.fn.__globals__["__builtins__"]
+        return [
+            *self.code.co_freevars,
+            *self.fn.__globals__,
+            *(builtins if isinstance(builtins, dict) else dir(builtins)),
+        ]
+
     def default(self, name: str, missing: Any) -> Any:
         """The default of a parameter; ``missing`` where it has none."""
         code, values = self.code, self.fn.__defaults__ or ()

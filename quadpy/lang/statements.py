@@ -70,7 +70,7 @@ def _branch_block(t: Trace, body: list[ast.stmt]) -> tuple[list[Any], bool]:
     frame.runtime_depth += 1
     before = dict(frame.env)
     try:
-        with t.build.block() as stmts:
+        with t.build.block() as stmts, t.own_loops():
             ends = t.block(body)
     finally:
         frame.runtime_depth -= 1

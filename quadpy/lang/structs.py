@@ -22,10 +22,19 @@ from quadpy.lang.values import (
     shape_text,
 )
 from quadpy.lang.vectors import components_for, make_vector
+from quadpy.messages import one_of
 from quadpy.records import Plain, RecordType, Shape
 from quadpy.source import Span
 
-__all__ = ["compare_records", "make_record", "record_attribute", "record_of", "scalars_for", "struct_value"]
+__all__ = [
+    "compare_records",
+    "make_record",
+    "no_member",
+    "record_attribute",
+    "record_of",
+    "scalars_for",
+    "struct_value",
+]
 
 
 def scalars_for(t: Trace, value: Value, shape: Shape, types: Sequence[Scalar], span: Span) -> list[ir.Expr]:
@@ -100,7 +109,7 @@ def make_record(
     given = dict(zip(type.names, args, strict=False))
     for name, value in kwargs.items():
         if name not in type.names:
-            t.fail_type(f"{type!r} has no member {name!r}", span, f"there are {', '.join(type.names)}")
+            t.fail_type(f"{type!r} has no member {name!r}", span, one_of(name, type.names))
         if name in given:
             t.fail_type(f"the member {name!r} is given twice", span)
         given[name] = value
@@ -150,7 +159,14 @@ def record_attribute(t: Trace, value: Record, name: str, span: Span) -> Value:
         if changes_self(t, method):
             fail_to_change(t, name, span)
         return Method(method, value)
-    t.fail_type(f"{shape_text(value)} has no member {name!r}", span, f"there are {', '.join(value.shape.names)}")
+    t.fail_type(f"{shape_text(value)} has no member {name!r}", span, one_of(name, value.shape.names))
+
+
+def no_member(t: Trace, type: RecordType, node: ast.expr, span: Span) -> NoReturn:
+    """Raises the error for ``s.x`` and ``s[i]`` where the struct ``s`` has no such part."""
+    if isinstance(node, ast.Attribute):
+        t.fail_type(f"{type!r} has no member {node.attr!r}", span, one_of(node.attr, type.names))
+    t.fail_type(f"{type!r} cannot be indexed", span, one_of(None, type.names))
 
 
 def changes_self(t: Trace, method: Func) -> bool:

@@ -8,14 +8,17 @@ from types import CodeType
 from typing import Any, Final
 
 from quadpy.artifact import ResultShape
+from quadpy.errors import CompilationError
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
 from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, StructArg, VecArg
 from quadpy.lang.context import LocalAtomicFound, Trace
 from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.guard import guarded
 from quadpy.lang.library import set_tracer
+from quadpy.lang.returns import require_return
 from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import ArrayRef, Record, Vec
@@ -108,6 +111,10 @@ def trace_kernel(
         try:
             with guarded(source.name, t.here, but=LocalAtomicFound):
                 return _traced(t, source, args, observe)
+        except CompilationError as error:
+            for called, where in t.trail:
+                error.add_call(called.name, where, hidden=is_our_module(called.fn.__module__))
+            raise
         except LocalAtomicFound as found:
             changing |= {found.name}
             already_printed, before = max(already_printed, t.printed), t.deps
@@ -118,7 +125,10 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
     t.frame.singles = t.bound_once(body, source)
     with t.build.block() as stmts:
         _bind_parameters(t, args)
-        t.block(body)
+        with t.own_loops():
+            t.block(body)
+    if signature.outline is None:
+        require_return(t, source)
     kernel = ir.Kernel(
         _symbol(source.name), tuple(_parameters(t)), signature.results, tuple(signature.functions.values()),
         ir.Block(tuple(stmts), span=source.span), slots=len(signature.slots), index=options.index,

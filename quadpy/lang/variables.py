@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from quadpy.errors import KernelNameError
+from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
@@ -25,6 +26,7 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.vectors import make_vector
+from quadpy.messages import closest
 from quadpy.records import RecordType
 from quadpy.source import Span
 
@@ -157,7 +159,11 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
             hint="assign it before this line, outside the branch or loop",
         )  # fmt: skip
     known = [n for n in t.frame.env if not n.startswith("$")]
-    hint = f"names bound here: {', '.join(sorted(known))}" if known else ""
+    hint = closest(name, [*known, *source.names()])
+    if not hint and name in BUILTINS:
+        hint = f"there is qp.{name}"
+    if not hint and known:
+        hint = f"names bound here: {', '.join(sorted(known))}"
     return KernelNameError(f"the name {name!r} is not defined", span, hint=hint)
 
 

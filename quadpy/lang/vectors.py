@@ -176,14 +176,15 @@ def _from_start(t: Trace, index: ir.Expr, extent: int, span: Span) -> ir.Expr:
 
 
 def _vec_slice(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> Vec:
-    if any(isinstance(i, slice) and i.step == 0 for i in index) or len(index) > len(vec.shape):
-        t.fail_type(
-            f"this is not a slice of a {shape_text(vec)}",
-            span,
-            "its step must not be 0, and it has at most one part for each axis",
-        )
+    ends = [end for i in index if isinstance(i, slice) for end in (i.start, i.stop, i.step)]
+    if len(index) > len(vec.shape) or not all(end is None or isinstance(end, int) for end in ends):
+        t.fail_type(f"this is not a slice of a {shape_text(vec)}", span,
+                    "it has at most one part for each axis, whose ends are integers")  # fmt: skip
     picks = [range(n)[i] if isinstance(i, slice) else i for i, n in zip(index, vec.shape, strict=False)]
     picks += [range(n) for n in vec.shape[len(picks) :]]
+    if range(0) in picks:
+        t.fail_type(f"this slice of a {shape_text(vec)} has no components", span,
+                    "a vector or matrix has at least one component")  # fmt: skip
     cells = itertools.product(*(pick if isinstance(pick, range) else (pick,) for pick in picks))
     shape = tuple(len(pick) for pick in picks if isinstance(pick, range))
     return Vec(shape, tuple(_component_at(t, vec, cell, span) for cell in cells))

@@ -22,6 +22,7 @@ LEAVES = {
     "errors",
     "importing",
     "formula",
+    "messages",
     "flow",
     "records",
     "settings",

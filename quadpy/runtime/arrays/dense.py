@@ -11,6 +11,7 @@ import numpy as np
 
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError, BoundsError
+from quadpy.messages import shown
 from quadpy.runtime.arrays.dlpack import HOST, export
 from quadpy.runtime.arrays.foreign_device import dlpack_device, share
 from quadpy.runtime.arrays.foreign_host import as_numpy
@@ -62,7 +63,7 @@ class DenseArray:
         key = self._key(index)
         for i, extent in zip(key, self.shape, strict=True):
             if not -extent <= i < extent:
-                raise BoundsError(f"index {key} is outside {self!r}")
+                raise BoundsError(f"index {shown(key)} is outside {self!r}")
         return key
 
     def _key(self, index: object) -> Index:
@@ -74,11 +75,11 @@ class DenseArray:
             key = tuple(map(operator.index, index if isinstance(index, tuple) else (index,)))
         except TypeError:
             raise ArgumentError(
-                f"{index!r} is not an index: the host reads and writes one element at a time",
+                f"{shown(index)} is not an index: the host reads and writes one element at a time",
                 hint="for slices, use numpy.asarray(a), which shares the memory",
             ) from None
         if len(key) != self.ndim:
-            raise ArgumentError(f"index {key} has {len(key)} numbers, but {self!r} takes {self.ndim}")
+            raise ArgumentError(f"index {shown(key)} has {len(key)} numbers, but {self!r} takes {self.ndim}")
         return key
 
     def __getitem__(self, index: object) -> Any:
@@ -210,9 +211,11 @@ def shape_of(shape: object) -> tuple[int, ...]:
     try:
         extents = tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
     except TypeError:
-        raise ArgumentError(f"{shape!r} is not a shape: pass an int or a tuple of ints") from None
+        raise ArgumentError(f"{shown(shape)} is not a shape: pass an int or a tuple of ints") from None
     if any(extent < 0 for extent in extents):
-        raise ArgumentError(f"the shape {shape!r} has a negative extent")
+        raise ArgumentError(f"the shape {shown(shape)} has a negative extent")
+    if any(extent >= 1 << 63 for extent in extents):
+        raise ArgumentError(f"the shape {shown(shape)} has an extent above 2**63 - 1")
     return extents
 
 

@@ -115,7 +115,7 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], *, stream: object = None
     if getattr(dtype, "__quadpy_constructor__", None) == "struct":
         return dtype.ndarray(shape, stream=stream)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
     scalar, element = element_of(dtype)
-    extents = (shape,) if type(shape) is int and shape >= 0 else shape_of(shape)
+    extents = (shape,) if type(shape) is int and 0 <= shape < 1 << 63 else shape_of(shape)
     return _zeros(scalar, element, extents, stream)
 
 

@@ -15,6 +15,8 @@ import os
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from quadpy.errors import ArgumentError
+from quadpy.messages import shown
 from quadpy.runtime.cpu.libc import POOL_FUNCTIONS, c_address
 from quadpy.runtime.cpu.orc import TRIPLE, LoadedObject, assemble, link
 from quadpy.runtime.cpu.pool_native.caller import MAX_THREADS
@@ -138,7 +140,7 @@ def set_threads(count: int) -> None:
     Existing threads are kept; if there are more, only ``count`` of them join a loop.
     """
     if not 1 <= count <= MAX_THREADS:
-        raise ValueError(f"a pool of {count} threads: the number must be from 1 to {MAX_THREADS}")
+        raise ArgumentError(f"a pool of {shown(count)} threads: the number must be from 1 to {MAX_THREADS}")
     _process.get().threads.value = count
 
 

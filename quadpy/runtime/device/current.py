@@ -22,6 +22,7 @@ class Config:
     debug: bool = False
     random_seed: int = 0
     num_threads: int | None = None
+    full_traceback: bool = False
 
 
 class State:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from quadpy import dtypes
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
+from quadpy.messages import shown
 from quadpy.records import RecordType
 
 __all__ = [
@@ -55,9 +56,12 @@ def cast(values: Numbers, scalar: Scalar) -> Numbers:
 
 def admit(data: object, scalar: Scalar) -> Numbers:
     """``data`` as values of ``scalar``; ArgumentError if it is not numeric or an integer does not fit."""
-    values = np.asarray(data)
+    try:
+        values = np.asarray(data)
+    except ValueError:
+        raise ArgumentError(f"cannot store {shown(data)} as {scalar}: its rows have different lengths") from None
     if values.dtype.kind not in "biuf":
-        raise ArgumentError(f"cannot store {data!r} as {scalar}: it is not numeric, or an integer above 64 bits")
+        raise ArgumentError(f"cannot store {shown(data)} as {scalar}: it is not numeric, or an integer above 64 bits")
     narrows = scalar.kind in ("int", "uint") and values.dtype.kind in "iu" and values.size
     if narrows and not (scalar.min_int <= int(values.min()) and int(values.max()) <= scalar.max_int):
         raise ArgumentError(

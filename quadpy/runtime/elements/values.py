@@ -12,11 +12,15 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
+from quadpy.messages import shown
 from quadpy.runtime.elements.arithmetic import Typed, apply, meeting_type
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, cast
 from quadpy.runtime.elements.types import ScalarLike, scalar_of
 
-__all__ = ["Elements", "full", "wrap"]
+__all__ = ["MOST_COMPONENTS", "Elements", "full", "require_extents", "wrap"]
+
+MOST_COMPONENTS: Final = 65_536
+"""Of a vector or matrix: more belongs in an array."""
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # typing has it from Python 3.11 on
@@ -186,7 +190,7 @@ class Elements(NDArrayOperatorsMixin):
         except IndexError as error:
             raise BoundsError(f"{type(self).__name__} of shape {self.shape}: {error}") from None
         except ValueError:
-            raise ArgumentError(f"{value!r} does not have the shape of this part of {self!r}") from None
+            raise ArgumentError(f"{shown(value)} does not have the shape of this part of {self!r}") from None
         if self._store is not None:
             self._store(index, values)
 
@@ -220,8 +224,21 @@ def wrap(data: Any, dtype: Scalar, store: Callable[[Any, Numbers], None] | None 
 
 def full(shape: tuple[int, ...], value: float, dt: ScalarLike) -> Any:
     """A vector or matrix with all numbers the same."""
+    require_extents(*shape)
     scalar = scalar_of(dt)
     return wrap(np.broadcast_to(admit(value, scalar), shape), scalar)
+
+
+def require_extents(*extents: object) -> None:
+    """Raises an ArgumentError unless a vector or matrix can have these extents."""
+    if not all(isinstance(n, int) and n >= 1 for n in extents):
+        given = " by ".join(map(shown, extents))
+        raise ArgumentError(f"the extents of a vector or matrix are integers from 1 on, not {given}")
+    if math.prod(n for n in extents if isinstance(n, int)) > MOST_COMPONENTS:
+        raise ArgumentError(
+            f"a vector or matrix has at most {MOST_COMPONENTS:,} components, not {' by '.join(map(shown, extents))}",
+            hint="use an array: qp.ndarray or qp.field",
+        )
 
 
 def _restored(data: Numbers, dtype: str) -> Any:
@@ -238,8 +255,8 @@ def _typed(x: object) -> Typed:
         return x._data, x.dtype  # noqa: SLF001 - of the same class
     try:
         numbers = np.asarray(x)
-    except ValueError as error:  # rows of different lengths
-        raise ArgumentError(f"{x!r} is neither a vector nor a matrix: {error}") from None
+    except ValueError:
+        raise ArgumentError(f"{shown(x)} is neither a vector nor a matrix: its rows have different lengths") from None
     if isinstance(x, (list, tuple)) and any(isinstance(part, Elements) for part in x):
         return numbers, meeting_type([_typed(part)[1] for part in x])
     if isinstance(x, (np.ndarray, np.generic)) and numbers.dtype in SCALAR_OF:
