@@ -89,7 +89,7 @@ class NDArrayType:
     def __post_init__(self) -> None:
         if self.dtype is not None and getattr(self.dtype, "__quadpy_constructor__", None) != "struct":
             element_of(self.dtype)
-        if self.ndim is not None and not (isinstance(self.ndim, int) and self.ndim >= 0):
+        if self.ndim is not None and not _is_count(self.ndim):
             raise ArgumentError(f"ndim={shown(self.ndim)} is not a number of axes")
 
     def __class_getitem__(cls, key: Any) -> NDArrayType:
@@ -111,6 +111,10 @@ def type_of(scalar: Scalar, element_shape: tuple[int, ...]) -> ElementType:
 def _check(dtype: ScalarLike, *extents: int) -> None:
     scalar_of(dtype)
     require_extents(*extents)
+
+
+def _is_count(ndim: object) -> bool:
+    return isinstance(ndim, int) and ndim >= 0
 
 
 def _flat(entry: object, scalar: Scalar) -> Any:
