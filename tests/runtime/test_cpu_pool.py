@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from quadpy.codegen.host import compile_host, host_header
+from quadpy.errors import ArgumentError
 from quadpy.runtime.cpu import pool
 from quadpy.runtime.cpu.libc import c_address
 from quadpy.runtime.cpu.loader import LoadedObject, load_object
@@ -236,7 +237,7 @@ def test_tasks_have_default_modes_and_the_caller_keeps_its_own(threads: int) -> 
 
 @pytest.mark.parametrize("count", [0, -1, 1025])
 def test_a_thread_count_out_of_range_is_refused(count: int) -> None:
-    with pytest.raises(ValueError, match="threads"):
+    with pytest.raises(ArgumentError, match="threads"):
         pool.set_threads(count)
 
 
