@@ -35,6 +35,7 @@ def init(
     debug: bool | None = None,
     random_seed: int = 0,
     cpu_max_num_threads: int | None = None,
+    print_buffer: int | None = None,
     enable_fallback: bool = True,
     print_full_traceback: bool = False,
 ) -> None:
@@ -51,19 +52,22 @@ def init(
         debug: accepted, but this version has no checks inside kernels, and warns.
         random_seed: the seed of ``qp.random``.
         cpu_max_num_threads: threads of the CPU backend; by default, all CPUs of the process.
+        print_buffer: bytes for what one launch prints; 1 MiB by default.
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
             program's.
 
     Raises:
         NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.
-        ArgumentError: an invalid default type or number of threads.
+        ArgumentError: an invalid default type, number of threads or print buffer.
     """
     env = settings()
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     if cpu_max_num_threads is not None and cpu_max_num_threads < 1:
         raise ArgumentError(f"cpu_max_num_threads must be at least 1, not {shown(cpu_max_num_threads)}")
+    if print_buffer is not None and print_buffer < 1:
+        raise ArgumentError(f"print_buffer must be a number of bytes above 0, not {shown(print_buffer)}")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     threads = cpu_max_num_threads or env.num_threads
     checked = bool(env.debug) if debug is None else debug
@@ -79,6 +83,7 @@ def init(
         random_seed=random_seed,
         num_threads=threads,
         full_traceback=print_full_traceback or env.full_traceback,
+        print_buffer=print_buffer or env.print_buffer,
     )
     import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)

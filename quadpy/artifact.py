@@ -121,6 +121,7 @@ class CodeObject:
     ``hidden`` are the arguments that the launch adds, in the order of their offsets: first those that are parameters of
     the IR, and so in ``layout``, then on a GPU the address of scratch memory, after it.
     ``flow`` is the order of ``tasks``; ``()`` stands for all of them in order.
+    ``messages`` are what it prints, each as ``Message.text``.
     """
 
     target: str
@@ -132,6 +133,7 @@ class CodeObject:
     slots: int = 0
     flow: Flow = ()
     hidden: tuple[HiddenArgument, ...] = ()
+    messages: tuple[str, ...] = ()
     asm: str = field(default="", repr=False, compare=False)
 
     @property
@@ -141,7 +143,7 @@ class CodeObject:
 
     def manifest(self) -> str:
         """All but the image, as JSON: what ``from_parts`` reads back."""
-        facts = {f: getattr(self, f) for f in ("target", "entry", "results", "slots")}
+        facts = {f: getattr(self, f) for f in ("target", "entry", "results", "slots", "messages")}
         facts |= {
             "flow": flow_to_json(self.flow),
             "hidden": [(hidden.name, hidden.offset) for hidden in self.hidden],
@@ -157,6 +159,6 @@ class CodeObject:
         tasks = tuple(map(TaskInfo.from_json, facts["tasks"]))
         return CodeObject(
             target=facts["target"], image=image, entry=facts["entry"], layout=layout, tasks=tasks,
-            results=tuple(facts["results"]), slots=facts["slots"],
+            results=tuple(facts["results"]), slots=facts["slots"], messages=tuple(facts["messages"]),
             flow=flow_from_json(facts["flow"]), hidden=tuple(HiddenArgument(*hidden) for hidden in facts["hidden"]),
         )  # fmt: skip

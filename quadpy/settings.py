@@ -86,6 +86,11 @@ class Settings:
     default_fp: int | None = _knob(None, _bits, "Bits of a Python `float` inside kernels: 32 or 64.")
     default_ip: int | None = _knob(None, _bits, "Bits of a Python `int` inside kernels: 32 or 64.")
     num_threads: int | None = _knob(None, _count, "Threads of the CPU backend; all available cores by default.")
+    print_buffer: int = _knob(
+        1 << 20,
+        _count,
+        "Bytes for what one launch prints, 8 for each number and 8 to 16 for each line; 1 MiB by default.",
+    )
     allocator: Allocator | None = _knob(
         None,
         _one_of("pool", "cache"),

@@ -17,6 +17,7 @@ from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_barrier
 from quadpy.ir.pipeline import run_passes
+from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec, amd_arch
 
 __all__ = ["compile_kernel", "lower"]
@@ -47,6 +48,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
         slots=schedule.cells,
         hidden=hidden_of(kernel, scratch=schedule.takes_scratch),
         flow=schedule.flow,
+        messages=tuple(dict.fromkeys(node.message.text for node in walk(kernel) if isinstance(node, ir.Print))),
         asm=asm,
     )
 

@@ -11,7 +11,8 @@ __all__ = ["effects_of", "scratch_use"]
 def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
     """The arrays that ``node`` (a task, or its body) touches, by name, in the order of their names.
 
-    Shared arrays are not among them.  The place of a reduction counts as read and written: partial results are merged
+    Shared arrays are not among them; the ring that prints go to is, by the name of its parameter, so that tasks that print
+    stay in their order.  The place of a reduction counts as read and written: partial results are merged
     into it once, after the loop.
     """
     found: dict[str, ir.Access] = {}
@@ -23,7 +24,7 @@ def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
                 access = ir.Access.WRITE
             case ir.Atomic(place=ir.Element(array=name)):
                 access = ir.Access.ATOMIC
-            case ir.Reduction(place=ir.Element(array=name)):
+            case ir.Reduction(place=ir.Element(array=name)) | ir.Print(ring=ir.ParamRead(name=name)):
                 access = ir.Access.READ | ir.Access.WRITE
             case _:
                 continue

@@ -215,5 +215,7 @@ def _line(stmt: ir.Simple) -> str:
             return "barrier"
         case ir.Fence():
             return "fence"
+        case ir.Print(ring=ring, message=message, words=words):
+            return f"print {message.text} ({_exprs(words)}) to {ring.name}"
         case _:
             raise unhandled(stmt)

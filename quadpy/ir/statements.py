@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.dtypes import Scalar
-from quadpy.ir.expressions import AtomicOp, Expr, Node, Var
+from quadpy.ir.expressions import AtomicOp, Expr, Node, ParamRead, Var
 from quadpy.ir.types import Array
+from quadpy.output import Message
 
 __all__ = [
     "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fence",
-    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Region", "Return", "Sections", "Simple", "SharedArray",
+    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Region", "Return", "Sections", "Simple", "SharedArray",
     "Slot", "Stmt", "Store", "While",
 ]  # fmt: skip
 
@@ -176,6 +177,19 @@ class Fence(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Print(Node):
+    """Puts a record into the launch's ring, whose address is ``ring``: the key of ``message``, and ``words``, each a u64.
+
+    Prints of one iteration stay in their order.
+    """
+
+    CHILDREN = ("ring", "words")
+    ring: ParamRead
+    message: Message
+    words: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SharedArray(Node):
     """An array of which each block of a parallel loop has its own; elements that nobody has written hold any value."""
 
@@ -227,7 +241,7 @@ class DoWhile(Node):
 
 
 Simple: TypeAlias = (
-    Let | Assign | Load | Store | Atomic | CallMany | Break | Continue | Leave | Return | Barrier | Fence
+    Let | Assign | Load | Store | Atomic | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print
 )  # fmt: skip
 """Statements without blocks of their own."""
 

@@ -56,7 +56,8 @@ class _Divergence:
         self.around: list[ir.For | ir.While | ir.Region] = []
         self.left: Span | None = None
         self.checks = False
-        written = {name for name, access in effects_of(task) if access is not ir.Access.READ}
+        rings = {node.ring.name for node in walk(task.body) if isinstance(node, ir.Print)}
+        written = {name for name, access in effects_of(task) if access is not ir.Access.READ} - rings
         shared = {array.name for array in task.shared}
         arrays = {node.array for node in walk(task.body) if isinstance(node, ir.Element)} - shared
         self.constant = arrays - written if noalias or not written else set()

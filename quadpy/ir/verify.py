@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from quadpy.dtypes import Scalar, i32, u1
+from quadpy.dtypes import Scalar, i32, u1, u64
 from quadpy.errors import CodegenError
 from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
 from quadpy.intrinsics import INSTRUCTIONS
@@ -181,6 +181,11 @@ class _Verifier:
                 self.returns(stmt, values)
             case ir.Barrier() | ir.Fence():
                 self.check(self.parallel, stmt, "outside of a parallel task")
+            case ir.Print(ring=ring, message=message, words=words):
+                self.check(self.in_function is None, stmt, "in a function that is pure")
+                self.check(len(words) == message.count, stmt, f"{len(words)} words for {message.count}")
+                for word in (ring, *words):
+                    self.expect(word, u64, stmt)
             case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
                 self.fail(stmt, "left over: tasks have not been split")
             case _:

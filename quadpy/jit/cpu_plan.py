@@ -65,17 +65,22 @@ class CpuPlan:
 
     def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``Plan.run``; returns when the kernel is done.  Ctrl-C takes effect between two tasks of a long kernel."""
-        if stream is not None or CAPTURES.count:
-            on = stream_of(current_device(), stream)  # an unusable one is the same error on every backend
-            if (session := session_of(on)) is not None:
-                session.record_launch(on, self.prepare(values, views), draws=self.hidden.counts)
-                return None
+        if (stream is not None or CAPTURES.count) and self._captured(values, views, stream):
+            return None
         block = self.block_of(values)
         scratch = (ctypes.c_uint64 * self._slots)() if self._slots else None
         task = self._entry(block, scratch, 0)
         while task != -1:
             task = self._go_on(block, scratch, task)
         return None if self._result is None or scratch is None else self._result.read(scratch)
+
+    def _captured(self, values: Values, views: Views, stream: object) -> bool:
+        """Records the call where ``stream`` is captured; an unusable one is the same error on every backend."""
+        on = stream_of(current_device(), stream)
+        if (session := session_of(on)) is None:
+            return False
+        session.record_launch(on, self.prepare(values, views), draws=self.hidden.counts)
+        return True
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> HostLaunch:
         """As ``Plan.prepare``; arrays of the host are used in place."""

@@ -103,6 +103,10 @@ class GpuPlan:
             return self.wider().prepare(values[:given], views, stream)
         if any(view.block is None and view.nbytes for view in views):
             raise ArgumentError("a launch that is not run at once takes arrays on the device", hint="copy it there")
+        return self._prepared(values, grids, views, stream)
+
+    def _prepared(self, values: Values, grids: Sequence[int], views: Views, stream: Stream | None) -> Prepared:
+        """As ``prepare``, with complete ``values``."""
         scratch = self._scratch(stream or self.device.current_stream())
         arrays = self._arrays(views)
         block = self.format.pack(*values)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from quadpy.artifact import CodeObject
+from quadpy.jit.plan import ArgumentValue
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.device.device import Device
@@ -35,17 +36,20 @@ class Sources:
 class Row:
     """One hidden argument: a word that all launches of a plan share, or one that each launch computes.
 
-    With neither it is the address of scratch memory, which each launch allocates on its stream.
+    ``of_ring`` says that it is the address of the ring that a launch prints to, which ``jit.printing`` puts in its place.
+    With none of these it is the address of scratch memory, which each launch allocates on its stream.
     """
 
     of_plan: Callable[[Sources], int] | None = None
     of_launch: Callable[[], int] | None = None
+    of_ring: bool = False
 
 
 ROWS: Final = {
     "field": Row(of_plan=lambda sources: next(sources.fields).pointer),
     "seed": Row(of_plan=lambda sources: sources.seed),
     "launch": Row(of_launch=next_launch),
+    "print": Row(of_ring=True),
     "scratch": Row(),
 }
 
@@ -57,10 +61,12 @@ class HiddenArguments:
 
     fields          those that the kernel uses
     counts          whether a value depends on how many launches there were before
+    ring            where the address of the launch's ring goes: its number among ``values``, and its offset in the argument
+                    block; None for a kernel that does not print
     scratch_offset  where the address of scratch memory goes in the argument block; None for a kernel without any
     """
 
-    __slots__ = ("_computed", "_values", "counts", "fields", "scratch_offset", "seed")
+    __slots__ = ("_computed", "_values", "counts", "fields", "ring", "scratch_offset", "seed")
 
     def __init__(
         self, code: CodeObject, fields: Iterable[Field] = (), seed: int = 0, device: Device | None = None
@@ -70,10 +76,14 @@ class HiddenArguments:
         self._values: list[int] = []
         self._computed: list[tuple[int, Callable[[], int]]] = []  # which of the values each launch computes
         self.scratch_offset: int | None = None
+        self.ring: tuple[int, int] | None = None
         for hidden in code.hidden:
             row = ROWS[hidden.name]
             if row.of_launch is not None:
                 self._computed.append((len(self._values), row.of_launch))
+                self._values.append(0)
+            elif row.of_ring:
+                self.ring = len(self._values), hidden.offset
                 self._values.append(0)
             elif row.of_plan is not None:
                 self._values.append(row.of_plan(sources))
@@ -96,6 +106,17 @@ class HiddenArguments:
         for index, value in enumerate(self._values):
             names[f"hidden{index}"] = computed.get(index, value)
             yield f"hidden{index}()" if index in computed else str(value)
+
+    def set_ring(self, values: list[ArgumentValue], address: int) -> None:
+        """Puts the address of a ring into ``values``, which end with ``self.values()``."""
+        assert self.ring is not None
+        values[self.ring[0] - len(self._values)] = address
+
+    def with_ring(self, block: bytes, address: int) -> bytes:
+        """``block`` with the address of a ring."""
+        assert self.ring is not None
+        _, start = self.ring
+        return block[:start] + _WORD.pack(address) + block[start + _WORD.size :]
 
     def pack_scratch(self, block: Buffer, address: int) -> None:
         """Puts the address of scratch memory into an argument block."""

@@ -23,6 +23,7 @@ from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
+from quadpy.jit.printing import PrintingCpuPlan, PrintingGpuPlan
 from quadpy.lang.arguments import ArgType, ArrayArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
@@ -65,7 +66,7 @@ class Specialisation:
         self._disjoint = self._plan(options)
         self._overlapping: Plan | None = None
         self._pairs = self._pairs_to_check()
-        self.has_fast_calls = isinstance(self._disjoint, GpuPlan)
+        self.has_fast_calls = isinstance(self._disjoint, GpuPlan) and not self._disjoint.code.messages
         self._fast_calls: dict[Hashable, FastCall | None] = {}
         self._binds: dict[Hashable, Bind | None] = {}
 
@@ -109,7 +110,7 @@ class Specialisation:
                 bind = bind_on_cpu(self._parameters, args, plan, self._pairs) if plan is self._disjoint else None
                 bind = bind or self._resolving(plan, resolve)
                 return Binder(bind, plan.prepare_again, lambda _: ([], []), plan.runner)  # its work is done by then
-            case GpuPlan() if plan is self._disjoint and plan.launches:
+            case GpuPlan() if plan is self._disjoint and plan.launches and not plan.code.messages:
                 bind = self._generated(self._binds, GpuCalls.bind, plan, args)
                 return None if bind is None else Binder(bind, plan.prepare_again, plan.blocks_of)
             case _:
@@ -140,12 +141,13 @@ class Specialisation:
         device = None if self._config.arch == "cpu" else device_of(self._config)
         if device is None:
             compiled = self._compiled(options, None)
-            return CpuPlan(
+            kind = PrintingCpuPlan if compiled.code.messages else CpuPlan
+            return kind(
                 compiled.code, fields=compiled.fields, seed=self._config.random_seed, result_shape=compiled.result_shape,
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
         tasks = self._gpu_plan(options, device, self._config.random_seed)
-        if options.predicated or options.indirect or not options.graph:
+        if options.predicated or options.indirect or not options.graph or tasks.code.messages:
             return tasks
         graph = GraphPlan(
             tasks, functools.partial(self._variant, options, tasks), self.counts, ordered=not options.noalias,
@@ -158,7 +160,8 @@ class Specialisation:
     def _gpu_plan(self, options: Options, device: Device, seed: int) -> GpuPlan:
         """A launch for each task on ``device``."""
         compiled = self._compiled(options, device)
-        plan = GpuPlan(
+        kind = PrintingGpuPlan if compiled.code.messages else GpuPlan
+        plan = kind(
             compiled.code, device, fields=compiled.fields, seed=seed, result_shape=compiled.result_shape,
             wider=functools.cache(lambda: self._plan(replace(options, index=i64))),
             name=self._source.name, spans=compiled.spans,

@@ -31,6 +31,7 @@ from quadpy.lang.values import (
     ElementRef,
     Kind,
     Record,
+    Text,
     Value,
     Vec,
     holds_runtime,
@@ -121,6 +122,10 @@ def _scalar_attribute(t: Trace, value: ir.Expr, name: str, span: Span) -> Value:
     t.fail_type(f"a {value.type} has no attribute {name!r}", span)
 
 
+def _no_attributes(t: Trace, value: Text, name: str, span: Span) -> Value:
+    t.fail_type(f"{shape_text(value)} has no attribute {name!r}: it can only be printed", span)
+
+
 def _vector_attribute(t: Trace, value: Vec, name: str, span: Span) -> Value:
     found = vec_attribute(value, name)
     if found is not None:
@@ -139,6 +144,7 @@ ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {
     Kind.RECORD: record_attribute,
     Kind.ARRAY: array_attribute,
     Kind.METHOD: _object_attribute,
+    Kind.TEXT: _no_attributes,
 }
 
 
@@ -210,4 +216,5 @@ SUBSCRIPTS: Final[Mapping[Kind, Subscript]] = {
     Kind.RECORD: _member_item,
     Kind.ARRAY: _no_items,  # elements of arrays have places: ``arrays`` reads and writes them
     Kind.METHOD: _no_items,
+    Kind.TEXT: _no_items,
 }

@@ -125,19 +125,26 @@ class LoopOptions:
 
 @dataclass(slots=True)
 class ParallelLoop:
-    """The parallel loop around; ``position`` is the number of an iteration, for random numbers."""
+    """The parallel loop around; ``position`` is the number of an iteration, for random numbers.
+
+    ``prints`` is the loop's number among those that print, 0 before it prints; ``order`` gives the place of an iteration
+    among those of the loop.
+    """
 
     position: ir.Expr
+    order: Callable[[], ir.Expr]
     block_dim: int = DEFAULT_BLOCK
     uses_block: bool = False
     shared: list[ir.SharedArray] = field(default_factory=list)
+    prints: int = 0
 
 
 class Trace:
     """One trace.
 
     ``width`` is that of the library function being traced, None in a kernel; ``changing`` are the local names that
-    atomic operations change; ``printed`` counts static_prints, of which the first ``already_printed`` are not repeated;
+    atomic operations change; ``prints`` counts the parallel loops that print, ``printed`` static_prints, of which the
+    first ``already_printed`` are not repeated;
     ``loop_options`` are those of the next loop; ``trail`` has the calls that an exception left, the innermost first.
     """
 
@@ -165,6 +172,7 @@ class Trace:
         self.changing: frozenset[LocalName] = frozenset()
         self.already_printed = self.printed = 0
         self.trail: list[tuple[FunctionSource, Span]] = []
+        self.prints = 0
 
     def expr(self, node: ast.expr) -> Value:
         """The value of an expression; its effects are emitted on the way."""

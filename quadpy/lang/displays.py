@@ -1,9 +1,8 @@
-"""Tuples, lists, dicts, comprehensions, f-strings and slices: Python's containers, which exist at compile time."""
+"""Tuples, lists, dicts, comprehensions and slices: Python's containers, which exist at compile time."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
@@ -13,7 +12,7 @@ from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, i
 from quadpy.source import Span
 
 __all__ = [
-    "bind_static", "display_items", "expr_Dict", "expr_JoinedStr", "expr_List", "expr_ListComp", "expr_Slice",
+    "bind_static", "display_items", "expr_Dict", "expr_List", "expr_ListComp", "expr_Slice",
     "expr_Tuple", "plain_items",
 ]  # fmt: skip
 
@@ -99,27 +98,6 @@ def bind_static(t: Trace, target: ast.expr, value: Value) -> None:
         bind_static(t, name, part)
 
 
-def expr_JoinedStr(t: Trace, node: ast.JoinedStr) -> Value:
-    parts: list[str] = []
-    for item in node.values:
-        if not isinstance(item, ast.FormattedValue):
-            parts.append(str(t.expr(item)))
-            continue
-        value, span = t.expr(item.value), t.span(node)
-        if holds_runtime(value):
-            t.fail_type(
-                f"an f-string is built at compile time and cannot hold a run-time value: {shape_text(value)}", span
-            )
-        spec = str(t.expr(item.format_spec)) if item.format_spec else ""
-        if item.conversion > 0:
-            value = _CONVERSIONS[chr(item.conversion)](value)
-        try:
-            parts.append(format(value, spec))
-        except (TypeError, ValueError) as exc:
-            t.fail_type(str(exc), span)
-    return "".join(parts)
-
-
 def expr_Slice(t: Trace, node: ast.Slice) -> Value:
     ends = [None if e is None else t.expr(e) for e in (node.lower, node.upper, node.step)]
     if any(holds_runtime(e) for e in ends):
@@ -127,6 +105,3 @@ def expr_Slice(t: Trace, node: ast.Slice) -> Value:
     if ends[2] == 0:
         t.fail_type("the step of a slice must not be 0", t.span(node))
     return slice(*ends)
-
-
-_CONVERSIONS: dict[str, Callable[[object], str]] = {"a": ascii, "r": repr, "s": str}

@@ -14,6 +14,7 @@ from quadpy.lang import (
     flows,
     loops,
     statements,
+    texts,
 )  # fmt: skip
 from quadpy.lang.context import Grammar
 
@@ -29,7 +30,7 @@ GRAMMAR: Final = Grammar(
         ast.Constant: expressions.expr_Constant,
         ast.Dict: displays.expr_Dict,
         ast.IfExp: expressions.expr_IfExp,
-        ast.JoinedStr: displays.expr_JoinedStr,
+        ast.JoinedStr: texts.expr_JoinedStr,
         ast.List: displays.expr_List,
         ast.ListComp: displays.expr_ListComp,
         ast.Name: expressions.expr_Name,

@@ -15,6 +15,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.literals import LITERAL_UNARY
 from quadpy.lang.scalars import cast, decide, operand, to_scalar
 from quadpy.lang.structs import record_of
+from quadpy.lang.texts import add_texts, percent_text
 from quadpy.lang.values import Kind, Record, Value, Vec, holds_runtime, is_number, is_runtime, kind_of, shape_text
 from quadpy.lang.vectors import broadcast, map_vec, matmul
 from quadpy.source import Span
@@ -53,8 +54,8 @@ def binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> 
     """``a op b``."""
     if op is ast.MatMult:
         return matmul(t, a, b, span)
-    if isinstance(a, str) and holds_runtime(b):
-        t.fail_type(f"text is built at compile time and cannot hold a run-time value: {shape_text(b)}", span)
+    if isinstance(a, str) and op is ast.Mod and holds_runtime(b):
+        return percent_text(t, a, b, span)
     return BINARY[max(kind_of(a), kind_of(b))](t, op, a, b, span)
 
 
@@ -68,6 +69,10 @@ def _sequences(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span)
     joins = op is ast.Add and any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list))
     repeats = op is ast.Mult and isinstance(a, (tuple, list)) and isinstance(b, int)
     return (fold if joins or repeats else _by_component)(t, op, a, b, span)
+
+
+def _texts(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
+    return add_texts(t, a, b, span) if op is ast.Add else _no_operator(t, op, a, b, span)
 
 
 def _no_operator(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
@@ -86,6 +91,7 @@ BINARY: Final[Mapping[Kind, Binary]] = {
     Kind.RECORD: _no_operator,
     Kind.ARRAY: _no_operator,
     Kind.METHOD: _no_operator,
+    Kind.TEXT: _texts,
 }
 """What an operator does, by the greater kind of its operands."""
 

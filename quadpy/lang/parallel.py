@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import logging
+from functools import partial
 from typing import Final
 
-from quadpy.dtypes import u64
+from quadpy.dtypes import i64, u1, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.lang.context import LoopOptions, ParallelLoop, Trace
 from quadpy.lang.iteration import Bounds, bind_axes, loop_axes, target_names
+from quadpy.lang.prints import loop_begins
+from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
 from quadpy.lang.values import holds_runtime, shape_text
 from quadpy.messages import one_of
@@ -61,7 +64,8 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, option
     env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, t.random.draws
     frame.singles, t.random.draws = t.bound_once(node.body, frame.source), None
     frame.loops.append("parallel")
-    loop = t.loop = ParallelLoop(_iteration_number(t, axes, span), options.block_dim or DEFAULT_BLOCK)
+    position, order = _iteration_number(t, axes, span), partial(_order_number, t, axes, span)
+    loop = t.loop = ParallelLoop(position, order, options.block_dim or DEFAULT_BLOCK)
     t.random.streams += 1
     try:
         with t.build.block() as stmts, t.own_loops():
@@ -71,6 +75,8 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, option
         t.loop = None
         frame.loops.pop()
         frame.env, frame.unset, frame.singles, t.random.draws = env, unset, singles, draws
+    if loop.prints:
+        loop_begins(t, loop.prints, span)
     body = ir.Block(tuple(stmts), span=span)
     block_dim = loop.block_dim if loop.uses_block else options.block_dim
     t.build.emit(ir.ParallelFor(tuple(axes), body, block_dim, options.name, tuple(loop.shared), span=span))
@@ -90,3 +96,23 @@ def _iteration_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
         total = ir.Binary(ir.BinOp.ADD, ir.Binary(ir.BinOp.MUL, total, extent, u64, span=span), offset, u64, span=span)
     assert total is not None
     return total
+
+
+def _order_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
+    """A number that grows from each iteration to the next, in the order in which one thread would run them."""
+    total: ir.Expr | None = None
+    for axis in axes:
+        down = ir.Compare(ir.CmpOp.LT, cast(t, axis.step, i64, span), literal(0, i64, span), u1, span=span)
+        index, start, stop = (cast(t, e, i64, span) for e in (ir.VarRead(axis.var, span=span), axis.start, axis.stop))
+        passed, extent = (_distance(start, end, down, span) for end in (index, stop))
+        if total is not None:
+            total = ir.Binary(ir.BinOp.MUL, total, extent, i64, span=span)
+            passed = ir.Binary(ir.BinOp.ADD, total, passed, i64, span=span)
+        total = passed
+    assert total is not None
+    return ir.BitCast(total, u64, span=span)
+
+
+def _distance(start: ir.Expr, end: ir.Expr, down: ir.Expr, span: Span) -> ir.Expr:
+    up, back = (ir.Binary(ir.BinOp.SUB, a, b, i64, span=span) for a, b in ((end, start), (start, end)))
+    return ir.Select(down, back, up, i64, span=span)

@@ -23,7 +23,9 @@ from quadpy.lang.dependencies import MISSING
 from quadpy.lang.displays import display_items
 from quadpy.lang.functions import inline
 from quadpy.lang.operators import sum_of
+from quadpy.lang.prints import print_values
 from quadpy.lang.scope import import_value
+from quadpy.lang.texts import format_text, text_of
 from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import METHODS
 from quadpy.source import Span
@@ -145,7 +147,12 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         whole = isinstance(args[0], Vec)
         return METHODS[fn.__name__](t, args[0], span) if whole else truth_of_items(t, fn, args[0], span)
     if fn is builtins.print:
-        t.fail_syntax("print is not part of the kernel language yet", span, "return the value and print it outside")
+        print_values(t, args, kwargs, span)
+        return None
+    if isinstance(template := getattr(fn, "__self__", None), str) and fn.__name__ == "format":
+        return format_text(t, template, args, kwargs, span)
+    if fn is str and len(args) == 1 and not kwargs and holds_runtime(args):
+        return text_of(t, args[0], span)
     if fn is range and holds_runtime(args):
         t.fail_syntax("a run-time range can only be used in a for statement", span)
     if fn in AT_COMPILE_TIME or (getattr(fn, "__module__", None) or "").partition(".")[0] == "quadpy":

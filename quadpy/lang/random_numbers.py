@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from quadpy.artifact import HIDDEN
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
+from quadpy.lang.hidden import hidden_argument
 from quadpy.lang.operators import scalar_bit_cast
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import call_library, cast, library_results, to_scalar
@@ -24,19 +24,12 @@ def random_number(t: Trace, kind: str, type: Scalar, span: Span) -> ir.Expr:
     draw = t.build.let(to_scalar(t, read_variable(t, draws, span), span), "draw")
     t.build.assign(t.random.draws, ir.Binary(ir.BinOp.ADD, draw, literal(1, u32, span), u32, span=span), span)
     position = t.build.let(t.loop.position if t.loop else literal(0, u64, span))
-    seed, launch = _hidden_argument(t, "seed", span), _hidden_argument(t, "launch", span)
+    seed, launch = hidden_argument(t, "seed", span), hidden_argument(t, "launch", span)
     task = literal(t.random.streams if t.in_parallel else t.random.serial_stream, u32, span)
     counter = (cast(t, position, u32, span), _high_word(t, position, span), draw, task)
     key = (_mix_pass(t, _mix_seed(t, seed, launch, span), span), cast(t, launch, u32, span))
     words = library_results(t, "philox", (*counter, *key), span)
     return _number_from_words(t, kind, type, words, span)
-
-
-def _hidden_argument(t: Trace, name: str, span: Span) -> ir.Expr:
-    """The argument ``name``, a row of ``jit.hidden_arguments``, which the launch passes where a kernel reads it."""
-    new = ir.ScalarParam(f"{HIDDEN}{name}", u64, span=t.frames[0].source.span)
-    param = t.signature.hidden.setdefault(name, new)
-    return ir.ParamRead(param.name, param.type, span=span)
 
 
 def _leading_bits(word: ir.Expr, type: Scalar, span: Span) -> ir.Expr:

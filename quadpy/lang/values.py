@@ -19,13 +19,14 @@ from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Expr, Node
 from quadpy.ir.types import Array
 from quadpy.ir.walk import unhandled
+from quadpy.output import Field
 from quadpy.records import Plain, RecordType, Shape, count_of, shape_of_member
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 __all__ = [
-    "ArrayRef", "BoundMethod", "ElementRef", "Kind", "Number", "Numeric", "Record", "ScalarValue", "Step", "Traced", "Value", "Vec",
+    "ArrayRef", "BoundMethod", "ElementRef", "Kind", "Number", "Numeric", "Record", "ScalarValue", "Step", "Text", "TextField", "Traced", "Value", "Vec",
     "elems_of", "holds_runtime", "is_direct", "is_number", "is_numeric", "is_runtime", "is_struct_type", "is_vector_type", "kind_of",
     "parts_of", "shape_name", "shape_text", "shaped",
 ]  # fmt: skip
@@ -131,7 +132,22 @@ class BoundMethod:
     name: str
 
 
-Traced: TypeAlias = Expr | Vec | Record | ArrayRef | ElementRef | BoundMethod
+@dataclass(frozen=True, slots=True)
+class TextField:
+    """A value of run time in a text: how it is shown, and its words."""
+
+    field: Field
+    words: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with values of run time in it, which can be printed."""
+
+    parts: tuple[str | TextField, ...]
+
+
+Traced: TypeAlias = Expr | Vec | Record | ArrayRef | ElementRef | BoundMethod | Text
 """What the tracer has an object of its own for: no Python function may see it."""
 Value: TypeAlias = object
 """A ``Traced``, or a Python object of compile time."""
@@ -179,10 +195,12 @@ class Kind(enum.IntEnum):
     RECORD = enum.auto()
     ARRAY = enum.auto()
     METHOD = enum.auto()
+    TEXT = enum.auto()
 
 
 _CLASSES: tuple[tuple[type | tuple[type, ...], Kind], ...] = (
     (Node, Kind.SCALAR), (Vec, Kind.VECTOR), (Record, Kind.RECORD), ((ArrayRef, ElementRef), Kind.ARRAY), (BoundMethod, Kind.METHOD),
+    (Text, Kind.TEXT),
     ((int, float), Kind.NUMBER), ((tuple, list), Kind.SEQUENCE),
 )  # fmt: skip
 
@@ -198,7 +216,7 @@ def is_runtime(value: Value) -> TypeIs[Expr]:
 
 def is_direct(value: Value) -> TypeIs[Traced]:
     """True for what the tracer has an object of its own for."""
-    return isinstance(value, (Node, Vec, Record, ArrayRef, ElementRef, BoundMethod))
+    return isinstance(value, (Node, Vec, Record, ArrayRef, ElementRef, BoundMethod, Text))
 
 
 def holds_runtime(value: Value) -> bool:
@@ -282,5 +300,7 @@ def _traced_text(value: Traced) -> str:
             return f"element of {value.array.type!r}"
         case BoundMethod():
             return f"method {value.name}"
+        case Text():
+            return "a text with run-time values"
         case _:
             raise unhandled(value)

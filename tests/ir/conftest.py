@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quadpy.dtypes import f32, i32, u1, u32
+from quadpy.dtypes import f32, f64, i32, u1, u32, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space, array_of
+from quadpy.output import Field, Message, Number
 from quadpy.source import NOWHERE, Span
 
 
@@ -61,12 +62,15 @@ def every_node(span: Span) -> ir.Kernel:
     together = block(ir.Store(lane, number, span=span), ir.Fence(span=span), ir.Barrier(span=span))
     whole = ir.Axis(i, c(0), c(128), c(1), span=span)
     blocks = ir.ParallelTask("blocks", (whole,), together, block_dim=64, shared=(tile,), span=span)
-    last = ir.SerialTask("last", block(ir.Return((c(1),), span=span)), span=span)
+    words = (ir.BitCast(c(2.0, f64), u64, span=span),)
+    shown = ir.Print(ir.ParamRead("$print", u64, span=span), Message(("n ", Field(Number("double")))), words, span=span)
+    last = ir.SerialTask("last", block(shown, ir.Return((c(1),), span=span)), span=span)
     params = (
         ir.ScalarParam("h", f32, span=span),
         ir.ArrayParam("a", array_of(f32, 1, (2,)), span=span),
         ir.ArrayParam("m", array_of(u1, 0, shape=()), is_field=True, span=span),
         ir.ArrayParam("p", array_of(i32, 1, strided=True), span=span),
+        ir.ScalarParam("$print", u64, span=span),
     )
     return ir.Kernel("every", params, (i32,), (function, one), block(), (loop, blocks, last), 2, span=span)
 

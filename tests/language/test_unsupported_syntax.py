@@ -39,7 +39,6 @@ STATEMENTS = {
     "static break under a run-time condition": "for i in qp.static(range(3)):\n    if n > i:\n        break",
     "is": "y = n is n",
     "in a range": "y = n in range(3)",
-    "print": "print(n)",
     "kernel in a kernel": "other(n)",
     "plain function": "plain(n)",
     "loop target": "for x[0] in range(3):\n    pass",

@@ -11,6 +11,7 @@ from quadpy.codegen.lower.gpu.threads import barrier
 from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
 from quadpy.codegen.lower.memory import load, store
+from quadpy.codegen.lower.prints import lower_print
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, u64
@@ -103,6 +104,8 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             barrier(s)
         case ir.Fence():
             _fence(s)
+        case ir.Print():
+            lower_print(s, stmt)
         case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
             raise AssertionError("the verifier admits no kernel that has not been split")
         case _:

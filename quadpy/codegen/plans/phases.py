@@ -190,9 +190,12 @@ class _Planner:
         return [*totals, *axes, *partial]
 
     def arrays(self, node: ir.Node, path: _Path, *, alone: bool) -> Iterator[_Touch]:
+        """The arrays that ``node`` touches, and the rings of its prints, which keep their order."""
         for name, access in effects_of(node):
             if name in self.parameters():
                 yield _Touch(self.array(name), access != Access.READ, alone, path)
+        for name in {n.ring.name for n in walk(node) if isinstance(n, ir.Print)}:
+            yield _Touch(("ring", name), writes=True, alone=alone, path=path)
 
     def parameters(self) -> set[str]:
         return {param.name for param in self.kernel.params if isinstance(param, ir.ArrayParam)}

@@ -23,6 +23,7 @@ class Config:
     random_seed: int = 0
     num_threads: int | None = None
     full_traceback: bool = False
+    print_buffer: int = 1 << 20
 
 
 class State:

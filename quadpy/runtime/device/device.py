@@ -20,6 +20,7 @@ from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import CapturedStream, refuse_in_capture, session_of
 from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.memory.staging import Staging
+from quadpy.runtime.printing.device_rings import Prints
 from quadpy.runtime.streams.borrowed import BorrowedStreams
 from quadpy.runtime.streams.branches import Branches
 from quadpy.runtime.streams.current import warn_of_reset
@@ -56,6 +57,7 @@ class Device(OneProcess):
         self.staging, self.modules = Staging(driver, self.reaper), Modules(driver, self.life)
         self.failures, self.deferred = Failures(), DeferredRelease(self.timelines)
 
+        self.prints = Prints(driver, self.timelines, self.memory, self.staging)
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
         self._forms: dict[tuple[Any, ...], object] = {}
@@ -193,6 +195,8 @@ class Device(OneProcess):
     def _settle(self) -> None:
         self.life.check()
         self.timelines.synchronize()
+        if self.prints.pending:
+            self.prints.drain()
         self.reaper.drain()
         if len(self.deferred):
             self.deferred.sweep()

@@ -13,6 +13,7 @@ from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import session_of, thread_captures
 from quadpy.runtime.memory.device_memory import DeviceMemory
+from quadpy.runtime.printing.device_rings import Prints
 from quadpy.runtime.streams.manager import StreamManager
 from quadpy.runtime.streams.owned import Owned, OwnerRef, OwningDevice
 from quadpy.runtime.streams.timeline import Timeline, Timelines
@@ -30,6 +31,7 @@ class StreamDevice(OwningDevice, Protocol):
     memory: DeviceMemory
     streams: StreamManager
     failures: Failures
+    prints: Prints
 
     @property
     def default_stream(self) -> Stream: ...
@@ -85,6 +87,8 @@ class Stream(Owned[StreamHandle]):
         self._refuse_captured("synchronize()", "synchronize after a launch of the graph")
         owner = self._take()
         self.device.driver.stream_synchronize(owner.handle)
+        if self.device.prints.pending:
+            self.device.prints.drain()
         self.device.reaper.drain()
         self.device.failures.raise_first(self.timeline)
 

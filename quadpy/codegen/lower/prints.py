@@ -1,0 +1,55 @@
+"""Records of prints in the launch's ring: see ``runtime.printing.records`` for their format."""
+
+from __future__ import annotations
+
+from quadpy.codegen.lower.atomics import atomic_update
+from quadpy.codegen.lower.expressions import lower_expr
+from quadpy.codegen.lower.memory import memory_in
+from quadpy.codegen.lower.scope import Scope
+from quadpy.dtypes import u64
+from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import AtomicOp
+from quadpy.ir.types import Space
+from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD
+
+__all__ = ["lower_print"]
+
+
+def lower_print(s: Scope, stmt: ir.Print) -> None:
+    """One atomic addition takes the place of the record; without room for it, it is counted as lost.
+
+    The one record that the end of the ring would cut leaves a 0 in place of its key, where the host stops reading.
+    """
+    out, pointer, memory = s.text, s.rules.pointer, memory_in(s, Space.GLOBAL)
+    words = [lower_expr(s, word) for word in stmt.words]
+    ring = out.op(f"inttoptr i64 {lower_expr(s, stmt.ring)} to {pointer}")
+
+    def at(number: str) -> str:
+        return out.op(f"getelementptr i64, {pointer} {ring}, i64 {number}")
+
+    def put(number: str, value: str) -> None:
+        out.do(f"store i64 {value}, {pointer} {at(number)}, align 8")
+
+    first = atomic_update(s, AtomicOp.ADD, at(str(NEXT_WORD)), str(1 + len(words)), u64, memory)
+    end = out.op(f"add i64 {first}, {1 + len(words)}")
+    capacity = out.op(f"load i64, {pointer} {at(str(CAPACITY_WORD))}, align 8")
+    room, full, cut, counted, done = (out.label(f"print.{name}") for name in ("room", "full", "cut", "lost", "done"))
+    out.branch(out.op(f"icmp ule i64 {end}, {capacity}"), room, full)
+    out.start(room)
+    start = out.op(f"add i64 {first}, {HEADER_WORDS}")
+    for number, word in enumerate((_signed(stmt.message.key), *words)):
+        put(out.op(f"add i64 {start}, {number}"), word)
+    out.jump(done)
+    out.start(full)
+    out.branch(out.op(f"icmp ult i64 {first}, {capacity}"), cut, counted)
+    out.start(cut)
+    put(out.op(f"add i64 {first}, {HEADER_WORDS}"), "0")
+    out.start(counted)
+    if not stmt.message.begins:
+        atomic_update(s, AtomicOp.ADD, at(str(LOST_WORD)), "1", u64, memory)
+    out.start(done)
+
+
+def _signed(key: int) -> str:
+    """As LLVM writes 64 bits."""
+    return str(key - (1 << 64) if key >> 63 else key)

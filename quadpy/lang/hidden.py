@@ -1,0 +1,18 @@
+"""Arguments that the launch passes where a kernel reads them."""
+
+from __future__ import annotations
+
+from quadpy.artifact import HIDDEN
+from quadpy.dtypes import u64
+from quadpy.ir import nodes as ir
+from quadpy.lang.context import Trace
+from quadpy.source import Span
+
+__all__ = ["hidden_argument"]
+
+
+def hidden_argument(t: Trace, name: str, span: Span) -> ir.ParamRead:
+    """The argument ``name``, a row of ``jit.hidden_arguments``."""
+    new = ir.ScalarParam(f"{HIDDEN}{name}", u64, span=t.frames[0].source.span)
+    param = t.signature.hidden.setdefault(name, new)
+    return ir.ParamRead(param.name, param.type, span=span)

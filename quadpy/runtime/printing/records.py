@@ -1,0 +1,84 @@
+"""From the records of a ring to text.
+
+A ring is words of 64 bits: a header (``quadpy.output``), then records.  A record is the key of a message, in a parallel
+loop the place of the iteration, and the words of the message's values.  A record without values says that a loop begins:
+what one run of the loop prints is sorted by iteration, so that the text is the same on every backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD, Message
+
+__all__ = ["Header", "Output", "learn", "output_of", "show"]
+
+_KNOWN: Final[dict[int, Message]] = {}
+"""The messages of all code that was loaded, by key."""
+
+
+class Header(NamedTuple):
+    """What the header of a ring says; ``used`` is how many words have records."""
+
+    used: int
+    lost: int
+    capacity: int
+
+    @staticmethod
+    def of(words: Sequence[int]) -> Header:
+        return Header(min(words[NEXT_WORD], words[CAPACITY_WORD]), words[LOST_WORD], words[CAPACITY_WORD])
+
+    @staticmethod
+    def empty(capacity: int) -> list[int]:
+        """The words of the header of a ring without records."""
+        words = [0] * HEADER_WORDS
+        words[CAPACITY_WORD] = capacity
+        return words
+
+
+class Output(NamedTuple):
+    """Text to print, and whether the output is flushed then."""
+
+    text: str
+    flush: bool
+
+
+def learn(texts: Iterable[str]) -> None:
+    """Know the messages of some code, each given as ``Message.text``."""
+    for text in texts:
+        message = Message.from_text(text)
+        _KNOWN[message.key] = message
+
+
+def output_of(header: Header, words: Sequence[int]) -> Output:
+    """What the records ``words`` print, and how many of them were lost."""
+    runs: list[list[tuple[int, str]]] = []
+    current: dict[int, list[tuple[int, str]]] = {}  # the run of each loop that began last
+    at, flush = 0, False
+    while at < len(words) and (message := _KNOWN.get(words[at])) is not None:
+        values = words[at + 1 : at + 1 + message.count]
+        at += 1 + message.count
+        flush = flush or message.flush
+        if message.begins:
+            current[message.loop] = []
+            runs.append(current[message.loop])
+        elif message.loop:
+            current[message.loop].append((values[0], message.filled(values[1:])))
+        else:
+            runs.append([(0, message.filled(values))])
+    text = "".join(line for run in runs for _, line in sorted(run, key=lambda entry: entry[0]))
+    return Output(text + _loss(header), flush)
+
+
+def _loss(header: Header) -> str:
+    if not header.lost:
+        return ""
+    lines = "1 line" if header.lost == 1 else f"{header.lost:,} lines"
+    return f"… {lines} lost; raise print_buffer, which is {8 * header.capacity:,} bytes\n"
+
+
+def show(output: Output) -> None:
+    """Print ``output`` as Python does."""
+    if output.text or output.flush:
+        print(output.text, end="", flush=output.flush)  # noqa: T201 - what the user asked for
