@@ -21,10 +21,11 @@ from quadpy.jit.fusion.origin import code_of
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
+from quadpy.jit.overlaps import Overlaps
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
 from quadpy.jit.printing import PrintingCpuPlan, PrintingGpuPlan
-from quadpy.lang.arguments import ArgType, ArrayArg, Options
+from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
@@ -65,23 +66,17 @@ class Specialisation:
         self._digest = ""
         self._disjoint = self._plan(options)
         self._overlapping: Plan | None = None
-        self._pairs = self._pairs_to_check()
-        self.has_fast_calls = isinstance(self._disjoint, GpuPlan) and not self._disjoint.code.messages
+        self._overlaps = Overlaps(args, self._disjoint.code, self._fields)
+        self._overlap = self._overlaps.found
+        self.has_fast_calls = (
+            isinstance(self._disjoint, GpuPlan) and not self._disjoint.code.messages and not self._overlaps.sorted
+        )
         self._fast_calls: dict[Hashable, FastCall | None] = {}
         self._binds: dict[Hashable, Bind | None] = {}
 
     def pick(self, views: Views) -> Plan:
         """The plan for arrays with these addresses: ranges are compared where at least one of the two is written."""
-        for i, j in self._pairs:
-            a, b = views[i], views[j]
-            start_a, start_b = a.pointer, b.pointer
-            if start_a < start_b + b.nbytes and start_b < start_a + a.nbytes:
-                return self._for_overlaps()
-        for start, nbytes in self._fields:  # their memory can reach a kernel a second time, as a NumPy view
-            for view in views:
-                if view.pointer < start + nbytes and start < view.pointer + view.nbytes:
-                    return self._for_overlaps()
-        return self._disjoint
+        return self._for_overlaps() if self._overlap(views) else self._disjoint
 
     def fast_call(self, args: Sequence[Argument]) -> FastCall | None:
         """The fast call for arguments like ``args``, which have views in place of arrays; None where there is none.
@@ -96,7 +91,7 @@ class Specialisation:
     ) -> T | None:  # fmt: skip
         forms = tuple(getattr(given, "form", None) for given in args)
         if forms not in known:
-            known[forms] = make(GpuCalls(self._parameters, args, plan, self._pairs))
+            known[forms] = make(GpuCalls(self._parameters, args, plan, self._overlaps.pairs))
         return known[forms]
 
     def binder(self, views: Views, args: Sequence[Argument], resolve: Resolver) -> Binder | None:
@@ -107,10 +102,11 @@ class Specialisation:
         plan = self.pick(views)
         match plan:
             case CpuPlan():
-                bind = bind_on_cpu(self._parameters, args, plan, self._pairs) if plan is self._disjoint else None
+                generated = plan is self._disjoint and not self._overlaps.sorted
+                bind = bind_on_cpu(self._parameters, args, plan, self._overlaps.pairs) if generated else None
                 bind = bind or self._resolving(plan, resolve)
                 return Binder(bind, plan.prepare_again, lambda _: ([], []), plan.runner)  # its work is done by then
-            case GpuPlan() if plan is self._disjoint and plan.launches and not plan.code.messages:
+            case GpuPlan() if self.has_fast_calls and plan is self._disjoint and plan.launches:
                 bind = self._generated(self._binds, GpuCalls.bind, plan, args)
                 return None if bind is None else Binder(bind, plan.prepare_again, plan.blocks_of)
             case _:
@@ -223,17 +219,6 @@ class Specialisation:
 
     def _traced(self, options: Options, device: Device) -> Kernel:
         return traced_for(self._request(options, device)).kernel
-
-    def _pairs_to_check(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of array arguments, by number, of which at least one is written."""
-        names = [name for name, arg in self._args.items() if isinstance(arg, ArrayArg)]
-        written = {name for task in self._disjoint.code.tasks for name, access in task.effects if access != "r"}
-        return tuple(
-            (i, j)
-            for i, first in enumerate(names)
-            for j, second in enumerate(names[i + 1 :], i + 1)
-            if first in written or second in written
-        )
 
 
 def prepare(threads: int | None) -> None:
