@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from quadpy.errors import ArgumentError
+from quadpy.hostmath.struct_access import BYTE, StructMember, members_to_numpy
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
+from quadpy.messages import one_of
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.field import (
@@ -24,10 +26,12 @@ from quadpy.runtime.arrays.field import (
     field,
     require_no_layout,
 )
+from quadpy.runtime.arrays.parts import has_slices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.placement import allocate_lasting
+from quadpy.runtime.memory.placement import allocate_lasting, storage_at
+from quadpy.runtime.memory.strided_layout import StridedLayout
 
 __all__ = ["StructField", "struct_field"]
 
@@ -42,17 +46,19 @@ class StructField:
     """A field whose elements are structs; made by ``qp.field`` and by ``field`` of a struct type.
 
     ``f.a`` is the field of the members ``a``.  On the host, ``f[i]`` reads a struct, which writes its members back when
-    they are set, and ``f[i] = {...}`` writes some or all members.
+    they are set, and ``f[i] = {...}`` writes some or all members.  ``f[1:3]`` reads a dict with an array for each member.
     """
 
-    __slots__ = ("__weakref__", "_members", "dtype", "name")
+    __slots__ = ("__weakref__", "_members", "_whole", "dtype", "name")
     __quadpy_field__: ClassVar[bool] = True  # a kernel that names one takes it as a parameter
 
     dtype: StructType
     name: str
     _members: dict[str, Field | StructField]
+    _whole: StructMember | None
 
     def __init__(self, type: StructType, name: str) -> None:
+        self._whole = None
         self.dtype, self.name = type, name
         self._members = {
             member: StructField(dtype, f"{name}.{member}") if isinstance(dtype, StructType) else field(dtype, name=f"{name}.{member}")
@@ -124,20 +130,37 @@ class StructField:
             stored._replace(offset=leaf.placement.start - first) for leaf in leaves for stored in leaf.stored_members()
         ]
 
+    def put_whole(self, whole: StructMember) -> None:
+        """``whole`` is the same memory as structs of C."""
+        self._whole = whole
+
+    def _on_gpu(self) -> StructMember | None:
+        """The structs as a whole where they are stored so on a GPU: one copy fetches what has a copy for each member else."""
+        device = self.device  # gives the field its memory
+        return None if device is None else self._whole
+
     @property
     def keys(self) -> list[str]:
         """The names of the members."""
         return list(self._members)
 
     def get_member_field(self, key: str) -> Any:
+        """The field of the members ``key``."""
+        if key not in self._members:
+            raise ArgumentError(f"{self.dtype!r} has no member {key!r}", hint=one_of(key, self._members))
         return self._members[key]
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self._members:
             return self._members[name]
-        raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}")
+        raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}; {one_of(name, self._members)}")
 
-    def __getitem__(self, index: object) -> Struct:
+    def __getitem__(self, index: object) -> Struct | dict[str, Any]:
+        if has_slices(index):
+            return {name: member[index] for name, member in self._members.items()}
+        if (whole := self._on_gpu()) is not None:
+            found: Struct = whole[self.leaves()[0].locate(index)]
+            return found
         values = {name: member[index] for name, member in self._members.items()}
 
         def store(path: tuple[str, ...], value: object) -> None:
@@ -149,54 +172,69 @@ class StructField:
         return made_of(self.dtype, values, store)
 
     def __setitem__(self, index: object, value: Struct | Mapping[str, Any]) -> None:
-        for name, item in self._given(value):
+        given = dict(self._given(value))
+        if len(given) == len(self._members) and not has_slices(index) and (whole := self._on_gpu()) is not None:
+            whole[self.leaves()[0].locate(index)] = self.dtype(given)
+            return
+        for name, item in given.items():
             self._members[name][index] = item
 
     def fill(self, value: object, *, stream: object = None) -> None:
         """Set every element to a struct or dict; a number is the value of all members."""
         if not isinstance(value, (Struct, Mapping)):
-            value = dict.fromkeys(self._members, value)
-        for name, item in self._given(value):
+            value = self.dtype.filled_with_scalar(value)
+        given = dict(self._given(value))
+        if len(given) == len(self._members) and (whole := self._on_gpu()) is not None:
+            whole.fill(given, stream=stream)
+            return
+        for name, item in given.items():
             self._members[name].fill(item, stream=stream)
 
     def copy_from(self, other: object, *, stream: object = None) -> None:
         """Copy all elements of ``other``, a field of structs with the same members."""
         if not isinstance(other, StructField) or other.keys != self.keys:
             raise ArgumentError(f"copy_from takes a field of {self.dtype!r}, not {other!r}")
+        mine, theirs = self._on_gpu(), other._on_gpu()  # noqa: SLF001 - of the same class
+        if mine is not None and theirs is not None and mine.record.members == theirs.record.members:
+            mine.copy_from(theirs, stream=stream)
+            return
         for name, member in self._members.items():
             member.copy_from(other.get_member_field(name), stream=stream)
 
-    def to_numpy(self, **options: Any) -> dict[str, Any]:
-        """A dict with an array for each member; ``options`` as of other fields."""
-        return {name: member.to_numpy(**options) for name, member in self._members.items()}
+    def to_numpy(self, dtype: Any = None, *, stream: object = None, **options: Any) -> dict[str, Any]:
+        """A dict with an array for each member; the arguments are those of other fields."""
+        whole = self._on_gpu() if options.get("copy", True) else None
+        members = self if whole is None else whole.on_host(stream)
+        return members_to_numpy(members, dtype, stream=stream, **options)
 
     def from_numpy(self, arrays: Mapping[str, Any] | Any, *, stream: object = None) -> None:
         """Copy a dict of arrays, or a structured array, into this field."""
         names = arrays.dtype.names if isinstance(arrays, np.ndarray) else tuple(arrays)
         if set(names or ()) != set(self._members):
             raise ArgumentError(f"from_numpy takes arrays for {', '.join(self._members)}, not for {names!r}")
+        if (whole := self._on_gpu()) is not None:
+            whole.from_numpy(arrays, stream=stream)
+            return
         for name, member in self._members.items():
             member.from_numpy(arrays[name], stream=stream)
 
-    def to_torch(self, device: Any = None, *, stream: object = None) -> dict[str, Any]:
-        """A dict with a tensor for each member."""
-        return {name: member.to_torch(device, stream=stream) for name, member in self._members.items()}
+    def to_torch(self, device: Any = None, *, stream: object = None, **options: Any) -> dict[str, Any]:
+        """A dict with a tensor for each member; the arguments are those of other fields."""
+        return {name: member.to_torch(device, stream=stream, **options) for name, member in self._members.items()}
 
     def from_torch(self, tensors: Mapping[str, Any], *, stream: object = None) -> None:
         """Copy a dict of tensors into this field."""
-        for name, tensor in tensors.items():
-            self.get_member_field(name).from_torch(tensor, stream=stream)
+        for name, tensor in self._given(tensors):
+            self._members[name].from_torch(tensor, stream=stream)
 
     def _given(self, value: Struct | Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
         """The members of ``value``; ArgumentError for one that is not there."""
         if not isinstance(value, (Struct, Mapping)):
-            raise ArgumentError(f"{value!r} is no struct", hint="assign a struct or a dict")
+            raise ArgumentError(f"{value!r} is not a struct", hint="assign a struct or a dict")
         items = list(value.items())
         for name, _ in items:
             if name not in self._members:
-                raise ArgumentError(
-                    f"{self.dtype!r} has no member {name!r}", hint=f"there are {', '.join(self._members)}"
-                )
+                raise ArgumentError(f"{self.dtype!r} has no member {name!r}", hint=one_of(name, self._members))
         return items
 
     def __len__(self) -> int:
@@ -230,14 +268,22 @@ def struct_field(
         return made
     extents = shape_of(shape)
     record = type.record()
-    made.span(extents, offset, _StructTree(made, _placements(record, extents, order, layout)))
+    made.span(extents, offset, _StructTree(made, record, _placements(record, extents, order, layout)))
     return made
 
 
-def _placements(
-    record: RecordType, shape: tuple[int, ...], order: str | None, layout: Layout
-) -> tuple[list[tuple[int, tuple[int, ...]]], int]:
-    """For each leaf its first byte and its strides in scalars; and the bytes of all."""
+class _Places(NamedTuple):
+    """Where a field of structs is: for each leaf its first byte and its strides in scalars, and the bytes of all.
+
+    ``steps`` are bytes from struct to struct along each axis; None where structs are not stored as C does.
+    """
+
+    leaves: list[tuple[int, tuple[int, ...]]]
+    nbytes: int
+    steps: tuple[int, ...] | None
+
+
+def _placements(record: RecordType, shape: tuple[int, ...], order: str | None, layout: Layout) -> _Places:
     unit = axis_strides(shape, order)
     count = math.prod(shape)
     if layout is Layout.AOS:
@@ -247,32 +293,37 @@ def _placements(
                 record.nbytes // plain.type.scalar.nbytes
             )  # sizes of scalars are powers of two, and divide that of the struct
             places.append((plain.offset, (*(axis * step for axis in unit), 1)))
-        return places, record.nbytes * count
+        return _Places(places, record.nbytes * count, tuple(axis * record.nbytes for axis in unit))
     places, end = [], 0
     for plain in record.plain_members():
         nbytes = plain.type.scalar.nbytes
         pitch = -(-count * nbytes // _LINE) * _LINE + (_APART if count * nbytes >= _LARGE else 0)
         places.append((end, (*unit, pitch // nbytes)))
         end += pitch * len(plain.type.types)
-    return places, end
+    return _Places(places, end, None)
 
 
 class _StructTree:
     """Allocates the memory of one field of structs when it is first needed."""
 
-    def __init__(self, owner: StructField, places: tuple[list[tuple[int, tuple[int, ...]]], int]) -> None:
+    def __init__(self, owner: StructField, record: RecordType, places: _Places) -> None:
+        self._owner, self._record, self._places = weakref.ref(owner), record, places
         self._leaves = [weakref.ref(leaf) for leaf in owner.leaves()]
-        self._places, self._nbytes = places
         self._bound = False
         self._lock = new_lock()
 
     def bind(self) -> None:
         with self._lock:
             if not self._bound:
-                memory = allocate_lasting(self._nbytes)
-                for found, (start, strides) in zip(self._leaves, self._places, strict=True):
+                memory = allocate_lasting(self._places.nbytes)
+                for found, (start, strides) in zip(self._leaves, self._places.leaves, strict=True):
                     if (leaf := found()) is not None:
                         leaf.put(Placement(memory, start, strides))
+                owner, steps = self._owner(), self._places.steps
+                if owner is not None and steps is not None:
+                    item = self._record.nbytes
+                    storage = storage_at(memory, StridedLayout(0, BYTE, (*owner.shape, item), (*steps, 1)))
+                    owner.put_whole(StructMember(owner.dtype, self._record, owner.shape, storage))
                 self._bound = True
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.structs import Struct, made_of
 from quadpy.importing import import_late
+from quadpy.messages import one_of
 from quadpy.records import Plain, RecordType
 from quadpy.runtime.elements.numpy_types import admit, numpy_dtype
 from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
@@ -87,8 +88,15 @@ class StructType:
                 raise ArgumentError(f"the member {min(twice)!r} is given twice")
             given |= kwargs
         if unknown := given.keys() - self.members.keys():
-            raise ArgumentError(f"{self!r} has no member {min(unknown)!r}", hint=f"there are {', '.join(self.members)}")
+            raise ArgumentError(f"{self!r} has no member {min(unknown)!r}", hint=one_of(min(unknown), self.members))
         return made_of(self, {name: self.converted(name, given.get(name, self.default(name))) for name in self.members})
+
+    def filled_with_scalar(self, value: Any) -> Struct:
+        """A struct whose numbers all are ``value``."""
+        return self({
+            name: dtype.filled_with_scalar(value) if isinstance(dtype, StructType) else value
+            for name, dtype in self.members.items()
+        })  # fmt: skip
 
     def converted(self, name: str, value: Any) -> Any:
         """``value`` as the member ``name``; None is 0."""

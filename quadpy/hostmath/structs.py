@@ -14,6 +14,7 @@ from quadpy.hostmath.descriptors import type_of
 from quadpy.hostmath.matrix import Matrix
 from quadpy.hostmath.vector import Vector
 from quadpy.importing import import_late
+from quadpy.messages import one_of
 from quadpy.records import RecordType
 from quadpy.runtime.elements.types import CompositeType
 from quadpy.runtime.elements.values import Elements
@@ -101,11 +102,14 @@ class Struct:
         method = None if name.startswith("_") else self._type.method(name)
         if method is not None:
             return functools.partial(method, self)
-        raise AttributeError(f"a {self._type!r} has no member {name!r}")
+        raise AttributeError(self._no_member(name))
+
+    def _no_member(self, name: str) -> str:
+        return f"a {self._type!r} has no member {name!r}; {one_of(name, self._values)}"
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._values:
-            raise AttributeError(f"a {self._type!r} has no member {name!r}")
+            raise AttributeError(self._no_member(name))
         made = self._type.converted(name, value)
         if isinstance(made, Struct):
             object.__setattr__(made, "_store", inside(self._store, name))
@@ -114,6 +118,8 @@ class Struct:
             self._store((name,), made)
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            raise KeyError(self._no_member(name))
         return self._values[name]
 
     def __setitem__(self, name: str, value: Any) -> None:

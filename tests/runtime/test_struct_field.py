@@ -113,3 +113,90 @@ def test_large_arrays_of_a_field_do_not_compete_for_lines_of_the_cache():
     a, v = f.stored_members()
     assert (a.offset, v.offset % 64, v.stride % 64) == (0, 0, 0)
     assert all(distance % 4096 for distance in (v.offset, v.stride, v.offset + v.stride))
+
+
+@pytest.fixture(params=["ndarray", "aos", "soa"])
+def x(arch, request):
+    return (
+        qp.ndarray(S, (3, 4)) if request.param == "ndarray" else S.field(shape=(3, 4), layout=qp.Layout(request.param))
+    )
+
+
+def test_members_of_all_structs_are_arrays_over_their_memory(x):
+    x.v[1, 2] = [1, 2, 3]
+    x.inner.big[1, 2] = 0.5
+    x.get_member_field("inner").small.fill(7)
+    x.a[0, :] = 4
+    x.b.from_numpy(np.arange(12, dtype=np.int16).reshape(3, 4))
+    assert x[1, 2] == S(0, [1, 2, 3], Inner(0.5, 7), 6)
+    assert (x.a.to_numpy().sum(), x.v[1, 2].y, x[0, 0].inner.small) == (16, 2, 7)
+    assert x.inner[1, 2] == Inner(0.5, 7)
+    x.inner[1, 1] = {"small": 9}
+    assert (x[1, 1].inner, x.keys, x.inner.keys) == (Inner(0, 9), ["a", "v", "inner", "b"], ["big", "small"])
+    assert x.v.to_numpy(copy=None).shape == (3, 4, 3)
+
+
+def test_members_by_name():
+    a = qp.ndarray(S, 3)
+    a["v"][1] = 2
+    assert a[1]["v"].entries == (2, 2, 2)
+    assert np.asarray(a.v)[1].tolist() == [2, 2, 2]
+    np.from_dlpack(a.inner.big)[2] = 5
+    assert a[2].inner.big == 5
+
+
+def test_a_name_that_is_no_member(x):
+    for access in (lambda: x.inners, lambda: x[0, 0].inners, lambda: setattr(x[0, 0], "inners", 1)):
+        with pytest.raises(AttributeError, match=r"no member 'inners'; did you mean 'inner'\?"):
+            access()
+    with pytest.raises(qp.ArgumentError, match=r"(?s)no member 'iner'.*did you mean 'inner'\?"):
+        x[0, 0] = {"iner": 1}
+    with pytest.raises(qp.ArgumentError, match=r"(?s)no member 'zzz'.*there are a, v, inner, b"):
+        x.get_member_field("zzz")
+    with pytest.raises(qp.ArgumentError, match=r"(?s)no member 'bb'.*there are"):
+        S(bb=1)
+    assert not hasattr(x, "inners")
+
+
+def test_floats_for_integers_follow_the_rules_of_elements(x):
+    x[0, 0] = {"b": 2.9}  # one element is cast, as in a kernel
+    x[0, 1].b = -2.9
+    assert (x[0, 0].b, x[0, 1].b, S(b=2.9).b) == (2, -2, 2)
+    arrays = x.to_numpy()
+    whole = {name: arrays[name] for name in x.keys} | {"b": np.full((3, 4), 2.9)}
+    with pytest.raises(qp.ArgumentError, match="truncated to i16"):
+        x.from_numpy(whole)
+    with pytest.raises(qp.ArgumentError, match="truncated to i16"):
+        x[0, :] = {"b": [0.5] * 4}
+    with pytest.raises(qp.ArgumentError, match="do not fit i16"):
+        x[0, 0] = {"b": 2**20}
+
+
+def test_a_gpu_copies_structs_as_a_whole(gpu):
+    copied = []
+    staging = gpu.staging
+    for name in ("fetch", "download", "upload"):
+        whole = getattr(staging, name)
+        setattr(staging, name, lambda *args, whole=whole, name=name: copied.append(name) or whole(*args))
+    f = S.field(shape=(3, 4), offset=(1, 0), order="ji")
+    value = S(1, [1, 2, 3], Inner(2, 3), 4)
+    f[2, 3] = value
+    assert f[2, 3] == value
+    assert copied == ["upload", "fetch"]
+    copied.clear()
+    arrays = f.to_numpy()
+    f.from_numpy(arrays)
+    f.fill(value)
+    assert copied == ["download", "upload", "upload"]
+    assert arrays["inner"]["small"].sum() == 3
+    assert f[1, 0] == f[3, 3] == value
+
+
+def test_a_field_of_structs_in_a_tree_leaves_its_neighbours(arch):
+    f, g = S.field(), qp.field(qp.i32)
+    qp.root.dense(qp.i, 4).place(f, g)
+    g.fill(5)
+    f[2] = S(1, [1, 2, 3], Inner(2, 3), 4)
+    f.fill(f[2])
+    assert g.to_numpy().tolist() == [5] * 4
+    assert f.to_numpy()["v"].sum() == 24

@@ -172,3 +172,57 @@ def test_arrays_go_to_torch_and_back(gpu):
     array.from_torch(torch.arange(100, device="cuda").float())
     assert np.array_equal(array.to_numpy(), np.arange(100))
     assert array.to_torch(device="cuda").device.type == "cuda"
+
+
+@pytest.mark.parametrize("dtype", [qp.f32, qp.f16, qp.bf16, qp.i8, qp.u1, qp.types.vector(3, qp.f64)], ids=str)
+@pytest.mark.parametrize("make", [qp.ndarray, qp.field], ids=["ndarray", "field"])
+def test_arrays_as_tensors_and_back(make, dtype):
+    x = make(dtype, (2, 3))
+    copied, viewed, either = (x.to_torch(copy=copy) for copy in (True, False, None))
+    x[1, 2] = 1
+    assert not copied.any()
+    assert viewed[1, 2].all()
+    assert either.data_ptr() == viewed.data_ptr() == x.pointer
+    assert copied.dtype == viewed.dtype
+    y = make(dtype, (2, 3))
+    y.from_torch(viewed)
+    assert np.array_equal(x.to_numpy(), y.to_numpy())
+
+
+def test_views_of_fields_with_gaps_and_other_orders():
+    a, b = qp.field(qp.f32), qp.field(qp.f32)
+    qp.root.dense(qp.ij, (2, 3)).place(a, b)
+    soa = qp.Vector.field(3, qp.i32, shape=(2, 2), order="ji", layout=qp.Layout.SOA)
+    a.to_torch(copy=False)[1, 2] = 5
+    soa.to_torch(copy=False)[1, 0, 2] = 6
+    assert (a[1, 2], b.to_numpy().any(), soa[1, 0].z) == (5, False, 6)
+
+
+def test_tensors_keep_the_dims_of_vectors():
+    v = qp.Vector.field(3, qp.f32, shape=4)
+    assert v.to_torch(keep_dims=True).shape == v.to_torch(copy=False, keep_dims=True).shape == (4, 3, 1)
+    v.from_torch(torch.ones(4, 3, 1))
+    assert v[3].z == 1
+
+
+def test_a_tensor_elsewhere_needs_a_copy():
+    x = qp.ndarray(qp.f32, 3)
+    assert x.to_torch("cpu", copy=False).device.type == "cpu"
+    with pytest.raises(ValueError, match="meta without a copy"):
+        x.to_torch("meta", copy=False)
+    assert x.to_torch("meta", copy=None).device.type == "meta"
+
+
+def test_structs_are_dicts_of_tensors():
+    inner = qp.types.struct(k=qp.i32)
+    S = qp.types.struct(a=qp.f32, v=qp.types.vector(2, qp.f64), inner=inner)
+    for make in (qp.ndarray, qp.field):
+        x, y = make(S, 3), make(S, 3)
+        x[1] = S(1, [2, 3], inner(4))
+        found = x.to_torch()
+        assert found["v"].tolist() == [[0, 0], [2, 3], [0, 0]]
+        assert found["inner"]["k"].tolist() == [0, 4, 0]
+        y.from_torch(found)
+        assert y[1] == x[1]
+        x.to_torch(copy=False)["a"][2] = 9
+        assert x[2].a == 9

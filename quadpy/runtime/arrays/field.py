@@ -162,10 +162,15 @@ class Field(DenseArray):
             self.placement  # noqa: B018 - binds the tree
         return self._storage
 
-    def _locate(self, index: object) -> tuple[int, ...]:
+    def _origin(self) -> tuple[int, ...]:
+        return self.offset
+
+    def locate(self, index: object) -> tuple[int, ...] | None:
         if not any(self.offset):
-            return super()._locate(index)
+            return super().locate(index)
         key = self._key(index)
+        if key is None:
+            return None
         at = tuple(i - start for i, start in zip(key, self.offset, strict=True))
         if not all(0 <= i < extent for i, extent in zip(at, self.shape, strict=True)):
             raise BoundsError(f"index {key} is outside of {self!r}, which starts at {self.offset}")

@@ -67,9 +67,7 @@ def _runs(session: Session, memory: ArrayMemory, source: StridedLayout) -> tuple
     if 0 in shape:
         return list(range(len(shape))), 0, []
     axes = sorted(range(len(shape)), key=lambda axis: -target.strides[axis])
-    nbytes, outer = target.dtype.itemsize, [axis for axis in axes if shape[axis] > 1]
-    while outer and target.strides[outer[-1]] == source.strides[outer[-1]] == nbytes:
-        nbytes *= shape[outer.pop()]
+    outer, nbytes = target.outer_axes(source)
     count = math.prod(shape[axis] for axis in outer)
     if count > MAX_RUNS:
         session.refuse(

@@ -6,6 +6,8 @@ work that read it.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,7 +19,7 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import session_of
-from quadpy.runtime.launch.recorded_copies import ArrayMemory, record_copies, record_values
+from quadpy.runtime.launch.recorded_copies import MAX_RUNS, ArrayMemory, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_storage import READING, Storage, Where
@@ -109,7 +111,7 @@ class DeviceStorage:
             self.announce(on, writes=False)
             fetched = on._call(self.device.staging.fetch, self._at(part), nbytes)  # noqa: SLF001 - keeps the stream alive for the call
             return part.over(bytearray(fetched))
-        if where is ... or part.dense:
+        if where is ... or part.dense or _is_slice(where):
             return part.over(self._download(part, on))
         components = np.empty(part.shape, part.dtype)
         for index in np.ndindex(part.shape):
@@ -123,12 +125,14 @@ class DeviceStorage:
             record_values(session, on, self._array_memory(part), values)
             return
         with self.region.lock:
-            if where is ... or part.dense:
+            outer, _ = part.outer_axes()
+            too_many = _is_slice(where) and math.prod(part.shape[axis] for axis in outer) > MAX_RUNS
+            if where is ... or not outer or too_many:
                 self._put(part, values, on)
                 return
-            components = np.broadcast_to(values, part.shape)
-            for index in np.ndindex(part.shape):  # one by one: a kernel may write the gaps meanwhile
-                self._put(part.at(index), components[index], on)
+            numbers = np.broadcast_to(values, part.shape)
+            for run in _runs_along(outer, part.shape):  # one by one: a kernel may write the gaps meanwhile
+                self._put(part.at(run), numbers[run], on)
 
     def copy_from(self, source: Storage, stream: object = None) -> None:
         if isinstance(source, DeviceStorage) and source.device is self.device:
@@ -216,6 +220,19 @@ def stream_of(device: Device, stream: object) -> Stream:
     if found.device is not device:
         raise StreamError(f"{found!r} cannot run work on an array of {device}", hint="use a stream of its device")
     return found
+
+
+def _is_slice(where: Where) -> bool:
+    return where is not ... and any(isinstance(item, slice) for item in where)
+
+
+def _runs_along(axes: list[int], shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+    """Indices of all parts with one position on each of ``axes``."""
+    for position in np.ndindex(*(shape[axis] for axis in axes)):
+        index: list[int | slice] = [slice(None)] * len(shape)
+        for axis, i in zip(axes, position, strict=True):
+            index[axis] = i
+        yield tuple(index)
 
 
 def _one_byte(values: Numbers) -> int | None:

@@ -15,10 +15,11 @@ from quadpy.runtime.memory.filling import fill
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["READING", "Exports", "HostStorage", "Storage", "Where", "check_stream", "is_exported"]
+__all__ = ["READING", "Exports", "HostPart", "HostStorage", "Storage", "Where", "check_stream", "is_exported"]
 
-Where: TypeAlias = "tuple[int, ...] | EllipsisType"
-"""One element, by a position for each axis of the array; or ``...`` for all elements."""
+Where: TypeAlias = "tuple[int | slice, ...] | EllipsisType"
+"""One element, by a position for each axis of the array; a part, by positions and slices with positive steps and bounds
+inside the array; or ``...`` for all elements."""
 
 
 READING: Final = ("reading an array", "read it after a launch of the graph; a kernel can read it inside")
@@ -105,6 +106,20 @@ class HostStorage:
         """``view``, a part of the memory, for a capture."""
         layout = StridedLayout(address_of(view), view.dtype, view.shape, view.strides)
         return ArrayMemory(layout, self.name, self.view)
+
+
+class HostPart(HostStorage):
+    """Some of the numbers of ``whole``, such as one member of structs."""
+
+    __slots__ = ("whole",)
+
+    def __init__(self, whole: HostStorage, view: Numbers) -> None:
+        super().__init__(view, address_of(view))
+        self.whole, self.name = whole, whole.name
+
+    def mark_exported(self) -> None:
+        super().mark_exported()
+        self.whole.mark_exported()
 
 
 def _capture(stream: object) -> tuple[Session, Stream] | None:

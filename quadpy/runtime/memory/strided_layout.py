@@ -42,12 +42,39 @@ class StridedLayout(NamedTuple):
         """Whether there are no gaps."""
         return not self.shape or self.reach == self.size * self.dtype.itemsize
 
-    def at(self, index: tuple[int, ...]) -> StridedLayout:
-        """The part at ``index`` along the first axes; negative positions count from the end."""
+    def at(self, index: tuple[int | slice, ...]) -> StridedLayout:
+        """The part at ``index`` along the first axes: positions, of which negative ones count from the end, and slices."""
         axes, start = len(index), self.start
-        for i, n, step in zip(index, self.shape, self.strides, strict=False):
-            start += i % n * step
+        try:
+            for i, n, step in zip(index, self.shape, self.strides, strict=False):
+                start += i % n * step  # type: ignore[operator]  # a slice raises
+        except TypeError:
+            return self._sliced(index)
         return StridedLayout(start, self.dtype, self.shape[axes:], self.strides[axes:])
+
+    def _sliced(self, index: tuple[int | slice, ...]) -> StridedLayout:
+        start, axes = self.start, []
+        for item, n, step in zip(index, self.shape, self.strides, strict=False):
+            if isinstance(item, slice):
+                positions = range(*item.indices(n))
+                start += positions.start * step if positions else 0
+                axes.append((len(positions), step * positions.step))
+            else:
+                start += item % n * step
+        axes += zip(self.shape[len(index) :], self.strides[len(index) :], strict=True)
+        return StridedLayout(start, self.dtype, tuple(n for n, _ in axes), tuple(step for _, step in axes))
+
+    def outer_axes(self, like: StridedLayout | None = None) -> tuple[list[int], int]:
+        """The axes along which contiguous runs of numbers repeat, from the slowest, and the bytes of a run.
+
+        A run is one in ``like``, too, which has the same shape.
+        """
+        axes = sorted(range(len(self.shape)), key=lambda axis: -self.strides[axis])
+        nbytes, outer = self.dtype.itemsize, [axis for axis in axes if self.shape[axis] > 1]
+        theirs = self.strides if like is None else like.strides
+        while outer and self.strides[outer[-1]] == theirs[outer[-1]] == nbytes:
+            nbytes *= self.shape[outer.pop()]
+        return outer, nbytes
 
     def over(self, data: Numbers | bytearray) -> Numbers:
         """The numbers in ``data``, which holds the bytes of this layout alone."""
