@@ -20,6 +20,7 @@ from quadpy.graph.model.makers import MAKERS, make_node
 from quadpy.graph.model.nodes import HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.ordered_nodes import OrderedNodes
 from quadpy.graph.model.recording import LaunchStep, Recording
+from quadpy.graph.model.resources import Resources
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
@@ -106,17 +107,25 @@ class GraphExec(OneProcess):
             if resources.memory:
                 owner.unfreed = resources.begin_launch()  # before, as what a Ctrl-C interrupts may have been submitted
             try:
-                on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
+                if resources.rings:
+                    self._launch_printing(engine, resources, on)
+                else:
+                    on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
             except DeviceError as error:
                 resources.cancel_launch()
                 if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
                     raise
                 engine = live.separate("the device refused a launch of so many blocks at once")
                 engine.move(on)
-                on._call(engine.launch)  # noqa: SLF001 - as above
+                self._launch_printing(engine, resources, on)
             self._launches += 1
             for event in resources.records:
                 event.mark_recorded()
+
+    def _launch_printing(self, engine: Engine, resources: Resources, on: Stream) -> None:
+        """Launches a graph of which some kernels may print."""
+        with self.device.prints.launching(resources.rings, on.timeline):
+            on._call(engine.launch)  # noqa: SLF001 - as in ``launch``
 
     def _note(self, session: Session, on: Stream) -> None:
         """Let the nodes as they are now be a node of a capture."""
@@ -150,6 +159,8 @@ class GraphExec(OneProcess):
             mark = timelines.mark(timeline)
             timelines.wait(mark)
             timelines.unmark(mark)
+        if self.device.prints.pending:
+            self.device.prints.drain()
         for timeline in pending_on:
             self.device.failures.raise_first(timeline)
 

@@ -10,6 +10,7 @@ import struct
 import numpy as np
 
 import quadpy as qp
+from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device
@@ -119,3 +120,25 @@ def launched(device) -> list[tuple[object, ...]]:
     """Each launch: the task, its block of arguments, its grid, its stream."""
     calls = [call.arguments for call in device.driver.calls if call.verb == "launch"]
     return [(*logged, call[1], call[4]) for logged, call in zip(device.driver.kernels.log, calls, strict=True)]
+
+
+def run_printing(driver, kernel):
+    """Let the tasks of a kernel that prints, compiled for the CPU, run on the recording driver; the first task runs all."""
+    code, host = compiled(kernel, driver.info.arch), compiled(kernel, "cpu")
+    loaded = load_object(host.image)
+    entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)(
+        loaded.address(host.entry)
+    )
+    (ring,) = (value.offset for value in code.layout.values if value.param == "$print")
+
+    def run(block):
+        scratch = (ctypes.c_uint64 * max(1, host.slots))()
+        assert entry(block[: code.layout.size], scratch, 0) == -1, loaded
+
+    def touches(block):
+        (address,) = struct.unpack_from("Q", block, ring)
+        both = [(address, 64 + current_config().print_buffer // 8 * 8)]
+        return both, both
+
+    for number, task in enumerate(code.tasks):
+        driver.kernels[task.symbol] = RecordedKernel(run if not number else lambda _: None, touches)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.passes.unprinted import unprinted
 from quadpy.ir.walk import children, walk
 
 __all__ = ["cost_of", "grain_of", "private_cost"]
@@ -28,9 +29,13 @@ def grain_of(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
 
 
 def private_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
-    """One iteration of ``task`` on private copies, where updates are plain loads and stores."""
-    updates = sum(isinstance(n, ir.Atomic) for n in walk(task.body))
-    return max(1, cost_of(task.body, functions) - updates * (_ATOMIC - _UPDATE))
+    """One iteration of ``task`` on private copies, where updates are plain loads and stores.
+
+    It decides how many copies there are, and so the bits of the sums: prints cost nothing here.
+    """
+    body = unprinted(task.body)
+    updates = sum(isinstance(n, ir.Atomic) for n in walk(body))
+    return max(1, cost_of(body, functions) - updates * (_ATOMIC - _UPDATE))
 
 
 def cost_of(node: ir.Node, functions: dict[str, ir.Function]) -> int:

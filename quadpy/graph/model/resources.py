@@ -20,6 +20,7 @@ from quadpy.graph.model.nodes import (
 from quadpy.graph.model.semaphore import Semaphore
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceMemory
+from quadpy.runtime.printing.device_rings import DeviceRing
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.timeline import Timeline
 
@@ -31,12 +32,14 @@ class Resources:
 
     records  the events that the nodes record
     memory   the alloc and free nodes
+    rings    the memory that kernels print to
     """
 
     def __init__(self, nodes: Collection[Node]) -> None:
         writes = sorted((start, start + nbytes) for node in nodes for start, nbytes in node.writes)
         things = {id(thing): thing for node in nodes for thing in node.keep}.values()
         blocks = {id(b): b for thing in things if isinstance(b := getattr(thing, "block", None), Block)}.values()
+        self.rings = [thing for thing in things if isinstance(thing, DeviceRing)]
         self._written = [block for block in blocks if _touches(writes, block.pointer, block.pointer + block.nbytes)]
         self._read = [block for block in blocks if block not in self._written]
         self.records = [inner.event for _, inner in with_inner(nodes) if isinstance(inner, EventRecordNode)]
@@ -48,6 +51,7 @@ class Resources:
         """The same events and semaphores with these blocks."""
         found = Resources(())
         found.records, found.memory, found._handles = self.records, self.memory, self._handles
+        found.rings = self.rings
         found._written = list({id(block): block for block in written}.values())
         written_ids = {id(block) for block in found._written}
         found._read = [block for block in {id(block): block for block in read}.values() if id(block) not in written_ids]

@@ -53,11 +53,11 @@ class Device(OneProcess):
         self.timelines = Timelines(driver, self.reaper, self.life)
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
         self._borrowed = BorrowedStreams(self.timelines, self.reaper, self.life)
-        self.streams = StreamManager(driver, self.timelines, self.memory, self.life, self.reaper)
-        self.staging, self.modules = Staging(driver, self.reaper), Modules(driver, self.life)
+        self.prints = Prints(driver, self.timelines, self.memory, Staging(driver, self.reaper))
+        self.streams = StreamManager(driver, self.timelines, self.memory, self.life, self.reaper, self.prints)
+        self.staging, self.modules = Staging(driver, self.reaper, self.prints), Modules(driver, self.life)
         self.failures, self.deferred = Failures(), DeferredRelease(self.timelines)
 
-        self.prints = Prints(driver, self.timelines, self.memory, self.staging)
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
         self._forms: dict[tuple[Any, ...], object] = {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Sized
+from typing import Final, Protocol, TypeVar
 
 from quadpy.errors import DeviceError
 from quadpy.runtime.device.reaper import Reaper
@@ -82,11 +82,20 @@ class _DoubleBuffer:
         return ctypes.string_at(buffer.pointer, nbytes)
 
 
+class Reports(Protocol):
+    """What complete work reported, for which the host looks after it has waited; see ``Prints``."""
+
+    @property
+    def pending(self) -> Sized: ...
+    def drain(self) -> None: ...
+
+
 class Staging:
     """Copies between any host memory and a device, in stream order."""
 
-    def __init__(self, driver: Driver, reaper: Reaper) -> None:
-        self._driver, self._reaper = driver, reaper
+    def __init__(self, driver: Driver, reaper: Reaper, reports: Reports | None = None) -> None:
+        """``reports`` are drained after each wait."""
+        self._driver, self._reaper, self._reports = driver, reaper, reports
         self._direct = "host" in driver.features
         self._free: list[_DoubleBuffer] = []
 
@@ -103,12 +112,19 @@ class Staging:
             self._driver.copy_out(target, source, nbytes, stream)
         elif nbytes:
             self._staged(_DoubleBuffer.download, stream, target, source, nbytes)
+            self._drain()
 
     def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> bytes:
         """Read up to ``CHUNK`` bytes from the device, after the work on ``stream``."""
         if self._direct:
             return ctypes.string_at(source, nbytes)
-        return self._staged(_DoubleBuffer.fetch, stream, source, nbytes)
+        found = self._staged(_DoubleBuffer.fetch, stream, source, nbytes)
+        self._drain()
+        return found
+
+    def _drain(self) -> None:
+        if self._reports is not None and self._reports.pending:
+            self._reports.drain()
 
     def _staged(self, copy: Callable[..., T], stream: StreamHandle, *arguments: int) -> T:
         """Run ``copy`` with an unused double buffer.  If it breaks off, wait for its last copy, which may lack an event."""

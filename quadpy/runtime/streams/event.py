@@ -195,6 +195,8 @@ class Event(Owned[EventHandle]):
         self._refuse_captured("synchronize()")
         owner = self._take()
         self.device.driver.event_synchronize(owner.handle)
+        if self.device.prints.pending:
+            self.device.prints.drain()
 
     def query(self) -> bool:
         """Whether the last record is complete; True if there is none.

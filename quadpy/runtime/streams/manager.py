@@ -14,6 +14,7 @@ from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle, StreamHandle
 from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 from quadpy.runtime.memory.device_memory import DeviceMemory
+from quadpy.runtime.printing.device_rings import Prints
 from quadpy.runtime.streams.current import CurrentStreams
 from quadpy.runtime.streams.event_table import EventTable
 from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text
@@ -34,9 +35,11 @@ class StreamManager(OneProcess):
 
     error: ClassVar[type[StreamError]] = StreamError
 
-    def __init__(self, driver: Driver, timelines: Timelines, memory: DeviceMemory, life: Life, reaper: Reaper) -> None:
+    def __init__(
+        self, driver: Driver, timelines: Timelines, memory: DeviceMemory, life: Life, reaper: Reaper, prints: Prints
+    ) -> None:
         self._driver, self._timelines, self._memory, self._life = driver, timelines, memory, life
-        self._reaper = reaper
+        self._reaper, self._prints = reaper, prints
         self.events = EventTable(driver, timelines, life, reaper)
         self._has_handles = self.events.has_handles
         self.thread = CurrentStreams(timelines.default)
@@ -78,6 +81,8 @@ class StreamManager(OneProcess):
         """Wait for all work on ``stream``."""
         owner = self._hold(stream, "synchronize_stream")
         self._driver.stream_synchronize(owner.handle)
+        if self._prints.pending:
+            self._prints.drain()
 
     def query_stream(self, stream: int) -> bool:
         """Whether all work on ``stream`` is complete."""
@@ -112,6 +117,8 @@ class StreamManager(OneProcess):
         """Wait for the last record of ``event``; an event that was never recorded is complete."""
         mine = self.events.find(event)
         self._driver.event_synchronize(mine.handle)
+        if self._prints.pending:
+            self._prints.drain()
 
     def query_event(self, event: int) -> bool:
         """Whether the last record of ``event`` is complete; True if there is none."""
