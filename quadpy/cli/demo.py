@@ -20,6 +20,12 @@ EXAMPLES: Final = (
     "image_filter",
     "conjugate_gradient",
     "decode",
+    "materials",
+    "cloth",
+    "sph",
+    "path_tracer",
+    "lattice_boltzmann",
+    "two_stream",
 )
 
 

@@ -56,11 +56,12 @@ def run(
     return 0
 
 
-def play(steps: int, step: Callable[[], object], draw: Callable[[], Picture], sink: Sink) -> None:
-    """Call ``step`` ``steps`` times, and give ``sink`` the last picture, or the frames of its animation."""
+def play(steps: int, step: Callable[[], object], draw: Callable[[], Picture], sink: Sink, *, substeps: int = 1) -> None:
+    """Call ``step`` ``steps`` times ``substeps``, and give ``sink`` the last picture, or the frames of its animation."""
     every = max(1, -(-steps // FRAMES)) if sink.animated else steps
     for done in progress(steps):
-        step()
+        for _ in range(substeps):
+            step()
         if (done + 1) % every == 0:
             sink.add(draw())
     if not sink.frames:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from quadpy.errors import QuadpyError
 
-__all__ = ["Floats", "Picture", "Sink", "palette", "read_picture"]
+__all__ = ["Floats", "Picture", "Sink", "dots", "palette", "read_picture"]
 
 Picture: TypeAlias = npt.NDArray[np.uint8]
 """Rows from the top, columns, and red, green and blue: shape (height, width, 3)."""
@@ -83,6 +83,17 @@ def palette(values: npt.ArrayLike, colours: Sequence[str]) -> Picture:
     at = np.clip(np.asarray(values, float), 0, 1) * (len(stops) - 1)
     mixed = [np.interp(at, np.arange(len(stops)), stops[:, channel]) for channel in range(3)]
     return np.stack(mixed, axis=-1).astype(np.uint8)
+
+
+def dots(picture: Picture, points: npt.NDArray[Any], colours: npt.NDArray[Any], radius: int) -> Picture:
+    """Draw squares at ``points``, (right, up) in pixels, into ``picture``; later ones cover earlier ones."""
+    height, width, _ = picture.shape
+    x, y = points[:, 0].astype(int), height - 1 - points[:, 1].astype(int)
+    for di in range(-radius, radius + 1):
+        for dj in range(-radius, radius + 1):
+            seen = (y + di >= 0) & (y + di < height) & (x + dj >= 0) & (x + dj < width)
+            picture[(y + di)[seen], (x + dj)[seen]] = colours[seen]
+    return picture
 
 
 def _pillow() -> Any:

@@ -21,6 +21,12 @@ SMALL = {
     "image_filter": ["--steps", "1", "--size", "48"],
     "conjugate_gradient": ["--steps", "60", "--size", "32"],
     "decode": ["--steps", "20", "--size", "2"],
+    "materials": ["--steps", "1", "--size", "48"],
+    "cloth": ["--steps", "2", "--size", "32", "--threads", "8"],
+    "sph": ["--steps", "1", "--size", "48", "--spacing", "0.05"],
+    "path_tracer": ["--steps", "2", "--size", "32"],
+    "lattice_boltzmann": ["--steps", "1", "--size", "24"],
+    "two_stream": ["--steps", "3", "--size", "32", "--electrons", "2000"],
 }
 
 
