@@ -10,6 +10,7 @@ from quadpy.lang.atomics import atomic_update
 from quadpy.lang.collectors import add_to_collector, collector
 from quadpy.lang.components import assign_component, named_part, place_of, read_part, write_part
 from quadpy.lang.context import Trace
+from quadpy.lang.displays import unpacked
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary
@@ -53,12 +54,9 @@ def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
             assign_name(t, name, value, span)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             items = value.elems if isinstance(value, Vec) else value
-            if any(isinstance(elt, ast.Starred) for elt in elts):
-                t.fail_syntax("a starred target is not part of the kernel language", span, "name each value")
-            if not isinstance(items, (tuple, list)) or len(items) != len(elts):
-                given = f"{len(items)} values" if isinstance(items, (tuple, list)) else shape_text(value)
-                t.fail_type(f"{len(elts)} names for {given}", span)
-            for elt, item in zip(elts, items, strict=True):
+            if not isinstance(items, (tuple, list)):
+                t.fail_type(f"{len(elts)} names for {shape_text(value)}", span)
+            for elt, item in unpacked(t, elts, items, span):
                 assign_target(t, elt, item, span)
         case ast.Name() | ast.Subscript() | ast.Attribute() if is_element(t, target):
             store_element(t, element_ref(t, target), value, span)

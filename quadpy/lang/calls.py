@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from quadpy.dtypes import Scalar
-from quadpy.intrinsics import Builtin
+from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
 from quadpy.lang.atomics import atomic_call
@@ -20,6 +20,7 @@ from quadpy.lang.displays import display_items
 from quadpy.lang.fills import filled
 from quadpy.lang.functions import inline
 from quadpy.lang.intrinsics import RULES
+from quadpy.lang.lambdas import Lambda, call_lambda
 from quadpy.lang.library import traced
 from quadpy.lang.methods import changing_method
 from quadpy.lang.python_calls import (
@@ -34,7 +35,7 @@ from quadpy.lang.returns import items_of
 from quadpy.lang.scalars import call_function, cast, convert, saturated
 from quadpy.lang.scope import import_value
 from quadpy.lang.structs import make_record, struct_value
-from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number, is_struct_type
+from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number, is_struct_type, shape_text
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
@@ -53,6 +54,9 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
         return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):
         return attribute_by_name(t, fn, node, span)
+    if fn is BUILTINS["static"] or fn is BUILTINS["static_assert"]:
+        with t.frame.at_compile_time():
+            return call_value(t, fn, display_items(t, node.args), _keywords(t, node, span), span)
     places = argument_places(t, fn, node)
     args = [v for arg in node.args for v in ([places[arg]] if arg in places else display_items(t, [arg]))]
     return call_value(t, fn, args, _keywords(t, node, span, places), span)
@@ -63,9 +67,13 @@ def _keywords(
 ) -> dict[str, Value]:
     kwargs: dict[str, Value] = {}
     for keyword in node.keywords:
-        if keyword.arg is None:
-            t.fail_syntax("** is not part of the kernel language", span)
-        kwargs[keyword.arg] = places[keyword.value] if keyword.value in places else t.expr(keyword.value)
+        value = places[keyword.value] if keyword.value in places else t.expr(keyword.value)
+        given = {keyword.arg: value} if keyword.arg is not None else value
+        if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
+            t.fail_type(f"** takes a dict whose keys are names, not {shape_text(value)}", span)
+        if twice := kwargs.keys() & given.keys():
+            t.fail_type(f"the argument {min(twice)!r} is given twice", span)
+        kwargs.update(given)
     return kwargs
 
 
@@ -186,5 +194,6 @@ CALLS: Final[Mapping[type, Call]] = {
     BoundMethod: _call_method,
     Scalar: _call_type,
     LibraryFunction: _call_library_function,
+    Lambda: call_lambda,
 }
 """What a call does, by the class of what is called; any other object is Python's own."""

@@ -11,11 +11,11 @@ from typing import Any, Final
 from quadpy.errors import CompilationError, KernelValueError, QuadpyError
 from quadpy.lang.context import Trace
 from quadpy.lang.guard import MOST_BITS
-from quadpy.lang.values import Value, parts_of
+from quadpy.lang.values import Value, holds_runtime, parts_of, shape_text
 from quadpy.messages import shown
 from quadpy.source import Span
 
-__all__ = ["check_size", "python_call"]
+__all__ = ["check_size", "evaluated", "python_call"]
 
 
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
@@ -79,6 +79,37 @@ def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: M
         t.fail_type(
             f"there is no key {shown(exc.args[0])}" if isinstance(exc, KeyError) and exc.args else str(exc), span
         )
+
+
+def evaluated(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], span: Span) -> Any:
+    """What the user's Python function gives, which ``qp.static`` calls while compiling; iterators come back as lists."""
+    name = getattr(fn, "__name__", shape_text(fn))
+    for value in (*args, *kwargs.values()):
+        if holds_runtime(value):
+            t.fail_type(f"{name} runs while compiling and cannot take run-time values: {shape_text(value)}", span,
+                        "decorate it with @qp.func, and call it outside qp.static")  # fmt: skip
+    try:
+        made = t.deps.computed(name, str(span), lambda: _listed(t, fn(*args, **kwargs)), pure=_is_pure(fn))
+    except CompilationError:
+        raise
+    except Exception as exc:
+        found = exc.__traceback__
+        while found is not None and found.tb_next is not None:
+            found = found.tb_next
+        if found is not None and found.tb_frame.f_globals is globals():  # raised by a function written in C
+            t.fail_type(f"{name}: {type(exc).__name__}: {exc}", span)
+        raise
+    return made
+
+
+def _listed(t: Trace, made: Any) -> Any:
+    return list(_counted(t, made)) if isinstance(made, Iterator) else made
+
+
+def _is_pure(fn: Callable[..., Any]) -> bool:
+    """Whether ``fn`` gives the same for the same arguments, in every process: of Python's own, what is known to."""
+    receiver = getattr(fn, "__self__", None)
+    return getattr(fn, "__module__", None) in ("math", "operator", "_operator") or type(receiver) in _CONTAINERS
 
 
 def _counted_items(t: Trace, fn: Callable[..., Any], value: Any) -> Any:

@@ -57,13 +57,13 @@ class Grammar:
     """The rules of the language: one for each type of node, and one for calls.
 
     A rule for a statement returns True where control does not reach its end.  Rules take the type of node that they are
-    for, which a mapping cannot express: hence ``Any``.
+    for, which a mapping cannot express: hence ``Any``.  ``missing`` has what users may write in vain, and what instead.
     """
 
     expressions: Mapping[type[ast.expr], Callable[[Trace, Any], Value]]
     statements: Mapping[type[ast.stmt], Callable[[Trace, Any], bool | None]]
     call: Callable[[Trace, Value, list[Value], dict[str, Value], Span], Value]
-    hints: Mapping[type[ast.AST], str]
+    missing: Mapping[type[ast.AST], tuple[str, str]]
 
 
 @dataclass(slots=True)
@@ -200,8 +200,8 @@ class Trace:
         self.effort.take(1)
         if rule := rules.get(type(node)):
             return rule
-        message = f"{type(node).__name__} is not part of the kernel language"
-        self.fail_syntax(message, self.span(node), self.grammar.hints.get(type(node), ""))
+        word, hint = self.grammar.missing.get(type(node), (type(node).__name__, ""))
+        self.fail_syntax(f"{word} is not part of the kernel language", self.span(node), hint)
 
     def call(self, fn: Value, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
         """Calls a value."""

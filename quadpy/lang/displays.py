@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
 
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
@@ -12,8 +13,8 @@ from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, i
 from quadpy.source import Span
 
 __all__ = [
-    "bind_static", "display_items", "expr_Dict", "expr_List", "expr_ListComp", "expr_Slice",
-    "expr_Tuple", "plain_items",
+    "bind_static", "display_items", "expr_Dict", "expr_DictComp", "expr_List", "expr_ListComp",
+    "expr_Set", "expr_SetComp", "expr_Slice", "expr_Tuple", "plain_items", "unpacked",
 ]  # fmt: skip
 
 
@@ -53,22 +54,51 @@ def expr_Dict(t: Trace, node: ast.Dict) -> Value:
                 t.fail_type(f"** takes a dict, not {shape_text(entries)}", t.span(value_node))
             made.update(entries)
             continue
-        key = t.expr(key_node)
-        if holds_runtime(key):
-            t.fail_type(f"the key of a dict must be known at compile time, not {shape_text(key)}", t.span(key_node))
-        python_call(t, made.__setitem__, [key, t.expr(value_node)], {}, t.span(key_node))
+        _add_entry(t, made, key_node, value_node)
     return made
 
 
-def expr_ListComp(t: Trace, node: ast.ListComp) -> Value:
-    return _comprehension(t, node.elt, node.generators)
+def expr_Set(t: Trace, node: ast.Set) -> Value:
+    return _set_of(t, display_items(t, node.elts), t.span(node))
 
 
-def _comprehension(t: Trace, elt: ast.expr, generators: list[ast.comprehension]) -> list[Value]:
+def _set_of(t: Trace, items: list[Value], span: Span) -> Value:
+    for item in items:
+        if holds_runtime(item):
+            t.fail_type(
+                f"the items of a set must be known at compile time, not {shape_text(item)}", span, "use a tuple"
+            )
+    return python_call(t, set, [items], {}, span)
+
+
+def expr_ListComp(t: Trace, node: ast.ListComp | ast.GeneratorExp) -> Value:
+    return _comprehension(t, lambda: t.expr(node.elt), node.generators)
+
+
+def expr_SetComp(t: Trace, node: ast.SetComp) -> Value:
+    return _set_of(t, _comprehension(t, lambda: t.expr(node.elt), node.generators), t.span(node))
+
+
+def expr_DictComp(t: Trace, node: ast.DictComp) -> Value:
+    made: dict[Value, Value] = {}
+    _comprehension(t, lambda: _add_entry(t, made, node.key, node.value), node.generators)
+    return made
+
+
+def _add_entry(t: Trace, made: dict[Value, Value], key_node: ast.expr, value_node: ast.expr) -> None:
+    key, span = t.expr(key_node), t.span(key_node)
+    if holds_runtime(key):
+        t.fail_type(f"the key of a dict must be known at compile time, not {shape_text(key)}", span)
+    python_call(t, made.__setitem__, [key, t.expr(value_node)], {}, span)
+
+
+def _comprehension(t: Trace, item_now: Callable[[], Value], generators: list[ast.comprehension]) -> list[Value]:
     """Unrolled at compile time; its names end with it."""
     if not generators:
-        return [t.expr(elt)]
+        return [item_now()]
     first, *rest = generators
+    if first.is_async:
+        t.fail_syntax("async for is not part of the kernel language", t.span(first.iter))
     items = t.expr(first.iter)
     if is_runtime(items) or isinstance(items, ArrayRef):
         t.fail_type("a comprehension runs over values that are known at compile time", t.span(first.iter))
@@ -79,7 +109,7 @@ def _comprehension(t: Trace, elt: ast.expr, generators: list[ast.comprehension])
         if any(is_runtime(c) for c in conditions):
             t.fail_type("the condition of a comprehension must be known at compile time", t.span(first.target))
         if all(decide(t, c, t.span(first.target)) for c in conditions):
-            result += _comprehension(t, elt, rest)
+            result += _comprehension(t, item_now, rest)
     t.frame.env = before
     return result
 
@@ -92,10 +122,23 @@ def bind_static(t: Trace, target: ast.expr, value: Value) -> None:
     if not isinstance(target, (ast.Tuple, ast.List)):
         t.fail_syntax("a loop variable is a name or a tuple of names", t.span(target))
     parts = list(value.elems) if isinstance(value, Vec) else plain_items(t, value, t.span(target))
-    if len(parts) != len(target.elts):
-        t.fail_type(f"{len(target.elts)} names for {len(parts)} values", t.span(target))
-    for name, part in zip(target.elts, parts, strict=True):
+    for name, part in unpacked(t, target.elts, parts, t.span(target)):
         bind_static(t, name, part)
+
+
+def unpacked(
+    t: Trace, targets: Sequence[ast.expr], values: Sequence[Value], span: Span
+) -> list[tuple[ast.expr, Value]]:
+    """Each target with its value; one with a star takes what the others leave, as a list."""
+    stars = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    if len(values) < len(targets) - len(stars) or (not stars and len(values) > len(targets)):
+        t.fail_type(f"{len(targets)} names for {len(values)} values", span)
+    given: list[Value] = list(values)
+    for k in stars:  # Python allows one
+        end = len(values) - (len(targets) - k - 1)
+        given[k:end] = [given[k:end]]
+    plain = (target.value if isinstance(target, ast.Starred) else target for target in targets)
+    return list(zip(plain, given, strict=True))
 
 
 def expr_Slice(t: Trace, node: ast.Slice) -> Value:

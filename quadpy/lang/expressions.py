@@ -31,6 +31,7 @@ __all__ = [
     "expr_Name",
     "expr_NamedExpr",
     "expr_UnaryOp",
+    "short_circuit",
 ]
 
 
@@ -82,7 +83,7 @@ def expr_Compare(t: Trace, node: ast.Compare) -> Value:
         t.frame.env["$left"] = left
         if isinstance(result, Vec):  # component by component, so all of it is evaluated
             return binary(t, ast.BitAnd, result, t.expr(ast.copy_location(rest, node)), span)
-        return _short_circuit(t, result, ast.copy_location(rest, node), ir.BinOp.AND, span)
+        return short_circuit(t, result, ast.copy_location(rest, node), ir.BinOp.AND, span)
     return result
 
 
@@ -90,11 +91,11 @@ def expr_BoolOp(t: Trace, node: ast.BoolOp) -> Value:
     op = ir.BinOp.AND if isinstance(node.op, ast.And) else ir.BinOp.OR
     result = t.expr(node.values[0])
     for value in node.values[1:]:
-        result = _short_circuit(t, result, value, op, t.span(node))
+        result = short_circuit(t, result, value, op, t.span(node))
     return result
 
 
-def _short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, span: Span) -> Value:
+def short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, span: Span) -> Value:
     """``left and right``: what ``right`` does happens only where it is needed."""
     if not is_runtime(left):
         return t.expr(right_node) if decide(t, left, span) == (op is ir.BinOp.AND) else left
@@ -130,6 +131,9 @@ def expr_NamedExpr(t: Trace, node: ast.NamedExpr) -> Value:
         t.fail_type(
             f":= names numbers, vectors and structs, not {shape_text(value)}", span, "assign on a separate line"
         )
+    if t.frame.static and not is_runtime(value) and not isinstance(value, (Vec, Record)):
+        t.frame.env[node.target.id] = value
+        return value
     assign_name(t, node.target.id, value, span)
     return freeze_all(t, t.expr(ast.copy_location(ast.Name(node.target.id, ast.Load()), node)))
 

@@ -27,7 +27,7 @@ def stmt_With(t: Trace, node: ast.With) -> None:
     span = t.span(node.items[0].context_expr)
     marker = marker_of(t, node.items[0].context_expr)
     if marker not in (*_SECTIONS, parallel_context):
-        t.fail_syntax("With is not part of the kernel language", t.span(node),
+        t.fail_syntax("with is not part of the kernel language", t.span(node),
                       "only with qp.stream_parallel(): and, in graph kernels, with qp.graph.parallel():")  # fmt: skip
     assert marker is not None
     _check_form(t, marker, node, span)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -83,7 +84,7 @@ class ChosenPart:
 class Frame:
     """One function being traced: the kernel, or a function inlined into it.
 
-    ``singles`` are the names that need no variable; ``loops`` the kinds of the loops around; ``early_returns`` counts
+    ``singles`` are the names that need no variable; ``static`` counts the ``qp.static`` around; ``loops`` the kinds of the loops around; ``early_returns`` counts
     returns that jump to the end of the region ``label``.  ``results`` are the variables of returned values,
     ``outline`` their shape, ``returned`` the value of the one return; ``literals`` maps the ids of returned constants
     to them: they stay exact until all returns meet.  ``unset`` are the variables that a path to here leaves without a
@@ -93,6 +94,7 @@ class Frame:
     source: FunctionSource
     env: dict[str, object]
     singles: frozenset[str] = frozenset()
+    static: int = 0
     runtime_depth: int = 0
     loops: list[str] = field(default_factory=list)
     label: str = ""
@@ -103,6 +105,15 @@ class Frame:
     literals: dict[int, ir.Const] = field(default_factory=dict)
     unset: set[str] = field(default_factory=set)
     breaks: list[list[set[str]]] = field(default_factory=list)
+
+    @contextmanager
+    def at_compile_time(self) -> Iterator[None]:
+        """Context manager: inside ``qp.static``, where Python functions may be called."""
+        self.static += 1
+        try:
+            yield
+        finally:
+            self.static -= 1
 
     def variables(self) -> set[str]:
         return {name for name, value in self.env.items() if isinstance(value, MutableVar)}

@@ -6,6 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from quadpy.dtypes import Scalar, i64
 from quadpy.errors import KernelTypeError
@@ -23,7 +24,17 @@ from quadpy.lang.values import ArrayRef, Value, Vec, is_runtime, shape_text
 from quadpy.lang.variables import bind_index
 from quadpy.source import Span
 
-__all__ = ["Grouped", "NdRange", "Bounds", "bind_axes", "iterable", "loop_axes", "loop_bounds", "target_names"]
+__all__ = [
+    "Bounds",
+    "Grouped",
+    "IndexForm",
+    "NdRange",
+    "bind_axes",
+    "iterable",
+    "loop_axes",
+    "loop_bounds",
+    "target_names",
+]
 
 
 def _wide_enough(t: Trace, types: list[Scalar]) -> Scalar:
@@ -51,8 +62,6 @@ class NdRange:
             if len(ends) != 2 or (isinstance(arg, (tuple, list)) and len(arg) != 2):
                 raise KernelTypeError(f"ndrange takes integers and pairs of integers, not {shape_text(arg)}", span)
             bounds.append((ends[0], ends[1]))
-        if not bounds:
-            raise KernelTypeError("ndrange needs at least one range", span)
         return NdRange(tuple(bounds))
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
@@ -79,6 +88,8 @@ class Grouped:
 
 
 Bounds = list[tuple[Value, Value, Value]]
+IndexForm: TypeAlias = Literal["each", "vector", "empty"]
+"""What the index of a loop is: a number for each axis, a vector of these, or nothing, where there is no axis."""
 
 
 def iterable(t: Trace, node: ast.expr) -> Value:
@@ -104,7 +115,7 @@ def iterable(t: Trace, node: ast.expr) -> Value:
 
 
 def loop_bounds(t: Trace, items: Value, span: Span) -> Bounds:
-    """Start, stop and step of each axis."""
+    """Start, stop and step of each axis; none of a 0-d array and of ``ndrange()``, which have one empty index."""
     if isinstance(items, Grouped):
         items = items.over
     if isinstance(items, _Range):
@@ -112,8 +123,6 @@ def loop_bounds(t: Trace, items: Value, span: Span) -> Bounds:
     if isinstance(items, NdRange):
         return [(a, b, 1) for a, b in items.bounds]
     if isinstance(items, ArrayRef):
-        if not items.type.ndim:
-            t.fail_type("a 0-d array has no indices to loop over", span, "its only element is x[None]")
         offsets = items.offset or (0,) * items.type.ndim
         extents = [extent_of(t, items, axis, span) for axis in range(items.type.ndim)]
         return [(o, binary(t, ast.Add, e, o, span) if o else e, 1) for o, e in zip(offsets, extents, strict=True)]
@@ -138,11 +147,11 @@ def loop_axes(t: Trace, names: list[str], bounds: Bounds, span: Span) -> list[ir
     return made
 
 
-def target_names(t: Trace, node: ast.For, count: int, grouped: bool) -> list[str]:
-    """The names of the loop variables; one name stands for all of them where the loop is grouped."""
+def target_names(t: Trace, node: ast.For, count: int, form: IndexForm) -> list[str]:
+    """The names of the loop variables; one name stands for all of them where the index is a vector."""
     target = node.target
     if isinstance(target, ast.Name):
-        if not grouped and count > 1:
+        if form == "each" and count > 1:
             t.fail_type(f"this loop has {count} indices, but one name", t.span(target),
                         "name each index, or loop over qp.grouped(…)")  # fmt: skip
         _check_fresh(t, target)
@@ -150,7 +159,8 @@ def target_names(t: Trace, node: ast.For, count: int, grouped: bool) -> list[str
     if not isinstance(target, ast.Tuple) or not all(isinstance(e, ast.Name) for e in target.elts):
         t.fail_syntax("a loop variable is a name or a tuple of names", t.span(target))
     names = [e.id for e in target.elts if isinstance(e, ast.Name)]
-    if len(names) != count or grouped:
+    if len(names) != count or form != "each":
+        count = 0 if form == "empty" else count
         t.fail_type(f"this loop has {count} indices, not {len(names)}", t.span(target))
     for element in target.elts:
         _check_fresh(t, element)
@@ -165,11 +175,15 @@ def _check_fresh(t: Trace, target: ast.expr) -> None:
                     "give the index another name")  # fmt: skip
 
 
-def bind_axes(t: Trace, node: ast.For, variables: list[ir.Var], grouped: bool) -> None:
+def bind_axes(t: Trace, node: ast.For, variables: list[ir.Var], form: IndexForm) -> None:
     """The loop variables in the body; those that the body assigns are variables of their own."""
     span, reads = t.span(node.target), [ir.VarRead(v, span=t.span(node.target)) for v in variables]
     stored = t.stored(node.body, t.frame.source)
-    if grouped:
+    if form == "empty":
+        assert isinstance(node.target, ast.Name)
+        t.frame.env[node.target.id] = ()
+        return
+    if form == "vector":
         assert isinstance(node.target, ast.Name)
         bind_index(t, node.target.id, Vec((len(reads),), tuple(reads)), stored, span)
         return

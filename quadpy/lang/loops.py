@@ -14,7 +14,7 @@ from quadpy.lang.endless import never_ends
 from quadpy.lang.flows import do_while_loop, marker_of
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.graph_blocks import do_while
-from quadpy.lang.iteration import Bounds, Grouped, bind_axes, iterable, loop_axes, loop_bounds, target_names
+from quadpy.lang.iteration import Bounds, Grouped, IndexForm, bind_axes, iterable, loop_axes, loop_bounds, target_names
 from quadpy.lang.parallel import parallel_loop
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.values import Value, is_runtime
@@ -37,25 +37,31 @@ def stmt_For(t: Trace, node: ast.For) -> bool | None:
     items = iterable(t, node.iter)
     if isinstance(items, (tuple, list, range, zip, enumerate, reversed)):
         return _unrolled_loop(t, node, items)
-    grouped = isinstance(items, Grouped)
     bounds = loop_bounds(t, items, t.span(node.iter))
-    if t.at_top_level() and not options.serialize:
-        parallel_loop(t, node, bounds, grouped, options)
+    form: IndexForm = "empty" if not bounds else "vector" if isinstance(items, Grouped) else "each"
+    bounds = bounds or [(0, 1, 1)]
+    if t.at_top_level() and not options.serialize and not (len(t.frames) > 1 and _jumps_out(node)):
+        parallel_loop(t, node, bounds, form, options)
     else:
-        _sequential_loop(t, node, bounds, grouped)
+        _sequential_loop(t, node, bounds, form)
     return None
 
 
-def _sequential_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool) -> None:
+def _jumps_out(node: ast.For) -> bool:
+    """True where the loop may end early, which a parallel one cannot: a function with such a loop runs it alone."""
+    return _leaves_loop(node) or any(isinstance(sub, ast.Return) for stmt in node.body for sub in ast.walk(stmt))
+
+
+def _sequential_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm) -> None:
     """A loop of one thread: nested loops, one an axis."""
     span, frame = t.span(node), t.frame
     if len(bounds) > 1 and _leaves_loop(node):
         t.fail_syntax("break cannot leave a loop with several indices", span, "nest several loops over range instead")
-    names = target_names(t, node, len(bounds), grouped)
+    names = target_names(t, node, len(bounds), form)
     axes = loop_axes(t, names, bounds, span)
     before, assigned = dict(frame.env), frame.assigned()
     with _repeating(t), t.build.block() as stmts:
-        bind_axes(t, node, [axis.var for axis in axes], grouped)
+        bind_axes(t, node, [axis.var for axis in axes], form)
         t.block(node.body)
     _end_bindings(t, before, names)
     frame.meet([assigned])  # there may be no iteration

@@ -17,7 +17,16 @@ def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
         node.id
         for node in inside
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in own
-    )
+    ).union(*map(_pattern_names, inside))
+
+
+def _pattern_names(node: ast.AST) -> tuple[str, ...]:
+    """The name that a pattern of a ``match`` binds."""
+    match node:
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return (name,)
+        case _:
+            return ()
 
 
 def base_name(node: ast.expr) -> str | None:
@@ -46,6 +55,8 @@ def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
                     counts.update(filter(None, [base_name(sub)]))
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="fill")):
                     counts[name] += 1
+                case ast.pattern():
+                    counts.update(_pattern_names(sub))
     return counts
 
 

@@ -11,19 +11,21 @@ from quadpy.dtypes import i64, u1, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.lang.context import LoopOptions, ParallelLoop, Trace
-from quadpy.lang.iteration import Bounds, bind_axes, loop_axes, target_names
+from quadpy.lang.iteration import Bounds, IndexForm, bind_axes, loop_axes, target_names
 from quadpy.lang.prints import loop_begins
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
 from quadpy.lang.values import holds_runtime, shape_text
-from quadpy.messages import one_of
+from quadpy.messages import one_of, shown
 from quadpy.source import Span
 
 __all__ = ["loop_config", "parallel_loop"]
 
 
 _log: Final = logging.getLogger("quadpy")
-_IGNORED: Final = ("parallelize", "block_dim_adaptive", "bit_vectorize")
+_IGNORED: Final = {
+    "parallelize": "a number of threads", "block_dim_adaptive": "True or False", "bit_vectorize": "True or False",
+}  # fmt: skip
 """Options of Taichi's that mean nothing here."""
 
 
@@ -36,13 +38,15 @@ def loop_config(t: Trace, call: ast.Call) -> None:
     for keyword in call.keywords:
         option = keyword.arg
         if option not in (*known, *_IGNORED):
-            t.fail_type(f"loop_config has no option {option!r}", span, one_of(option, known))
+            t.fail_type(f"loop_config has no option {option!r}", span, one_of(option, (*known, *_IGNORED)))
         value = t.expr(keyword.value)
         if holds_runtime(value):
             t.fail_type(f"{option} must be known at compile time", span)
         match option, value:
-            case str(), _ if option in _IGNORED:
+            case str(), int() | None if option in _IGNORED:
                 _log.info("%s: loop_config: %s has no effect", span, option)
+            case str(), _ if option in _IGNORED:
+                t.fail_type(f"{option} must be {_IGNORED[option]}, not {shape_text(value)}", span)
             case "serialize", int():
                 t.loop_options.serialize = bool(value)
             case "serialize", _:
@@ -54,13 +58,13 @@ def loop_config(t: Trace, call: ast.Call) -> None:
             case "block_dim", int() if 1 <= value <= 1024:
                 t.loop_options.block_dim = value
             case "block_dim", _ if value is not None:
-                t.fail_type(f"block_dim must be a number of threads from 1 to 1024, not {value!r}", span)
+                t.fail_type(f"block_dim must be a number of threads from 1 to 1024, not {shown(value)}", span)
 
 
-def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, options: LoopOptions) -> None:
+def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, options: LoopOptions) -> None:
     """A top-level loop: what its body binds is private to an iteration."""
     span, frame = t.span(node), t.frame
-    axes = loop_axes(t, target_names(t, node, len(bounds), grouped), bounds, span)
+    axes = loop_axes(t, target_names(t, node, len(bounds), form), bounds, span)
     env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, t.random.draws
     frame.singles, t.random.draws = t.bound_once(node.body, frame.source), None
     frame.loops.append("parallel")
@@ -69,7 +73,7 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, grouped: bool, option
     t.random.streams += 1
     try:
         with t.build.block() as stmts, t.own_loops():
-            bind_axes(t, node, [axis.var for axis in axes], grouped)
+            bind_axes(t, node, [axis.var for axis in axes], form)
             t.block(node.body)
     finally:
         t.loop = None

@@ -16,11 +16,12 @@ from quadpy.intrinsics import BUILTINS
 from quadpy.lang.access import attribute_of, chained
 from quadpy.lang.arrays import extent_of
 from quadpy.lang.comparisons import truth_of_items
-from quadpy.lang.compile_time import python_call
+from quadpy.lang.compile_time import evaluated, python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.displays import display_items
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.functions import inline
 from quadpy.lang.operators import sum_of
 from quadpy.lang.prints import print_values
@@ -146,6 +147,8 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
     if fn in (builtins.any, builtins.all) and len(args) == 1:
         whole = isinstance(args[0], Vec)
         return METHODS[fn.__name__](t, args[0], span) if whole else truth_of_items(t, fn, args[0], span)
+    if t.frame.static and callable(fn) and fn not in AT_COMPILE_TIME and not is_our_module(_module_of(fn)):
+        return import_value(t, evaluated(t, fn, args, kwargs, span))
     if fn is builtins.print:
         print_values(t, args, kwargs, span)
         return None
@@ -155,7 +158,7 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         return text_of(t, args[0], span)
     if fn is range and holds_runtime(args):
         t.fail_syntax("a run-time range can only be used in a for statement", span)
-    if fn in AT_COMPILE_TIME or (getattr(fn, "__module__", None) or "").partition(".")[0] == "quadpy":
+    if fn in AT_COMPILE_TIME or is_our_module(_module_of(fn)):
         if fn not in AT_COMPILE_TIME:  # makes vectors, with as many components as its arguments say
             t.effort.take(math.prod(a for a in [*args, *kwargs.values()] if isinstance(a, int) and a > 0))
         try:
@@ -164,11 +167,17 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
             raise
         except (ValueError, ArithmeticError) as exc:
             t.fail_type(str(exc), span)
+    name, known = getattr(fn, "__name__", ""), not holds_runtime(args) and not holds_runtime(kwargs)
+    static = "call it in qp.static(…), while compiling" if known else ""
     if isinstance(fn, FunctionType):
-        t.fail_syntax(f"{fn.__name__} is a plain Python function", span, "decorate it with @qp.func")
-    name = getattr(fn, "__name__", "")
+        t.fail_syntax(f"{name} is a plain Python function", span,
+                      ", or ".join(filter(None, ["decorate it with @qp.func", static])))  # fmt: skip
     t.fail_type(f"{name or shape_text(fn)} cannot be called inside a kernel", span,
-                f"there is qp.{name}" if name in BUILTINS else "")  # fmt: skip
+                f"there is qp.{name}" if name in BUILTINS else static if callable(fn) else "")  # fmt: skip
+
+
+def _module_of(fn: Any) -> str:
+    return getattr(fn, "__module__", None) or ""
 
 
 def _expanded(fn: Any) -> Func:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Callable
 
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
@@ -16,8 +16,9 @@ from quadpy.lang.returns import kernel_return, return_value
 from quadpy.lang.scalars import decide, to_condition
 from quadpy.lang.scope import static_object
 from quadpy.lang.values import is_runtime
+from quadpy.source import Span
 
-__all__ = ["stmt_Assert", "stmt_Break", "stmt_Continue", "stmt_Expr", "stmt_If", "stmt_Pass", "stmt_Return"]
+__all__ = ["branches", "stmt_Assert", "stmt_Break", "stmt_Continue", "stmt_Expr", "stmt_If", "stmt_Pass", "stmt_Return"]
 
 
 def stmt_Pass(t: Trace, node: ast.Pass) -> None:
@@ -54,24 +55,29 @@ def stmt_If(t: Trace, node: ast.If) -> bool:
     if not is_runtime(cond):
         return t.block(node.body if decide(t, cond, t.span(node.test)) else node.orelse)
     span = t.span(node)
-    cond, frame, before = to_condition(t, cond, span), t.frame, t.frame.assigned()
-    then, then_ends = _branch_block(t, node.body)
+    return branches(t, to_condition(t, cond, span), lambda: t.block(node.body), lambda: t.block(node.orelse), span)
+
+
+def branches(t: Trace, cond: ir.Expr, then: Callable[[], bool], orelse: Callable[[], bool], span: Span) -> bool:
+    """A branch at run time, of statements that ``then`` and ``orelse`` trace; True where neither reaches its end."""
+    frame, before = t.frame, t.frame.assigned()
+    then_stmts, then_ends = _branch_block(t, then)
     paths = [] if then_ends else [frame.assigned()]
     frame.meet([before])
-    orelse, else_ends = _branch_block(t, node.orelse)
+    else_stmts, else_ends = _branch_block(t, orelse)
     frame.meet(paths if else_ends else [*paths, frame.assigned()])
-    t.build.branch(cond, then, orelse, span)
-    return then_ends and else_ends and bool(node.orelse)
+    t.build.branch(cond, then_stmts, else_stmts, span)
+    return then_ends and else_ends
 
 
-def _branch_block(t: Trace, body: list[ast.stmt]) -> tuple[list[Any], bool]:
+def _branch_block(t: Trace, trace: Callable[[], bool]) -> tuple[list[ir.Stmt], bool]:
     """Traces a block that may not run; its compile-time bindings end with it."""
     frame = t.frame
     frame.runtime_depth += 1
     before = dict(frame.env)
     try:
         with t.build.block() as stmts, t.own_loops():
-            ends = t.block(body)
+            ends = trace()
     finally:
         frame.runtime_depth -= 1
     frame.env = {n: v for n, v in frame.env.items() if n in before or isinstance(v, MutableVar)}

@@ -94,7 +94,7 @@ def test_init_refuses_what_cannot_be(init, options):
         ("n = sum(x)", "sum cannot take an array", "write a loop over its indices"),
         ("x[:] = 0", "an index must be an integer, not slice", "write a loop over the indices"),
         ("a, b = 1, 2, 3", "2 names for 3 values", ""),
-        ("import math", "Import is not part of the kernel language", "import outside the kernel"),
+        ("import math", "import is not part of the kernel language", "import outside the kernel"),
     ],
 )
 def test_what_one_would_try_first_has_an_answer(load, line, message, hint):

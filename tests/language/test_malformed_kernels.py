@@ -59,7 +59,7 @@ EXPRESSIONS = {
     "python": "len()|len(1)|len(o, o)|sum(1)|sum(o)|sorted([n, 1])|list(n)|zip(n)|enumerate(n)|reversed(3)|range('x')|"
     "str(n)|isinstance(n)|getattr(n, 'x')|3 in 5|3 in o|1 < 'a'|1 < n < 'a'|n < None|n == 'a'|'a' + 1|'abc'[n]|f'{n}'|f'{3:zz}'|"
     "{}['a']|{[1]: 2}|[1][5]|[*3]|[*n]|[*o]|f(*n)|f(**{'a': 1})|f()|f(1, 2, 3)|f(c=1)|f(o)|f(None)|"
-    "lambda: 1|(yield)|{j for j in (1,)}|[j for j in 3]|[j for j in range(n)]|[j for j, k in [1]]|undefined|undefined.x",
+    "(lambda: n)(1)|(lambda *a: 1)()|(yield)|{n}|{n for j in (1,)}|{n: 1 for j in (1,)}|{*n}|[j for j in 3]|[j for j in range(n)]|[j for j, k in [1]]|undefined|undefined.x",
     "arrays": "o + 1|1 + o|-o|~o|o == o|o @ o|o()|o.x|o.shape()|o.shape[1]|o.shape[n]|o[0, 0]|o['a']|o[1.5]|o[0:1]|o[m]|o[o]|"
     "o[-1]|SCALAR[0]|SCALAR + 1|SCALAR.foo|SCALAR.fill()|TABLE[i]|TABLE[n, n]|TABLE[10]|TABLE['x']|o if o else 1",
     "vectors": "v[3]|v[-4]|v[1.5]|v['x']|v[o[i]]|v[0, 0]|v[None]|v[::0]|v[n:]|m[0, 0, 0]|m[5, 0]|m[0][5]|v.xyzw|v.x.y|"
@@ -74,7 +74,7 @@ EXPRESSIONS = {
 }  # fmt: skip
 STATEMENTS = {
     "assignments": "o[i] = o|o[i] = v|o[i] = 'a'|v[5] = 1|v[0] = 'a'|v.xx = 1 if n else 'a'|v.foo = 1|m[0] = V3(1)|n[0] = 1|"
-    "n.x = 1|f.x = 1|TABLE[0] = 1|a, b = 1|a, b = v|a, b = 1, 2, 3|a, *b = 1, 2|a: 3 = 1|a: qp.f32|o[i] += 'a'|o[i] += v|"
+    "n.x = 1|f.x = 1|TABLE[0] = 1|a, b = 1|a, b = v|a, b = 1, 2, 3|a, *b = n|a, b, *c = (1,)|a: 3 = 1|a: qp.f32|o[i] += 'a'|o[i] += v|"
     "n += 'a'|z += 1|v += m|v @= m|f += 1|del o|n = 1.5; n = V3(1)",
     "statements": "break|raise ValueError|import os|global n2|with o: pass|with open('x') as f2: pass|def g(): pass|class D: pass|"
     "if v: pass|if broken: pass|while 'a' < n: pass|assert 0|return 1|qp.loop_config(3)|qp.loop_config(x=3)|try: pass\nfinally: pass",

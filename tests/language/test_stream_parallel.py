@@ -304,7 +304,7 @@ BAD = {
     "return": ("with qp.stream_parallel():\n    x[0] = 1\n    return", "a section cannot return", 3),
     "a value": ("x[0] = qp.stream_parallel()", "has no value", 1),
     "a line of its own": ("qp.stream_parallel()", "has no value", 1),
-    "another with": ("with open('f'):\n    x[0] = 1", "With is not part of the kernel language", 1),
+    "another with": ("with open('f'):\n    x[0] = 1", "with is not part of the kernel language", 1),
     "graph": ("with qp.graph.parallel():\n    x[0] = 1", "needs a graph kernel", 1),
     "changed in both": (
         "t = 0\nwith qp.stream_parallel():\n    t = 1\nwith qp.stream_parallel():\n    t = 2\nx[0] = t", "'t' is shared", 5,

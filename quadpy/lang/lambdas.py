@@ -1,0 +1,71 @@
+"""``lambda``: a function of compile time, whose expression is traced wherever it is called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quadpy.lang.context import Trace
+from quadpy.lang.frames import Frame
+from quadpy.lang.values import Value, holds_runtime, shape_text
+from quadpy.lang.variables import freeze_all
+from quadpy.source import Span
+
+__all__ = ["Lambda", "call_lambda", "expr_Lambda"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lambda:
+    """A lambda, with the names that it sees; ``t`` is the trace in which Python's functions may call it."""
+
+    t: Trace
+    node: ast.Lambda
+    signature: inspect.Signature
+    frame: Frame
+
+    def __call__(self, *args: Value) -> Value:
+        """Called by a function of Python's at compile time, such as ``sorted``."""
+        span = self.frame.source.place(self.node)
+        value = call_lambda(self.t, self, args, {}, span)
+        if holds_runtime(value):
+            self.t.fail_type(f"a lambda that Python calls gives values known at compile time, not {shape_text(value)}",
+                             span, "call a @qp.func in a loop instead")  # fmt: skip
+        return value
+
+
+def expr_Lambda(t: Trace, node: ast.Lambda) -> Value:
+    given = node.args
+    if given.vararg or given.kwarg:
+        t.fail_syntax("a lambda in a kernel names each parameter", t.span(node))
+    plain = [*given.posonlyargs, *given.args]
+    defaults = dict(zip((arg.arg for arg in plain[len(plain) - len(given.defaults) :]), given.defaults, strict=True))
+    defaults |= {arg.arg: value for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value}
+    kinds = inspect.Parameter
+    parameters = [
+        kinds(
+            arg.arg,
+            kinds.KEYWORD_ONLY if arg in given.kwonlyargs else kinds.POSITIONAL_OR_KEYWORD,
+            default=freeze_all(t, t.expr(defaults[arg.arg])) if arg.arg in defaults else kinds.empty,
+        )
+        for arg in [*plain, *given.kwonlyargs]
+    ]
+    return Lambda(t, node, inspect.Signature(parameters), t.frame)
+
+
+def call_lambda(t: Trace, fn: Lambda, args: Sequence[Value], kwargs: Mapping[str, Value], span: Span) -> Value:
+    """The expression of ``fn``, with its parameters bound to ``args``."""
+    t.effort.take(1)
+    try:
+        bound = fn.signature.bind(*args, **kwargs)
+    except TypeError as exc:
+        t.fail_type(f"lambda: {exc}", span)
+    bound.apply_defaults()
+    values = {name: freeze_all(t, value) for name, value in bound.arguments.items()}
+    frame = Frame(fn.frame.source, {**fn.frame.env, **values}, static=fn.frame.static)
+    t.frames.append(frame)
+    try:
+        return freeze_all(t, t.expr(fn.node.body))
+    finally:
+        t.frames.pop()
