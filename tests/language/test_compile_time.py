@@ -13,6 +13,7 @@ import quadpy as qp
 HEAD = """
 import enum, functools, itertools, math, operator
 F = qp.types.ndarray(qp.f64, 1)
+LETTERS = "xy"
 NAMES, TABLE, MODE = ["a", "b"], {"a": 1, "b": 2}, "fast"
 SCALAR = qp.field(qp.f64, ())
 CALLS = []
@@ -96,7 +97,7 @@ VALUES = {
     "stars in a loop": ("for a, *b in qp.static([(1, 2, 3), (4, 5)]): x[0] += a * len(b)", 6),
     # text
     "text": ("x[0] = 1 if qp.static(f'{MODE}{1 + 1:03d}{0.5!r}' == 'fast0020.5') else 2", 1),
-    "text that names a member": ("x[0] = getattr(POINT, f'{"y"}')", 4),
+    "text that names a member": ("x[0] = getattr(POINT, f'{LETTERS[1]}')", 4),
     # names in expressions
     "a static name": ("if qp.static((size := len(NAMES)) > 1): x[0] = qp.static(size + 1)", 3),
     "a name": ("if (y := n + 3) > 4: x[0] = y", 5),

@@ -55,10 +55,10 @@ EXPRESSIONS = {
     "qp.raw_div(v, m)|qp.popcnt(1.5)|qp.ffs('x')|qp.zero()|qp.zero(o)|qp.one([1])|qp.random(3)|qp.random('x')|qp.randn(1, 2)|"
     "abs()|abs(o)|max()|max([])|max(o)|max(1, 'a')|min(o[i], 'a')|qp.static(n)|qp.static()|qp.static_assert(0)|"
     "qp.ndrange(3)[0]|qp.grouped()|qp.atomic_add()|qp.atomic_add(1, 2)|qp.atomic_add(o, 1)|qp.atomic_and(o[i], 1)|"
-    "qp.atomic_cas(o[i], 1)|qp.nothing|math.nothing|math.sin('x')|np.sin(o[i])|print(1)|open('x')|eval('1')|k(o, 1)",
+    "qp.atomic_cas(o[i], 1)|qp.nothing|math.nothing|math.sin('x')|np.sin(o[i])|open('x')|eval('1')|k(o, 1)",
     "python": "len()|len(1)|len(o, o)|sum(1)|sum(o)|sorted([n, 1])|list(n)|zip(n)|enumerate(n)|reversed(3)|range('x')|"
-    "str(n)|isinstance(n)|getattr(n, 'x')|3 in 5|3 in o|1 < 'a'|1 < n < 'a'|n < None|n == 'a'|'a' + 1|'abc'[n]|f'{n}'|f'{3:zz}'|"
-    "{}['a']|{[1]: 2}|[1][5]|[*3]|[*n]|[*o]|f(*n)|f(**{'a': 1})|f()|f(1, 2, 3)|f(c=1)|f(o)|f(None)|"
+    "isinstance(n)|getattr(n, 'x')|3 in 5|3 in o|1 < 'a'|1 < n < 'a'|n < None|n == 'a'|'a' + 1|'abc'[n]|f'{3:zz}'|f'{n:zz}'|"
+    "{}['a']|{[1]: 2}|[1][5]|[*3]|[*n]|[*o]|f(*n)|f(**{'q': 1})|f(**3)|f()|f(1, 2, 3)|f(c=1)|f(o)|f(None)|"
     "(lambda: n)(1)|(lambda *a: 1)()|(yield)|{n}|{n for j in (1,)}|{n: 1 for j in (1,)}|{*n}|[j for j in 3]|[j for j in range(n)]|[j for j, k in [1]]|undefined|undefined.x",
     "arrays": "o + 1|1 + o|-o|~o|o == o|o @ o|o()|o.x|o.shape()|o.shape[1]|o.shape[n]|o[0, 0]|o['a']|o[1.5]|o[0:1]|o[m]|o[o]|"
     "o[-1]|SCALAR[0]|SCALAR + 1|SCALAR.foo|SCALAR.fill()|TABLE[i]|TABLE[n, n]|TABLE[10]|TABLE['x']|o if o else 1",
