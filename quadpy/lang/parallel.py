@@ -106,7 +106,9 @@ def _order_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
     """A number that grows from each iteration to the next, in the order in which one thread would run them."""
     total: ir.Expr | None = None
     for axis in axes:
-        down = ir.Compare(ir.CmpOp.LT, cast(t, axis.step, i64, span), literal(0, i64, span), u1, span=span)
+        down: ir.Expr = ir.Compare(ir.CmpOp.LT, cast(t, axis.step, i64, span), literal(0, i64, span), u1, span=span)
+        if isinstance(axis.step, ir.Const):
+            down = literal(axis.step.value < 0, u1, span)
         index, start, stop = (cast(t, e, i64, span) for e in (ir.VarRead(axis.var, span=span), axis.start, axis.stop))
         passed, extent = (_distance(start, end, down, span) for end in (index, stop))
         if total is not None:
@@ -118,5 +120,8 @@ def _order_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
 
 
 def _distance(start: ir.Expr, end: ir.Expr, down: ir.Expr, span: Span) -> ir.Expr:
+    """How far ``end`` is from ``start``, in a loop that counts ``down`` or up."""
     up, back = (ir.Binary(ir.BinOp.SUB, a, b, i64, span=span) for a, b in ((end, start), (start, end)))
+    if isinstance(down, ir.Const):
+        return back if down.value else up
     return ir.Select(down, back, up, i64, span=span)
