@@ -16,7 +16,7 @@ from quadpy.hostmath import Matrix, Struct, Vector, dataclass
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
-from quadpy.lang.decorators import data_oriented, func, pyfunc, real_func, template
+from quadpy.lang.decorators import Template, Tensor, data_oriented, func, pyfunc, real_func, template
 from quadpy.math.linalg import eig, polar_decompose, solve, svd, sym_eig
 from quadpy.runtime.arrays.field import Field, Layout, field
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
@@ -38,6 +38,8 @@ __all__ = [
     "NDArray",
     "Stream",
     "Struct",
+    "Template",
+    "Tensor",
     "Vector",
     "__version__",
     "amdgpu",

@@ -16,8 +16,10 @@ from quadpy.cli.loading import load_kernels
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, type_of
+from quadpy.jit.annotations import Declared, parameters_of
+from quadpy.jit.compile_time_parameters import ContainerParameter, TemplateParameter, TensorParameter
 from quadpy.jit.kernel import Kernel
-from quadpy.jit.parameters import ArrayParameter, Parameter, TemplateParameter, parameters_of
+from quadpy.jit.parameters import ArrayParameter
 from quadpy.lang.dependencies import follow
 from quadpy.runtime.device.current import current_config, set_config
 from quadpy.target import AMD_ARCHS, TargetSpec, parse_target
@@ -98,12 +100,12 @@ def _given(kernel: Kernel, options: Mapping[str, str]) -> dict[str, Any]:
     return {name: _value(name, options[name], kernel) for name in names if name in options}
 
 
-def _is_open(parameter: Parameter) -> bool:
+def _is_open(parameter: Declared) -> bool:
     match parameter:
         case ArrayParameter():
             return parameter.declared() is None
         case _:
-            return isinstance(parameter, TemplateParameter)
+            return isinstance(parameter, (TemplateParameter, TensorParameter, ContainerParameter))
 
 
 def _value(name: str, text: str, kernel: Kernel) -> Any:

@@ -22,7 +22,7 @@ from quadpy.codegen.launches import symbols_of
 from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
-from quadpy.lang.arguments import ArgType, Options
+from quadpy.lang.arguments import ArgType, MembersFound, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.guard import guarded
 from quadpy.lang.source import FunctionSource
@@ -98,8 +98,9 @@ def compile_request(request: Request) -> Compiled:
 
     Raises:
         CompilationError: the kernel is at fault, with its line.
+        MembersFound: its arguments lack members that the kernel uses.
     """
-    with guarded(request.source.name, lambda: request.source.span):
+    with guarded(request.source.name, lambda: request.source.span, but=(MembersFound,)):
         return _compiled(request)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,21 +11,22 @@ from quadpy.importing import import_late
 from quadpy.jit.parameters import (
     Argument,
     ArrayParameter,
+    Parameter,
     ScalarParameter,
     SingleParameter,
-    TemplateParameter,
-    parameters_of,
 )
 from quadpy.jit.plan import Values
-from quadpy.lang.arguments import Options
+from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.fusion import Fuse
+from quadpy.runtime.launch.launch import Binder
 
 if TYPE_CHECKING:
+    from quadpy.jit.fast_call.arguments import FastCall
     from quadpy.jit.specialisation import Specialisation
 
 __all__ = ["Dispatcher", "Resolved", "options_of"]
@@ -48,14 +49,19 @@ class Dispatcher:
 
     __slots__ = ("_locks", "config", "fuse", "graph", "parameters", "source", "specialisations")
 
-    def __init__(self, source: FunctionSource, config: Config, *, graph: bool, fuse: Fuse) -> None:
+    def __init__(
+        self, source: FunctionSource, config: Config, parameters: tuple[Parameter, ...], *, graph: bool, fuse: Fuse
+    ) -> None:
         self.source, self.config, self.graph, self.fuse = source, config, graph, fuse
-        self.parameters = parameters_of(source, config)
+        self.parameters = parameters
         self.specialisations: dict[Hashable, Specialisation] = {}
         self._locks: dict[Hashable, RLock] = {}
 
-    def resolve(self, args: Sequence[Argument]) -> Resolved:
-        """Converts the arguments of a call; numbers that need no conversion are checked when they are packed."""
+    def resolve(self, args: Sequence[Argument], whole: Sequence[Argument] = ()) -> Resolved:
+        """Converts the arguments of a call; numbers that need no conversion are checked when they are packed.
+
+        ``whole`` are the arguments from which ``args`` were taken, where some are compile-time values.
+        """
         key: list[Hashable] = []
         values: Values = []
         views: list[ArrayView] = []
@@ -73,12 +79,10 @@ class Dispatcher:
                 values += view.abi
             elif kind is SingleParameter and given.__class__ is float:
                 values.append(given)
-            elif isinstance(parameter, TemplateParameter):
-                key.append(parameter.key(given))
             else:
                 values += parameter.values(given)
         signature = tuple(key)
-        return self.specialisations.get(signature) or self._specialise(signature, args, views), values, views
+        return self.specialisations.get(signature) or self._specialise(signature, args, views, whole), values, views
 
     def checked(self, args: Sequence[Argument], views: Sequence[ArrayView]) -> Values:
         """The values of the argument block again, each checked: reports the argument that did not fit."""
@@ -91,7 +95,21 @@ class Dispatcher:
         pairs = zip(self.parameters, args, strict=True)
         return [next(remaining) if isinstance(p, ArrayParameter) else given for p, given in pairs]
 
-    def _specialise(self, key: Hashable, args: Sequence[Argument], views: Sequence[ArrayView]) -> Specialisation:
+    def fast_call(self, found: Specialisation, args: Sequence[Argument], views: Sequence[ArrayView]) -> FastCall | None:
+        """What launches calls like the one of ``args``, whose code is ``found``; None where there is no such function."""
+        return found.fast_call(self.with_views(args, views))
+
+    def binder(self, found: Specialisation, args: Sequence[Argument], views: Sequence[ArrayView]) -> Binder | None:
+        """What packs the arguments of later calls like the one of ``args``; None where each must be resolved."""
+        return found.binder(views, self.with_views(args, views), self.resolve)
+
+    def _others(self, whole: Sequence[Argument]) -> Mapping[str, ArgType]:
+        """The types of the arguments that no launch passes."""
+        return {}
+
+    def _specialise(
+        self, key: Hashable, args: Sequence[Argument], views: Sequence[ArrayView], whole: Sequence[Argument]
+    ) -> Specialisation:
         """The code for a signature, compiled by one thread while others that need it wait."""
         with self._locks.setdefault(key, new_lock()):
             found = self.specialisations.get(key)
@@ -99,7 +117,10 @@ class Dispatcher:
                 # loads LLVM, so only when a kernel is first compiled
                 made: type[Specialisation] = import_late("quadpy.jit.specialisation").Specialisation
                 pairs = zip(self.parameters, self.with_views(args, views), strict=True)
-                types = {parameter.name: parameter.arg_type(given) for parameter, given in pairs}
+                types = {
+                    **self._others(whole),
+                    **{parameter.name: parameter.arg_type(given) for parameter, given in pairs},
+                }
                 index = i64 if any(view.wide for view in views) else i32
                 options = options_of(self.config, index, graph=self.graph)
                 found = made(self.source, self.parameters, types, options, self.config, self.fuse)

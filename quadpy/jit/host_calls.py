@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from quadpy.errors import ArgumentError, CompilationError
 from quadpy.hostmath import Elements
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.dispatcher import options_of
-from quadpy.jit.parameters import Parameter, ScalarParameter, TemplateParameter, VectorParameter
+from quadpy.jit.parameters import ScalarParameter, VectorParameter
 from quadpy.jit.specialisation import Specialisation
+from quadpy.lang.arguments import ArgType, StaticArg
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import Config, current_config
 from quadpy.runtime.elements.numpy_types import SCALAR_OF
@@ -44,6 +45,8 @@ def _call4(f: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     return f(a, b, c, d)
 
 
+_ByValue: TypeAlias = ScalarParameter | VectorParameter
+
 _FORMS: Final[tuple[Callable[..., Any], ...]] = (_call0, _call1, _call2, _call3, _call4)
 _NAMES: Final = ("a", "b", "c", "d")
 
@@ -64,7 +67,9 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
     typed = [_typed(name, parameter, given, config) for parameter, given in zip(_NAMES, args, strict=False)]
     try:
         plan = _plan(fn, tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed), config)
-        values = [value for (p, _), given in zip(typed, args, strict=True) for value in p.values(given)]
+        values = [
+            value for (p, _), given in zip(typed, args, strict=True) if p is not None for value in p.values(given)
+        ]
     except (ArgumentError, CompilationError) as error:
         raise ArgumentError(f"{name}: {error.message.removeprefix(f'{name}: ')}", hint=error.hint) from None
     launch = plan.prepare(values, [])
@@ -72,8 +77,8 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
     return None if launch.result is None else launch.result()
 
 
-def _typed(name: str, parameter: str, given: Any, config: Config) -> tuple[Parameter, Any]:
-    """The parameter that takes ``given``, and ``given`` itself where it is a compile-time value."""
+def _typed(name: str, parameter: str, given: Any, config: Config) -> tuple[_ByValue | None, Any]:
+    """The parameter that takes ``given``; none, and ``given`` itself, where it is a compile-time value."""
     if isinstance(given, Elements):
         return VectorParameter(parameter, given.dtype, given.shape), None
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim):
@@ -86,18 +91,19 @@ def _typed(name: str, parameter: str, given: Any, config: Config) -> tuple[Param
     if isinstance(given, (bool, int, float)):
         return ScalarParameter(parameter, scalar_of(type(given), config)), None
     if given is None or isinstance(given, (Scalar, str)) or given in (int, float, bool):
-        return TemplateParameter(parameter), given
+        return None, given
     raise ArgumentError(f"outside kernels {name} takes numbers and vectors, not {type(given).__name__}")
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(fn: object, parameters: tuple[Parameter, ...], statics: tuple[Any, ...], config: Config) -> CpuPlan:
+def _plan(fn: object, parameters: tuple[_ByValue | None, ...], statics: tuple[Any, ...], config: Config) -> CpuPlan:
     """The code of one call, for arguments of these types."""
-    function = TemplateParameter("f")
-    types = {p.name: p.arg_type(static) for p, static in zip(parameters, statics, strict=True)}
+    types: dict[str, ArgType] = {"f": StaticArg(fn)}
+    for name, parameter, static in zip(_NAMES, parameters, statics, strict=False):
+        types[name] = StaticArg(static) if parameter is None else parameter.arg_type()
     made = Specialisation(
-        FunctionSource(_FORMS[len(parameters)]), (function, *parameters), {"f": function.arg_type(fn), **types},
-        options_of(config, graph=False), config,
+        FunctionSource(_FORMS[len(parameters)]), tuple(filter(None, parameters)), types, options_of(config, graph=False),
+        config,
     )  # fmt: skip
     plan = made.pick([])
     assert isinstance(plan, CpuPlan)

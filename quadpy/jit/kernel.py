@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from quadpy.artifact import CodeObject
 from quadpy.copying import ByName
@@ -15,6 +15,7 @@ from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import MISFITS, Plan, Values, Views
 from quadpy.jit.tracebacks import shortened
+from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
@@ -23,9 +24,11 @@ from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 from quadpy.target import parse_target
 
 if TYPE_CHECKING:
+    import inspect
+
     from quadpy.jit.fast_call.arguments import FastCall
 
-__all__ = ["Kernel", "kernel"]
+__all__ = ["BoundKernel", "Kernel", "kernel"]
 
 T = TypeVar("T")
 
@@ -38,6 +41,7 @@ class Kernel(ByName):
     """
 
     __quadpy_kernel__ = True
+    receiver: object = None
 
     def __init__(self, fn: Callable[..., object], *, graph: bool = False, fuse: Fuse = "auto") -> None:
         functools.update_wrapper(self, fn)
@@ -51,7 +55,7 @@ class Kernel(ByName):
                 f"{fn.__name__}: a parameter cannot be named stream, which is the keyword that says where a kernel runs",
                 self.source.span, hint="give the parameter another name",
             )  # fmt: skip
-        self._dispatcher: Dispatcher | None = None
+        self._dispatcher: Dispatcher | VariantDispatcher | None = None
         self._fast_call: FastCall | None = None
 
     def __call__(self, /, *args: Argument, stream: object = None, **kwargs: Argument) -> Any:
@@ -77,7 +81,7 @@ class Kernel(ByName):
             specialisation, values, views = dispatcher.resolve(args)
             plan = specialisation.pick(views)
             if specialisation.has_fast_calls:
-                self._fast_call = specialisation.fast_call(dispatcher.with_views(args, views))
+                self._fast_call = dispatcher.fast_call(specialisation, args, views)
             if CAPTURES.count:
                 set_launching_kernel(self, args)
             try:
@@ -128,7 +132,7 @@ class Kernel(ByName):
 
     def _in_order(
         self, args: tuple[Argument, ...], kwargs: dict[str, Argument]
-    ) -> tuple[Dispatcher, tuple[Argument, ...]]:
+    ) -> tuple[Dispatcher | VariantDispatcher, tuple[Argument, ...]]:
         """The dispatcher of the current configuration, and an argument for each parameter."""
         dispatcher = self._dispatcher
         if dispatcher is None or dispatcher.config is not State.config:
@@ -141,7 +145,7 @@ class Kernel(ByName):
         """What packs the arguments of later calls that run the same code; None where each must be resolved."""
         dispatcher, args = self._in_order(args, {})
         specialisation, _, views = dispatcher.resolve(args)
-        return specialisation.binder(views, dispatcher.with_views(args, views), dispatcher.resolve)
+        return dispatcher.binder(specialisation, args, views)
 
     def compile(self, target: str = "cpu", /, **arguments: Argument) -> CodeObject:
         """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.
@@ -165,23 +169,21 @@ class Kernel(ByName):
             each.counts for each in list(self._dispatcher.specialisations.values() if self._dispatcher else ())
         )
 
-    def _configure(self) -> Dispatcher:
+    def _configure(self) -> Dispatcher | VariantDispatcher:
         """Starts again after ``qp.init`` changed what kernels depend on."""
-        self._dispatcher, self._fast_call = (
-            Dispatcher(self.source, current_config(), graph=self.graph, fuse=self.fuse),
-            None,
-        )
-        return self._dispatcher
+        made = dispatcher_for(self.source, current_config(), graph=self.graph, fuse=self.fuse, receiver=self.receiver)
+        self._dispatcher, self._fast_call = made, None
+        return made
 
     def _bind(
-        self, dispatcher: Dispatcher, args: tuple[Argument, ...], kwargs: dict[str, Argument]
+        self, dispatcher: Dispatcher | VariantDispatcher, args: tuple[Argument, ...], kwargs: dict[str, Argument]
     ) -> tuple[Argument, ...]:
         """The arguments by position, from keywords and defaults."""
         names = [parameter.name for parameter in dispatcher.parameters]
         try:
             import inspect  # slow to import, and most calls need no signature
 
-            bound = inspect.signature(self.source.fn).bind(*args, **kwargs)
+            bound = inspect.signature(self).bind(*args, **kwargs)
             bound.apply_defaults()
             return tuple(bound.arguments.values())
         except TypeError as error:
@@ -193,11 +195,84 @@ class Kernel(ByName):
         """``error`` with the name and line of this kernel."""
         return ArgumentError(f"{self.source.name}: {error.message}", self.source.span, hint=error.hint)
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+    @overload
+    def __get__(self, instance: None, owner: type) -> Kernel: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> BoundKernel: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Kernel | BoundKernel:
+        if instance is None:
+            return self
+        try:
+            kernels = instance.__dict__[_KERNELS]
+            if kernels.owner is instance:
+                found: BoundKernel = kernels[self]
+                return found
+        except (AttributeError, KeyError):
+            pass
+        return _kernels_of(instance)[self]
 
     def __repr__(self) -> str:
         return f"<quadpy kernel {self.source.name} at {self.source.span}>"
+
+
+class BoundKernel(Kernel):
+    """``obj.kernel``: a kernel whose first argument is ``obj``, with code of its own.
+
+    It is one object as long as ``obj`` lives.
+    """
+
+    def __init__(self, kernel: Kernel, instance: object) -> None:
+        functools.update_wrapper(self, kernel)
+        self.graph, self.fuse, self.source = kernel.graph, kernel.fuse, kernel.source
+        self.__func__, self.__self__ = kernel, instance
+        self.receiver, self._dispatcher, self._fast_call = instance, None, None
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        import inspect
+
+        whole = inspect.signature(self.source.fn)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+    def __reduce__(self) -> tuple[Any, ...]:  # type: ignore[override]  # found again in its object, not in a module
+        return Kernel.__get__, (self.__func__, self.__self__)
+
+    def __repr__(self) -> str:
+        return f"<quadpy kernel {self.source.name} of {self.__self__!r}>"
+
+
+class _BoundKernels(dict[Kernel, BoundKernel]):
+    """The kernels of one object, by the kernel of its class.  It is in the object, so that both end together."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: object = None) -> None:
+        self.owner = owner
+
+    def __missing__(self, kernel: Kernel) -> BoundKernel:
+        return self.setdefault(kernel, BoundKernel(kernel, self.owner))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy of the object has kernels of its own
+        return _BoundKernels, ()
+
+    def __deepcopy__(self, memo: object) -> _BoundKernels:
+        return _BoundKernels()
+
+
+_KERNELS: Final = "_quadpy_kernels"
+"""Where an object has its bound kernels."""
+
+_WITHOUT_DICT: Final[dict[int, _BoundKernels]] = {}
+"""Those of objects with slots, by their ids: such objects live as long as the process."""
+
+
+def _kernels_of(instance: object) -> _BoundKernels:
+    made = _BoundKernels(instance)
+    try:
+        instance.__dict__[_KERNELS] = made
+    except (AttributeError, TypeError):  # slots; a class
+        return _WITHOUT_DICT.setdefault(id(instance), made)
+    return made
 
 
 @overload

@@ -1,15 +1,15 @@
 """Kernels compiled without a call and without a device, for any target.
 
 ``given`` fills in what annotations leave open: it maps an array parameter to a ``qp.types.ndarray(dtype=, ndim=)``, and a
-``template()`` parameter to its value.
+``template()`` parameter or a dataclass to its value.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
@@ -17,18 +17,23 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, StructType, element_of
 from quadpy.hostmath.struct_ndarray import key_of_record
 from quadpy.ir.pipeline import Observer
+from quadpy.jit.annotations import Declared, parameters_of
 from quadpy.jit.compilation import Request, compile_request
+from quadpy.jit.compile_time_parameters import ContainerParameter, TemplateParameter, TensorParameter, is_field
 from quadpy.jit.dispatcher import options_of
 from quadpy.jit.kernel import Kernel
-from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, TemplateParameter, parameters_of
-from quadpy.lang.arguments import ArgType, ArrayArg
+from quadpy.jit.parameters import Argument, ArrayParameter
+from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MembersFound, Path, StaticArg
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.device.current import current_config
 from quadpy.target import TargetSpec, parse_target
 
 __all__ = ["compile_for", "compile_with_asm", "trace_for"]
 
+T = TypeVar("T")
+
 _CPU: Final = parse_target("cpu")
+_MISSING: Final[Any] = object()
 
 
 def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument]) -> CodeObject:
@@ -41,7 +46,7 @@ def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument
         ArgumentError: a type stays open or contradicts its annotation, or there is no such parameter.
         CompilationError: the kernel is at fault, with its line.
     """
-    return compile_request(_request(kernel, given, target)).code
+    return _complete(kernel, given, target, compile_request).code
 
 
 def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument]) -> CodeObject:
@@ -53,26 +58,52 @@ def trace_for(
     kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec = _CPU, observe: Observer | None = None
 ) -> Traced:
     """The IR of ``kernel`` for ``target``; raises as ``compile_for``, ``observe`` as in ``trace_kernel``."""
-    request = _request(kernel, given, target)
-    return trace_kernel(request.source, request.args, request.options, observe=observe)
+
+    def trace(request: Request) -> Traced:
+        return trace_kernel(request.source, request.args, request.options, observe=observe)
+
+    return _complete(kernel, given, target, trace)
 
 
-def _request(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec) -> Request:
+def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec, use: Callable[[Request], T]) -> T:
+    """What ``use`` makes of the kernel with all members of its arguments that it needs."""
     try:
         types = _arg_types(kernel, given)
     except ArgumentError as error:
         raise kernel.named(error) from None
-    if target.family != "cpu":
-        types = {name: _aligned(arg) if isinstance(arg, ArrayArg) else arg for name, arg in types.items()}
-    return Request(kernel.source, types, options_of(current_config(), graph=kernel.graph), target)
+    options = options_of(current_config(), graph=kernel.graph)
+    while True:
+        if target.family != "cpu":
+            types = {name: _aligned(arg) if isinstance(arg, ArrayArg) else arg for name, arg in types.items()}
+        try:
+            return use(Request(kernel.source, types, options, target))
+        except MembersFound as found:
+            types |= {str(path): _member_type(types, path) for path in found.paths}
+
+
+def _member_type(types: Mapping[str, ArgType], path: Path) -> ArgType:
+    """The type of a member that the trace found."""
+    arg = types[path.root]
+    if isinstance(arg, StaticArg):
+        assert arg.member is not None
+        owner = Path(path.root, path.steps[:-1]).of(arg.value)
+        found = arg.member(owner, path.of(arg.value))
+        assert found is not None
+        return found
+    for step in path.steps:
+        assert isinstance(arg, ContainerArg)
+        arg = arg.member(str(step))
+    return arg
 
 
 def _arg_types(kernel: Kernel, given: Mapping[str, Argument]) -> dict[str, ArgType]:
     parameters = parameters_of(kernel.source, current_config())
+    if kernel.receiver is not None:
+        given = {**given, parameters[0].name: kernel.receiver}
     names = [parameter.name for parameter in parameters]
     if unknown := [name for name in given if name not in names]:
         raise ArgumentError(f"there is no parameter {unknown[0]!r}", hint=f"it takes {', '.join(names) or 'nothing'}")
-    return {parameter.name: _arg_type(kernel, parameter, given) for parameter in parameters}
+    return {each.name: _arg_type(each, given.get(each.name, _MISSING), kernel) for each in parameters}
 
 
 def _aligned(arg: ArrayArg) -> ArrayArg:
@@ -80,25 +111,44 @@ def _aligned(arg: ArrayArg) -> ArrayArg:
     return replace(arg, type=replace(arg.type, aligned=True))
 
 
-def _arg_type(kernel: Kernel, parameter: Parameter, given: Mapping[str, Argument]) -> ArgType:
+def _arg_type(parameter: Declared, given: Argument, kernel: Kernel) -> ArgType:
     name = parameter.name
     match parameter:
+        case TensorParameter():
+            constant = given is None or is_field(given)
+            return _arg_type(parameter.constant if constant else parameter.array, given, kernel)
         case ArrayParameter():
-            return _array_type(parameter, given.get(name))
+            return _array_type(parameter, given)
         case TemplateParameter():
-            return parameter.arg_type(given[name] if name in given else _default(kernel, name))
+            return parameter.arg_type(_default(kernel, name) if given is _MISSING else given)
+        case ContainerParameter():
+            return _container_type(parameter, given, kernel)
         case _:
-            if name in given:
+            if given is not _MISSING and name.isidentifier():
                 raise ArgumentError(f"the annotation of {name!r} decides its type", hint=f"leave {name!r} out")
             return parameter.arg_type()
 
 
+def _container_type(parameter: ContainerParameter, given: Argument, kernel: Kernel) -> ArgType:
+    """Of a dataclass that is given, or of its annotations alone."""
+    if given is not _MISSING:
+        parameter = parameter.of(given)
+
+    def member(name: str) -> ArgType:
+        value = _MISSING if given is _MISSING else getattr(given, name)
+        return _arg_type(parameter.members[name], value, kernel)
+
+    return ContainerArg(parameter.cls, tuple(parameter.members), member, lambda: None)
+
+
 def _array_type(parameter: ArrayParameter, given: Argument) -> ArgType:
     name = parameter.name
-    if given is None and (declared := parameter.declared()):
+    if given is _MISSING and (declared := parameter.declared()):
         return declared
+    if hasattr(given, "shape") and not isinstance(given, type):  # an array, in a dataclass
+        return parameter.arg_type(parameter.view(given))
     if not isinstance(given, NDArrayType) or given.dtype is None or given.ndim is None:
-        missing = "nothing" if given is None else repr(given)
+        missing = "nothing" if given is _MISSING else repr(given)
         raise ArgumentError(
             f"{name!r} needs an array type with dtype and ndim; its annotation leaves them open, and {missing} was given",
             hint=f"Kernel.compile(target, {name}=qp.types.ndarray(dtype=qp.f32, ndim=2)), "
@@ -112,7 +162,8 @@ def _array_type(parameter: ArrayParameter, given: Argument) -> ArgType:
 
 
 def _default(kernel: Kernel, name: str) -> object:
-    value: object = inspect.signature(kernel.source.fn).parameters[name].default
+    parameters = inspect.signature(kernel.source.fn).parameters
+    value: object = parameters[name].default if name in parameters else inspect.Parameter.empty
     if value is inspect.Parameter.empty:
         raise ArgumentError(
             f"the compile-time parameter {name!r} has no value",

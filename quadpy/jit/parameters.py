@@ -1,36 +1,33 @@
-"""What the parameters of a kernel take, and how a call's arguments become values of the argument block."""
+"""Parameters that a launch passes, and how a call's arguments become values of the argument block."""
 
 from __future__ import annotations
 
-import inspect
 import struct
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, f32, rounded_later, u1
-from quadpy.errors import ArgumentError, DeviceError, KernelTypeError
-from quadpy.hostmath import Elements, NDArrayType, Struct, StructType, element_of, scalar_of
+from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, rounded_later, u1
+from quadpy.errors import ArgumentError, DeviceError
+from quadpy.hostmath import Elements, Struct, StructType
 from quadpy.hostmath.struct_ndarray import describe_struct_array, record_of_key
 from quadpy.ir.types import Array, Layout, Member, array_of
 from quadpy.jit.plan import ArgumentValue
-from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StaticArg, StructArg, VecArg
-from quadpy.lang.decorators import Template, is_method
-from quadpy.lang.source import FunctionSource
+from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
 from quadpy.messages import shown
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, TypeKey, describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.view import ArrayView
-from quadpy.runtime.device.current import Config, current_config
+from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import current_device
 
 __all__ = [
     "Argument", "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "SingleParameter", "StructParameter",
-    "TemplateParameter", "VectorParameter", "parameters_of",
+    "VectorParameter",
 ]  # fmt: skip
 
 Argument: TypeAlias = Any
@@ -216,80 +213,8 @@ class ArrayParameter:
         return ArrayArg(array_of(self.type, self.ndim, self.element))
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateParameter:
-    """A compile-time value: each has a specialisation of its own."""
-
-    name: str
-
-    def key(self, given: Argument) -> Hashable:
-        """Equal numbers, vectors and matrices share a specialisation; other objects are distinguished by identity."""
-        if isinstance(given, float):
-            return ("float", given.hex())  # -0.0 is not 0.0, and a NaN is itself
-        if given is None or isinstance(given, (bool, int, str, Scalar)):
-            return (type(given).__name__, given)
-        if isinstance(given, Elements):  # its numbers may change
-            return given.__quadpy_fingerprint__()
-        if isinstance(given, Struct):  # it can change
-            return ("struct", given.__quadpy_fingerprint__())
-        return ("id", id(given))
-
-    def values(self, given: Argument) -> tuple[()]:
-        """The argument block has nothing of it."""
-        return ()
-
-    def arg_type(self, given: Argument) -> ArgType:
-        return StaticArg(given)
-
-
-Parameter: TypeAlias = ScalarParameter | VectorParameter | StructParameter | ArrayParameter | TemplateParameter
-
-
-def parameters_of(source: FunctionSource, config: Config) -> tuple[Parameter, ...]:
-    """The parameters of a kernel, from its annotations.
-
-    Raises:
-        KernelTypeError: a parameter has no annotation, or one that is not a kernel type.
-    """
-    made: list[Parameter] = []
-    for name, parameter in inspect.signature(source.fn).parameters.items():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise KernelTypeError(f"{source.name}: *{name} cannot be a parameter of a kernel", source.span)
-        annotation = source.annotation(name)
-        if not made and annotation is None and is_method(source.fn):
-            annotation = Template  # self
-        made.append(_parameter(name, annotation, source, config))
-    return tuple(made)
-
-
-def _parameter(name: str, annotation: object, source: FunctionSource, config: Config) -> Parameter:
-    defaults = ((int, config.default_ip), (float, config.default_fp), (bool, u1))
-    scalar = next((type for python, type in defaults if annotation is python), annotation)
-    if isinstance(scalar, Scalar):
-        if scalar == f32:
-            return SingleParameter(name, scalar)
-        return (CheckedParameter if scalar in (u1, f16, bf16) else ScalarParameter)(name, scalar)
-    if isinstance(annotation, Template) or annotation is Template:
-        return TemplateParameter(name)
-    if annotation is NDArrayType:
-        annotation = NDArrayType()
-    if isinstance(annotation, NDArrayType):
-        struct: object = annotation.dtype
-        if isinstance(struct, StructType):
-            record = struct.record(lambda dtype: scalar_of(dtype, config))
-            return ArrayParameter(name, None, (), annotation.ndim, record)
-        dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
-        return ArrayParameter(name, dtype, element, annotation.ndim)
-    if getattr(annotation, "__quadpy_constructor__", None) == "type":
-        dtype, shape = element_of(annotation, config)
-        return VectorParameter(name, dtype, shape)
-    if isinstance(annotation, StructType):
-        return StructParameter(name, annotation, annotation.record(lambda dtype: scalar_of(dtype, config)))
-    what = "has no annotation" if annotation is None else f"is annotated with {annotation!r}"
-    raise KernelTypeError(
-        f"{source.name}: the parameter {name!r} {what}", source.span,
-        hint="annotate it: a scalar type such as qp.f32, qp.types.ndarray(dtype=qp.f32, ndim=1), a vector type, or qp.template()",
-    )  # fmt: skip
+Parameter: TypeAlias = ScalarParameter | VectorParameter | StructParameter | ArrayParameter
+"""What a launch packs."""
 
 
 def _number(given: Argument, type: Scalar, name: str) -> ArgumentValue:

@@ -25,7 +25,7 @@ from quadpy.jit.overlaps import Overlaps
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
 from quadpy.jit.printing import PrintingCpuPlan, PrintingGpuPlan
-from quadpy.lang.arguments import ArgType, Options
+from quadpy.lang.arguments import ArgType, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
@@ -73,6 +73,18 @@ class Specialisation:
         )
         self._fast_calls: dict[Hashable, FastCall | None] = {}
         self._binds: dict[Hashable, Bind | None] = {}
+
+    @property
+    def reads(self) -> Dependencies:
+        """What its code depends on besides the types of its arguments."""
+        assert self._reads is not None
+        return self._reads
+
+    def release(self) -> None:
+        """The first code is known, and with it all members of dataclasses that are used: keeps no dataclass alive."""
+        for arg in self._args.values():
+            if isinstance(arg, ContainerArg):
+                arg.release()
 
     def pick(self, views: Views) -> Plan:
         """The plan for arrays with these addresses: ranges are compared where at least one of the two is written."""

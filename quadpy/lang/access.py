@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, Final, NoReturn, TypeAlias
 
 from quadpy.ir import nodes as ir
@@ -21,8 +20,8 @@ from quadpy.lang.arrays import (
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.components import part_at
 from quadpy.lang.context import Trace
-from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import MutableVar
+from quadpy.lang.members import container_attribute, object_attribute
 from quadpy.lang.names import base_name
 from quadpy.lang.scope import import_value, lookup, read_part
 from quadpy.lang.structs import record_attribute
@@ -99,25 +98,6 @@ def attribute_of(t: Trace, value: Value, name: str, span: Span) -> Value:
     return ATTRIBUTES[kind_of(value)](t, value, name, span)
 
 
-def _object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
-    found = t.deps.attribute(value, name)
-    if found is MISSING:
-        t.fail_type(f"{_named(value)} has no attribute {name!r}", span, closest(name, _attributes(value)))
-    return import_value(t, found)
-
-
-def _named(value: Value) -> str:
-    """What a message calls a Python object."""
-    return f"the module {value.__name__!r}" if isinstance(value, ModuleType) else shape_text(value)
-
-
-def _attributes(value: Value) -> list[str]:
-    try:
-        return dir(value)
-    except Exception:  # noqa: BLE001 - __dir__ may be the user's code
-        return []
-
-
 def _scalar_attribute(t: Trace, value: ir.Expr, name: str, span: Span) -> Value:
     t.fail_type(f"a {value.type} has no attribute {name!r}", span)
 
@@ -136,15 +116,16 @@ def _vector_attribute(t: Trace, value: Vec, name: str, span: Span) -> Value:
 
 
 ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {
-    Kind.NUMBER: _object_attribute,
-    Kind.OBJECT: _object_attribute,
+    Kind.NUMBER: object_attribute,
+    Kind.OBJECT: object_attribute,
     Kind.SCALAR: _scalar_attribute,
-    Kind.SEQUENCE: _object_attribute,
+    Kind.SEQUENCE: object_attribute,
     Kind.VECTOR: _vector_attribute,
     Kind.RECORD: record_attribute,
     Kind.ARRAY: array_attribute,
-    Kind.METHOD: _object_attribute,
+    Kind.METHOD: object_attribute,
     Kind.TEXT: _no_attributes,
+    Kind.CONTAINER: container_attribute,
 }
 
 
@@ -217,4 +198,5 @@ SUBSCRIPTS: Final[Mapping[Kind, Subscript]] = {
     Kind.ARRAY: _no_items,  # elements of arrays have places: ``arrays`` reads and writes them
     Kind.METHOD: _no_items,
     Kind.TEXT: _no_items,
+    Kind.CONTAINER: _no_items,
 }

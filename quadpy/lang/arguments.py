@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar, f32, i32
 from quadpy.ir.types import Array
 from quadpy.records import RecordType
 
-__all__ = ["ArgType", "ArrayArg", "Options", "ScalarArg", "StaticArg", "StructArg", "VecArg"]
+__all__ = [
+    "ArgType", "ArrayArg", "ContainerArg", "MembersFound", "Options", "Path", "ScalarArg", "StaticArg", "StructArg", "VecArg",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,75 @@ class ArrayArg:
     record: RecordType | None = None
 
 
+class Path(NamedTuple):
+    """Where a value is inside the argument called ``root``: each step is an attribute, or the key of an item in a tuple."""
+
+    root: str
+    steps: tuple[str | tuple[int | str], ...] = ()
+
+    @staticmethod
+    def named(text: str) -> Path:
+        """The path of an argument, or of a member of a dataclass: its names with dots between them."""
+        root, *steps = text.split(".")
+        return Path(root, tuple(steps))
+
+    def attribute(self, name: str) -> Path:
+        return Path(self.root, (*self.steps, name))
+
+    def item(self, key: int | str) -> Path:
+        return Path(self.root, (*self.steps, (key,)))
+
+    def after(self, root: str) -> str:
+        """The expression that reads it from ``root``."""
+        return root + "".join(f".{step}" if isinstance(step, str) else f"[{step[0]!r}]" for step in self.steps)
+
+    def of(self, value: Any) -> Any:
+        """The value that it has inside ``value``; raises what reading it raises."""
+        for step in self.steps:
+            value = getattr(value, step) if isinstance(step, str) else value[step[0]]
+        return value
+
+    def __str__(self) -> str:
+        return self.after(self.root)
+
+
 @dataclass(frozen=True, slots=True)
 class StaticArg:
-    """A compile-time value of a ``template()`` parameter."""
+    """A compile-time value of a ``template()`` parameter.
+
+    ``member`` gives the type of what a launch passes of it: of a value in it, and the object that has the value; None
+    for what is known at compile time.
+    """
 
     value: Any
+    member: Callable[[object, object], ArgType | None] | None = field(default=None, repr=False, compare=False)
 
 
-ArgType: TypeAlias = ScalarArg | VecArg | StructArg | ArrayArg | StaticArg
+@dataclass(frozen=True, slots=True)
+class ContainerArg:
+    """A dataclass whose members are arguments; a launch passes those that the kernel uses.
+
+    ``member`` gives the type of one of them, from its name, until ``release`` is called.
+    """
+
+    type: type
+    names: Collection[str] = field(repr=False)
+    member: Callable[[str], ArgType] = field(repr=False, compare=False)
+    release: Callable[[], None] = field(repr=False, compare=False)
+
+
+ArgType: TypeAlias = ScalarArg | VecArg | StructArg | ArrayArg | StaticArg | ContainerArg
+
+
+class MembersFound(Exception):
+    """The kernel uses members of its arguments that the signature does not list yet.
+
+    ``paths`` says where they are; code is made for a signature that has them all.
+    """
+
+    def __init__(self, paths: Collection[Path]) -> None:
+        super().__init__(", ".join(map(str, paths)))
+        self.paths = paths
 
 
 @dataclass(frozen=True, slots=True)

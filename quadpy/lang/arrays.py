@@ -9,6 +9,7 @@ from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.context import Trace
+from quadpy.lang.parameters import passed_array
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import outside, static_object
@@ -133,6 +134,8 @@ def _elements_of(t: Trace, node: ast.expr) -> Shape | None:
         return _member_shape(struct, node.attr)
     elif isinstance(node, (ast.Attribute, ast.Subscript)):
         bound = static_object(t, node)
+        if getattr(type(bound), "__quadpy_array__", False):
+            bound = passed_array(t, bound)
     if isinstance(bound, ArrayRef):
         return bound.element
     return bound.element_shape if getattr(type(bound), "__quadpy_field__", False) else None  # type: ignore[attr-defined]  # it is a field

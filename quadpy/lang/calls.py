@@ -35,6 +35,7 @@ from quadpy.lang.returns import items_of
 from quadpy.lang.scalars import call_function, cast, convert, saturated
 from quadpy.lang.scope import import_value
 from quadpy.lang.structs import make_record, struct_value
+from quadpy.lang.supers import make_super
 from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number, is_struct_type, shape_text
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import make_vector, vec_of
@@ -89,6 +90,8 @@ def _call_object(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value],
         return _call_type(t, fn, args, kwargs, span)
     if getattr(fn, "__quadpy_kernel__", False):
         t.fail_syntax("a kernel cannot call another kernel", span, "make the callee a @qp.func")
+    if fn is super:
+        return make_super(t, args, span)
     if is_pythons_own(fn):
         return call_pythons_own(t, fn, args, kwargs, span)
     made = _construct(t, fn, args, kwargs, span)

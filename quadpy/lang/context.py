@@ -14,7 +14,7 @@ from quadpy.dtypes import Scalar, u1
 from quadpy.errors import KernelSyntaxError, KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
-from quadpy.lang.arguments import Options
+from quadpy.lang.arguments import ArgType, Options, Path
 from quadpy.lang.builder import Builder
 from quadpy.lang.concurrent import OpenFork
 from quadpy.lang.dependencies import Dependencies
@@ -72,6 +72,7 @@ class Signature:
 
     ``params`` are what the caller passes, ``hidden`` what the launch adds; ``fields`` maps the id of a field to its reference and the field itself;
     ``slots`` numbers the variables that parallel loops share; ``outline`` is the shape of the result.
+    ``members`` are the values of members of arguments, ``found`` those that the arguments of the trace do not list.
     """
 
     params: list[ir.Param] = field(default_factory=list)
@@ -82,6 +83,8 @@ class Signature:
     slots: dict[ir.Var, int] = field(default_factory=dict)
     results: tuple[Scalar, ...] = ()
     outline: ResultShape = None
+    members: dict[str, Value] = field(default_factory=dict)
+    found: list[Path] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -142,6 +145,7 @@ class ParallelLoop:
 class Trace:
     """One trace.
 
+    ``arguments`` are the types of the kernel's arguments and of their members;
     ``width`` is that of the library function being traced, None in a kernel; ``changing`` are the local names that
     atomic operations change; ``prints`` counts the parallel loops that print, ``printed`` static_prints, of which the
     first ``already_printed`` are not repeated;
@@ -164,6 +168,7 @@ class Trace:
         self.frames = [Frame(source, {})]
         self.doing: tuple[FunctionSource, ast.AST | None] = (source, None)
         self.signature = Signature()
+        self.arguments: Mapping[str, ArgType] = {}
         self.random = RandomState()
         self.tasks = TaskOrder(options.graph)
         self.loop: ParallelLoop | None = None

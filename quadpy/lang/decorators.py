@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from quadpy.copying import ByName
-from quadpy.errors import KernelSourceError, KernelSyntaxError
+from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
 from quadpy.importing import import_late
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
@@ -17,9 +17,11 @@ __all__ = [
     "Method",
     "PyFunc",
     "Template",
+    "Tensor",
     "data_oriented",
     "func",
     "is_method",
+    "is_template",
     "pyfunc",
     "real_func",
     "template",
@@ -80,30 +82,70 @@ def is_method(fn: Callable[..., Any]) -> bool:
     return bool(scope) and not scope.endswith("<locals>")
 
 
-def data_oriented(cls: C) -> C:
+@overload
+def data_oriented(cls: C, /) -> C: ...
+@overload
+def data_oriented(*, template_primitives: bool = True) -> Callable[[C], C]: ...
+def data_oriented(cls: Any = None, /, *, template_primitives: bool = True) -> Any:
     """Marks a class whose methods may be kernels and functions of the kernel language.
 
-    ``self`` is a compile-time value in them: each object has its own specialisation, in which fields are bound and numbers
-    are constants, as they were at the first call.  Methods are inherited and overridden as in any class.
+    ``self`` is a compile-time value in them: each object has its own code, in which fields are bound and numbers are
+    constants.  When one of its attributes has changed, the next call runs code for its new value.  Arrays are passed
+    by each launch; with ``template_primitives=False``, so are numbers, which then change without new code.  Methods
+    are inherited and overridden as in any class.
 
     Raises:
         KernelSourceError: ``cls`` is not a class.
     """
+    if cls is None:
+        return functools.partial(data_oriented, template_primitives=template_primitives)
     if not isinstance(cls, type):
         raise KernelSourceError(f"{cls!r} is not a class", hint="@qp.data_oriented stands above a class")
+    cls.__quadpy_template_primitives__ = template_primitives  # type: ignore[attr-defined]  # read by quadpy.jit
     return cls
 
 
-class Template:
-    """The annotation of a parameter that is a compile-time value: one specialisation for each value."""
+class _OfArrays:
+    """An annotation that may name what an array has: the type of its elements, its number of axes, or both."""
+
+    __slots__ = ("dtype", "ndim")
+
+    def __init__(self, dtype: object = None, ndim: object = None) -> None:
+        if ndim is not None and not (isinstance(ndim, int) and ndim >= 0):
+            raise ArgumentError(f"ndim={ndim!r} is not a number of axes")
+        self.dtype, self.ndim = dtype, ndim
+
+    def __class_getitem__(cls, key: Any) -> Any:
+        return cls(*key) if isinstance(key, tuple) else cls(key)
 
     def __repr__(self) -> str:
-        return "template()"
+        given = [str(part) for part in (self.dtype, self.ndim) if part is not None]
+        return f"{type(self).__name__}[{', '.join(given)}]" if given else type(self).__name__
 
 
-def template() -> Any:
+class Template(_OfArrays):
+    """The annotation of a parameter that is a compile-time value: one specialisation for each value.
+
+    ``qp.Template[qp.f32, 2]`` takes a field of that type and number of axes only.
+    """
+
+    __slots__ = ()
+
+
+class Tensor(_OfArrays):
+    """The annotation of a parameter that takes a field, an array or None; ``qp.Tensor[qp.f32, 2]`` also says of what."""
+
+    __slots__ = ()
+
+
+def template(dtype: object = None, ndim: int | None = None) -> Any:
     """Annotates a compile-time parameter: a field, a number, a function, or any Python object."""
-    return Template()
+    return Template(dtype, ndim)
+
+
+def is_template(annotation: object) -> bool:
+    """Whether ``annotation`` is ``Template``, with or without brackets."""
+    return annotation is Template or type(annotation) is Template
 
 
 def func(fn: Callable[..., Any]) -> Func:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from quadpy.lang.arguments import Path
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.source import FunctionSource
@@ -34,7 +35,7 @@ class Dependencies:
 
     The roots are the kernel's function and its compile-time arguments; each read starts from a root, or from what an
     earlier read gave.  Kinds: a free ``name`` of a function, a ``default`` or an ``annotation`` of one of its
-    parameters, an ``attribute`` of any object.  What was read once is not read again: a container is kept as it was.
+    parameters, an ``attribute`` of any object, the ``kind`` of one: its class.  What was read once is not read again: a container is kept as it was.
 
     ``before`` are the reads of an earlier trace of the same signature, which are repeated rather than made.
     ``complete`` says that the log tells all that the trace depends on; ``marks`` are the fingerprints of the arguments,
@@ -57,13 +58,18 @@ class Dependencies:
         self._spots: dict[int, Spot] = {}
         self._opaque: set[int] = set()
         self._found: list[Any] = [kernel]
+        self._origins: list[str | Read | None] = [None]  # of each: the name of an argument, or the read
         self._kept: list[Any] = []
         if kernel is not None:
             self._spots[id(kernel)] = [0]
         for name, value in (arguments or {}).items():
-            kept = before.argument(name) if before else _frozen(value)
-            self._arguments[name] = kept
-            self.marks[name] = self._enter(kept)
+            self.enter(name, before.argument(name) if before else _frozen(value))
+
+    def enter(self, name: str, value: Any) -> None:
+        """Adds a compile-time argument."""
+        self._arguments[name] = value
+        self._origins.append(name)
+        self.marks[name] = self._enter(value)
 
     def argument(self, name: str) -> Any:
         """The value of a compile-time argument when its signature came first."""
@@ -97,6 +103,11 @@ class Dependencies:
         self.complete = self.complete and pure
         return value
 
+    def kind(self, value: Any, name: str) -> type:
+        """The class of an attribute whose value is passed by each launch."""
+        found: type = self._read("kind", value, name)
+        return found
+
     def uses(self, value: Any) -> None:
         """Records that a value itself is used, not just one of its attributes."""
         if id(value) in self._opaque:
@@ -113,12 +124,40 @@ class Dependencies:
             value = list(value.values())[position] if isinstance(value, dict) else value[position]
         return value
 
+    def path(self, value: Any) -> Path | None:
+        """Where ``value`` is inside an argument; None where it comes from elsewhere."""
+        spot = self._spots.get(id(value))
+        return None if spot is None else self._path_of(spot)
+
+    def _path_of(self, spot: Spot) -> Path | None:
+        origin, value = self._origins[spot[0]], self._found[spot[0]]
+        if isinstance(origin, str):
+            path: Path | None = Path.named(origin)
+        elif origin is not None and origin[0] in ("attribute", "kind") and (owner := self._path_of(origin[1])):
+            path = owner.attribute(origin[2])
+        else:
+            return None
+        for position in spot[1:]:
+            key = list(value)[position] if isinstance(value, dict) else position
+            if path is None or not isinstance(key, (int, str)):
+                return None
+            path, value = path.item(key), value[key]
+        return path
+
+    def attributes(self) -> Iterator[tuple[Path, Any]]:
+        """The attributes that were read inside arguments, and what they had: other values need other code."""
+        for origin, value in zip(self._origins, self._found, strict=True):
+            if not isinstance(origin, tuple) or origin[0] != "attribute" or origin[2].startswith("__"):
+                continue
+            if owner := self._path_of(origin[1]):
+                yield owner.attribute(origin[2]), value
+
     def repeat(self, log: Sequence[Read]) -> bool:
         """Repeats the reads of ``log``; False at the first that gives another result."""
         try:
             for kind, spot, name, mark in log:
                 owner = self.at(spot)
-                is_code = isinstance(owner, (Func, Method)) and kind != "attribute"
+                is_code = isinstance(owner, (Func, Method)) and kind in _OF_FUNCTIONS
                 self._read(kind, _source_of(owner) if is_code else owner, name)
                 if self.log[-1][3] != mark:
                     return False
@@ -133,12 +172,13 @@ class Dependencies:
         value = self._before[key] if key in self._before else _frozen(_READERS[kind](owner, name))
         self.values[key] = value
         self._kept.append(owner)
-        if kind != "attribute" and is_our_module(owner.fn.__globals__.get("__name__", "")):
+        if kind in _OF_FUNCTIONS and is_our_module(owner.fn.__globals__.get("__name__", "")):
             return value  # quadpy's version is part of every key
         if spot := self._spots.get(id(owner)):
+            self._origins.append((kind, spot, name, ""))
             self.log.append((kind, spot, name, self._enter(value)))
-        elif kind != "attribute":
-            self.complete = False  # a function of unknown origin
+        elif kind in _OF_FUNCTIONS or not _is_ours(owner):
+            self.complete = False  # of unknown origin
         return value
 
     def _enter(self, value: Any) -> str:
@@ -193,7 +233,17 @@ _READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "default": lambda source, name: source.default(name, MISSING),
     "annotation": lambda source, name: source.annotation(name),
     "attribute": lambda value, name: getattr(value, name, MISSING),
+    "kind": lambda value, name: type(getattr(value, name, MISSING)),
 }
+
+
+def _is_ours(owner: Any) -> bool:
+    """Whether what an object has follows from the versions of quadpy and Python."""
+    module = getattr(owner if isinstance(owner, type) else type(owner), "__module__", "")
+    return is_our_module(module) or module in ("builtins", "enum", "numpy")
+
+
+_OF_FUNCTIONS: Final = ("name", "default", "annotation")
 
 
 def _frozen(value: Any, depth: int = 0) -> Any:

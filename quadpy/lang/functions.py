@@ -7,7 +7,7 @@ from typing import Any, Final
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import Func, Template
+from quadpy.lang.decorators import Func, is_template
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import Frame
 from quadpy.lang.returns import annotated, leave_function, require_return
@@ -82,7 +82,7 @@ def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], 
         value = bound[name]
         scalars = value.elems if isinstance(value, (Vec, Record)) else (value,) if is_runtime(value) else ()
         known = all(isinstance(scalar, ir.Const) for scalar in scalars)
-        if not known and isinstance(t.deps.annotation(source, name), Template):
+        if not known and is_template(t.deps.annotation(source, name)):
             t.fail_type(
                 f"{source.name} changes its template parameter {name!r}, which is not a reference to a variable", span,
                 "pass a variable, a component of one, or an element of an array; or return the new value",

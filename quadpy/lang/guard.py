@@ -49,15 +49,16 @@ class Effort:
 
 
 @contextmanager
-def guarded(name: str, where: Callable[[], Span], but: type[Exception] = CompilationError) -> Iterator[None]:
+def guarded(name: str, where: Callable[[], Span], but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Turns any exception inside, except ``but``, into a CompilationError at the current location of the trace.
 
     Raises:
         CompilationError: in place of any other exception, from which it is raised.
     """
+    known: tuple[type[Exception], ...] = (CompilationError, *but)
     try:
         yield
-    except (CompilationError, but):
+    except known:
         raise
     except QuadpyError as error:
         raise CompilationError(error.message, error.span or where(), hint=error.hint) from None

@@ -78,7 +78,7 @@ def _texts(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> 
 def _no_operator(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
     kinds = kind_of(a), kind_of(b)
     hint = "combine arrays element by element, in a loop" if Kind.ARRAY in kinds else ""
-    hint = "combine the members" if Kind.RECORD in kinds else hint
+    hint = "combine the members" if {Kind.RECORD, Kind.CONTAINER} & {*kinds} else hint
     t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span, hint)
 
 
@@ -92,6 +92,7 @@ BINARY: Final[Mapping[Kind, Binary]] = {
     Kind.ARRAY: _no_operator,
     Kind.METHOD: _no_operator,
     Kind.TEXT: _texts,
+    Kind.CONTAINER: _no_operator,
 }
 """What an operator does, by the greater kind of its operands."""
 

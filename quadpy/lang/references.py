@@ -7,7 +7,7 @@ import ast
 from quadpy.lang.arrays import element_ref, is_element
 from quadpy.lang.components import named_part
 from quadpy.lang.context import LocalAtomicFound, Trace
-from quadpy.lang.decorators import Func, Method, Template
+from quadpy.lang.decorators import Func, Method, is_template
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.values import ElementRef, Record, Value, is_numeric
@@ -26,7 +26,7 @@ def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, Eleme
         return {}
     source = (fn.func if isinstance(fn, Method) else fn).source
     stored = t.stored(source.tree.body, source)
-    changed = {name for name in names if name in stored and isinstance(t.deps.annotation(source, name), Template)}
+    changed = {name for name in names if name in stored and is_template(t.deps.annotation(source, name))}
     if not changed:
         return {}
     given = [(keyword.arg, keyword.value) for keyword in node.keywords]

@@ -8,16 +8,19 @@ from typing import Any
 
 from quadpy.artifact import HIDDEN
 from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import Node
 from quadpy.ir.types import Array, Layout, Member
+from quadpy.lang.arguments import StaticArg
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import MutableVar
-from quadpy.lang.values import ArrayRef, ElementRef, Record, Value, Vec, is_runtime
+from quadpy.lang.parameters import member_parameter, passed_array, passed_attribute
+from quadpy.lang.values import ArrayRef, Container, ElementRef, Record, Value, Vec, is_runtime
 from quadpy.lang.variables import check_assigned, freeze_all, read_variable, undefined
 from quadpy.mathlib.library import PerWidth
 from quadpy.source import Span
 
-__all__ = ["import_value", "lookup", "outside", "read_part", "static_object"]
+__all__ = ["container_member", "import_value", "lookup", "outside", "read_part", "static_object"]
 
 
 def _field_ref(t: Trace, value: Any) -> ArrayRef:
@@ -36,13 +39,11 @@ def _field_ref(t: Trace, value: Any) -> ArrayRef:
 
 
 def static_object(t: Trace, node: ast.expr) -> Any:
-    """The Python object that is ``a.b.c`` or ``a["b"][0]``, or None."""
+    """The Python object that is ``a.b.c`` or ``a["b"][0]``, or the array of an argument; None for values of run time."""
     if isinstance(node, ast.Subscript):
         return _static_item(t, node)
     if isinstance(node, ast.Attribute):
-        owner = static_object(t, node.value)
-        found = t.deps.attribute(owner, node.attr) if owner is not None else None
-        return None if found is MISSING else found
+        return _static_attribute(t, static_object(t, node.value), node.attr)
     if not isinstance(node, ast.Name):
         return None
     bound = t.frame.env.get(node.id)
@@ -54,6 +55,27 @@ def static_object(t: Trace, node: ast.expr) -> Any:
         return outside(t, node.id)
     except KeyError:
         return None
+
+
+def container_member(t: Trace, value: Container, member: str) -> Value:
+    """The member of this name, which exists."""
+    path = value.path.attribute(member)
+    if (name := str(path)) in t.signature.members:
+        return t.signature.members[name]
+    arg = value.arg.member(member)
+    found = member_parameter(t, path, arg)
+    if isinstance(arg, StaticArg):
+        t.deps.enter(name, arg.value)
+        found = t.signature.members[name] = import_value(t, arg.value)
+    return found
+
+
+def _static_attribute(t: Trace, owner: Any, name: str) -> Any:
+    if isinstance(owner, Container):
+        found = container_member(t, owner, name) if name in owner.arg.names else None
+    else:
+        found = None if owner is None else (passed_attribute(t, owner, name) or t.deps.attribute(owner, name))
+    return None if found is MISSING or isinstance(found, (Node, Vec, Record)) else found
 
 
 def _static_item(t: Trace, node: ast.Subscript) -> Any:
@@ -119,6 +141,8 @@ def import_value(t: Trace, value: Any) -> Value:
         return value.item()
     if getattr(type(value), "__quadpy_field__", False):
         return _field_ref(t, value)
+    if getattr(type(value), "__quadpy_array__", False) and (passed := passed_array(t, value)) is not None:
+        return passed
     if getattr(type(value), "__quadpy_value__", False):
         zero = Span("", 0)
         record = getattr(value, "record", None)

@@ -11,22 +11,25 @@ from quadpy.artifact import ResultShape
 from quadpy.errors import CompilationError
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
-from quadpy.lang.arguments import ArgType, ArrayArg, Options, ScalarArg, StaticArg, StructArg, VecArg
+from quadpy.lang.arguments import ArgType, ContainerArg, MembersFound, Options, ScalarArg, StaticArg, StructArg, VecArg
 from quadpy.lang.context import LocalAtomicFound, Trace
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.guard import guarded
 from quadpy.lang.library import set_tracer
+from quadpy.lang.parameters import parameter_value
 from quadpy.lang.returns import require_return
 from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.values import ArrayRef, Record, Vec
 from quadpy.lang.variables import bind_index
 from quadpy.mathlib.library import LibraryFunction
 
 __all__ = ["Traced", "reads_of", "trace_kernel"]
 
+
+_AGAIN: Final = (LocalAtomicFound, MembersFound)
+"""What ends a trace that must be made again, with more known."""
 
 _LONGEST_NAME: Final = 200
 """Letters of a kernel's name that its symbols have."""
@@ -61,30 +64,25 @@ def _bind_parameters(t: Trace, args: Mapping[str, ArgType]) -> None:
     stored = t.stored(source.tree.body, source)
     for name, arg in args.items():
         match arg:
-            case ScalarArg(type=type):
-                t.signature.params.append(ir.ScalarParam(name, type, span=span))
-                bind_index(t, name, ir.ParamRead(name, type, span=span), stored, span)
-            case VecArg(shape=shape, type=type):
-                count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-                names = [f"{name}.{i}" for i in range(count)]
-                t.signature.params += [ir.ScalarParam(n, type, span=span) for n in names]
-                vec = Vec(shape, tuple(ir.ParamRead(n, type, span=span) for n in names))
-                bind_index(t, name, vec, stored, span)
-            case StructArg(type=record):
-                scalars = [ir.ScalarParam(f"{name}.{i}", type, span=span) for i, type in enumerate(record.types)]
-                t.signature.params += scalars
-                reads = tuple(ir.ParamRead(param.name, param.type, span=span) for param in scalars)
-                bind_index(t, name, Record(record, reads), stored, span)
-            case ArrayArg(type=array, writable=writable, record=found):
-                t.signature.params.append(ir.ArrayParam(name, array, span=span))
-                t.frame.env[name] = ArrayRef(name, array, (), writable, found or array.element)
-            case StaticArg():
+            case StaticArg() if name.isidentifier():
                 t.frame.env[name] = import_value(t, t.deps.argument(name))
+            case StaticArg():
+                t.signature.members[name] = import_value(t, t.deps.argument(name))
+            case _ if not name.isidentifier():
+                t.signature.members[name] = parameter_value(t, name, arg)
+            case ScalarArg() | VecArg() | StructArg():
+                bind_index(t, name, parameter_value(t, name, arg), stored, span)
+            case _:
+                t.frame.env[name] = parameter_value(t, name, arg)
 
 
 def reads_of(source: FunctionSource, args: Mapping[str, ArgType], before: Dependencies | None = None) -> Dependencies:
     """The log of a trace that is about to begin; ``before`` as in ``Dependencies``."""
-    static = {name: arg.value for name, arg in args.items() if isinstance(arg, StaticArg)}
+    static = {
+        name: arg.value if isinstance(arg, StaticArg) else arg.type
+        for name, arg in args.items()
+        if isinstance(arg, (StaticArg, ContainerArg))
+    }
     return Dependencies(source, static, before)
 
 
@@ -102,14 +100,15 @@ def trace_kernel(
 
     Raises:
         CompilationError: with the line of the kernel that is at fault.
+        MembersFound: ``args`` lacks members of arguments that the kernel uses.
     """
     changing: frozenset[tuple[CodeType, str]] = frozenset()
     already_printed = 0
     while True:
         t = Trace(source, options, GRAMMAR, reads_of(source, args, before))
-        t.changing, t.already_printed = changing, already_printed
+        t.changing, t.already_printed, t.arguments = changing, already_printed, args
         try:
-            with guarded(source.name, t.here, but=LocalAtomicFound):
+            with guarded(source.name, t.here, but=_AGAIN):
                 return _traced(t, source, args, observe)
         except CompilationError as error:
             for called, where in t.trail:
@@ -127,6 +126,8 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         _bind_parameters(t, args)
         with t.own_loops():
             t.block(body)
+    if signature.found:
+        raise MembersFound(signature.found)
     if signature.outline is None:
         require_return(t, source)
     kernel = ir.Kernel(

@@ -19,6 +19,7 @@ from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Expr, Node
 from quadpy.ir.types import Array
 from quadpy.ir.walk import unhandled
+from quadpy.lang.arguments import ContainerArg, Path
 from quadpy.output import Field
 from quadpy.records import Plain, RecordType, Shape, count_of, shape_of_member
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 __all__ = [
-    "ArrayRef", "BoundMethod", "ElementRef", "Kind", "Number", "Numeric", "Record", "ScalarValue", "Step", "Text", "TextField", "Traced", "Value", "Vec",
+    "ArrayRef", "BoundMethod", "Container", "ElementRef", "Kind", "Number", "Numeric", "Record", "ScalarValue", "Step", "Text", "TextField", "Traced", "Value", "Vec",
     "elems_of", "holds_runtime", "is_direct", "is_number", "is_numeric", "is_runtime", "is_struct_type", "is_vector_type", "kind_of",
     "parts_of", "shape_name", "shape_text", "shaped",
 ]  # fmt: skip
@@ -147,7 +148,15 @@ class Text:
     parts: tuple[str | TextField, ...]
 
 
-Traced: TypeAlias = Expr | Vec | Record | ArrayRef | ElementRef | BoundMethod | Text
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A dataclass among the arguments, found under ``path``: only its members have values."""
+
+    path: Path
+    arg: ContainerArg
+
+
+Traced: TypeAlias = Expr | Vec | Record | ArrayRef | ElementRef | BoundMethod | Text | Container
 """What the tracer has an object of its own for: no Python function may see it."""
 Value: TypeAlias = object
 """A ``Traced``, or a Python object of compile time."""
@@ -196,11 +205,12 @@ class Kind(enum.IntEnum):
     ARRAY = enum.auto()
     METHOD = enum.auto()
     TEXT = enum.auto()
+    CONTAINER = enum.auto()
 
 
 _CLASSES: tuple[tuple[type | tuple[type, ...], Kind], ...] = (
     (Node, Kind.SCALAR), (Vec, Kind.VECTOR), (Record, Kind.RECORD), ((ArrayRef, ElementRef), Kind.ARRAY), (BoundMethod, Kind.METHOD),
-    (Text, Kind.TEXT),
+    (Text, Kind.TEXT), (Container, Kind.CONTAINER),
     ((int, float), Kind.NUMBER), ((tuple, list), Kind.SEQUENCE),
 )  # fmt: skip
 
@@ -216,7 +226,7 @@ def is_runtime(value: Value) -> TypeIs[Expr]:
 
 def is_direct(value: Value) -> TypeIs[Traced]:
     """True for what the tracer has an object of its own for."""
-    return isinstance(value, (Node, Vec, Record, ArrayRef, ElementRef, BoundMethod, Text))
+    return isinstance(value, (Node, Vec, Record, ArrayRef, ElementRef, BoundMethod, Text, Container))
 
 
 def holds_runtime(value: Value) -> bool:
@@ -302,5 +312,7 @@ def _traced_text(value: Traced) -> str:
             return f"method {value.name}"
         case Text():
             return "a text with run-time values"
+        case Container():
+            return value.arg.type.__name__
         case _:
             raise unhandled(value)

@@ -121,8 +121,8 @@ class LaunchStep(Step):
         self.grids = tuple(one.grid[0] for one in launches if isinstance(one, KernelLaunch))
 
     def check_immutable(self) -> bool:
-        """Whether the same objects are the same call."""
-        self.immutable = not self.draws and _IMMUTABLE.issuperset(map(type, self.args))
+        """Whether the same objects are the same call; not of a method, whose object may change."""
+        self.immutable = not self.draws and self.kernel.receiver is None and _IMMUTABLE.issuperset(map(type, self.args))
         return self.immutable
 
     def find_binder(self) -> Binder | None:

@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 
 from quadpy.artifact import AbiValue
 from quadpy.errors import QuadpyError
-from quadpy.hostmath import Elements, Struct
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.parameters import (
     Argument,
@@ -17,14 +16,13 @@ from quadpy.jit.parameters import (
     Parameter,
     SingleParameter,
     StructParameter,
-    TemplateParameter,
     VectorParameter,
 )
 from quadpy.jit.plan import MISFITS
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.launch import Bound
 
-__all__ = ["REFUSALS", "Arguments", "Bind", "FastCall", "PackedArguments", "define"]
+__all__ = ["REFUSALS", "Arguments", "Bind", "FastCall", "PackedArguments"]
 
 FastCall: TypeAlias = Callable[..., bool]
 """Launches a call like the one for which it was generated, a function of a stream and the arguments.
@@ -38,14 +36,6 @@ Bind: TypeAlias = Callable[..., Bound | None]
 _MISSING: Final = object()
 REFUSALS: Final = (*MISFITS, AttributeError, IndexError, QuadpyError)
 """What wrong arguments raise: the call itself then reports it."""
-
-
-def define(lines: Iterable[str], names: dict[str, object]) -> Callable[..., object]:
-    """The function ``call`` of generated ``lines``, which refer to ``names``."""
-    exec("\n".join(lines), names)  # noqa: S102 - text of this package; it holds no name or value of the user's
-    found = names["call"]
-    assert callable(found)
-    return found
 
 
 class Arguments:
@@ -73,15 +63,7 @@ class Arguments:
 
     def guards(self, array: Callable[[int], str]) -> str:
         """An expression that is true of other calls; ``array`` gives that of an array."""
-        found = ["more"]
-        for k, (parameter, given) in enumerate(zip(self.parameters, self.given, strict=True)):
-            if isinstance(parameter, ArrayParameter):
-                found.append(array(k))
-            elif isinstance(parameter, TemplateParameter):
-                self.names |= {f"given{k}": given, f"key{k}": parameter.key(given), f"key_of{k}": parameter.key}
-                same = "" if isinstance(given, (Elements, Struct)) else f"a{k} is not given{k} and "  # these can change
-                found.append(f"{same}key_of{k}(a{k}) != key{k}")
-        return " or ".join(found)
+        return " or ".join(["more", *map(array, self.arrays)])
 
     def overlaps(
         self, pairs: Iterable[tuple[int, int]], arrays: Iterable[int], fields: Sequence[tuple[int, int]]
@@ -119,7 +101,7 @@ class Arguments:
         if isinstance(parameter, SingleParameter):
             self.names[f"value{k}"] = parameter.value
             return [f"a{k} if a{k}.__class__ is float else value{k}(a{k})"]
-        return [] if isinstance(parameter, TemplateParameter) else [f"a{k}"]
+        return [f"a{k}"]
 
 
 class PackedArguments:

@@ -1,0 +1,145 @@
+"""From the annotations of a kernel's parameters, and of dataclasses, to what they take."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from types import ModuleType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from quadpy.dtypes import Scalar, bf16, f16, f32, u1
+from quadpy.errors import KernelTypeError, QuadpyError
+from quadpy.hostmath import NDArrayType, StructType, element_of, scalar_of
+from quadpy.jit.compile_time_parameters import ContainerParameter, TemplateParameter, TensorParameter
+from quadpy.jit.parameters import (
+    ArrayParameter,
+    CheckedParameter,
+    Parameter,
+    ScalarParameter,
+    SingleParameter,
+    StructParameter,
+    VectorParameter,
+)
+from quadpy.lang.decorators import Template, Tensor, is_method, is_template
+from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.current import Config
+
+__all__ = ["Declared", "parameters_of"]
+
+Declared: TypeAlias = Parameter | TemplateParameter | ContainerParameter | TensorParameter
+"""A parameter as it is declared."""
+
+_ARRAYS: Final = (NDArrayType, NDArray, np.ndarray)
+_DEEPEST: Final = 20
+
+
+def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...]:
+    """The parameters of a kernel, from its annotations.
+
+    Raises:
+        KernelTypeError: a parameter has no annotation, or one that is not a kernel type.
+    """
+    made: list[Declared] = []
+    for name, parameter in inspect.signature(source.fn).parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise KernelTypeError(f"{source.name}: *{name} cannot be a parameter of a kernel", source.span)
+        annotation = source.annotation(name)
+        if not made and annotation is None and is_method(source.fn):
+            annotation = Template  # self
+        found = _declared(name, annotation, source, config)
+        if found is None:
+            what = "has no annotation" if annotation is None else f"is annotated with {annotation!r}"
+            raise KernelTypeError(
+                f"{source.name}: the parameter {name!r} {what}", source.span,
+                hint="annotate it: a scalar type such as qp.f32, qp.types.ndarray(dtype=qp.f32, ndim=1), a vector type, "
+                "a dataclass, or qp.template()",
+            )  # fmt: skip
+        made.append(found)
+    return tuple(made)
+
+
+def _declared(name: str, annotation: Any, source: FunctionSource, config: Config, depth: int = 0) -> Declared | None:
+    """The parameter with this annotation; None for one that is not a kernel type."""
+    if (scalar := _scalar(annotation, config)) is not None:
+        if scalar == f32:
+            return SingleParameter(name, scalar)
+        return (CheckedParameter if scalar in (u1, f16, bf16) else ScalarParameter)(name, scalar)
+    if is_template(annotation):
+        return _template(name, annotation if isinstance(annotation, Template) else Template(), config)
+    if isinstance(annotation, Tensor) or annotation is Tensor:
+        given = annotation if isinstance(annotation, Tensor) else Tensor()
+        array = _array(name, NDArrayType(given.dtype, given.ndim), config)  # type: ignore[arg-type]  # the user's own
+        return TensorParameter(name, array, _template(name, Template(given.dtype, given.ndim), config))
+    if isinstance(annotation, NDArrayType) or any(annotation is known for known in _ARRAYS):
+        return _array(name, annotation if isinstance(annotation, NDArrayType) else NDArrayType(), config)
+    if getattr(annotation, "__quadpy_constructor__", None) == "type":
+        dtype, shape = element_of(annotation, config)
+        return VectorParameter(name, dtype, shape)
+    if isinstance(annotation, StructType):
+        return StructParameter(name, annotation, annotation.record(lambda dtype: scalar_of(dtype, config)))
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        return _container(name, annotation, source, config, depth)
+    return None
+
+
+def _scalar(annotation: object, config: Config) -> Scalar | None:
+    defaults = ((int, config.default_ip), (float, config.default_fp), (bool, u1))
+    found = next((type for python, type in defaults if annotation is python), annotation)
+    return found if isinstance(found, Scalar) else None
+
+
+def _template(name: str, annotation: Template, config: Config) -> TemplateParameter:
+    if annotation.dtype is None:
+        return TemplateParameter(name, ndim=annotation.ndim)
+    dtype, element = element_of(annotation.dtype, config)
+    return TemplateParameter(name, dtype, element, annotation.ndim)
+
+
+def _array(name: str, annotation: NDArrayType, config: Config) -> ArrayParameter:
+    struct: object = annotation.dtype
+    if isinstance(struct, StructType):
+        record = struct.record(lambda dtype: scalar_of(dtype, config))
+        return ArrayParameter(name, None, (), annotation.ndim, record)
+    dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
+    return ArrayParameter(name, dtype, element, annotation.ndim)
+
+
+def _container(name: str, cls: type, source: FunctionSource, config: Config, depth: int) -> ContainerParameter:
+    """A dataclass; members with annotations that are no kernel types are compile-time values."""
+    if depth > _DEEPEST:
+        raise KernelTypeError(f"{source.name}: {cls.__name__} contains itself", source.span)
+    members: dict[str, Declared] = {}
+    for member, annotation in _annotations(cls, source).items():
+        path = f"{name}.{member}"
+        try:
+            declared = _declared(path, annotation, source, config, depth + 1)
+        except QuadpyError as error:
+            raise KernelTypeError(f"{source.name}: {path}: {error.message}", source.span, hint=error.hint) from error
+        members[member] = declared or TemplateParameter(path)
+    return ContainerParameter(name, cls, members, lambda derived: _container(name, derived, source, config, depth))
+
+
+def _annotations(cls: type, source: FunctionSource) -> dict[str, Any]:
+    """The annotations of the members of a dataclass, as objects where they were written as text too."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        module = sys.modules.get(base.__module__)
+        for name, written in inspect.get_annotations(base).items():
+            found[name] = _evaluated(written, module, f"{cls.__name__}.{name}", source)
+    return {each.name: found[each.name] for each in dataclasses.fields(cls)}
+
+
+def _evaluated(written: object, module: ModuleType | None, name: str, source: FunctionSource) -> Any:
+    if not isinstance(written, str) or module is None:
+        return written
+    try:
+        return eval(written, vars(module))  # noqa: S307  (the user's own annotation)
+    except Exception as error:
+        raise KernelTypeError(
+            f"{source.name}: the annotation {written!r} of {name} cannot be read: {error}", source.span,
+            hint="with `from __future__ import annotations`, annotations can only use names of the module",
+        ) from error  # fmt: skip

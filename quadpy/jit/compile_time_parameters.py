@@ -1,0 +1,189 @@
+"""Parameters that decide about the code: values of compile time, dataclasses with arguments in them, fields or arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from quadpy.dtypes import Scalar, f32, u1
+from quadpy.errors import ArgumentError
+from quadpy.hostmath import Elements, Struct
+from quadpy.jit.parameters import (
+    Argument,
+    ArrayParameter,
+    CheckedParameter,
+    Parameter,
+    ScalarParameter,
+    SingleParameter,
+)
+from quadpy.lang.arguments import ArgType, ContainerArg, StaticArg
+from quadpy.runtime.elements.types import scalar_of
+
+if TYPE_CHECKING:
+    from quadpy.jit.annotations import Declared
+
+__all__ = [
+    "ContainerParameter", "Members", "TemplateParameter", "TensorParameter", "is_array", "is_field", "passed_parameter", "primitives_of",
+    "type_of_argument",
+]  # fmt: skip
+
+_PRIMITIVES: Final = "__quadpy_template_primitives__"
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateParameter:
+    """A compile-time value: each has a specialisation of its own.
+
+    ``type``, ``element`` and ``ndim`` say of what an array or field must be; None leaves it open.
+    """
+
+    name: str
+    type: Scalar | None = None
+    element: tuple[int, ...] = ()
+    ndim: int | None = None
+
+    def key(self, given: Any) -> Hashable:
+        """Equal numbers, vectors and matrices share a specialisation; other objects are distinguished by identity.
+
+        Raises:
+            ArgumentError: the annotation asks for another field.
+        """
+        if self.type is not None or self.ndim is not None:
+            self.check(given)
+        if isinstance(given, float):
+            return ("float", given.hex())  # -0.0 is not 0.0, and a NaN is itself
+        if given is None or isinstance(given, (bool, int, str, Scalar)):
+            return (type(given).__name__, given)
+        if isinstance(given, Elements):  # its numbers may change
+            return given.__quadpy_fingerprint__()
+        if isinstance(given, Struct):  # it can change
+            return ("struct", given.__quadpy_fingerprint__())
+        return ("id", id(given))
+
+    def check(self, given: Any) -> None:
+        """Refuses a field or array of another type.
+
+        Raises:
+            ArgumentError: it is.
+        """
+        kind = "" if self.type is None else self.type.name + "".join(f"x{n}" for n in self.element)
+        wanted = f"{kind} {'' if self.ndim is None else f'of {self.ndim} dimensions'}".strip()
+        if not hasattr(given, "ndim") or not hasattr(given, "dtype"):
+            raise ArgumentError(f"{self.name} takes a field {wanted}, not {type(given).__name__}")
+        found = given.dtype, tuple(given.element_shape)
+        if self.type is not None and found != (self.type, self.element):
+            text = f"{found[0]}" + "".join(f"x{n}" for n in found[1])
+            raise ArgumentError(f"{self.name} takes a field {wanted}, not one of {text}")
+        if self.ndim is not None and len(given.shape) != self.ndim:
+            raise ArgumentError(f"{self.name} takes a field {wanted}, not one of {len(given.shape)} dimensions")
+
+    def arg_type(self, given: Any) -> ArgType:
+        primitives = primitives_of(given)
+        return StaticArg(given, lambda owner, value: _passed_type(owner, value, primitives))
+
+
+@dataclass(frozen=True, slots=True)
+class TensorParameter:
+    """A field or None, which are compile-time values, or an array; ``array`` and ``constant`` are what it then is."""
+
+    name: str
+    array: ArrayParameter
+    constant: TemplateParameter
+
+    def chosen(self, given: Any) -> ArrayParameter | TemplateParameter:
+        return self.constant if given is None or is_field(given) else self.array
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerParameter:
+    """A dataclass, whose members are arguments: a launch passes those that the kernel uses.
+
+    ``members`` are parameters by the name of the member; their own names are paths, such as ``p.x``.  ``derived`` gives
+    the parameter for a derived class.
+    """
+
+    name: str
+    cls: type
+    members: Mapping[str, Declared]
+    derived: Callable[[type], ContainerParameter]
+
+    def of(self, given: Any) -> ContainerParameter:
+        """The parameter for the members of ``given``, whose class may be derived.
+
+        Raises:
+            ArgumentError: it is no such dataclass.
+        """
+        if not isinstance(given, self.cls):
+            what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+            raise ArgumentError(f"{self.name} takes a {self.cls.__name__}, not {what}")
+        return self if type(given) is self.cls else self.derived(type(given))
+
+    def arg_type(self, given: Any) -> ContainerArg:
+        found = self.of(given)
+        members = Members(found, given)
+        return ContainerArg(found.cls, tuple(found.members), members.type_of, members.release)
+
+
+class Members:
+    """Gives the types of members of ``given``, until that is released."""
+
+    __slots__ = ("_given", "_parameter")
+
+    def __init__(self, parameter: ContainerParameter, given: Any) -> None:
+        self._parameter, self._given = parameter, given
+
+    def type_of(self, name: str) -> ArgType:
+        return type_of_argument(self._parameter.members[name], getattr(self._given, name))
+
+    def release(self) -> None:
+        """Code was made, for which no more is asked: it keeps no arguments alive."""
+        self._given = None
+
+
+def type_of_argument(parameter: Declared, given: Argument) -> ArgType:
+    """The type of ``given`` in a signature.
+
+    Raises:
+        ArgumentError: the parameter does not take it.
+    """
+    found = parameter.chosen(given) if isinstance(parameter, TensorParameter) else parameter
+    return found.arg_type(found.view(given) if isinstance(found, ArrayParameter) else given)
+
+
+def passed_parameter(name: str, owner: Any, value: Any, primitives: bool) -> Parameter | None:
+    """The parameter for ``value`` in an object; None for what is known at compile time.
+
+    ``primitives`` says whether that holds for numbers where the class of their ``owner`` does not say it.
+    """
+    if is_array(value):
+        return ArrayParameter(name, None, (), None)
+    if type(value) in (bool, int, float) and not getattr(type(owner), _PRIMITIVES, primitives):
+        scalar = scalar_of(type(value))
+        return (
+            SingleParameter(name, scalar)
+            if scalar == f32
+            else CheckedParameter(name, scalar)
+            if scalar == u1
+            else ScalarParameter(name, scalar)
+        )
+    return None
+
+
+def primitives_of(value: Any) -> bool:
+    """Whether numbers in an object are compile-time values."""
+    return bool(getattr(type(value), _PRIMITIVES, True))
+
+
+def _passed_type(owner: Any, value: Any, primitives: bool) -> ArgType | None:
+    found = passed_parameter("", owner, value, primitives)
+    return None if found is None else type_of_argument(found, value)
+
+
+def is_array(given: object) -> bool:
+    """Whether ``given`` is an array of quadpy's that is no field."""
+    return getattr(type(given), "__quadpy_array__", False) is True
+
+
+def is_field(given: object) -> bool:
+    return getattr(type(given), "__quadpy_field__", False) is True

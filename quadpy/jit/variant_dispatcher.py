@@ -1,0 +1,182 @@
+"""From the arguments of a call to the variant for its compile-time arguments, and to the specialisation there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from quadpy.jit.annotations import Declared, parameters_of
+from quadpy.jit.compile_time_parameters import (
+    ContainerParameter,
+    TemplateParameter,
+    TensorParameter,
+    is_array,
+    is_field,
+)
+from quadpy.jit.dispatcher import Dispatcher, Resolved
+from quadpy.jit.parameters import Argument
+from quadpy.jit.plan import Values
+from quadpy.jit.variants import Receiver, Variant
+from quadpy.lang.arguments import MembersFound, Path
+from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.device.current import Config
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.fusion import Fuse
+from quadpy.runtime.launch.launch import Binder, Bound
+
+if TYPE_CHECKING:
+    from quadpy.jit.fast_call.arguments import FastCall
+    from quadpy.jit.specialisation import Specialisation
+
+__all__ = ["VariantDispatcher", "dispatcher_for"]
+
+
+def dispatcher_for(
+    source: FunctionSource, config: Config, *, graph: bool, fuse: Fuse, receiver: object = None
+) -> Dispatcher | VariantDispatcher:
+    """The dispatcher of a kernel, whose first argument is always ``receiver`` if that is not None.
+
+    Raises:
+        KernelTypeError: as ``parameters_of``.
+    """
+    declared = parameters_of(source, config)
+    bound = None if receiver is None else (declared[0].name, receiver)
+    plain = tuple(p for p in declared if not isinstance(p, (TemplateParameter, ContainerParameter, TensorParameter)))
+    if bound is None and len(plain) == len(declared):
+        return Dispatcher(source, config, plain, graph=graph, fuse=fuse)
+    return VariantDispatcher(source, config, declared if bound is None else declared[1:], bound, graph=graph, fuse=fuse)
+
+
+class VariantDispatcher:
+    """As ``Dispatcher``, of a kernel with compile-time arguments.
+
+    The variant of the last call is tried first.  Others are found by the arguments themselves, and among variants for the
+    same arguments by what their code depends on.
+    """
+
+    __slots__ = ("_current", "_lock", "_receiver", "_variants", "config", "fuse", "graph", "parameters", "source")
+
+    def __init__(
+        self, source: FunctionSource, config: Config, declared: tuple[Declared, ...], receiver: Receiver | None, *,
+        graph: bool, fuse: Fuse,
+    ) -> None:  # fmt: skip
+        self.source, self.config, self.graph, self.fuse = source, config, graph, fuse
+        self.parameters, self._receiver = declared, receiver
+        self._variants: dict[Hashable, list[Variant]] = {}
+        self._current: Variant | None = None
+        self._lock = new_lock()
+
+    @property
+    def specialisations(self) -> dict[Hashable, Specialisation]:
+        """All code, in any order."""
+        variants = [each for found in list(self._variants.values()) for each in list(found)]
+        return {
+            (n, key): made for n, v in enumerate(variants) for key, made in list(v.dispatcher.specialisations.items())
+        }
+
+    def resolve(self, args: Sequence[Argument]) -> Resolved:
+        """As ``Dispatcher.resolve``."""
+        while True:
+            variant = self._current
+            flat = None if variant is None else variant.flat(*args)
+            if variant is None or flat is None:
+                variant, flat = self._find(args)
+            try:
+                return variant.dispatcher.resolve(flat, args)
+            except MembersFound as found:
+                self._extend(variant, args, found.paths)
+
+    def checked(self, args: Sequence[Argument], views: Sequence[ArrayView]) -> Values:
+        """As ``Dispatcher.checked``."""
+        variant, flat = self._find(args)
+        return variant.dispatcher.checked(flat, views)
+
+    def with_views(self, args: Sequence[Argument], views: Sequence[ArrayView]) -> list[Argument]:
+        """What the call passes, with the views of arrays in place of the arrays."""
+        variant, flat = self._find(args)
+        return variant.dispatcher.with_views(flat, views)
+
+    def fast_call(self, found: Specialisation, args: Sequence[Argument], views: Sequence[ArrayView]) -> FastCall | None:
+        """As ``Dispatcher.fast_call``."""
+        variant, flat = self._find(args)
+        launch = variant.dispatcher.fast_call(found, flat, views)
+        if launch is None:
+            return None
+
+        def call(stream: object, *args: Argument) -> bool:
+            try:
+                flat = variant.flat(*args)
+            except TypeError:  # too few arguments, or too many
+                return False
+            return flat is not None and launch(stream, *flat)
+
+        return call
+
+    def binder(self, found: Specialisation, args: Sequence[Argument], views: Sequence[ArrayView]) -> Binder | None:
+        """As ``Dispatcher.binder``."""
+        variant, flat = self._find(args)
+        known = variant.dispatcher.binder(found, flat, views)
+        if known is None:
+            return None
+
+        def bind(timeline: object, *args: Argument) -> Bound | None:
+            flat = variant.flat(*args)
+            return None if flat is None else known.bind(timeline, *flat)
+
+        return known._replace(bind=bind)
+
+    def _find(self, args: Sequence[Argument]) -> tuple[Variant, tuple[Argument, ...]]:
+        """The variant for these arguments, which becomes the current one, and what the call passes."""
+        known = self._variants.setdefault(self._key(args), [])
+        for variant in known:
+            if (flat := variant.flat(*args)) is not None:
+                self._current = variant
+                return variant, flat
+        with self._lock:
+            variant = self._variant(args, known[-1].paths if known else ())
+            flat = variant.flat(*args)
+            assert flat is not None
+            known.append(variant)
+            self._current = variant
+            return variant, flat
+
+    def _extend(self, variant: Variant, args: Sequence[Argument], paths: Collection[Path]) -> None:
+        """Puts a variant that passes the members at ``paths``, too, in the place of ``variant``."""
+        with self._lock:
+            known = self._variants[self._key(args)]
+            if variant in known:
+                known[known.index(variant)] = self._variant(args, (*variant.paths, *paths))
+            self._current = None
+
+    def _variant(self, args: Sequence[Argument], paths: Sequence[Path]) -> Variant:
+        try:
+            return self._made(args, paths)
+        except (AttributeError, LookupError):  # these arguments lack members that others had
+            return self._made(args, ())
+
+    def _made(self, args: Sequence[Argument], paths: Sequence[Path]) -> Variant:
+        return Variant(
+            self.source, self.config, self.parameters, args, paths, graph=self.graph, fuse=self.fuse,
+            receiver=self._receiver,
+        )  # fmt: skip
+
+    def _key(self, args: Sequence[Argument]) -> Hashable:
+        return tuple(_key_of(parameter, given) for parameter, given in zip(self.parameters, args, strict=True))
+
+
+def _key_of(parameter: Declared, given: Argument) -> Hashable:
+    """What decides about the variant.
+
+    Raises:
+        ArgumentError: the parameter does not take ``given``.
+    """
+    match parameter:
+        case TemplateParameter():
+            return ("array", type(given)) if is_array(given) else parameter.key(given)
+        case ContainerParameter():
+            return parameter.of(given).cls
+        case TensorParameter():
+            return parameter.constant.key(given) if given is None or is_field(given) else ("array", type(given))
+        case _:
+            return None

@@ -1,0 +1,219 @@
+"""Kernels with compile-time arguments: a variant for each choice of them, to which calls pass the rest.
+
+What calls pass is flat: the arguments that are run-time values, then the members of others that the kernel uses.
+A generated function makes it of the arguments of a call, and checks that the call is one of its variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from quadpy.hostmath import Elements, Struct
+from quadpy.jit.annotations import Declared
+from quadpy.jit.compile_time_parameters import (
+    ContainerParameter,
+    TemplateParameter,
+    TensorParameter,
+    is_array,
+    passed_parameter,
+    primitives_of,
+)
+from quadpy.jit.dispatcher import Dispatcher
+from quadpy.jit.fast_call.define import define
+from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
+from quadpy.lang.arguments import ArgType, Path
+from quadpy.lang.decorators import Method
+from quadpy.lang.dependencies import MISSING, Dependencies
+from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.device.current import Config
+from quadpy.runtime.launch.fusion import Fuse
+
+if TYPE_CHECKING:
+    from quadpy.jit.specialisation import Specialisation
+
+__all__ = ["Receiver", "Variant"]
+
+Flat: TypeAlias = Callable[..., "tuple[Argument, ...] | None"]
+"""What a call passes, from all its arguments; None for a call of another variant."""
+
+Receiver: TypeAlias = tuple[str, object]
+"""The name of the first parameter, and the object that it is in every call."""
+
+_UNWATCHED: Final = (Method, MethodType, ModuleType, np.ndarray, type(MISSING))
+"""What attributes have that no call compares: made anew by each read, or too large."""
+
+_REFUSALS: Final = (AttributeError, LookupError, TypeError)
+
+
+class Variant:
+    """A kernel for one choice of its compile-time arguments, those of ``args``; ``paths`` are the members that it uses.
+
+    ``flat`` is made anew when code was compiled: then it is known which attributes the code depends on.
+    """
+
+    def __init__(
+        self, source: FunctionSource, config: Config, declared: Sequence[Declared], args: Sequence[Argument],
+        paths: Sequence[Path], *, graph: bool, fuse: Fuse, receiver: Receiver | None,
+    ) -> None:  # fmt: skip
+        self.paths = tuple(paths)
+        self._names: dict[str, object] = {"same": _same, "key": TemplateParameter("").key}
+        self._guards: dict[str, str] = {}  # by the expression that is compared
+        self._passed: list[str] = []  # expressions
+        self._parameters: list[Parameter] = []
+        self._fixed: dict[Path, TemplateParameter | ContainerParameter] = {}
+        self._receiver = receiver
+        self._texts = {each.name: f"a{k}" for k, each in enumerate(declared)}
+        self._roots: dict[str, Any] = dict(zip(self._texts, args, strict=True))
+        if receiver is not None:
+            self._names["receiver"] = self._roots[receiver[0]] = receiver[1]
+            self._texts[receiver[0]] = "receiver"
+            self._fixed[Path(receiver[0])] = TemplateParameter(receiver[0])
+        for parameter in declared:
+            self._add(Path(parameter.name), parameter)
+        for path in self.paths:
+            self._add_member(path)
+        self._roots = {path.root: self._roots[path.root] for path in self._fixed if self._is_kept(path)}
+        self.dispatcher = _Flat(source, config, tuple(self._parameters), graph=graph, fuse=fuse)
+        self.dispatcher.variant = self
+        self.flat: Flat = self._generated()
+
+    def fixed_types(self, args: Sequence[Argument]) -> dict[str, ArgType]:
+        """The types of what is not passed, in a call with ``args``."""
+        roots = dict(zip(self._texts, args, strict=False))
+        if self._receiver is not None:
+            roots[self._receiver[0]] = self._receiver[1]
+        return {str(path): parameter.arg_type(path.of(roots[path.root])) for path, parameter in self._fixed.items()}
+
+    def _is_kept(self, path: Path) -> bool:
+        """Whether ``path`` is an argument whose attributes are compared."""
+        return not path.steps and isinstance(self._fixed[path], TemplateParameter)
+
+    def _text(self, path: Path) -> str:
+        return path.after(self._texts[path.root])
+
+    def _add(self, path: Path, parameter: Declared) -> None:
+        """The argument, or member of one, at ``path``: passed, or part of the variant."""
+        given, text = path.of(self._roots[path.root]), self._text(path)
+        if isinstance(parameter, TensorParameter):
+            self._guard(f"{text}.__class__", type(given))
+            parameter = parameter.chosen(given)
+        if isinstance(parameter, TemplateParameter) and is_array(given):
+            parameter.check(given)
+            self._guard(f"{text}.__class__", type(given))
+            parameter = ArrayParameter(parameter.name, None, (), None)
+        if isinstance(parameter, ContainerParameter):
+            self._guard(f"{text}.__class__", type(given))
+            parameter = parameter.of(given)
+        elif isinstance(parameter, TemplateParameter):
+            self._guard(text, given)
+        else:
+            self._parameters.append(parameter)
+            self._passed.append(text)
+            return
+        self._fixed[path] = parameter
+
+    def _add_member(self, path: Path) -> None:
+        """A member that the kernel uses."""
+        root = self._roots[path.root]
+        found: Declared | None = self._fixed[Path(path.root)]
+        if isinstance(found, TemplateParameter):
+            owner = Path(path.root, path.steps[:-1]).of(root)
+            self._guard(f"{self._text(path)}.__class__", type(path.of(root)))
+            found = passed_parameter(str(path), owner, path.of(root), primitives_of(root))
+        for length, step in enumerate(path.steps, 1):
+            if not isinstance(found, ContainerParameter):
+                break
+            found, inner = found.members[str(step)], Path(path.root, path.steps[:length])
+            if isinstance(found, ContainerParameter):
+                found = found.of(inner.of(root))
+        if found is not None:
+            self._add(path, found)
+
+    def _guard(self, text: str, value: object) -> None:
+        """Calls of the variant have ``value`` where ``text`` reads it."""
+        if text in self._guards:
+            return
+        name = f"g{len(self._guards)}"
+        self._names[name] = value
+        if isinstance(value, (Elements, Struct)):  # these can change
+            self._names[name] = TemplateParameter("").key(value)
+            self._guards[text] = f"key({text}) != {name}"
+        elif _is_itself(value):
+            self._guards[text] = f"{text} is not {name}"
+        else:
+            self._guards[text] = f"(v := {text}) is not {name} and not same(v, {name})"
+
+    def watch(self, reads: Dependencies) -> None:
+        """Code was compiled; calls with other values of what it read have code of their own."""
+        before = len(self._guards)
+        for path, value in reads.attributes():
+            watched = path.root in self._roots and not isinstance(value, _UNWATCHED)
+            if watched and _is_stable(path, self._roots[path.root], value):
+                self._guard(self._text(path), value)
+        if len(self._guards) > before:
+            self.flat = self._generated()
+
+    def _generated(self) -> Flat:
+        names = [text for text in self._texts.values() if text != "receiver"]
+        guard = " or ".join(self._guards.values())
+        passed = "".join(f"{text}, " for text in self._passed)
+        lines = [f"def call({', '.join(names)}):", "    try:"]
+        lines += [f"        if {guard}: return None"] if guard else []
+        lines += [f"        return ({passed})", "    except refusals: return None"]
+        return define(lines, {**self._names, "refusals": _REFUSALS})  # type: ignore[return-value]  # by its text
+
+
+class _Flat(Dispatcher):
+    """The dispatcher of a variant."""
+
+    __slots__ = ("variant",)
+
+    variant: Variant
+
+    def _others(self, whole: Sequence[Argument]) -> Mapping[str, ArgType]:
+        return self.variant.fixed_types(whole)
+
+    def _specialise(
+        self, key: Hashable, args: Sequence[Argument], views: Sequence[ArrayView], whole: Sequence[Argument]
+    ) -> Specialisation:
+        made = super()._specialise(key, args, views, whole)
+        made.release()
+        self.variant.watch(made.reads)
+        return made
+
+
+def _is_itself(value: object) -> bool:
+    """Whether only the identical object is the same."""
+    return not isinstance(value, (int, float, str, tuple, list, dict, np.generic)) or isinstance(value, bool)
+
+
+def _same(a: object, b: object) -> bool:
+    """Whether code for ``b`` is code for ``a``, which another object may be."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float) and isinstance(b, float):
+        return a.hex() == b.hex()
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return _same([*a.items()], [*b.items()])
+    if isinstance(a, np.generic) and isinstance(b, np.generic):
+        return a.tobytes() == b.tobytes()
+    if isinstance(a, (Elements, Struct)) and isinstance(b, (Elements, Struct)):
+        return a.__quadpy_fingerprint__() == b.__quadpy_fingerprint__()
+    return isinstance(a, np.ndarray) or (isinstance(a, (int, str)) and a == b)
+
+
+def _is_stable(path: Path, root: object, value: object) -> bool:
+    """Whether reading the attribute again gives the same: not so for properties that make objects."""
+    try:
+        return _same(path.of(root), value)
+    except Exception:  # noqa: BLE001 - a property may raise anything
+        return False

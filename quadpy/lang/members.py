@@ -1,0 +1,59 @@
+"""Attributes of the user's objects and dataclasses: known at compile time, or passed by each launch."""
+
+from __future__ import annotations
+
+from types import MethodType, ModuleType
+
+from quadpy.lang.context import Trace
+from quadpy.lang.decorators import Func, Method
+from quadpy.lang.dependencies import MISSING
+from quadpy.lang.parameters import passed_attribute
+from quadpy.lang.scope import container_member, import_value
+from quadpy.lang.supers import Super, super_attribute
+from quadpy.lang.values import Container, Value, shape_text
+from quadpy.messages import closest
+from quadpy.source import Span
+
+__all__ = ["container_attribute", "object_attribute"]
+
+
+def object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
+    """``value.name`` of a Python object; arrays in arguments, and numbers that may change, are parameters."""
+    if isinstance(value, Super):
+        return super_attribute(t, value, name, span)
+    if (passed := passed_attribute(t, value, name)) is not None:
+        return passed
+    found = t.deps.attribute(value, name)
+    if found is MISSING:
+        t.fail_type(f"{_named(value)} has no attribute {name!r}", span, closest(name, _attributes(value)))
+    if isinstance(found, MethodType) and isinstance(found.__func__, Func):  # a classmethod, from Python 3.13 on
+        return Method(found.__func__, found.__self__)
+    return import_value(t, found)
+
+
+def container_attribute(t: Trace, value: Container, name: str, span: Span) -> Value:
+    """A member of a dataclass, or one of its functions."""
+    if name in value.arg.names:
+        return container_member(t, value, name)
+    found = t.deps.attribute(value.arg.type, name)
+    if t.deps.spot(value.arg.type) is None:
+        t.deps.complete = False  # its functions are not in the log
+    if found is MISSING:
+        t.fail_type(
+            f"{shape_text(value)} has no member {name!r}",
+            span,
+            closest(name, value.arg.names) or f"there are {', '.join(value.arg.names)}",
+        )
+    return Method(found, value) if isinstance(found, Func) else import_value(t, found)
+
+
+def _named(value: Value) -> str:
+    """What a message calls a Python object."""
+    return f"the module {value.__name__!r}" if isinstance(value, ModuleType) else shape_text(value)
+
+
+def _attributes(value: Value) -> list[str]:
+    try:
+        return dir(value)
+    except Exception:  # noqa: BLE001 - __dir__ may be the user's code
+        return []
