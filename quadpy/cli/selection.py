@@ -16,8 +16,8 @@ from quadpy.cli.loading import load_kernels
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, type_of
-from quadpy.jit.annotations import Declared, parameters_of
-from quadpy.jit.compile_time_parameters import ContainerParameter, TemplateParameter, TensorParameter
+from quadpy.jit.annotations import parameters_of
+from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, TemplateParameter, TensorParameter
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import ArrayParameter
 from quadpy.lang.dependencies import follow

@@ -6,18 +6,17 @@ import dataclasses
 import inspect
 import sys
 from types import ModuleType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, u1
 from quadpy.errors import KernelTypeError, QuadpyError
 from quadpy.hostmath import NDArrayType, StructType, element_of, scalar_of
-from quadpy.jit.compile_time_parameters import ContainerParameter, TemplateParameter, TensorParameter
+from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, TemplateParameter, TensorParameter
 from quadpy.jit.parameters import (
     ArrayParameter,
     CheckedParameter,
-    Parameter,
     ScalarParameter,
     SingleParameter,
     StructParameter,
@@ -28,10 +27,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config
 
-__all__ = ["Declared", "parameters_of"]
-
-Declared: TypeAlias = Parameter | TemplateParameter | ContainerParameter | TensorParameter
-"""A parameter as it is declared."""
+__all__ = ["parameters_of"]
 
 _ARRAYS: Final = (NDArrayType, NDArray, np.ndarray)
 _DEEPEST: Final = 20

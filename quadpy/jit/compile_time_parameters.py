@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 from quadpy.dtypes import Scalar, f32, u1
 from quadpy.errors import ArgumentError
@@ -20,11 +20,8 @@ from quadpy.jit.parameters import (
 from quadpy.lang.arguments import ArgType, ContainerArg, StaticArg
 from quadpy.runtime.elements.types import scalar_of
 
-if TYPE_CHECKING:
-    from quadpy.jit.annotations import Declared
-
 __all__ = [
-    "ContainerParameter", "Members", "TemplateParameter", "TensorParameter", "is_array", "is_field", "passed_parameter", "primitives_of",
+    "ContainerParameter", "Declared", "Members", "TemplateParameter", "TensorParameter", "is_array", "is_field", "passed_parameter", "primitives_of",
     "type_of_argument",
 ]  # fmt: skip
 
@@ -123,6 +120,10 @@ class ContainerParameter:
         found = self.of(given)
         members = Members(found, given)
         return ContainerArg(found.cls, tuple(found.members), members.type_of, members.release)
+
+
+Declared: TypeAlias = Parameter | TemplateParameter | ContainerParameter | TensorParameter
+"""A parameter as its annotation declares it."""
 
 
 class Members:

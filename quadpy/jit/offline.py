@@ -17,9 +17,15 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, StructType, element_of
 from quadpy.hostmath.struct_ndarray import key_of_record
 from quadpy.ir.pipeline import Observer
-from quadpy.jit.annotations import Declared, parameters_of
+from quadpy.jit.annotations import parameters_of
 from quadpy.jit.compilation import Request, compile_request
-from quadpy.jit.compile_time_parameters import ContainerParameter, TemplateParameter, TensorParameter, is_field
+from quadpy.jit.compile_time_parameters import (
+    ContainerParameter,
+    Declared,
+    TemplateParameter,
+    TensorParameter,
+    is_field,
+)
 from quadpy.jit.dispatcher import options_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import Argument, ArrayParameter

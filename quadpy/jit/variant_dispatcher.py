@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from quadpy.jit.annotations import Declared, parameters_of
+from quadpy.jit.annotations import parameters_of
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
+    Declared,
     TemplateParameter,
     TensorParameter,
     is_array,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from quadpy.hostmath import Elements, Struct
-from quadpy.jit.annotations import Declared
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
+    Declared,
     TemplateParameter,
     TensorParameter,
     is_array,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from quadpy.lang.arguments import Path
@@ -145,11 +146,11 @@ class Dependencies:
         return path
 
     def attributes(self) -> Iterator[tuple[Path, Any]]:
-        """The attributes that were read inside arguments, and what they had: other values need other code."""
+        """The attributes of objects that were read inside arguments, and what they had: other values need other code."""
         for origin, value in zip(self._origins, self._found, strict=True):
             if not isinstance(origin, tuple) or origin[0] != "attribute" or origin[2].startswith("__"):
                 continue
-            if owner := self._path_of(origin[1]):
+            if not isinstance(self.at(origin[1]), ModuleType) and (owner := self._path_of(origin[1])):
                 yield owner.attribute(origin[2]), value
 
     def repeat(self, log: Sequence[Read]) -> bool:
