@@ -7,12 +7,15 @@
 # ruff: noqa: F403 - all errors and builtins are public, and named in one place
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from quadpy import errors as _errors, graph, math, simt, types
 from quadpy._version import __version__
 from quadpy.api import amdgpu, cpu, cuda, gpu, init, reset, sync
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.errors import *
 from quadpy.hostmath import Matrix, Struct, Vector, dataclass
+from quadpy.importing import import_late as _import_late
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
@@ -42,6 +45,7 @@ __all__ = [
     "Tensor",
     "Vector",
     "__version__",
+    "algorithms",
     "amdgpu",
     "axes",
     "bf16",
@@ -118,3 +122,12 @@ __all__ = [
 ]
 __all__ += _errors.__all__
 __all__ += _top.__all__
+
+if TYPE_CHECKING:
+    from quadpy import algorithms as algorithms
+
+
+def __getattr__(name: str) -> Any:
+    if name == "algorithms":  # most programs do without
+        return _import_late("quadpy.algorithms")
+    raise AttributeError(f"module 'quadpy' has no attribute {name!r}")

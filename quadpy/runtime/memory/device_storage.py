@@ -29,7 +29,7 @@ from quadpy.runtime.streams.stream import Stream
 if TYPE_CHECKING:
     from threading import RLock
 
-__all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "zero_bytes"]
+__all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_bytes", "zero_bytes"]
 
 
 _SMALL: Final = 4096
@@ -76,6 +76,17 @@ def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
     buffer = session.device_memory(home, nbytes)
     if nbytes:
         session.record(home, Fill(buffer.pointer, b"\0", nbytes), (buffer,))
+    return Region(device, buffer.block, buffer)
+
+
+def unset_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
+    """As ``zero_bytes``, for memory that is written before it is read: the bytes have any values."""
+    home = stream_of(device, stream)
+    if device.life.direct or (session := session_of(home)) is None:
+        timeline = home.timeline if home.timeline.handle else device.timelines.default
+        buffer = device.memory.buffer(nbytes, timeline)
+    else:
+        buffer = session.device_memory(home, nbytes)
     return Region(device, buffer.block, buffer)
 
 

@@ -10,12 +10,12 @@ from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.devices import current_device, device_of
 from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
-from quadpy.runtime.memory.device_storage import DeviceStorage, Region, lasting_zero_bytes, zero_bytes
+from quadpy.runtime.memory.device_storage import DeviceStorage, Region, lasting_zero_bytes, unset_bytes, zero_bytes
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage, check_stream
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["Memory", "allocate", "allocate_lasting", "storage_at"]
+__all__ = ["Memory", "allocate", "allocate_lasting", "allocate_unset", "storage_at"]
 
 Memory: TypeAlias = Buffer | Region
 """Memory for one array, or for several that share it."""
@@ -40,6 +40,18 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
             if nbytes:
                 session.record(on, Fill(buffer.pointer, b"\0", nbytes), (buffer,))
             return buffer
+    return HOST.allocate(nbytes)
+
+
+def allocate_unset(nbytes: int, stream: object = None) -> Memory:
+    """As ``allocate``, for memory that is written before it is read: the bytes have any values."""
+    config = State.config
+    if config.arch != "cpu":
+        return unset_bytes(device_of(config), nbytes, stream)
+    if stream is not None or CAPTURES.count:
+        session = session_of(check_stream(stream))
+        if session is not None:
+            return session.host_memory(nbytes)
     return HOST.allocate(nbytes)
 
 

@@ -1,0 +1,1 @@
+"""The kernels of algorithms, in the kernel language."""

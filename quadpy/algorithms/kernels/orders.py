@@ -1,0 +1,47 @@
+"""The order of keys: bits of numbers as unsigned integers that compare as the numbers do."""
+
+from __future__ import annotations
+
+import quadpy as qp
+
+__all__ = ["ordered", "segment_of"]
+
+T = qp.template()
+
+
+@qp.func
+def ordered(bits, dtype: T, kind: T, infinity: T, descending: T):
+    """An unsigned integer of ``dtype`` that compares as the number with these ``bits``, of this kind.
+
+    NaNs are the greatest floats and equal to each other, and so are both zeros.  ``infinity`` has the bits of that number.
+    """
+    top = qp.cast(qp.static(1 << (dtype.bits - 1)), dtype)
+    key = bits
+    if qp.static(kind == "int"):
+        key = bits ^ top
+    elif qp.static(kind == "float"):
+        size = bits & ~top
+        if size > qp.cast(infinity, dtype):
+            key = ~qp.cast(0, dtype)
+        elif size == 0:
+            key = top
+        elif bits != size:
+            key = ~bits
+        else:
+            key = bits | top
+    if qp.static(descending):
+        key = ~key
+    return key
+
+
+@qp.func
+def segment_of(place, offsets: T):
+    """How many offsets are at most ``place``."""
+    low, high = qp.i64(0), qp.i64(offsets.shape[0])
+    while low < high:
+        middle = (low + high) // 2
+        if qp.i64(offsets[middle]) <= qp.i64(place):
+            low = middle + 1
+        else:
+            high = middle
+    return low

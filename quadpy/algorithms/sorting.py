@@ -1,0 +1,295 @@
+"""Stable sorting: keys, pairs of keys and values, and places; all of them, along an axis, or by segments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from quadpy.algorithms.kernels.copies import convert, count_along, count_up, gather, take, transpose
+from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_offsets
+from quadpy.algorithms.operands import axis_of, input_array, output_array, refuse_overlap, refuse_partial_overlap
+from quadpy.algorithms.reduction import cube_of
+from quadpy.algorithms.running import Run, run_algorithm
+from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
+from quadpy.errors import ArgumentError
+from quadpy.runtime.arrays.ndarray import NDArray
+
+__all__ = ["argsort", "sort", "sort_pairs", "sorted_flat"]
+
+_BITS: Final = {8: u8, 16: u16, 32: u32, 64: u64}
+_INFINITY: Final = {f16: 0x7C00, bf16: 0x7F80, f32: 0x7F800000}
+_F64_INFINITY: Final = 0x7FF0000000000000
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """By which eight bits a pass sorts.
+
+    what      ``"keys"``, or the number of the row (``"rows"``) or segment (``"segments"``) from which a key came
+    kind      of the numbers: ``"int"``, ``"uint"`` or ``"float"``
+    infinity  its bits, for floats
+    extent    of a row
+    """
+
+    what: str
+    shift: int
+    kind: str = "uint"
+    infinity: int = 0
+    descending: bool = False
+    extent: int = 1
+
+
+def sort(
+    keys: Any, *, axis: int = -1, descending: bool = False, segments: Any = None, out: Any = None,
+    scratch: object = None, stream: object = None,
+) -> NDArray:  # fmt: skip
+    """``keys`` in ascending order, along ``axis``.
+
+    NaNs are greater than all numbers, and -0 is equal to 0.  Equal keys stay in their order.
+
+    Args:
+        keys: an array of numbers.
+        axis: the axis along which to sort.
+        descending: from the greatest to the least; NaNs come first, and equal keys stay in their order.
+        segments: sorts each segment of ``keys``, which has one axis, by itself: the i-th begins at ``segments[i]`` and ends
+            at ``segments[i + 1]``.  An array of integers that do not decrease, from 0 to the number of keys.
+        out: where to put the result, an array of the type and shape of ``keys``; it may be ``keys`` itself.
+        scratch: scratch memory, of at least ``scratch_size(sort, …)`` bytes; by default it is allocated on the stream.
+        stream: where the work runs; by default the calling thread's stream.
+
+    Raises:
+        ArgumentError: an argument that is none of these.
+    """
+
+    def body(run: Run) -> NDArray:
+        given = input_array(run, keys, "keys")
+        to = output_array(run, out, given.dtype, given.shape)
+        refuse_partial_overlap(to, given, "out and keys")
+        _sort(run, "sort", given, None, axis, segments, to, None, descending=descending)
+        return to
+
+    return run_algorithm("sort", body, stream, scratch)
+
+
+def sort_pairs(
+    keys: Any, values: Any, *, axis: int = -1, descending: bool = False, segments: Any = None,
+    out: tuple[Any, Any] | None = None, scratch: object = None, stream: object = None,
+) -> tuple[NDArray, NDArray]:  # fmt: skip
+    """``keys`` in ascending order, and ``values`` in the same order as their keys.
+
+    Args:
+        keys: an array of numbers.
+        values: an array of the shape of ``keys``.
+        axis: as for ``sort``, like all other arguments.
+        descending: from the greatest to the least.
+        segments: where segments begin and end.
+        out: where to put the keys and the values; they may be ``keys`` and ``values`` themselves.
+        scratch: scratch memory, of at least ``scratch_size(sort_pairs, …)`` bytes.
+        stream: where the work runs.
+
+    Raises:
+        ArgumentError: an argument that is none of these.
+    """
+
+    def body(run: Run) -> tuple[NDArray, NDArray]:
+        given, payload = input_array(run, keys, "keys"), input_array(run, values, "values")
+        if payload.shape != given.shape:
+            raise ArgumentError(f"sort_pairs: values of shape {payload.shape} do not fit keys of shape {given.shape}")
+        if out is not None and not (isinstance(out, tuple) and len(out) == 2):
+            raise ArgumentError("sort_pairs: out takes a tuple of two arrays, for the keys and for the values")
+        key_out, value_out = out or (None, None)
+        to = output_array(run, key_out, given.dtype, given.shape, "out[0]")
+        values_to = output_array(run, value_out, payload.dtype, payload.shape, "out[1]")
+        refuse_overlap(to, values_to, "the two arrays of out")
+        for written, read in ((to, given), (values_to, payload)):
+            refuse_partial_overlap(written, read, "out and what is sorted")
+        refuse_overlap(to, payload, "out[0] and values")
+        refuse_overlap(values_to, given, "out[1] and keys")
+        _sort(run, "sort_pairs", given, payload, axis, segments, to, values_to, descending=descending)
+        return to, values_to
+
+    return run_algorithm("sort_pairs", body, stream, scratch)
+
+
+def argsort(
+    keys: Any, *, axis: int = -1, descending: bool = False, segments: Any = None, out: Any = None,
+    scratch: object = None, stream: object = None,
+) -> NDArray:  # fmt: skip
+    """The places, as i64, at which the keys in ascending order are in ``keys``, along ``axis``.
+
+    Args:
+        keys: an array of numbers.
+        axis: as for ``sort``, like all other arguments.
+        descending: from the greatest to the least.
+        segments: where segments begin and end; the places are those in ``keys``.
+        out: where to put the places, an array of i64 or of another integer type in which they fit.
+        scratch: scratch memory, of at least ``scratch_size(argsort, …)`` bytes.
+        stream: where the work runs.
+
+    Raises:
+        ArgumentError: an argument that is none of these.
+    """
+
+    def body(run: Run) -> NDArray:
+        given = input_array(run, keys, "keys")
+        to = output_array(run, out, i64 if out is None else None, given.shape)
+        if not to.dtype.is_integral:
+            raise ArgumentError(f"argsort: out takes an array of integers, not of {to.dtype}")
+        refuse_overlap(to, given, "out and keys")
+        if not given.size:
+            return to
+        places = run.temporary(_place_type(given.size), given.shape)
+        run.launch(count_along, cube_of(run, places, axis_of(axis, given.ndim, "argsort")))
+        sorted_keys = run.temporary(given.dtype, given.shape)
+        _sort(run, "argsort", given, places, axis, segments, sorted_keys, places, descending=descending)
+        run.launch(convert, run.flat(places), run.flat(to))
+        return to
+
+    return run_algorithm("argsort", body, stream, scratch)
+
+
+def _sort(
+    run: Run, name: str, keys: NDArray, values: NDArray | None, axis: int, segments: Any, to: NDArray,
+    values_to: NDArray | None, *, descending: bool,
+) -> None:  # fmt: skip
+    axis = axis_of(axis, keys.ndim, name)
+    offsets = None if segments is None else _offsets(run, name, keys, segments)
+    if not keys.size:
+        return
+    if axis != keys.ndim - 1:
+        turned, turned_values = _turned(run, keys, axis), None if values is None else _turned(run, values, axis)
+        _sort(run, name, turned, turned_values, -1, None, turned, turned_values, descending=descending)
+        _turn_back(run, turned, to, axis)
+        if turned_values is not None and values_to is not None:
+            _turn_back(run, turned_values, values_to, axis)
+        return
+    flat, flat_to = run.flat(keys), run.flat(to)
+    flat_values = None if values is None else run.flat(values)
+    flat_values_to = None if values_to is None else run.flat(values_to)
+    if offsets is None and keys.shape[-1] == keys.size:
+        sorted_flat(run, flat, flat_values, flat_to, flat_values_to, descending=descending)
+    else:
+        groups = Groups(keys.shape[-1], keys.size // keys.shape[-1]) if offsets is None else Groups(0, offsets.size, offsets)
+        _sorted_groups(run, flat, flat_values, flat_to, flat_values_to, groups, descending=descending)
+
+
+def _offsets(run: Run, name: str, keys: NDArray, segments: Any) -> NDArray:
+    offsets = input_array(run, segments, "segments")
+    if keys.ndim != 1:
+        raise ArgumentError(f"{name}: segments are of keys with one axis, not {keys.ndim}", hint="use axis=")
+    if offsets.ndim != 1 or not offsets.size or offsets.dtype.kind not in ("int", "uint"):
+        raise ArgumentError(
+            f"{name}: segments takes an array of integers with one axis, where each segment begins and the last one ends"
+        )
+    return offsets
+
+
+def _turned(run: Run, x: NDArray, axis: int) -> NDArray:
+    """A copy of ``x`` in which ``axis`` is the last of two axes."""
+    cube = cube_of(run, x, axis)
+    outer, n, inner = cube.shape
+    turned = run.temporary(cube.dtype, (outer, inner, n))
+    run.launch(transpose, cube, turned)
+    return run.view(turned, x.dtype, (outer * inner, n))
+
+
+def _turn_back(run: Run, turned: NDArray, to: NDArray, axis: int) -> None:
+    cube = cube_of(run, to, axis)
+    outer, n, inner = cube.shape
+    run.launch(transpose, run.view(turned, cube.dtype, (outer, inner, n)), cube)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Keys that are sorted by themselves: rows of ``extent`` keys, or segments that begin at ``offsets``."""
+
+    extent: int
+    count: int
+    offsets: NDArray | None = None
+
+    def digits(self) -> list[Digits]:
+        """The passes that sort by the number of the group."""
+        what = "rows" if self.offsets is None else "segments"
+        return [Digits(what, shift, extent=self.extent) for shift in range(0, self.count.bit_length(), 8)]
+
+
+def sorted_flat(
+    run: Run, keys: NDArray, values: NDArray | None, to: NDArray, values_to: NDArray | None, *, descending: bool = False
+) -> None:
+    """Sort ``keys`` with one axis into ``to``, and ``values`` into ``values_to``."""
+    _run_passes(run, key_digits(keys.dtype, descending=descending), keys, values, to, values_to, None)
+
+
+def key_digits(dtype: Scalar, *, descending: bool = False) -> list[Digits]:
+    """The passes that sort keys of ``dtype``."""
+    kind = "uint" if dtype.kind == "bool" else dtype.kind
+    infinity = _INFINITY.get(dtype, _F64_INFINITY) if dtype.is_float else 0
+    return [Digits("keys", shift, kind, infinity, descending) for shift in range(0, dtype.nbytes * 8, 8)]
+
+
+def _sorted_groups(
+    run: Run, keys: NDArray, values: NDArray | None, to: NDArray, values_to: NDArray | None, groups: Groups, *,
+    descending: bool,
+) -> None:  # fmt: skip
+    """Sort all keys with the places from which they come, and then by the groups of these places."""
+    places = run.temporary(_place_type(keys.size), keys.size)
+    run.launch(count_up, places)
+    digits = [*key_digits(keys.dtype, descending=descending), *groups.digits()]
+    _run_passes(run, digits, keys, places, to, places, groups.offsets)
+    if values is not None and values_to is not None:
+        source = _bits(run, values)
+        if run.measures or values.pointer == values_to.pointer:
+            source = run.temporary(source.dtype, source.size)
+            run.launch(gather, _bits(run, values), source)
+        run.launch(take, source, places, _bits(run, values_to))
+
+
+def _run_passes(
+    run: Run, passes: list[Digits], keys: NDArray, values: NDArray | None, to: NDArray, values_to: NDArray | None,
+    offsets: NDArray | None,
+) -> None:  # fmt: skip
+    ways = [_Way(run, keys, to, len(passes))]
+    if values is not None and values_to is not None:
+        ways.append(_Way(run, values, values_to, len(passes)))
+    chunk = max(_LEAST_CHUNK, -(-keys.size // _MOST_CHUNKS))
+    counts = run.temporary(i32 if keys.size <= i32.max_int else i64, (-(-keys.size // chunk), 256))
+    for number, digits in enumerate(passes):
+        (source, target), (from_values, to_values) = ways[0].step(number), ways[-1].step(number)
+        near = offsets if offsets is not None else from_values
+        rule = (digits.what, digits.kind, digits.infinity, digits.descending)
+        numbers = (digits.shift, digits.extent, chunk)
+        run.launch(radix_counts, source, from_values, near, counts, *numbers, *rule)
+        run.launch(radix_offsets, counts)
+        moved = (target, from_values, to_values)
+        run.launch(radix_move, source, from_values, near, counts, *moved, *numbers, *rule, len(ways) > 1)
+
+
+class _Way:
+    """Where an array is before and after each pass: in turn in scratch memory and in ``to``, where it ends."""
+
+    def __init__(self, run: Run, start: NDArray, to: NDArray, passes: int) -> None:
+        self.passes, self.to = passes, _bits(run, to)
+        self.start = _bits(run, start)
+        self.other = run.temporary(self.to.dtype, self.to.size)
+        if not run.measures and passes % 2 and start.pointer == to.pointer:
+            run.launch(gather, self.start, self.other)
+            self.start = self.other
+
+    def step(self, number: int) -> tuple[NDArray, NDArray]:
+        """The arrays that pass ``number`` reads and writes."""
+        return self.start if number == 0 else self._after(number - 1), self._after(number)
+
+    def _after(self, number: int) -> NDArray:
+        return self.to if (self.passes - number) % 2 else self.other
+
+
+def _bits(run: Run, x: NDArray) -> NDArray:
+    return run.view(x, _BITS[x.dtype.nbytes * 8], x.size)
+
+
+def _place_type(size: int) -> Scalar:
+    return u32 if size <= u32.max_int else u64
+
+
+_LEAST_CHUNK: Final = 16384
+_MOST_CHUNKS: Final = 64

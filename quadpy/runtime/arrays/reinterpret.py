@@ -1,0 +1,57 @@
+"""Arrays over the memory of other arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from quadpy.dtypes import Scalar
+from quadpy.runtime.arrays.dense import DenseArray
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
+from quadpy.runtime.memory.device_storage import DeviceStorage
+from quadpy.runtime.memory.host_storage import HostStorage, Storage
+from quadpy.runtime.memory.strided_layout import StridedLayout
+
+__all__ = ["over_host_memory", "over_memory_of"]
+
+
+def over_memory_of(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], start: int = 0) -> NDArray | None:
+    """An NDArray of ``dtype`` and ``shape`` over the numbers of ``array``, from the byte ``start`` on.
+
+    None if they are not in C order without gaps.  The memory lives as long as either array.
+    """
+    storage = array._memory()  # noqa: SLF001 - arrays and their storage are one part
+    whole = array.shape + array.element_shape
+    strides = _contiguous(whole, array.dtype.nbytes)
+    item = STORAGE[dtype]
+    if isinstance(storage, DeviceStorage):
+        if array.size and storage.layout.strides != strides:
+            return None
+        first = storage.layout.start + start
+        layout = StridedLayout(first, item, shape, _contiguous(shape, dtype.nbytes))
+        return NDArray(dtype, shape, (), DeviceStorage(storage.region, layout))
+    numbers = storage.read(...) if not isinstance(storage, HostStorage) else storage.view
+    if not numbers.flags.c_contiguous:
+        return None
+    nbytes = math.prod(shape) * dtype.nbytes
+    taken = numbers.reshape(-1).view(np.uint8)[start : start + nbytes].view(item).reshape(shape)
+    return NDArray(dtype, shape, (), _exported_like(HostStorage(taken, storage.pointer + start), storage))
+
+
+def over_host_memory(numbers: Numbers, dtype: Scalar) -> NDArray:
+    """An NDArray over a C-contiguous array of the host, which other libraries may use, too."""
+    storage = HostStorage(numbers, numbers.__array_interface__["data"][0])
+    storage.mark_exported()
+    return NDArray(dtype, numbers.shape, (), storage)
+
+
+def _contiguous(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
+    return tuple(math.prod(shape[axis + 1 :]) * item for axis in range(len(shape)))
+
+
+def _exported_like(made: HostStorage, source: Storage) -> HostStorage:
+    if isinstance(source, HostStorage) and source.exported:
+        made.mark_exported()
+    return made
