@@ -18,7 +18,15 @@ from quadpy.runtime.arrays.reinterpret import over_host_memory, over_memory_of
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import SCALAR_OF
 
-__all__ = ["axis_of", "dtype_of", "input_array", "output_array", "refuse_overlap", "refuse_partial_overlap"]
+__all__ = [
+    "axis_of",
+    "dtype_of",
+    "input_array",
+    "is_integer",
+    "output_array",
+    "refuse_overlap",
+    "refuse_partial_overlap",
+]
 
 
 def input_array(run: Run, given: Any, name: str) -> NDArray:
@@ -81,19 +89,22 @@ def _gathered(run: Run, given: Any, dtype: Scalar, shape: tuple[int, ...]) -> ND
     return made
 
 
-def output_array(run: Run, given: Any, dtype: Scalar | None, shape: tuple[int, ...], name: str = "out") -> NDArray:
-    """``given`` as an array to write; a new one for None.  ``dtype`` is None where any will do.
+def output_array(
+    run: Run, given: Any, dtype: Scalar | None, shape: tuple[int, ...] | None, name: str = "out"
+) -> NDArray:
+    """``given`` as an array to write; a new one for None.  Where any type or shape will do, it is None.
 
     Raises:
         ArgumentError: it has another type or shape, has gaps, is read-only, or is not on the device.
     """
     if given is None:
         assert dtype is not None
+        assert shape is not None
         return run.result(dtype, shape)
     made = _writable(run, given, name)
     if dtype is not None and made.dtype != dtype:
         raise ArgumentError(f"{name} takes an array of {dtype}, not of {made.dtype}")
-    if made.shape != shape:
+    if shape is not None and made.shape != shape:
         if made.size == 1 and shape == ():
             return run.view(made, made.dtype, ())
         raise ArgumentError(f"{name} takes an array of shape {shape}, not {made.shape}")
@@ -146,13 +157,18 @@ def dtype_of(out: Any) -> Scalar | None:
     return SCALAR_OF.get(np.dtype(out.dtype)) if isinstance(out, np.ndarray) else None
 
 
-def axis_of(axis: object, ndim: int, name: str) -> int:
+def is_integer(given: Any) -> bool:
+    """Whether ``given`` is a Python or NumPy integer, and no truth value."""
+    return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+
+
+def axis_of(axis: Any, ndim: int, name: str) -> int:
     """``axis`` counted from the first.
 
     Raises:
         ArgumentError: there is no such axis.
     """
-    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
+    if not is_integer(axis) or not -ndim <= axis < ndim:
         raise ArgumentError(f"{name}: an array with {ndim} axes has no axis {axis!r}")
     return int(axis) % ndim
 

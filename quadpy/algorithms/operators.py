@@ -56,7 +56,15 @@ class Operator:
 
 
 _NAMES: Final = {"add": add, "mul": multiply, "min": minimum, "max": maximum}
-_OTHER_NAMES: Final = {"sum": "add", "prod": "mul", "multiply": "mul", "minimum": "min", "maximum": "max", "+": "add", "*": "mul"}
+_OTHER_NAMES: Final = {
+    "sum": "add",
+    "prod": "mul",
+    "multiply": "mul",
+    "minimum": "min",
+    "maximum": "max",
+    "+": "add",
+    "*": "mul",
+}
 
 
 def operator_of(op: object, identity: object, dtype: Scalar, name: str) -> Operator:

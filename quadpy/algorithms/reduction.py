@@ -16,7 +16,7 @@ from quadpy.dtypes import Scalar, i32, i64, u1, u8
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["CHUNK", "argmax", "argmin", "as_numbers", "cube_of", "folded_once", "reduce"]
+__all__ = ["CHUNK", "argmax", "argmin", "as_numbers", "cube_of", "folded_once", "reduce", "reduce_flat"]
 
 CHUNK: Final = 64
 """Numbers along an axis that one iteration folds; part of the shape of floating sums."""
@@ -74,6 +74,12 @@ def _reduce(
 
 def _start(operator: Operator, working: Scalar) -> int:
     return bits_of(operator.start if operator.name in ("", "add", "mul") else operator.neutral, working, "reduce")
+
+
+def reduce_flat(run: Run, x: NDArray, op: str, to: NDArray) -> None:
+    """Reduce ``x`` to the number of ``to``, which has the same type; ``op`` is ``"min"`` or ``"max"``."""
+    _, working = working_type(x.dtype, op, None, "reduce")
+    _reduce_flat(run, x, operator_of(op, None, working, "reduce"), working, to)
 
 
 def _reduce_flat(run: Run, x: NDArray, operator: Operator, working: Scalar, to: NDArray) -> None:
@@ -175,9 +181,7 @@ def _place(run: Run, x: Any, axis: int | None, out: Any, name: str) -> NDArray:
 
 def _place_flat(run: Run, x: NDArray, to: NDArray, name: str) -> None:
     value = run.temporary(x.dtype, 1)
-    op = "min" if name == "argmin" else "max"
-    _, working = working_type(x.dtype, op, None, name)
-    _reduce_flat(run, x, operator_of(op, None, working, name), working, value)
+    reduce_flat(run, x, "min" if name == "argmin" else "max", value)
     run.launch(first_place, x, value, run.temporary(i64, 1), to)
 
 

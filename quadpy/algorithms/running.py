@@ -158,4 +158,3 @@ def scratch_size(function: Callable[..., object], /, *args: object, **options: o
     finally:
         _measuring.reset(token)
     return run.used + _ALIGNMENT if run.used else 0
-

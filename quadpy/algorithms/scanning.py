@@ -99,7 +99,9 @@ def _scan(
         start = initial if initial is not None else operator.neutral  # type: ignore[assignment]  # bits_of checks it
     bits = bits_of(start, working, name)
     if given.ndim == 1:
-        scan_flat(run, as_numbers(run, given), as_numbers(run, to), operator, working, bits, exclusive=exclusive is not None)
+        scan_flat(
+            run, as_numbers(run, given), as_numbers(run, to), operator, working, bits, exclusive=exclusive is not None
+        )
     else:
         cube, target = cube_of(run, given, axis), cube_of(run, to, axis)
         _scan_cube(run, cube, target, operator, working, bits, exclusive=exclusive is not None)
@@ -139,4 +141,3 @@ def _scan_cube(
     before = folded_once(run, x, operator, working)
     _scan_cube(run, before, before, operator, working, start, exclusive=True)
     run.launch(sweep, x, before, y, operator.function, exclusive, CHUNK)
-

@@ -14,7 +14,7 @@ from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["argsort", "sort", "sort_pairs", "sorted_flat"]
+__all__ = ["argsort", "key_digits", "place_type", "sort", "sort_pairs", "sorted_flat", "unsigned"]
 
 _BITS: Final = {8: u8, 16: u16, 32: u32, 64: u64}
 _INFINITY: Final = {f16: 0x7C00, bf16: 0x7F80, f32: 0x7F800000}
@@ -95,9 +95,10 @@ def sort_pairs(
         given, payload = input_array(run, keys, "keys"), input_array(run, values, "values")
         if payload.shape != given.shape:
             raise ArgumentError(f"sort_pairs: values of shape {payload.shape} do not fit keys of shape {given.shape}")
-        if out is not None and not (isinstance(out, tuple) and len(out) == 2):
+        outputs: Any = out
+        if outputs is not None and not (isinstance(outputs, tuple) and len(outputs) == 2):
             raise ArgumentError("sort_pairs: out takes a tuple of two arrays, for the keys and for the values")
-        key_out, value_out = out or (None, None)
+        key_out, value_out = outputs or (None, None)
         to = output_array(run, key_out, given.dtype, given.shape, "out[0]")
         values_to = output_array(run, value_out, payload.dtype, payload.shape, "out[1]")
         refuse_overlap(to, values_to, "the two arrays of out")
@@ -138,7 +139,7 @@ def argsort(
         refuse_overlap(to, given, "out and keys")
         if not given.size:
             return to
-        places = run.temporary(_place_type(given.size), given.shape)
+        places = run.temporary(place_type(given.size), given.shape)
         run.launch(count_along, cube_of(run, places, axis_of(axis, given.ndim, "argsort")))
         sorted_keys = run.temporary(given.dtype, given.shape)
         _sort(run, "argsort", given, places, axis, segments, sorted_keys, places, descending=descending)
@@ -169,7 +170,9 @@ def _sort(
     if offsets is None and keys.shape[-1] == keys.size:
         sorted_flat(run, flat, flat_values, flat_to, flat_values_to, descending=descending)
     else:
-        groups = Groups(keys.shape[-1], keys.size // keys.shape[-1]) if offsets is None else Groups(0, offsets.size, offsets)
+        groups = (
+            Groups(keys.shape[-1], keys.size // keys.shape[-1]) if offsets is None else Groups(0, offsets.size, offsets)
+        )
         _sorted_groups(run, flat, flat_values, flat_to, flat_values_to, groups, descending=descending)
 
 
@@ -232,16 +235,16 @@ def _sorted_groups(
     descending: bool,
 ) -> None:  # fmt: skip
     """Sort all keys with the places from which they come, and then by the groups of these places."""
-    places = run.temporary(_place_type(keys.size), keys.size)
+    places = run.temporary(place_type(keys.size), keys.size)
     run.launch(count_up, places)
     digits = [*key_digits(keys.dtype, descending=descending), *groups.digits()]
     _run_passes(run, digits, keys, places, to, places, groups.offsets)
     if values is not None and values_to is not None:
-        source = _bits(run, values)
+        source = unsigned(run, values)
         if run.measures or values.pointer == values_to.pointer:
             source = run.temporary(source.dtype, source.size)
-            run.launch(gather, _bits(run, values), source)
-        run.launch(take, source, places, _bits(run, values_to))
+            run.launch(gather, unsigned(run, values), source)
+        run.launch(take, source, places, unsigned(run, values_to))
 
 
 def _run_passes(
@@ -268,8 +271,8 @@ class _Way:
     """Where an array is before and after each pass: in turn in scratch memory and in ``to``, where it ends."""
 
     def __init__(self, run: Run, start: NDArray, to: NDArray, passes: int) -> None:
-        self.passes, self.to = passes, _bits(run, to)
-        self.start = _bits(run, start)
+        self.passes, self.to = passes, unsigned(run, to)
+        self.start = unsigned(run, start)
         self.other = run.temporary(self.to.dtype, self.to.size)
         if not run.measures and passes % 2 and start.pointer == to.pointer:
             run.launch(gather, self.start, self.other)
@@ -283,11 +286,13 @@ class _Way:
         return self.to if (self.passes - number) % 2 else self.other
 
 
-def _bits(run: Run, x: NDArray) -> NDArray:
+def unsigned(run: Run, x: NDArray) -> NDArray:
+    """The bits of all numbers of ``x``, along one axis."""
     return run.view(x, _BITS[x.dtype.nbytes * 8], x.size)
 
 
-def _place_type(size: int) -> Scalar:
+def place_type(size: int) -> Scalar:
+    """A type for the place of one of ``size`` numbers."""
     return u32 if size <= u32.max_int else u64
 
 

@@ -42,7 +42,7 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "api", "graph", "math", "simt", "types"}
+PUBLIC = {"", "algorithms", "api", "graph", "math", "simt", "types"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -69,6 +69,7 @@ LAYERS = {
     "graph.replays": Layer(
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
+    "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
     "math": Layer({"intrinsics", "lang", "hostmath"}),
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["convert", "count_along", "count_up", "fill", "from_bits", "gather", "take", "transpose"]
+__all__ = ["convert", "count_along", "count_up", "fill", "from_bits", "gather", "take", "take_rows", "transpose"]
 
 Array = qp.types.ndarray
 Flat = qp.types.ndarray(ndim=1)
+Plane = qp.types.ndarray(ndim=2)
 Cube = qp.types.ndarray(ndim=3)
 
 
@@ -52,6 +53,13 @@ def take(x: Flat, at: Flat, y: Flat):
     """``y[i] = x[at[i]]``."""
     for i in y:
         y[i] = x[at[i]]
+
+
+@qp.kernel
+def take_rows(x: Plane, at: Flat, y: Plane):
+    """``y[i, j] = x[at[i], j]``."""
+    for i, j in y:
+        y[i, j] = x[at[i], j]
 
 
 @qp.kernel
