@@ -7,7 +7,7 @@
 # ruff: noqa: F403 - all errors and builtins are public, and named in one place
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from quadpy import errors as _errors, graph, math, simt, types
 from quadpy._version import __version__
@@ -123,11 +123,11 @@ __all__ = [
 __all__ += _errors.__all__
 __all__ += _top.__all__
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from quadpy import algorithms as algorithms
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "algorithms":  # most programs do without
         return _import_late("quadpy.algorithms")
     raise AttributeError(f"module 'quadpy' has no attribute {name!r}")
