@@ -31,6 +31,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "targets": _tables.print_targets,
     "scalars": _tables.print_scalars,
     "ir": _samples.print_ir_of,
+    "output": _samples.print_output_of,
     "report": _samples.print_report_of,
     "source": _samples.print_source_of,
 }

@@ -1,9 +1,15 @@
 """The kernels that pages show, with their IR and reports, so that neither gets out of date."""
 
+# ruff: noqa: T201 - a kernel that prints is among them
+
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import textwrap
+
+import numpy as np
 
 import quadpy as qp
 from quadpy.codegen.report import format_reports, report_tasks
@@ -28,7 +34,19 @@ def mean(x: F32) -> qp.f32:
     return total / x.shape[0]
 
 
-KERNELS = {"saxpy": saxpy, "mean": mean}
+@qp.kernel
+def halve(x: F32):
+    print("halve", x.shape[0], "numbers")
+    for i in x:
+        v, steps = x[i], 0
+        while v > 1.0:
+            v *= 0.5
+            steps += 1
+        if steps > 2:
+            print(f"x[{i}] = {x[i]:7.2f}: {steps} steps to", qp.Vector([v, v * v]))
+
+
+KERNELS = {"saxpy": saxpy, "mean": mean, "halve": halve}
 
 
 def print_source_of(name: str) -> str:
@@ -38,6 +56,14 @@ def print_source_of(name: str) -> str:
 
 def print_ir_of(name: str) -> str:
     return _fenced("text", print_ir(trace_for(KERNELS[name], {}).kernel))
+
+
+def print_output_of(name: str) -> str:
+    """What the kernel prints for a few squares."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        KERNELS[name](np.arange(8, dtype=np.float32) ** 2)
+    return _fenced("text", text.getvalue())
 
 
 def print_report_of(name: str) -> str:
