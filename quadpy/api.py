@@ -10,7 +10,7 @@ from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
 from quadpy.messages import shown
-from quadpy.runtime.device.current import Config, set_config
+from quadpy.runtime.device.current import Config, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.settings import settings
 
@@ -34,6 +34,7 @@ def init(
     fast_math: bool | None = None,
     debug: bool | None = None,
     random_seed: int = 0,
+    wave_size: int | None = None,
     cpu_max_num_threads: int | None = None,
     print_buffer: int | None = None,
     enable_fallback: bool = True,
@@ -51,6 +52,8 @@ def init(
         fast_math: permit contraction, reassociation and approximations; results are then exact only to a tolerance.
         debug: accepted, but this version has no checks inside kernels, and warns.
         random_seed: the seed of ``qp.random``.
+        wave_size: lanes of a wave (``qp.simt.subgroup``), 32 or 64, where the device has both, as RDNA and the CPU have; by
+            default the device's own, on the CPU 32.  A kernel's own ``wave_size`` comes first.
         cpu_max_num_threads: threads of the CPU backend; by default, all CPUs of the process.
         print_buffer: bytes for what one launch prints; 1 MiB by default.
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
@@ -64,6 +67,7 @@ def init(
     env = settings()
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
+    require_wave_size(wave_size)
     if cpu_max_num_threads is not None and cpu_max_num_threads < 1:
         raise ArgumentError(f"cpu_max_num_threads must be at least 1, not {shown(cpu_max_num_threads)}")
     if print_buffer is not None and print_buffer < 1:
@@ -84,6 +88,7 @@ def init(
         num_threads=threads,
         full_traceback=print_full_traceback or env.full_traceback,
         print_buffer=print_buffer or env.print_buffer,
+        wave_size=wave_size,
     )
     import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from quadpy.errors import UnknownTargetError
 
-__all__ = ["AMD_ARCHS", "NVIDIA_ARCHS", "AmdArch", "Family", "TargetSpec", "amd_arch", "parse_target"]
+__all__ = ["AMD_ARCHS", "NVIDIA_ARCHS", "AmdArch", "Family", "TargetSpec", "amd_arch", "parse_target", "with_waves"]
 
 Family = Literal["cpu", "amdgpu", "nvptx"]
+
+CPU_WAVE: Final = 32
+"""Lanes of the waves that a CPU emulates where nothing else is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
     """One target: hashable, with a stable ``repr``; ``parse_target`` reads the result of ``str()``.
 
+    ``wave_size`` is how many lanes act as one; a CPU emulates waves of that size.
     ``features`` is LLVM's feature string, empty for the defaults of ``arch``.
     """
 
@@ -37,7 +41,8 @@ class TargetSpec:
 
     def __str__(self) -> str:
         if self.family == "cpu":
-            return "cpu" if self.arch == "native" else f"cpu:{self.arch}"
+            waves = "" if self.wave_size == CPU_WAVE else f":w{self.wave_size}"
+            return ("cpu" if self.arch == "native" else f"cpu:{self.arch}") + waves
         if self.family == "amdgpu" and self.wave_size != amd_arch(self.arch).wave_size:
             return f"{self.arch}:w{self.wave_size}"
         return self.arch
@@ -136,7 +141,7 @@ def amd_arch(name: str) -> AmdArch:
 def parse_target(text: str) -> TargetSpec:
     """The target that ``text`` names; UnknownTargetError if there is no such target.
 
-    Examples: ``cpu``, ``cpu:x86-64`` (any of LLVM's CPU names), ``gfx942``, ``gfx1100:w64`` (wave64), ``sm_90``.  HIP's
+    Examples: ``cpu``, ``cpu:w64`` (emulating waves of 64), ``cpu:x86-64`` (any of LLVM's CPU names), ``gfx942``, ``gfx1100:w64`` (wave64), ``sm_90``.  HIP's
     full names, such as ``gfx942:sramecc+:xnack-``, are also read: code runs under either setting of these features.
     """
     if not isinstance(text, str):
@@ -152,12 +157,26 @@ def parse_target(text: str) -> TargetSpec:
 
 
 def _parse_cpu(text: str, options: list[str]) -> TargetSpec:
+    wave = CPU_WAVE
+    if options and options[-1] in ("w32", "w64"):
+        wave = int(options.pop()[1:])
     arch = options[0] if options else "native"
     if len(options) > 1 or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", arch):
         raise UnknownTargetError(
             f"{text!r} does not name a CPU", hint="write 'cpu', or 'cpu:' and one of LLVM's CPU names"
         )
-    return TargetSpec("cpu", arch, 1)
+    return TargetSpec("cpu", arch, wave)
+
+
+def with_waves(spec: TargetSpec, size: int | None) -> TargetSpec:
+    """``spec`` with waves of ``size`` lanes, or its own for None; UnknownTargetError where the processor has no such."""
+    if size is None or size == spec.wave_size:
+        return spec
+    if spec.family == "cpu":
+        return replace(spec, wave_size=size)
+    if spec.family == "amdgpu":
+        return _parse_amd(f"{spec.arch}:w{size}", amd_arch(spec.arch), [f"w{size}"])
+    raise UnknownTargetError(f"{spec.arch} only has waves of {spec.wave_size} threads, not of {size}")
 
 
 def _parse_amd(text: str, arch: AmdArch, options: list[str]) -> TargetSpec:

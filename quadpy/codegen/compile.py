@@ -15,7 +15,7 @@ from quadpy.codegen.pipeline import TARGET_PASSES
 from quadpy.codegen.schedule import PLAIN, Form, KernelSchedule, schedule_of
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import has_barrier
+from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.pipeline import run_passes
 from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec, amd_arch
@@ -81,12 +81,16 @@ def _machine_code(text: str, spec: TargetSpec, argument_bytes: int, *, want_asm:
 
 
 def _require_counts(kernel: ir.Kernel) -> None:
-    """The host must be able to count the blocks of a loop with barriers."""
+    """The host must be able to count the blocks of a loop whose iterations wait for each other."""
     for task in kernel.tasks:
-        if isinstance(task, ir.ParallelTask) and has_barrier(task.body) and extent_of(task, layout_of(kernel)) is None:
+        if (
+            isinstance(task, ir.ParallelTask)
+            and needs_whole_blocks(task.body)
+            and extent_of(task, layout_of(kernel)) is None
+        ):
             raise KernelTypeError(
-                "how many iterations this loop has must follow from arguments and shapes: with block.sync() in it, it "
-                "runs in whole blocks", task.axes[0].span,
+                "how many iterations this loop has must follow from arguments and shapes: its iterations wait for each "
+                "other, so it runs in whole blocks", task.axes[0].span,
                 hint="pass the number as an argument, built with + - * // % and min and max only",
             )  # fmt: skip
 

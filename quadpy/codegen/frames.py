@@ -44,11 +44,19 @@ class Iterations:
 
 @dataclass(frozen=True, slots=True)
 class SectionedBlocks:
-    """CPU: a thread runs a block of iterations, section by section."""
+    """CPU: a thread runs a block of iterations, section by section.
+
+    is_whole  whether iterations wait for each other, so that no block lacks any
+    together  the ``id`` of each statement that the block does in one step; ``sections`` are cut at these, and at what
+              waves do in one step
+    wave      the lanes of a wave, 0 where waves do nothing together
+    """
 
     block_dim: int
-    has_barrier: bool
+    is_whole: bool
     sections: SectionPlan
+    together: frozenset[int]
+    wave: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +89,12 @@ class GridStride:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """GPU: a block of iterations is a thread block, or with ``grid_stride`` several blocks in turn."""
+    """GPU: a block of iterations is a thread block, or with ``grid_stride`` several blocks in turn.
 
-    has_barrier: bool
+    ``is_whole`` says that iterations wait for each other, so that no block lacks any.
+    """
+
+    is_whole: bool
     grid_stride: bool
 
 

@@ -12,7 +12,7 @@ from quadpy.codegen.predication import Latch
 from quadpy.flow import conditions_of
 from quadpy.formula import Formula, Operation
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import has_barrier
+from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.effects import effects_of, scratch_use
 from quadpy.ir.nodes import Access
 from quadpy.ir.printer import print_effects, print_expr
@@ -50,7 +50,7 @@ def cpu_launch(kernel: ir.Kernel, number: int, layout: AbiLayout) -> TaskInfo:
     effects = print_effects(effects_of(task))
     if isinstance(task, ir.SerialTask):
         return TaskInfo(symbol, False, effects=effects)
-    meets = has_barrier(task.body)
+    meets = needs_whole_blocks(task.body)
     dim, extent = (task.block_dim or 0, extent_of(task, layout)) if meets else (0, None)
     return TaskInfo(symbol, True, dim, _count(task), effects, extent=extent, has_barrier=meets)
 
@@ -63,7 +63,7 @@ def gpu_launches(kernel: ir.Kernel, number: int, frame: GpuFrame, layout: AbiLay
         return (TaskInfo(symbol, False, dim, effects=effects, scratch=scratch),)
     strides = isinstance(frame, (Reduced, GridStride, BlockCopies)) or (isinstance(frame, Blocks) and frame.grid_stride)
     first = TaskInfo(
-        symbol, True, dim, _count(task), effects, strides, extent_of(task, layout), has_barrier(task.body),
+        symbol, True, dim, _count(task), effects, strides, extent_of(task, layout), needs_whole_blocks(task.body),
         coarsened_extent(task, layout, frame.axis, frame.size) if isinstance(frame, Coarsened) else None, scratch,
     )  # fmt: skip
     if not isinstance(frame, Reduced):

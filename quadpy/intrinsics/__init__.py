@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from quadpy.errors import ArgumentError, KernelSyntaxError
 from quadpy.importing import import_late
-from quadpy.intrinsics import atomics, block, control, math
+from quadpy.intrinsics import atomics, block, control, math, waves
 from quadpy.intrinsics.rows import Row
 from quadpy.messages import shown
 
@@ -67,7 +67,7 @@ class Builtin:
 
 
 GROUPS: Final[dict[str, tuple[Row, ...]]] = {
-    **math.GROUPS, **atomics.GROUPS, **control.GROUPS, **block.GROUPS,
+    **math.GROUPS, **atomics.GROUPS, **control.GROUPS, **block.GROUPS, **waves.GROUPS,
 }  # fmt: skip
 """What users can name, by the headings of the reference page."""
 BUILTINS: Final = {row.name: Builtin(row) for rows in GROUPS.values() for row in rows}

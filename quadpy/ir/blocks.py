@@ -8,19 +8,41 @@ from typing import Final, TypeAlias
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["DEFAULT_BLOCK", "done_together", "has_barrier", "uses_block"]
+__all__ = [
+    "DEFAULT_BLOCK",
+    "done_by_waves",
+    "done_together",
+    "has_barrier",
+    "has_wave",
+    "needs_whole_blocks",
+    "uses_block",
+]
 
 
 def uses_block(task: ir.ParallelTask) -> bool:
     """True where iterations know their block: a block's iterations then stay together, in the loop's order."""
     return bool(task.shared) or any(
-        isinstance(n, (ir.Barrier, ir.Fence, ir.ThreadIndex, ir.BlockIndex)) for n in walk(task.body)
+        isinstance(n, (ir.Barrier, ir.Fence, ir.ThreadIndex, ir.BlockIndex, ir.Wave)) for n in walk(task.body)
     )
 
 
 def has_barrier(node: ir.Node) -> bool:
-    """True where the iterations of a block wait for each other in ``node``: then only whole blocks can run."""
-    return any(isinstance(n, ir.Barrier) for n in walk(node))
+    """True where the iterations of a block wait for each other in ``node``."""
+    return _has(node, _BARRIERS)
+
+
+def has_wave(node: ir.Node) -> bool:
+    """True where the lanes of a wave do something together in ``node``."""
+    return any(isinstance(n, ir.Wave) for n in walk(node))
+
+
+def needs_whole_blocks(node: ir.Node) -> bool:
+    """True where iterations wait for each other in ``node``: then a block or wave that lacks some cannot run."""
+    return _has(node, _MEETINGS)
+
+
+def _has(node: ir.Node, kinds: tuple[type[ir.Node], ...]) -> bool:
+    return any(isinstance(n, kinds) for n in walk(node))
 
 
 def done_together(body: ir.Block) -> frozenset[int]:
@@ -28,9 +50,16 @@ def done_together(body: ir.Block) -> frozenset[int]:
 
     These are barriers, the constructs around them, and jumps from there: otherwise some iterations would be left behind.
     """
-    finder = _Finder()
-    finder.block(body, (), {}, follows=False)
-    return frozenset(finder.found)
+    return _Finder(_BARRIERS).of(body)
+
+
+def done_by_waves(body: ir.Block) -> frozenset[int]:
+    """As ``done_together``, of what the lanes of a wave execute in step: barriers too."""
+    return _Finder(_MEETINGS).of(body)
+
+
+_BARRIERS: Final = (ir.Barrier,)
+_MEETINGS: Final = (ir.Barrier, ir.Wave)
 
 
 DEFAULT_BLOCK: Final = 256
@@ -40,25 +69,30 @@ _Inside: TypeAlias = Callable[[bool], tuple[tuple[bool, ...], dict[str, bool]]]
 
 
 class _Finder:
-    """``loops`` and ``regions`` say of each construct around a statement whether it is done together."""
+    """``kinds`` of statements are where iterations meet; ``loops`` and ``regions`` say of each construct around a statement whether it is done together."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: tuple[type[ir.Node], ...]) -> None:
+        self.kinds = kinds
         self.found: set[int] = set()
 
+    def of(self, body: ir.Block) -> frozenset[int]:
+        self.block(body, (), {}, follows=False)
+        return frozenset(self.found)
+
     def block(self, block: ir.Block, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
-        """Whether anything in ``block`` is done together; ``follows``: a barrier may come after it."""
+        """Whether anything in ``block`` is done together; ``follows``: a meeting may come after it."""
         some = False
         for stmt in reversed(block.stmts):
             if self.stmt(stmt, loops, regions, follows=follows):
                 self.found.add(id(stmt))
                 some = True
-            follows = follows or has_barrier(stmt)
+            follows = follows or _has(stmt, self.kinds)
         return some
 
     def stmt(self, stmt: ir.Stmt, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
         match stmt:
-            case ir.Barrier():
-                return True
+            case ir.Barrier() | ir.Wave():
+                return isinstance(stmt, self.kinds)
             case ir.Break():
                 return loops[-1]
             case ir.Continue():
@@ -77,7 +111,7 @@ class _Finder:
 
     def around(self, stmt: ir.For | ir.While | ir.Region, inside: _Inside, *, follows: bool) -> bool:
         """A construct that jumps lead to: once one of its statements is done together, all its jumps are."""
-        together = has_barrier(stmt)
+        together = _has(stmt, self.kinds)
         follows = follows or (together and not isinstance(stmt, ir.Region))
         blocks = (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,)
         for _ in range(2):

@@ -13,7 +13,7 @@ from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.accumulate import accumulate
 from quadpy.ir.passes.atomics import demote_atomics, drop_unused_results
 from quadpy.ir.passes.split_tasks import split_tasks
-from quadpy.ir.uniform import check_barriers
+from quadpy.ir.uniform import check_meetings
 
 __all__ = ["TASK_PASSES", "TRACE", "Observer", "Pass", "run_passes"]
 
@@ -38,7 +38,11 @@ TASK_PASSES: Final = (
     Pass("drop_unused_results", drop_unused_results, "drops the old values of atomics that nothing reads"),
     Pass("demote_atomics", demote_atomics, "makes atomics plain where no other iteration can see the element"),
     Pass("accumulate", accumulate, "finds reductions, and arrays that a loop only accumulates into"),
-    Pass("check_barriers", check_barriers, "refuses barriers that not all iterations of a block reach"),
+    Pass(
+        "check_meetings",
+        check_meetings,
+        "refuses barriers and operations of waves that not all iterations of a block or wave reach",
+    ),
 )
 
 

@@ -213,9 +213,12 @@ def _line(stmt: ir.Simple) -> str:
             return f"return {_exprs(values)}".rstrip()
         case ir.Barrier():
             return "barrier"
-        case ir.Fence():
-            return "fence"
         case ir.Print(ring=ring, message=message, words=words):
             return f"print {message.text} ({_exprs(words)}) to {ring.name}"
+        case ir.Fence(reach=reach):
+            return "fence" if reach is ir.Reach.BLOCK else f"fence {reach.value}"
+        case ir.Wave(op=op, size=size, args=args, result=result, combine=combine):
+            bound = f"{_binding(result)} = " if result else ""
+            return f"{bound}wave{size}.{op.value}{f'.{combine.value}' if combine else ''}({_exprs(args)})"
         case _:
             raise unhandled(stmt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,8 +13,8 @@ from quadpy.output import Message
 
 __all__ = [
     "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fence",
-    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Region", "Return", "Sections", "Simple", "SharedArray",
-    "Slot", "Stmt", "Store", "While",
+    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Reach", "Region", "Return", "Sections", "Simple",
+    "SharedArray", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
 
 
@@ -171,9 +172,72 @@ class Barrier(Node):
     """
 
 
+class Reach(enum.Enum):
+    """Who sees in which order an iteration writes: its wave, its block, or the whole device."""
+
+    WAVE = "wave"
+    BLOCK = "block"
+    GRID = "grid"
+
+
 @dataclass(frozen=True, slots=True)
 class Fence(Node):
-    """The block sees what this iteration wrote before it sees what it writes after."""
+    """All iterations of ``reach`` see what this one wrote before they see what it writes after."""
+
+    reach: Reach = Reach.BLOCK
+
+
+class WaveOp(enum.Enum):
+    """What the lanes of a wave do together.
+
+    Numbers of lanes, distances and masks count modulo the size of the wave.
+
+    ``SHUFFLE``    (value, lane): the value of ``lane``
+    ``UP``         (value, distance): that of the lane so far below; a lane without one keeps its own
+    ``DOWN``       (value, distance): that of the lane so far above; a lane without one keeps its own
+    ``XOR``        (value, mask): that of the lane whose number differs in the bits of ``mask``
+    ``BROADCAST``  (value, lane): as ``SHUFFLE``, with the ``lane`` that lane 0 names
+    ``COMMON``     (value): lane 0's, where the whole block is known to have the same
+    ``BALLOT``     (truth): a u64 with a bit for each lane
+    ``ANY``        (truth): whether it holds in any lane
+    ``ALL``        (truth): whether it holds in all lanes
+    ``MATCH``      (value): a u64 with a bit for each lane that has the same value, to the bit
+    ``REDUCE``     (value): the values of all lanes combined
+    ``INCLUSIVE``  (value): those of the lanes up to this one
+    ``EXCLUSIVE``  (value): those of the lanes before this one; in lane 0 what the operation begins with
+    ``SYNC``       (): the lanes meet, and see what each of them wrote before
+    """
+
+    SHUFFLE = "shuffle"
+    UP = "up"
+    DOWN = "down"
+    XOR = "xor"
+    BROADCAST = "broadcast"
+    COMMON = "common"
+    BALLOT = "ballot"
+    ANY = "any"
+    ALL = "all"
+    MATCH = "match"
+    REDUCE = "reduce"
+    INCLUSIVE = "inclusive"
+    EXCLUSIVE = "exclusive"
+    SYNC = "sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Wave(Node):
+    """All lanes of a wave of ``size`` iterations do ``op`` together; binds ``result``, which only ``SYNC`` has not.
+
+    ``combine`` belongs to reductions and scans.  Their order is fixed: see ``ir.waves``.  Stands in control flow that is
+    uniform in a wave.
+    """
+
+    CHILDREN = ("args",)
+    op: WaveOp
+    size: int
+    args: tuple[Expr, ...]
+    result: Var | None = None
+    combine: AtomicOp | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +305,7 @@ class DoWhile(Node):
 
 
 Simple: TypeAlias = (
-    Let | Assign | Load | Store | Atomic | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print
+    Let | Assign | Load | Store | Atomic | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
 )  # fmt: skip
 """Statements without blocks of their own."""
 

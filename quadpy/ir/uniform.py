@@ -1,28 +1,39 @@
-"""Which values the iterations of a block have in common, and whether all of them reach each barrier.
+"""Which values the iterations of a block or wave have in common, and whether all of them reach what they do together.
 
-Iterations of a block differ in their number and in what is computed from it, in what they load (except from arrays
-that the loop only reads), and in variables that only some of them assign.  All other conditions are *uniform*.
+Iterations differ in their number and in what is computed from it, in what they load (except from arrays that the loop
+only reads), and in variables that only some of them assign.  All other conditions are *uniform*.  Lanes of a wave also
+have in common what a reduction, a vote or a broadcast gives, and what the thread's number says of all of them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container
 
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import done_together, has_barrier
+from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, done_together, has_barrier, has_wave
 from quadpy.ir.effects import effects_of
+from quadpy.ir.lanes import LaneValues, lane_values, same_in_waves
 from quadpy.ir.walk import walk
+from quadpy.ir.waves import UNIFORM_RESULTS
 from quadpy.source import Span
 
-__all__ = ["check_barriers", "is_launch_uniform", "varying"]
+__all__ = ["check_meetings", "is_launch_uniform", "varying"]
 
 
-def check_barriers(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` itself; KernelSyntaxError where a condition that is not uniform decides who reaches a barrier."""
+def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` itself; KernelSyntaxError where a condition that is not uniform decides who reaches a barrier or an
+    operation of a wave.
+    """
     for task in kernel.tasks:
-        if isinstance(task, ir.ParallelTask) and has_barrier(task.body):
-            _Divergence(task, {axis.var for axis in task.axes}, noalias=kernel.noalias).check()
+        if not isinstance(task, ir.ParallelTask):
+            continue
+        axes = {axis.var for axis in task.axes}
+        if has_barrier(task.body):
+            _Divergence(task, axes, noalias=kernel.noalias).check()
+        if has_wave(task.body):
+            _WaveDivergence(task, axes, noalias=kernel.noalias).check()
     return kernel
 
 
@@ -50,7 +61,7 @@ class _Divergence:
     """
 
     def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
-        self.task, self.together = task, done_together(task.body)
+        self.task, self.together = task, self.steps(task.body)
         self.varying = varying
         self.split: dict[int, Span] = {}
         self.around: list[ir.For | ir.While | ir.Region] = []
@@ -66,6 +77,10 @@ class _Divergence:
             for n in walk(task.body)
             if isinstance(n, (ir.Store, ir.Atomic)) and isinstance(n.place, ir.Slot)
         }
+
+    def steps(self, body: ir.Block) -> frozenset[int]:
+        """The statements that iterations must execute in step, by their ``id``."""
+        return done_together(body)
 
     def run(self) -> None:
         known = -1
@@ -98,6 +113,8 @@ class _Divergence:
         match stmt:
             case ir.Let(var=var, value=value):
                 self.bind(var, varies=self.varies(value))
+            case ir.Wave(result=result) if result is not None:
+                self.bind(result, varies=self.result_varies(stmt))
             case ir.Assign(var=var, value=value):
                 self.bind(var, varies=cause is not None or self.varies(value))
             case ir.Load(var=var, place=place):
@@ -146,15 +163,63 @@ class _Divergence:
         if varies:
             self.varying.add(var)
 
+    def result_varies(self, stmt: ir.Wave) -> bool:
+        return stmt.op is not ir.WaveOp.COMMON
+
     def is_constant(self, place: ir.Place) -> bool:
         if isinstance(place, ir.Slot):
             return place.number not in self.own_slots
         return place.array in self.constant and not any(map(self.varies, place.index))
 
-    def varies(self, node: ir.Node) -> bool:
+    def varies(self, e: ir.Expr) -> bool:
         return any(
-            isinstance(n, ir.ThreadIndex) or (isinstance(n, ir.VarRead) and n.var in self.varying) for n in walk(node)
+            isinstance(n, ir.ThreadIndex) or (isinstance(n, ir.VarRead) and n.var in self.varying) for n in walk(e)
         )
 
 
-_STEPS = (ir.Barrier, ir.Break, ir.Continue, ir.Leave)
+class _WaveDivergence(_Divergence):
+    """The same between the lanes of a wave.
+
+    ``threads`` and ``size`` are those of a block and of a wave; ``known`` holds variables that follow from the thread's
+    number alone.
+    """
+
+    def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
+        super().__init__(task, varying, noalias=noalias)
+        self.threads = task.block_dim or DEFAULT_BLOCK
+        self.size = next(n.size for n in walk(task.body) if isinstance(n, ir.Wave))
+        self.known: dict[ir.Var, LaneValues] = {}
+        assigned = Counter(n.var for n in walk(task.body) if isinstance(n, ir.Assign))
+        always = {id(stmt) for stmt in task.body.stmts}
+        for n in walk(task.body):
+            if isinstance(n, ir.Let) or (isinstance(n, ir.Assign) and assigned[n.var] == 1 and id(n) in always):
+                values = lane_values(n.value, self.known, self.threads)
+                if values is not None:
+                    self.known[n.var] = values
+
+    def steps(self, body: ir.Block) -> frozenset[int]:
+        return done_by_waves(body)
+
+    def refuse(self, stmt: ir.Stmt, cause: Span) -> None:
+        what = "a subgroup operation comes after this, and is then"
+        if isinstance(stmt, ir.Wave):
+            what = "this subgroup operation is"
+        elif isinstance(stmt, ir.Barrier):
+            what = "this block.sync() is"
+        raise KernelSyntaxError(
+            f"{what} not reached by all lanes of a wave: what line {cause.line} decides may differ between them",
+            stmt.span, hint="let all lanes call it, and select the values that count; or let a vote decide "
+            "(subgroup.any_true, subgroup.ballot)",
+        )  # fmt: skip
+
+    def result_varies(self, stmt: ir.Wave) -> bool:
+        return stmt.op not in UNIFORM_RESULTS and any(map(self.varies, stmt.args))
+
+    def varies(self, e: ir.Expr) -> bool:
+        if not super().varies(e):
+            return False
+        values = lane_values(e, self.known, self.threads)
+        return values is None or not same_in_waves(values, self.size)
+
+
+_STEPS = (ir.Barrier, ir.Break, ir.Continue, ir.Leave, ir.Wave)

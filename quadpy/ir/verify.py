@@ -14,6 +14,7 @@ from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
 from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled, walk
+from quadpy.ir.waves import COMBINING, WAVE_SIZES, wave_result
 
 __all__ = ["binary_takes", "unary_takes", "verify"]
 
@@ -186,6 +187,8 @@ class _Verifier:
                 self.check(len(words) == message.count, stmt, f"{len(words)} words for {message.count}")
                 for word in (ring, *words):
                     self.expect(word, u64, stmt)
+            case ir.Wave():
+                self.wave(stmt)
             case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
                 self.fail(stmt, "left over: tasks have not been split")
             case _:
@@ -222,6 +225,20 @@ class _Verifier:
             self.expect(stmt.expected, t, stmt)
         if stmt.result is not None:
             self.check(stmt.result.type == t, stmt, f"{stmt.result.name!r} is not {t}")
+            self.bind(stmt, stmt.result)
+
+    def wave(self, stmt: ir.Wave) -> None:
+        self.check(self.parallel, stmt, "outside of a parallel task")
+        self.check(stmt.size in WAVE_SIZES, stmt, f"waves of {stmt.size}")
+        types = [self.expr(arg) for arg in stmt.args]
+        gives = wave_result(stmt.op, types)
+        self.check(gives is not False, stmt, f"{stmt.op.value} of {types}")
+        self.check((stmt.result.type if stmt.result else None) == gives, stmt, f"{stmt.op.value} gives {gives}")
+        self.check((stmt.combine is not None) == (stmt.op in COMBINING), stmt, "an operation for what combines values")
+        if stmt.combine is not None:
+            self.check(stmt.combine in ir.COMBINES, stmt, f"{stmt.combine.value} combines nothing")
+            self.check(binary_takes(ir.COMBINES[stmt.combine], types[0]), stmt, f"{stmt.combine.value} of {types[0]}")
+        if stmt.result is not None:
             self.bind(stmt, stmt.result)
 
     def returns(self, stmt: ir.Return, values: tuple[ir.Expr, ...]) -> None:

@@ -21,9 +21,11 @@ from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
+from quadpy.runtime.device.devices import device_of
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder
+from quadpy.target import TargetSpec, parse_target, with_waves
 
 if TYPE_CHECKING:
     from quadpy.jit.fast_call.arguments import FastCall
@@ -35,9 +37,11 @@ Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"
 """What a call comes to: the code for the types of its arguments, the values of the argument block, and the arrays."""
 
 
-def options_of(config: Config, index: Scalar = i32, *, graph: bool) -> Options:
-    """What ``config`` and the decorator decide about code with indices of type ``index``."""
-    return Options(config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph)
+def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph: bool) -> Options:
+    """What ``config``, the decorator and the target decide about code with indices of type ``index``."""
+    return Options(
+        config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph, wave_size=target.wave_size
+    )
 
 
 class Dispatcher:
@@ -47,12 +51,13 @@ class Dispatcher:
     never becomes code of the next configuration.
     """
 
-    __slots__ = ("_locks", "config", "fuse", "graph", "parameters", "source", "specialisations")
+    __slots__ = ("_locks", "config", "fuse", "graph", "parameters", "source", "specialisations", "wave_size")
 
     def __init__(
-        self, source: FunctionSource, config: Config, parameters: tuple[Parameter, ...], *, graph: bool, fuse: Fuse
-    ) -> None:
-        self.source, self.config, self.graph, self.fuse = source, config, graph, fuse
+        self, source: FunctionSource, config: Config, parameters: tuple[Parameter, ...], *, graph: bool, fuse: Fuse,
+        wave_size: int | None = None,
+    ) -> None:  # fmt: skip
+        self.source, self.config, self.graph, self.fuse, self.wave_size = source, config, graph, fuse, wave_size
         self.parameters = parameters
         self.specialisations: dict[Hashable, Specialisation] = {}
         self._locks: dict[Hashable, RLock] = {}
@@ -107,6 +112,16 @@ class Dispatcher:
         """The types of the arguments that no launch passes."""
         return {}
 
+    def target(self) -> TargetSpec:
+        """What the configuration's device runs, in waves of the size that the kernel or ``qp.init`` asks for.
+
+        Raises:
+            UnknownTargetError: the device has no waves of that size.
+        """
+        config = self.config
+        arch = "cpu" if config.arch == "cpu" else device_of(config).driver.info.arch
+        return with_waves(parse_target(arch), self.wave_size or config.wave_size)
+
     def _specialise(
         self, key: Hashable, args: Sequence[Argument], views: Sequence[ArrayView], whole: Sequence[Argument]
     ) -> Specialisation:
@@ -122,7 +137,8 @@ class Dispatcher:
                     **{parameter.name: parameter.arg_type(given) for parameter, given in pairs},
                 }
                 index = i64 if any(view.wide for view in views) else i32
-                options = options_of(self.config, index, graph=self.graph)
-                found = made(self.source, self.parameters, types, options, self.config, self.fuse)
+                target = self.target()
+                options = options_of(self.config, target, index, graph=self.graph)
+                found = made(self.source, self.parameters, types, options, self.config, target, self.fuse)
                 self.specialisations[key] = found
             return found

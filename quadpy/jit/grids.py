@@ -31,7 +31,7 @@ class BarrierLoop:
         if count % self.block_dim:
             line = f" on line {self.span.line}" if self.span else ""
             raise ArgumentError(
-                f"the loop{line} has {count} iterations, and with block.sync() in it, it runs in whole blocks of "
+                f"the loop{line} has {count} iterations; they wait for each other, so it runs in whole blocks of "
                 f"{self.block_dim}", self.span,
                 hint=f"round its range up to {-(-count // self.block_dim) * self.block_dim}, and guard the body with an if "
                 "for the iterations that this adds",

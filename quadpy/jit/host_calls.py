@@ -21,6 +21,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import Config, current_config
 from quadpy.runtime.elements.numpy_types import SCALAR_OF
 from quadpy.runtime.elements.types import scalar_of
+from quadpy.target import parse_target
 
 __all__ = ["call_on_host"]
 
@@ -101,9 +102,10 @@ def _plan(fn: object, parameters: tuple[_ByValue | None, ...], statics: tuple[An
     types: dict[str, ArgType] = {"f": StaticArg(fn)}
     for name, parameter, static in zip(_NAMES, parameters, statics, strict=False):
         types[name] = StaticArg(static) if parameter is None else parameter.arg_type()
+    target = parse_target("cpu")
     made = Specialisation(
-        FunctionSource(_FORMS[len(parameters)]), tuple(filter(None, parameters)), types, options_of(config, graph=False),
-        config,
+        FunctionSource(_FORMS[len(parameters)]), tuple(filter(None, parameters)), types,
+        options_of(config, target, graph=False), config, target,
     )  # fmt: skip
     plan = made.pick([])
     assert isinstance(plan, CpuPlan)

@@ -17,7 +17,7 @@ from quadpy.jit.plan import MISFITS, Plan, Values, Views
 from quadpy.jit.tracebacks import shortened
 from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
 from quadpy.lang.source import FunctionSource
-from quadpy.runtime.device.current import State, current_config
+from quadpy.runtime.device.current import State, current_config, require_wave_size
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
 from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
 from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
@@ -43,9 +43,13 @@ class Kernel(ByName):
     __quadpy_kernel__ = True
     receiver: object = None
 
-    def __init__(self, fn: Callable[..., object], *, graph: bool = False, fuse: Fuse = "auto") -> None:
+    def __init__(
+        self, fn: Callable[..., object], *, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None
+    ) -> None:
         functools.update_wrapper(self, fn)
         require_fuse(fuse, graph=graph)
+        require_wave_size(wave_size)
+        self.wave_size = wave_size
         self.graph = graph
         self.fuse: Fuse = fuse if graph else False
         self.source = FunctionSource(fn)
@@ -171,7 +175,10 @@ class Kernel(ByName):
 
     def _configure(self) -> Dispatcher | VariantDispatcher:
         """Starts again after ``qp.init`` changed what kernels depend on."""
-        made = dispatcher_for(self.source, current_config(), graph=self.graph, fuse=self.fuse, receiver=self.receiver)
+        made = dispatcher_for(
+            self.source, current_config(), graph=self.graph, fuse=self.fuse, wave_size=self.wave_size,
+            receiver=self.receiver,
+        )  # fmt: skip
         self._dispatcher, self._fast_call = made, None
         return made
 
@@ -223,7 +230,7 @@ class BoundKernel(Kernel):
 
     def __init__(self, kernel: Kernel, instance: object) -> None:
         functools.update_wrapper(self, kernel)
-        self.graph, self.fuse, self.source = kernel.graph, kernel.fuse, kernel.source
+        self.graph, self.fuse, self.source, self.wave_size = kernel.graph, kernel.fuse, kernel.source, kernel.wave_size
         self.__func__, self.__self__ = kernel, instance
         self.receiver, self._dispatcher, self._fast_call = instance, None, None
 
@@ -277,30 +284,35 @@ def _kernels_of(instance: object) -> _BoundKernels:
 
 @overload
 def kernel(
-    fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
-) -> Kernel: ...
+    fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
+    wave_size: int | None = None,
+) -> Kernel: ...  # fmt: skip
 @overload
 def kernel(
-    *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
+    *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None
 ) -> Callable[[Callable[..., object]], Kernel]: ...
 def kernel(
-    fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto"
-) -> Any:
+    fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
+    wave_size: int | None = None,
+) -> Any:  # fmt: skip
     """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
 
     ``graph=True`` makes a graph kernel of it: its tasks become one graph, with loops over tasks (``qp.graph.do_while``)
     and sections that run at once (``qp.graph.parallel``); it returns nothing.
     ``fuse`` says whether its tasks, loops included, run as one launch on a GPU: ``True`` wherever that is possible,
     ``"auto"`` where it is also expected to be faster, ``False`` never; ``Kernel.fusion`` says what a call would do.
+    ``wave_size``, 32 or 64, is the number of lanes of its waves (``qp.simt.subgroup``) where the processor has both, as RDNA
+    and the CPU have; by default that of ``qp.init``, else the processor's own.
     ``fastcache`` is accepted for programs written for Quadrants; quadpy caches every kernel that way.
 
     Raises:
         KernelSourceError: ``fn`` is not a Python function.
-        ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``.
+        ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``; ``wave_size`` is neither 32 nor 64.
     """
     if fn is None:
         require_fuse(fuse, graph=graph)
-        return functools.partial(kernel, graph=graph, fuse=fuse)
+        require_wave_size(wave_size)
+        return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size)
     if not hasattr(fn, "__code__"):
         raise KernelSourceError(f"{fn!r} is not a Python function")
-    return Kernel(fn, graph=graph, fuse=fuse)
+    return Kernel(fn, graph=graph, fuse=fuse, wave_size=wave_size)

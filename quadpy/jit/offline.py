@@ -32,7 +32,7 @@ from quadpy.jit.parameters import Argument, ArrayParameter
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MembersFound, Path, StaticArg
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.device.current import current_config
-from quadpy.target import TargetSpec, parse_target
+from quadpy.target import TargetSpec, parse_target, with_waves
 
 __all__ = ["compile_for", "compile_with_asm", "trace_for"]
 
@@ -57,7 +57,12 @@ def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument
 
 def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument]) -> CodeObject:
     """As ``compile_for``, with the assembly, which no cache keeps: it is compiled again."""
-    return compile_kernel(trace_for(kernel, given, target).kernel, target, want_asm=True)
+
+    def compile_traced(request: Request) -> CodeObject:
+        traced = trace_kernel(request.source, request.args, request.options)
+        return compile_kernel(traced.kernel, request.target, want_asm=True)
+
+    return _complete(kernel, given, target, compile_traced)
 
 
 def trace_for(
@@ -77,7 +82,8 @@ def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec,
         types = _arg_types(kernel, given)
     except ArgumentError as error:
         raise kernel.named(error) from None
-    options = options_of(current_config(), graph=kernel.graph)
+    target = with_waves(target, kernel.wave_size)
+    options = options_of(current_config(), target, graph=kernel.graph)
     while True:
         if target.family != "cpu":
             types = {name: _aligned(arg) if isinstance(arg, ArrayArg) else arg for name, arg in types.items()}

@@ -36,7 +36,7 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder, Bound
 from quadpy.runtime.memory.host_storage import is_exported
-from quadpy.target import parse_target
+from quadpy.target import TargetSpec
 
 __all__ = ["Specialisation", "prepare"]
 
@@ -55,10 +55,10 @@ class Specialisation:
 
     def __init__(
         self, source: FunctionSource, parameters: Sequence[Parameter], args: Mapping[str, ArgType], options: Options,
-        config: Config, fuse: Fuse = False,
+        config: Config, target: TargetSpec, fuse: Fuse = False,
     ) -> None:  # fmt: skip
         self._source, self._parameters, self._args, self._options = source, parameters, args, options
-        self._config, self._fuse = config, fuse
+        self._config, self._target, self._fuse = config, target, fuse
         self.counts = Counts()
         self._lock = new_lock()
         self._fields: tuple[tuple[int, int], ...] = ()
@@ -174,8 +174,8 @@ class Specialisation:
             wider=functools.cache(lambda: self._plan(replace(options, index=i64))),
             name=self._source.name, spans=compiled.spans,
         )  # fmt: skip
-        mode = options.index, options.fast_math
-        plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options, device))
+        mode = options.index, options.fast_math, options.wave_size
+        plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options))
         if not (options.predicated or options.indirect):
             plan.set_indirect(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
         return plan
@@ -188,7 +188,7 @@ class Specialisation:
     def _fused(self, separate: GpuPlan, options: Options) -> FusedPlan | str:
         """All tasks of ``separate`` in one launch, or why that cannot be."""
         try:
-            compiled = compile_request(self._request(replace(options, fused=True), separate.device))
+            compiled = compile_request(self._request(replace(options, fused=True)))
         except CodegenError as error:
             return error.message
         return FusedPlan(compiled.code, separate, name=self._source.name, spans=compiled.spans)
@@ -199,7 +199,7 @@ class Specialisation:
         Raises:
             DeviceError: the kernel uses a field that is elsewhere.
         """
-        compiled = compile_request(self._request(options, device))
+        compiled = compile_request(self._request(options))
         if self._reads is None:
             self._reads, self._digest = compiled.reads, compiled.digest
         for field in compiled.fields:
@@ -211,14 +211,13 @@ class Specialisation:
         self._fields = tuple((field.pointer, field.nbytes) for field in compiled.fields)
         return compiled
 
-    def _request(self, options: Options, device: Device | None) -> Request:
+    def _request(self, options: Options) -> Request:
         """What is asked of the compiler: the first code of the signature, or more that does the same.
 
         Raises:
             CodegenError: it would not do the same, since user code that runs at compile time now gives other values.
         """
-        target = parse_target(device.driver.info.arch if device else "cpu")
-        reads = self._reads
+        target, reads = self._target, self._reads
         if reads is not None and not reads.complete:
             first = traced_for(Request(self._source, self._args, self._options, target, reads))
             if digest_of(first.kernel, target) != self._digest:
@@ -229,8 +228,8 @@ class Specialisation:
                 )  # fmt: skip
         return Request(self._source, self._args, options, target, reads)
 
-    def _traced(self, options: Options, device: Device) -> Kernel:
-        return traced_for(self._request(options, device)).kernel
+    def _traced(self, options: Options) -> Kernel:
+        return traced_for(self._request(options)).kernel
 
 
 def prepare(threads: int | None) -> None:

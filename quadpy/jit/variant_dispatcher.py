@@ -34,8 +34,9 @@ __all__ = ["VariantDispatcher", "dispatcher_for"]
 
 
 def dispatcher_for(
-    source: FunctionSource, config: Config, *, graph: bool, fuse: Fuse, receiver: object = None
-) -> Dispatcher | VariantDispatcher:
+    source: FunctionSource, config: Config, *, graph: bool, fuse: Fuse, wave_size: int | None = None,
+    receiver: object = None,
+) -> Dispatcher | VariantDispatcher:  # fmt: skip
     """The dispatcher of a kernel, whose first argument is always ``receiver`` if that is not None.
 
     Raises:
@@ -45,8 +46,9 @@ def dispatcher_for(
     bound = None if receiver is None else (declared[0].name, receiver)
     plain = tuple(p for p in declared if not isinstance(p, (TemplateParameter, ContainerParameter, TensorParameter)))
     if bound is None and len(plain) == len(declared):
-        return Dispatcher(source, config, plain, graph=graph, fuse=fuse)
-    return VariantDispatcher(source, config, declared if bound is None else declared[1:], bound, graph=graph, fuse=fuse)
+        return Dispatcher(source, config, plain, graph=graph, fuse=fuse, wave_size=wave_size)
+    passed = declared if bound is None else declared[1:]
+    return VariantDispatcher(source, config, passed, bound, graph=graph, fuse=fuse, wave_size=wave_size)
 
 
 class VariantDispatcher:
@@ -56,13 +58,15 @@ class VariantDispatcher:
     same arguments by what their code depends on.
     """
 
-    __slots__ = ("_current", "_lock", "_receiver", "_variants", "config", "fuse", "graph", "parameters", "source")
+    __slots__ = (
+        "_current", "_lock", "_receiver", "_variants", "config", "fuse", "graph", "parameters", "source", "wave_size",
+    )  # fmt: skip
 
     def __init__(
         self, source: FunctionSource, config: Config, declared: tuple[Declared, ...], receiver: Receiver | None, *,
-        graph: bool, fuse: Fuse,
+        graph: bool, fuse: Fuse, wave_size: int | None = None,
     ) -> None:  # fmt: skip
-        self.source, self.config, self.graph, self.fuse = source, config, graph, fuse
+        self.source, self.config, self.graph, self.fuse, self.wave_size = source, config, graph, fuse, wave_size
         self.parameters, self._receiver = declared, receiver
         self._variants: dict[Hashable, list[Variant]] = {}
         self._current: Variant | None = None
@@ -159,7 +163,7 @@ class VariantDispatcher:
     def _made(self, args: Sequence[Argument], paths: Sequence[Path]) -> Variant:
         return Variant(
             self.source, self.config, self.parameters, args, paths, graph=self.graph, fuse=self.fuse,
-            receiver=self._receiver,
+            wave_size=self.wave_size, receiver=self._receiver,
         )  # fmt: skip
 
     def _key(self, args: Sequence[Argument]) -> Hashable:

@@ -122,7 +122,7 @@ class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
 
     ``predicated`` asks for tasks that check themselves whether their loop continues, ``fused`` for all tasks in one
-    launch, ``indirect`` for GPU kernels that read their arguments from memory.
+    launch, ``indirect`` for GPU kernels that read their arguments from memory.  ``wave_size`` is the target's.
     """
 
     default_ip: Scalar = i32
@@ -134,3 +134,4 @@ class Options:
     predicated: bool = False
     fused: bool = False
     indirect: bool = False
+    wave_size: int = 32

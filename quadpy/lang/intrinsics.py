@@ -20,6 +20,7 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.random_numbers import random_number
 from quadpy.lang.scalars import call_library, cast, convert, decide, meet, operand, to_integer, to_scalar
 from quadpy.lang.simt import SIMT_RULES
+from quadpy.lang.subgroup import SUBGROUP_RULES
 from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import OF_TRUTHS
 from quadpy.lang.vectors import broadcast, make_vector, map_vec
@@ -174,6 +175,7 @@ def _filled(number: int) -> Rule:
 
 TRACED: Final[Mapping[str, Rule]] = {
     **SIMT_RULES,
+    **SUBGROUP_RULES,
     **{name: _rounding(name) for name in _ROUNDING},
     "abs": _abs,
     "ffs": _ffs,

@@ -1,7 +1,7 @@
-"""``qp.simt``: what the iterations of a loop do together, by blocks."""
+"""``qp.simt``: what the iterations of a loop do together, by blocks and by waves."""
 
 from __future__ import annotations
 
-from quadpy.simt import block
+from quadpy.simt import block, subgroup
 
-__all__ = ["block"]
+__all__ = ["block", "subgroup"]

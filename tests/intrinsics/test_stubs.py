@@ -13,9 +13,14 @@ import quadpy as qp
 from quadpy.intrinsics import namespace, numbers
 
 ROOT = Path(qp.__file__).parent
-TOP, BLOCK = namespace(""), namespace("block")
+TOP, BLOCK, SUBGROUP = (namespace(prefix) for prefix in ("", "block", "subgroup"))
 NUMBERS = {name: TOP[name] for name in numbers.__all__}
-STUBS = {"intrinsics/numbers.pyi": NUMBERS, "intrinsics/top.pyi": TOP, "simt/block.pyi": BLOCK}
+STUBS = {
+    "intrinsics/numbers.pyi": NUMBERS,
+    "intrinsics/top.pyi": TOP,
+    "simt/block.pyi": BLOCK,
+    "simt/subgroup.pyi": SUBGROUP,
+}
 HEAD = """# Made from the rows of quadpy.intrinsics: pytest tests/intrinsics --update-golden
 # fmt: off
 from typing import Any
@@ -49,8 +54,8 @@ def test_the_stub_is_made_from_the_rows(file, golden):
 
 @pytest.mark.parametrize(
     ("module", "builtins"),
-    [(qp, TOP), (qp.math, NUMBERS), (qp.simt.block, BLOCK)],
-    ids=["qp", "qp.math", "qp.simt.block"],
+    [(qp, TOP), (qp.math, NUMBERS), (qp.simt.block, BLOCK), (qp.simt.subgroup, SUBGROUP)],
+    ids=["qp", "qp.math", "qp.simt.block", "qp.simt.subgroup"],
 )
 def test_the_module_has_the_names_of_its_stub(module, builtins):
     assert {name: getattr(module, name) for name in builtins} == builtins

@@ -15,7 +15,7 @@ from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
 
 F32, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.i32))
-CHECKS = {"check_barriers", "verify"}
+CHECKS = {"check_meetings", "verify"}
 TARGETS = {"cpu": "cpu", "amdgpu": "gfx942", "nvptx": "sm_90"}
 
 
@@ -54,7 +54,7 @@ def accumulate(x: F32, keys: I32, total: F32, histogram: I32):
 
 
 @qp.kernel
-def check_barriers(x: F32):
+def check_meetings(x: F32):
     qp.loop_config(block_dim=64)
     for i in range(256):
         shared = qp.simt.block.SharedArray((64,), qp.f32)
@@ -108,7 +108,7 @@ def test_the_observer_sees_the_trace_and_then_each_pass_in_order(family):
 
 
 @pytest.mark.parametrize("family", TARGET_PASSES)
-@pytest.mark.parametrize("name", ["split_tasks", "accumulate", "check_barriers", "flatten_branches", "stores_last"])
+@pytest.mark.parametrize("name", ["split_tasks", "accumulate", "check_meetings", "flatten_branches", "stores_last"])
 def test_every_pass_leaves_sound_ir(name, family):
     for stage, kernel in stages(KERNELS[name], family).items():
         assert stage == TRACE or verify(kernel) is kernel

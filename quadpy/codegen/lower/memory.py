@@ -33,7 +33,7 @@ def memory_in(s: Scope, space: Space) -> Memory:
     """The target's ``space``; the CPU has one for all."""
     rules = s.rules
     if space is Space.SHARED and rules.gpu is not None:
-        return Memory("ptr addrspace(3)", f"{rules.gpu.block_scope} monotonic")
+        return Memory("ptr addrspace(3)", f"{rules.gpu.scopes[ir.Reach.BLOCK]} monotonic")
     return Memory(rules.pointer, rules.scope, rules.atomic_tags)
 
 

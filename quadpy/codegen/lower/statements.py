@@ -8,6 +8,7 @@ from quadpy.codegen.lower.atomics import lower_atomic
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
 from quadpy.codegen.lower.gpu.threads import barrier
+from quadpy.codegen.lower.gpu.waves import lower_wave
 from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
 from quadpy.codegen.lower.memory import load, store
@@ -102,20 +103,24 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             _return(s, stmt)
         case ir.Barrier():
             barrier(s)
-        case ir.Fence():
-            _fence(s)
         case ir.Print():
             lower_print(s, stmt)
+        case ir.Fence(reach=reach):
+            _fence(s, reach)
+        case ir.Wave():
+            lower_wave(s, stmt, [lower_expr(s, arg) for arg in stmt.args])
         case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
             raise AssertionError("the verifier admits no kernel that has not been split")
         case _:
             raise unhandled(stmt)
 
 
-def _fence(s: Scope) -> None:
+def _fence(s: Scope, reach: ir.Reach) -> None:
     """On a CPU a block is one thread, which sees its own writes in order."""
     if s.rules.gpu is not None:
-        s.text.do(f"fence {s.rules.gpu.block_scope} acq_rel")
+        s.text.do(f"fence {s.rules.gpu.scopes[reach]} acq_rel")
+    elif reach is ir.Reach.GRID:
+        s.text.do("fence acq_rel")
 
 
 def _if(s: Scope, stmt: ir.If) -> None:

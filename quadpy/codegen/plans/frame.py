@@ -13,7 +13,7 @@ from quadpy.codegen.plans.sections import plan_sections
 from quadpy.codegen.plans.vectorise import plan_vector
 from quadpy.codegen.reduction import WIDTH, are_many, groups_of
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import DEFAULT_BLOCK, done_together, has_barrier, uses_block
+from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, done_together, needs_whole_blocks, uses_block
 from quadpy.ir.walk import walk
 
 __all__ = ["block_of", "cpu_frame", "cpu_grain", "fused_frame", "gpu_frame"]
@@ -28,13 +28,20 @@ def cpu_frame(kernel: ir.Kernel, task: ir.Task) -> CpuFrame:
     if isinstance(task, ir.SerialTask):
         return frames.Serial()
     if uses_block(task):
-        sections = plan_sections(task, done_together(task.body))
-        return frames.SectionedBlocks(task.block_dim or DEFAULT_BLOCK, has_barrier(task.body), sections)
+        return _sectioned_blocks(task)
     if task.reductions:
         return frames.Reduced(groups_of(task.reductions), are_many(task.reductions))
     if (plan := plan_privates(kernel, task)) is not None:
         return frames.Privatised(plan, private_cost(task, _functions(kernel)))
     return frames.Iterations(plan_vector(kernel, task))
+
+
+def _sectioned_blocks(task: ir.ParallelTask) -> frames.SectionedBlocks:
+    wave = next((n.size for n in walk(task.body) if isinstance(n, ir.Wave)), 0)
+    together = done_together(task.body)
+    sections = plan_sections(task, done_by_waves(task.body) if wave else together)
+    dim = task.block_dim or DEFAULT_BLOCK
+    return frames.SectionedBlocks(dim, needs_whole_blocks(task.body), sections, together, wave)
 
 
 def cpu_grain(kernel: ir.Kernel, task: ir.Task, frame: CpuFrame) -> int:
@@ -58,7 +65,7 @@ def gpu_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int) -> GpuFrame:
     if task.reductions:
         return frames.Reduced(groups_of(task.reductions), are_many(task.reductions), first_cell)
     if uses_block(task):
-        return frames.Blocks(has_barrier(task.body), _counts_in_64_bits(kernel, task))
+        return frames.Blocks(needs_whole_blocks(task.body), _counts_in_64_bits(kernel, task))
     if copies := block_copies(kernel, task):
         return frames.BlockCopies(copies)
     if _counts_in_64_bits(kernel, task):
@@ -71,8 +78,8 @@ def fused_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int, *, copies: bo
     match gpu_frame(kernel, task, first_cell):
         case frames.Serial() | frames.Reduced() | frames.GridStride() as frame:
             return frame
-        case frames.Blocks(has_barrier=meets):
-            return frames.Blocks(meets, grid_stride=True)
+        case frames.Blocks(is_whole=is_whole):
+            return frames.Blocks(is_whole, grid_stride=True)
         case frames.BlockCopies() as frame if copies:
             return frame
         case _:

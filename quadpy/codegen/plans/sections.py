@@ -60,6 +60,8 @@ def bound_by(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
     match stmt:
         case ir.Let(var=var) | ir.Load(var=var) | ir.Atomic(result=ir.Var() as var):
             return (var,)
+        case ir.Wave(result=ir.Var() as var):
+            return (var,)
         case ir.CallMany(results=results):
             return results
         case _:
@@ -124,6 +126,12 @@ class _Finder:
                 self.block(body, in_loop=True)
             case ir.Region(body=body):
                 self.block(body, in_loop=in_loop)
+            case ir.Wave(args=args, result=result):
+                for arg in args:
+                    self.touch(arg)
+                if result is not None:
+                    self.bound[result] = None
+                    self.touched[result].add(self.sections)
             case _:
                 pass
 

@@ -19,4 +19,4 @@ def rules_for(spec: TargetSpec) -> TargetRules:
         case "amdgpu":
             return amdgpu_rules(spec)
         case "nvptx":
-            return nvptx_rules()
+            return nvptx_rules(spec.arch)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from quadpy.codegen.targets.rules import GpuRules, Saturation, TargetRules, Writer
+from quadpy.codegen.targets.amdgpu_lanes import AmdLanes
+from quadpy.codegen.targets.lanes import Writer
+from quadpy.codegen.targets.rules import GpuRules, Saturation, TargetRules
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import AtomicOp
+from quadpy.ir.nodes import AtomicOp, Reach
 from quadpy.target import AmdArch, TargetSpec, amd_arch
 
 __all__ = ["amdgpu_rules"]
@@ -52,7 +54,12 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
             block="llvm.amdgcn.workgroup.id.x",
             grid_threads=_grid_threads,
             barrier=_barrier,
-            block_scope='syncscope("workgroup")',
+            scopes={
+                Reach.WAVE: 'syncscope("wavefront")',
+                Reach.BLOCK: 'syncscope("workgroup")',
+                Reach.GRID: 'syncscope("agent")',
+            },
+            lanes=functools.partial(AmdLanes, spec),
             block_pointer="ptr addrspace(4)",  # scalar loads
             has_constant_loads=False,
             shared_bytes=amd_arch(spec.arch).lds_bytes,

@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from quadpy.codegen.targets.rules import GpuRules, TargetRules, Writer
+from quadpy.codegen.targets.lanes import Writer
+from quadpy.codegen.targets.nvptx_lanes import NvptxLanes
+from quadpy.codegen.targets.rules import GpuRules, TargetRules
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import AtomicOp
+from quadpy.ir.nodes import AtomicOp, Reach
 
 __all__ = ["nvptx_rules"]
 
@@ -24,8 +26,8 @@ _APPROXIMATE: Final = {
 
 
 @functools.cache
-def nvptx_rules() -> TargetRules:
-    """The rules of every NVIDIA processor from sm_70 on."""
+def nvptx_rules(arch: str) -> TargetRules:
+    """The rules of an NVIDIA processor, sm_70 or later."""
     return TargetRules(
         family="nvptx",
         pointer="ptr addrspace(1)",
@@ -44,7 +46,12 @@ def nvptx_rules() -> TargetRules:
             block="llvm.nvvm.read.ptx.sreg.ctaid.x",
             grid_threads=_grid_threads,
             barrier=_barrier,
-            block_scope='syncscope("block")',
+            scopes={
+                Reach.WAVE: 'syncscope("block")',
+                Reach.BLOCK: 'syncscope("block")',
+                Reach.GRID: 'syncscope("device")',
+            },
+            lanes=functools.partial(NvptxLanes, _version(arch)),
             block_pointer="ptr addrspace(1)",
             has_constant_loads=True,
             shared_bytes=48 << 10,  # what needs no leave of the driver's
@@ -55,6 +62,11 @@ def nvptx_rules() -> TargetRules:
             fast_attributes='"denormal-fp-math-f32"="preserve-sign,preserve-sign"',
         ),
     )
+
+
+def _version(arch: str) -> int:
+    """80 of sm_80, 90 of sm_90a."""
+    return int(arch.removeprefix("sm_").rstrip("a"))
 
 
 def _grid_threads(out: Writer, block_dim: int) -> str:

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from quadpy.codegen.targets.lanes import Lanes, Writer
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import AtomicOp
+from quadpy.ir.nodes import AtomicOp, Reach
 from quadpy.target import Family
 
-__all__ = ["GpuRules", "Saturation", "TargetRules", "Writer"]
-
-
-class Writer(Protocol):
-    """What a rule writes instructions with: the function that is being lowered."""
-
-    def op(self, instruction: str) -> str:
-        """Write an instruction with a result; the result's name."""
-
-    def do(self, instruction: str) -> None:
-        """Write an instruction without a result."""
-
-    def intrinsic(self, name: str, result: str, *args: tuple[str, str], flags: str = "") -> str:
-        """Call an intrinsic; its result's name."""
+__all__ = ["GpuRules", "Saturation", "TargetRules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +22,8 @@ class GpuRules:
     thread, block the intrinsics that number a thread in its block, and a block in its grid (i32)
     grid_threads  writes the number of the launch's threads, i64, by the threads of a block
     barrier       all threads of the block meet, and see what each of them wrote before
-    block_scope   LLVM's name for the threads of a block
+    scopes        LLVM's names for the threads of a wave, of a block, and of the device
+    lanes         the instructions of a wave, by what writes them and the number of the lane
     block_pointer the type of a pointer to arguments in memory
     has_constant_loads  whether there are special loads for memory that nothing writes meanwhile
     shared_bytes  the most shared memory of a block
@@ -52,7 +40,8 @@ class GpuRules:
     block: str
     grid_threads: Callable[[Writer, int], str]
     barrier: Callable[[Writer], None]
-    block_scope: str
+    scopes: Mapping[Reach, str]
+    lanes: Callable[[Writer, str], Lanes]
     block_pointer: str
     has_constant_loads: bool
     shared_bytes: int

@@ -23,7 +23,7 @@ from quadpy.jit.fusion.joined import JoinedLaunch, joined_code
 from quadpy.jit.fusion.memory_kernels import copy_kernel, element, fill_kernel
 from quadpy.jit.fusion.plan import why_separate
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
-from quadpy.target import parse_target
+from quadpy.target import parse_target, with_waves
 
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
@@ -36,8 +36,8 @@ __all__ = ["Code", "code_of"]
 class Code:
     """The code of a call on ``device``: an ``Origin``.
 
-    ``extents`` count the iterations of its loops, as far as the host can; ``mode`` is its index type, and whether it is
-    fast rather than exact; ``trace`` gives the IR, when it is first asked.
+    ``extents`` count the iterations of its loops, as far as the host can; ``mode`` is its index type, whether it is
+    fast rather than exact, and the size of its waves; ``trace`` gives the IR, when it is first asked.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Code:
         launches: int,
         *,
         loops: bool,
-        mode: tuple[Scalar, bool],
+        mode: tuple[Scalar, bool, int],
         trace: Callable[[], ir.Kernel],
     ) -> None:
         self.mode = mode
@@ -91,12 +91,12 @@ class Code:
         if sum(code.launches for code in every) < 2 and not any(code.loops for code in every):
             return "there is one launch only"
         if any(code.mode != self.mode for code in every):
-            return "some of its kernels count in 32 bits or are exact, and others are not"
+            return "its kernels do not all count in as many bits, with the same exactness, in waves of one size"
         iterations = max(code.iterations(block) for code, block in zip(every, arguments, strict=True))
         if why := why_separate(self.device.driver, iterations, loops=any(code.loops for code in every), fuse=fuse):
             return why
         try:
-            found = joined_code(codes, parse_target(self.device.driver.info.arch))
+            found = joined_code(codes, with_waves(parse_target(self.device.driver.info.arch), self.mode[2]))
             if isinstance(found, str):
                 return found
             return JoinedLaunch(self.device, found, every, arguments, fuse)
@@ -111,7 +111,7 @@ class Code:
 
     def of(self, work: FillWork | CopyWork) -> Call | str:
         """As ``Origin.of``."""
-        index, fast_math = self.mode
+        index, fast_math, _ = self.mode
         nbytes = work.nbytes if isinstance(work, CopyWork) else work.width * work.element
         if nbytes >= 1 << 31 and index.bits < 64:
             return f"is {nbytes} bytes, for one launch with kernels that count in {index.bits} bits"
@@ -141,7 +141,7 @@ class Code:
 
 
 def code_of(
-    device: Device, name: str, code: CodeObject, mode: tuple[Scalar, bool], trace: Callable[[], ir.Kernel]
+    device: Device, name: str, code: CodeObject, mode: tuple[Scalar, bool, int], trace: Callable[[], ir.Kernel]
 ) -> Code:
     """What ``code`` was made of, which ``trace`` gives."""
     extents = [task.extent for task in code.tasks if task.extent is not None]

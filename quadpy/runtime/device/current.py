@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quadpy.dtypes import Scalar, f32, i32
+from quadpy.errors import ArgumentError
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["Config", "State", "current_config", "launches_so_far", "next_launch", "set_config", "take_back_launches"]
+__all__ = [
+    "Config", "State", "current_config", "launches_so_far", "next_launch", "require_wave_size", "set_config",
+    "take_back_launches",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The options of ``qp.init``.  ``ordinal`` is the number of the device among those of ``arch``."""
+    """The options of ``qp.init``.
+
+    ``ordinal`` is the number of the device among those of ``arch``; ``wave_size`` is None for the device's own.
+    """
 
     arch: str = "cpu"
     ordinal: int = 0
@@ -24,6 +31,13 @@ class Config:
     num_threads: int | None = None
     full_traceback: bool = False
     print_buffer: int = 1 << 20
+    wave_size: int | None = None
+
+
+def require_wave_size(size: int | None) -> None:
+    """ArgumentError unless there are waves of ``size`` lanes; None asks for the device's own."""
+    if size not in (None, 32, 64):
+        raise ArgumentError(f"wave_size must be 32 or 64, not {size!r}", hint="leave it out for the device's own")
 
 
 class State:

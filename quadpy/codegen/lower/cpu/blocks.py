@@ -1,7 +1,8 @@
 """Loops on the CPU whose iterations know their block.
 
 One thread runs a block: each section of the body is a loop over the block's iterations, and between two sections all of
-them have met.  Joint statements (see ``ir.blocks``) are decided once, by the values of the first iteration.
+them have met.  Joint statements (see ``ir.blocks``) are decided once, by the values of the first iteration.  A section in
+which waves do something together is a loop over waves, cut in the same way: see ``waves``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Final
 from quadpy.codegen.frames import SectionedBlocks
 from quadpy.codegen.lower.axes import bind_axes, lower_axes, total_count
 from quadpy.codegen.lower.cpu.sections import Sections
+from quadpy.codegen.lower.cpu.waves import over_waves
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import memory_type
@@ -35,7 +37,7 @@ class _Blocks(Sections):
 
     def __init__(self, s: Scope, task: ir.ParallelTask, frame: SectionedBlocks) -> None:
         super().__init__(s, frame.sections, frame.block_dim)
-        self.task, self.frame, self.base = task, frame, "0"
+        self.task, self.frame, self.base, self.together = task, frame, "0", frame.together
         self._make_shared()
         self.axes = lower_axes(s, task.axes, 64)
         self.begin()
@@ -60,8 +62,14 @@ class _Blocks(Sections):
         s.privates |= {array.name for array in self.task.shared}
 
     def run(self) -> None:
-        total = "" if self.frame.has_barrier else total_count(self.s, self.axes, "i64")
+        total = "" if self.frame.is_whole else total_count(self.s, self.axes, "i64")
         counted(self.s.text, "%begin", "%end", lambda block, following: self.one_block(block, following, total))
+
+    def section(self, stmts: list[ir.Stmt]) -> None:
+        if any(id(stmt) in self.plan.together for stmt in stmts):
+            over_waves(self, stmts, self.frame)
+        else:
+            super().section(stmts)
 
     def one_block(self, number: str, following: str, total: str) -> None:
         s = self.s

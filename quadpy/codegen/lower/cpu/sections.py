@@ -25,12 +25,13 @@ class Sections:
     """Writes the body of a loop for groups of iterations.
 
     size     how many iterations a group has
+    together the ``id`` of each statement that the group does in one step
     cells    of variables that are kept, the table of the group's values
     outside  what is known before the body begins: operands, their twins in 64 bits, those that are natural
     """
 
     def __init__(self, s: Scope, plan: SectionPlan, width: int) -> None:
-        self.s, self.plan, self.size = s, plan, str(width)
+        self.s, self.plan, self.size, self.together = s, plan, str(width), plan.together
         self.cells = {var: s.text.table(width, memory_type(var.type), var.type.nbytes) for var in plan.kept}
         for var in sorted({*plan.local, *plan.mutable}, key=lambda v: v.name):
             if var.name not in s.cells:
@@ -54,7 +55,7 @@ class Sections:
         return (self.independent,)
 
     def block(self, block: ir.Block) -> None:
-        for part in split(block, self.plan.together):
+        for part in split(block, self.together):
             if not self.s.text.open:
                 return
             if isinstance(part, list):

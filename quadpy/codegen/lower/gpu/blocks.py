@@ -35,7 +35,7 @@ def lower_blocks(s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int,
     wraps = "nuw nsw" if _counts_naturals(task) else "nuw"  # with nsw, LLVM finds block and thread in the number again
     k = out.op(f"add {wraps} i32 {out.op(f'mul {wraps} i32 {s.block}, {block_dim}')}, {s.thread}")
     inside, s.iteration = out.label("inside"), out.label("done")
-    if not frame.has_barrier:
+    if not frame.is_whole:
         wide = lower_axes(s, task.axes, 64)
         here = out.op(f"icmp ult i64 {out.op(f'zext i32 {k} to i64')}, {total_count(s, wide, 'i64')}")
         out.branch(here, inside, s.iteration)
@@ -70,14 +70,14 @@ def _stride(s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int, iter
         s.block = out.op(f"trunc i64 {block} to i32")
         k = out.op(f"add nuw i64 {out.op(f'mul nuw i64 {block}, {block_dim}')}, {thread}")
         s.iteration = last = out.label("last")
-        if not frame.has_barrier:
+        if not frame.is_whole:
             inside = out.label("inside")
             out.branch(out.op(f"icmp ult i64 {k}, {total}"), inside, last)
             out.start(inside)
         bind_axes(s, axes, k, 64)
         iteration()
         out.start(last)
-        if frame.has_barrier:
+        if frame.is_whole:
             barrier(s)
         out.jump(following)
 

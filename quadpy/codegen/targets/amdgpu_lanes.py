@@ -1,0 +1,198 @@
+"""Instructions of AMD's waves.
+
+Lanes of a row of 16 exchange words by DPP, a modifier of ordinary instructions.  For other distances there are
+instructions that each generation has or has not: ``_CROSSINGS`` says which.  LLVM aborts on those that it has not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from quadpy.codegen.targets.lanes import Writer
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import AtomicOp, WaveOp
+from quadpy.target import TargetSpec, amd_arch
+
+__all__ = ["AmdLanes"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Crossings:
+    """How words leave their row.
+
+    row_bcast   DPP that gives a row's last word to the next row, lane 31's to the upper half, and moves words one lane up
+    permlane16  any pattern within a row, or from the other row of a pair; DPP with any mask within a row
+    permlane64  the two halves of a wave of 64 change places
+    bpermute64  ds_bpermute reaches all 64 lanes, not only those of the own half
+    """
+
+    row_bcast: bool = False
+    permlane16: bool = False
+    permlane64: bool = False
+    bpermute64: bool = False
+
+
+_GFX9: Final = _Crossings(row_bcast=True, bpermute64=True)
+_GFX10: Final = _Crossings(permlane16=True)
+_GFX11: Final = _Crossings(permlane16=True, permlane64=True)
+_GFX12: Final = _Crossings(permlane16=True, permlane64=True, bpermute64=True)
+_CROSSINGS: Final = {
+    "gcn5": _GFX9, "cdna2": _GFX9, "cdna3": _GFX9, "cdna4": _GFX9, "rdna1": _GFX10, "rdna2": _GFX10,
+    "rdna3": _GFX11, "rdna3.5": _GFX11, "rdna4": _GFX12, "gfx12.5": _GFX12,
+}  # fmt: skip
+
+_ROW_SHR, _ROW_ROR, _MIRROR, _HALF_MIRROR = 0x110, 0x120, 0x140, 0x141
+_WAVE_SHR, _BCAST_15, _BCAST_31, _ROW_XMASK, _SAME = 0x138, 0x142, 0x143, 0x160, 0xE4
+"""DPP's patterns, as LLVM numbers them."""
+_ODD_ROWS, _UPPER_ROWS = 0xA, 0xC
+_FAR: Final = frozenset({WaveOp.SHUFFLE, WaveOp.UP, WaveOp.DOWN, WaveOp.XOR})
+
+
+class AmdLanes:
+    """The wave of a processor; ``lane`` is the number of the lane."""
+
+    def __init__(self, spec: TargetSpec, out: Writer, lane: str) -> None:
+        self.arch, self.size, self.out, self.lane = spec.arch, spec.wave_size, out, lane
+        self.has = _CROSSINGS[amd_arch(spec.arch).series]
+
+    def why_not(self, op: WaveOp) -> str:
+        """Nothing is missing in waves of 32."""
+        reaches = self.size == 32 or self.has.permlane64 or self.has.bpermute64
+        return "" if reaches or op not in _FAR else f"no instruction of {self.arch} reaches all lanes of a wave of 64"
+
+    def shuffle(self, word: str, lane: str) -> str:
+        near = self._bpermute(word, lane)
+        if self.size == 32 or self.has.bpermute64:
+            return near
+        far = self._bpermute(self._permlane64(word), lane)
+        apart = self.out.op(f"and i32 {self.out.op(f'xor i32 {self.lane}, {lane}')}, 32")
+        return self._select(self.out.op(f"icmp ne i32 {apart}, 0"), far, near)
+
+    def broadcast(self, word: str, lane: str) -> str:
+        return self.out.intrinsic("llvm.amdgcn.readlane.i32", "i32", ("i32", word), ("i32", lane))
+
+    def flip(self, word: str, mask: int) -> str:
+        if mask >= 32:
+            if not self.has.permlane64:
+                return self.shuffle(word, self.out.op(f"xor i32 {self.lane}, {mask}"))
+            word, mask = self._permlane64(word), mask - 32
+        if mask >= 16:
+            return self._flip_rows(word, mask)
+        if self.has.permlane16:
+            return self._dpp(word, _ROW_XMASK + mask) if mask else word
+        return self._flip_in_row(word, mask)
+
+    def up(self, word: str, distance: str) -> str:
+        return self._own_unless(word, self.out.op(f"sub i32 {self.lane}, {distance}"))
+
+    def down(self, word: str, distance: str) -> str:
+        return self._own_unless(word, self.out.op(f"add i32 {self.lane}, {distance}"))
+
+    def fold(self, word: str, distance: int, fill: str) -> str:
+        if distance == 32 and not self.has.permlane64:
+            return self.last_of_half(word, fill)
+        if self.has.permlane16:
+            return self.flip(word, distance)
+        if distance == 16:
+            return self.last_of_row(word, fill)
+        # in halves that have one word each, a mirror does what a flip does
+        return self._dpp(word, {1: 0xB1, 2: 0x4E, 4: _HALF_MIRROR, 8: _MIRROR}[distance])
+
+    def settle(self, word: str) -> str:
+        """In a scalar register, which what follows can use for branches and addresses."""
+        return self.broadcast(word, str(self.size - 1))
+
+    def row_up(self, word: str, distance: int, fill: str) -> str:
+        return self._dpp(word, _ROW_SHR + distance, fill)
+
+    def last_of_row(self, word: str, fill: str) -> str:
+        if self.has.row_bcast:
+            return self._dpp(word, _BCAST_15, fill, _ODD_ROWS)
+        return self._dpp(self._permlanex16(word, -1, -1), _SAME, fill, _ODD_ROWS)
+
+    def last_of_half(self, word: str, fill: str) -> str:
+        if self.has.row_bcast:
+            return self._dpp(word, _BCAST_31, fill, _UPPER_ROWS)
+        return self._dpp(self.broadcast(word, "31"), _SAME, fill, _UPPER_ROWS)
+
+    def one_up(self, word: str, fill: str) -> str:
+        if self.has.row_bcast:
+            return self._dpp(word, _WAVE_SHR, fill)
+        moved = self._dpp(word, _ROW_SHR + 1, fill)
+        for first in range(16, self.size, 16):
+            below = self.broadcast(word, str(first - 1))
+            name = "llvm.amdgcn.writelane.i32"
+            moved = self.out.intrinsic(name, "i32", ("i32", below), ("i32", str(first)), ("i32", moved))
+        return moved
+
+    def ballot(self, truth: str) -> str:
+        return self.out.intrinsic("llvm.amdgcn.ballot.i64", "i64", ("i1", truth))
+
+    def any(self, truth: str) -> str:
+        return self.out.op(f"icmp ne i64 {self.ballot(truth)}, 0")
+
+    def all(self, truth: str) -> str:
+        return self.out.op(f"icmp eq i64 {self.ballot(self.out.op(f'xor i1 {truth}, true'))}, 0")
+
+    def reduced(self, op: AtomicOp, t: Scalar, word: str) -> str:
+        return ""
+
+    def matched(self, bits: str, width: int) -> str:
+        return ""
+
+    def sync(self) -> None:
+        """The barrier is for LLVM alone: lanes of a wave run in step."""
+        self.out.do('fence syncscope("wavefront") release')
+        self.out.intrinsic("llvm.amdgcn.wave.barrier", "void")
+        self.out.do('fence syncscope("wavefront") acquire')
+
+    # ---------------------------------------------------------- instructions
+
+    def _flip_in_row(self, word: str, mask: int) -> str:
+        """By mirrors, which flip 3 or 4 bits, a rotation, which flips 8, and a permutation in groups of four lanes."""
+        if mask >= 12:
+            word, mask = self._dpp(word, _MIRROR), mask ^ 15
+        elif mask >= 8:
+            word, mask = self._dpp(word, _ROW_ROR + 8), mask ^ 8
+        elif mask >= 4:
+            word, mask = self._dpp(word, _HALF_MIRROR), mask ^ 7
+        return self._dpp(word, sum((lane ^ mask) << (2 * lane) for lane in range(4))) if mask else word
+
+    def _flip_rows(self, word: str, mask: int) -> str:
+        if not self.has.permlane16:
+            return self.out.intrinsic("llvm.amdgcn.ds.swizzle", "i32", ("i32", word), ("i32", str(mask << 10 | 0x1F)))
+        pattern = [lane ^ (mask & 15) for lane in range(16)]
+        low, high = (sum(lane << (4 * k) for k, lane in enumerate(half)) for half in (pattern[:8], pattern[8:]))
+        return self._permlanex16(word, low, high)
+
+    def _dpp(self, word: str, pattern: int, fill: str = "", rows: int = 0xF) -> str:
+        """A lane without a source has ``fill``; so have rows outside the mask ``rows``.
+
+        Without ``fill`` each lane has a source; only if LLVM is told that others would have 0 does it join the move with
+        the instruction that uses it.
+        """
+        name = "llvm.amdgcn.update.dpp.i32"
+        numbers = [("i32", str(number)) for number in (pattern, rows, 0xF)]
+        bound = "false" if fill else "true"
+        return self.out.intrinsic(name, "i32", ("i32", fill or "poison"), ("i32", word), *numbers, ("i1", bound))
+
+    def _permlanex16(self, word: str, low: int, high: int) -> str:
+        """From the other row of a pair; four bits of ``low`` and ``high`` for each lane of the row."""
+        name, flags = "llvm.amdgcn.permlanex16.i32", (("i1", "false"), ("i1", "false"))
+        signed = [("i32", str((half + (1 << 31)) % (1 << 32) - (1 << 31))) for half in (low, high)]
+        return self.out.intrinsic(name, "i32", ("i32", "poison"), ("i32", word), *signed, *flags)
+
+    def _permlane64(self, word: str) -> str:
+        return self.out.intrinsic("llvm.amdgcn.permlane64.i32", "i32", ("i32", word))
+
+    def _bpermute(self, word: str, lane: str) -> str:
+        where = self.out.op(f"shl i32 {lane}, 2")
+        return self.out.intrinsic("llvm.amdgcn.ds.bpermute", "i32", ("i32", where), ("i32", word))
+
+    def _own_unless(self, word: str, lane: str) -> str:
+        exists = self.out.op(f"icmp ult i32 {lane}, {self.size}")
+        return self._select(exists, self.shuffle(word, self.out.op(f"and i32 {lane}, {self.size - 1}")), word)
+
+    def _select(self, condition: str, a: str, b: str) -> str:
+        return self.out.op(f"select i1 {condition}, i32 {a}, i32 {b}")

@@ -1,0 +1,90 @@
+"""What a GPU's waves can do: the protocol of their instructions."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from quadpy.dtypes import Scalar
+from quadpy.ir.nodes import AtomicOp, WaveOp
+
+__all__ = ["Lanes", "Writer"]
+
+
+class Writer(Protocol):
+    """What a rule writes instructions with: the function that is being lowered."""
+
+    def op(self, instruction: str) -> str:
+        """Write an instruction with a result; the result's name."""
+
+    def do(self, instruction: str) -> None:
+        """Write an instruction without a result."""
+
+    def intrinsic(self, name: str, result: str, *args: tuple[str, str], flags: str = "") -> str:
+        """Call an intrinsic; its result's name."""
+
+
+class Lanes(Protocol):
+    """The lanes of a wave, all of which are active, and how they exchange words of 32 bits.
+
+    Numbers of lanes, distances and masks are below ``size``.
+    """
+
+    @property
+    def size(self) -> int: ...
+
+    def why_not(self, op: WaveOp) -> str:
+        """Why the target does not have ``op``, for the user; empty where it does."""
+
+    def shuffle(self, word: str, lane: str) -> str:
+        """The word of ``lane``."""
+
+    def broadcast(self, word: str, lane: str) -> str:
+        """The word of the lane that lane 0 names."""
+
+    def flip(self, word: str, mask: int) -> str:
+        """The word of the lane whose number differs in the bits of ``mask``."""
+
+    def up(self, word: str, distance: str) -> str:
+        """The word of the lane so far below; a lane without one keeps its own."""
+
+    def down(self, word: str, distance: str) -> str:
+        """The word of the lane so far above; a lane without one keeps its own."""
+
+    def fold(self, word: str, distance: int, fill: str) -> str:
+        """In the last lane of each group of twice ``distance``, the word of the group's other half.
+
+        All lanes of each half have one word; elsewhere the result is arbitrary, or ``fill``.
+        """
+
+    def settle(self, word: str) -> str:
+        """The last lane's word where only that is known to be right."""
+
+    def row_up(self, word: str, distance: int, fill: str) -> str:
+        """The word of the lane so far below in the same row of 16, or ``fill``."""
+
+    def last_of_row(self, word: str, fill: str) -> str:
+        """In odd rows the word of the last lane of the row below, elsewhere ``fill``."""
+
+    def last_of_half(self, word: str, fill: str) -> str:
+        """In lanes from 32 on the word of lane 31, elsewhere ``fill``."""
+
+    def one_up(self, word: str, fill: str) -> str:
+        """The word of the lane below; in lane 0 ``fill``."""
+
+    def ballot(self, truth: str) -> str:
+        """A bit for each lane, i64."""
+
+    def any(self, truth: str) -> str:
+        """Whether it holds in any lane, i1."""
+
+    def all(self, truth: str) -> str:
+        """Whether it holds in all lanes, i1."""
+
+    def reduced(self, op: AtomicOp, t: Scalar, word: str) -> str:
+        """All lanes' words combined by an instruction of the target; empty where it has none."""
+
+    def matched(self, bits: str, width: int) -> str:
+        """The lanes with the same ``bits``, 32 or 64 of them, i64; empty where the target has no instruction for it."""
+
+    def sync(self) -> None:
+        """The lanes meet, and see what each of them wrote before."""

@@ -1,0 +1,69 @@
+"""What the lanes of a wave do together: ``qp.simt.subgroup``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.intrinsics.rows import Effect, Lowering, Row, Traced
+
+__all__ = ["GROUPS"]
+
+_TRACED: Final[Lowering] = Traced()
+_OPERATIONS: Final = {
+    "add": "sum", "mul": "product", "min": "least", "max": "greatest", "and": "bitwise and", "or": "bitwise or",
+    "xor": "bitwise exclusive or",
+}  # fmt: skip
+
+
+def _known(name: str, doc: str, parameters: str = "") -> Row:
+    """Each lane can tell by itself."""
+    return Row(f"subgroup.{name}", parameters, doc, _TRACED, per_block=True)
+
+
+def _together(name: str, parameters: str, doc: str) -> Row:
+    """All lanes of the wave take part."""
+    return Row(f"subgroup.{name}", parameters, doc, _TRACED, effects=Effect.CONVERGES, per_block=True)
+
+
+GROUPS: Final = {
+    "Lanes of a wave": (
+        _known("group_size", "How many lanes a wave has, 32 or 64; known at compile time."),
+        _known("log2_group_size", "5 or 6; known at compile time."),
+        _known("invocation_id", "The number of this lane in its wave, as i32."),
+        _known("subgroup_id", "The number of this wave in its block, as i32."),
+        _known("num_subgroups", "How many waves a block has; known at compile time."),
+        _known("elect", "True in lane 0 of each wave."),
+        _known("lanemask_eq", "A u64 with the bit of ``lane``, by default this one.", "lane=None"),
+        _known("lanemask_lt", "A u64 with the bits of the lanes below ``lane``, by default this one.", "lane=None"),
+        _known("lanemask_le", "A u64 with the bits of the lanes up to ``lane``, by default this one.", "lane=None"),
+        _known("lanemask_gt", "A u64 with the bits of the lanes above ``lane``, by default this one.", "lane=None"),
+        _known("lanemask_ge", "A u64 with the bits of the lanes from ``lane`` on, by default this one.", "lane=None"),
+    ),
+    "Exchange between lanes": (
+        _together("shuffle", "value, lane", "The value of ``lane``, which counts modulo the size of the wave."),
+        _together("shuffle_up", "value, distance", "The value of the lane so far below; a lane without one keeps its own."),
+        _together("shuffle_down", "value, distance", "The value of the lane so far above; a lane without one keeps its own."),
+        _together("shuffle_xor", "value, mask", "The value of the lane whose number differs in the bits of ``mask``."),
+        _together("broadcast", "value, lane", "The value of the lane that lane 0 names."),
+        _together("broadcast_first", "value", "The value of lane 0."),
+        _together("sync", "", "All lanes of the wave come here before one goes on, and see what the others wrote before."),
+        Row("subgroup.mem_fence", "", "The wave sees what this lane wrote before it sees what it writes after.", _TRACED,
+            effects=Effect.ORDERS, per_block=True),
+    ),
+    "Votes of a wave": (
+        _together("ballot", "cond", "A u64 with the bit of each lane in which ``cond`` holds."),
+        _together("ballot_first_n", "cond, n", "As ``ballot``, of the first ``n`` lanes, as u32; ``n`` is at most 32."),
+        _together("all_true", "cond", "Whether ``cond`` holds in all lanes."),
+        _together("any_true", "cond", "Whether ``cond`` holds in any lane."),
+        _together("all_equal", "value", "Whether all lanes have the same value, to the bit."),
+        _together("match_any", "value", "A u64 with the bit of each lane that has this lane's value, to the bit."),
+        _together("match_all", "value", "A u64 with the bits of all lanes if they have the same value, to the bit, else 0."),
+    ),
+    "Reductions and scans of a wave": (
+        *(_together(f"reduce_{op}", "value", f"The {name} of all lanes' values.") for op, name in _OPERATIONS.items()),
+        *(_together(f"inclusive_{op}", "value", f"The {name} of the values of the lanes up to this one.")
+          for op, name in _OPERATIONS.items()),
+        *(_together(f"exclusive_{op}", "value", f"The {name} of the values of the lanes before this one.")
+          for op, name in _OPERATIONS.items()),
+    ),
+}  # fmt: skip

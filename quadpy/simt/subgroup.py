@@ -1,0 +1,11 @@
+"""``qp.simt.subgroup``: the lanes of a wave, which exchange values without memory.
+
+The iterations of a block, in order, are cut into waves of 32 or 64 lanes, as many as the processor runs in step.  All lanes
+of a wave take part in its operations: such a loop runs whole blocks only, and a condition around an operation must be one
+that all lanes of a wave agree on.
+"""
+
+from quadpy.intrinsics import namespace
+
+globals().update(namespace("subgroup"))
+__all__ = list(namespace("subgroup"))
