@@ -11,8 +11,10 @@ from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, AmdArch, TargetSpec, amd_arch
 @pytest.mark.parametrize(
     ("text", "spec"),
     [
-        ("cpu", TargetSpec("cpu", "native", 1)),
-        ("cpu:x86-64", TargetSpec("cpu", "x86-64", 1)),
+        ("cpu", TargetSpec("cpu", "native", 32)),
+        ("cpu:x86-64", TargetSpec("cpu", "x86-64", 32)),
+        ("cpu:w64", TargetSpec("cpu", "native", 64)),
+        ("cpu:x86-64:w64", TargetSpec("cpu", "x86-64", 64)),
         ("gfx942", TargetSpec("amdgpu", "gfx942", 64)),
         ("gfx1100", TargetSpec("amdgpu", "gfx1100", 32)),
         ("gfx1100:w64", TargetSpec("amdgpu", "gfx1100", 64, "+wavefrontsize64")),
@@ -25,7 +27,7 @@ def test_reads(text: str, spec: TargetSpec) -> None:
     assert parse_target(text) == spec
 
 
-@pytest.mark.parametrize("name", ["cpu", "cpu:znver4", *AMD_ARCHS, *NVIDIA_ARCHS])
+@pytest.mark.parametrize("name", ["cpu", "cpu:znver4", "cpu:w64", "cpu:znver4:w64", *AMD_ARCHS, *NVIDIA_ARCHS])
 def test_text_of_a_target_reads_back(name: str) -> None:
     assert str(parse_target(name)) == name
 
