@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,13 +29,15 @@ class StructType:
     Calling it makes a value, from members by position and by name; those that are not given are 0.
     """
 
-    __slots__ = ("defaults", "members", "methods", "name")
+    __slots__ = ("cls", "defaults", "members", "methods", "name")
     __quadpy_constructor__: ClassVar[str] = "struct"  # calls inside kernels are compiled
 
     members: dict[str, DType | StructType]
     defaults: dict[str, Any]
     methods: dict[str, Any]
     name: str
+    cls: type | None
+    """The class of which ``qp.dataclass`` made the type."""
 
     def __init__(self, members: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         self._make({**(members or {}), **named}, {}, {}, "struct")
@@ -61,6 +63,16 @@ class StructType:
                     hint="a member is a scalar, a vector, a matrix or a struct",
                 ) from None
         self.members, self.defaults, self.methods, self.name = members, defaults, {**found, **methods}, name
+        self.cls = None
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        """What ``class Q(P)`` inherits from."""
+        if self.cls is None:
+            raise ArgumentError(
+                f"a class cannot inherit from {self!r}, which was not made of a class",
+                hint="make it with @qp.dataclass, or have it as a member",
+            )
+        return (self.cls,)
 
     def record(self, scalar_type: Callable[[Any], Any] = scalar_of) -> RecordType:
         """The struct with all its types known; ``scalar_type`` says what ``float``, ``int`` and ``bool`` mean."""
@@ -150,25 +162,59 @@ def struct_type_of(value: Struct) -> StructType:
 def dataclass(cls: type) -> StructType:
     """Makes a struct type of a class: its annotations are the members, its values their defaults, its functions methods.
 
+    Members and methods of a struct that the class inherits from come first, and may be overridden.
+
     Raises:
-        ArgumentError: an annotation is not the type of a member.
+        ArgumentError: an annotation is not the type of a member, or a base class is no struct and has members.
     """
     if not isinstance(cls, type):
         raise ArgumentError(f"{cls!r} is not a class", hint="@qp.dataclass stands above a class")
+    bases = [_base(base, cls) for base in reversed(cls.__mro__[1:-1])]
     scope = dict(sys._getframe(1).f_locals)  # noqa: SLF001 - annotations that are text may name what is around the class
     try:
-        members = inspect.get_annotations(cls, locals=scope, eval_str=True)
+        own = inspect.get_annotations(cls, locals=scope, eval_str=True)
     except NameError as error:
         raise ArgumentError(f"an annotation of {cls.__name__}: {error}") from None
-    defaults = {name: vars(cls)[name] for name in members if name in vars(cls)}
-    methods = {
-        name: value
-        for name, value in vars(cls).items()
-        if name not in members and not name.startswith("__") and callable(value)
-    }
+    members = {name: dtype for base in bases if isinstance(base, StructType) for name, dtype in base.members.items()}
+    members |= own
+    defaults, methods = _attributes(bases, cls, members)
     made = object.__new__(StructType)
     made._make(members, defaults, methods, cls.__name__)
+    made.cls = cls
+    cls.__quadpy_struct__ = made  # type: ignore[attr-defined]  # for classes that inherit from it
     return made
+
+
+def _base(base: type, cls: type) -> StructType | type:
+    """What ``cls`` inherits from: a struct, or a class with methods alone."""
+    found = vars(base).get("__quadpy_struct__")
+    if isinstance(found, StructType):
+        return found
+    if inspect.get_annotations(base):
+        raise ArgumentError(
+            f"{cls.__name__} inherits from {base.__name__}, which has members and is no struct",
+            hint=f"put @qp.dataclass above {base.__name__}, too",
+        )
+    return base
+
+
+def _attributes(
+    bases: Sequence[StructType | type], cls: type, members: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The defaults and the methods of ``cls`` and what it inherits from."""
+    defaults: dict[str, Any] = {}
+    methods: dict[str, Any] = {}
+    for each in (*bases, cls):
+        if isinstance(each, StructType):
+            defaults |= each.defaults
+            methods |= each.methods
+            continue
+        for name, value in vars(each).items():
+            if name in members:
+                defaults[name] = value
+            elif not name.startswith("__") and callable(value):
+                methods[name] = value
+    return defaults, methods
 
 
 def _is_func(method: object) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from quadpy.dtypes import Scalar, f32, u1
 from quadpy.errors import ArgumentError
@@ -18,11 +21,12 @@ from quadpy.jit.parameters import (
     SingleParameter,
 )
 from quadpy.lang.arguments import ArgType, ContainerArg, StaticArg
-from quadpy.runtime.elements.types import scalar_of
+from quadpy.lang.decorators import Method
+from quadpy.runtime.elements.types import CompositeType, scalar_of
 
 __all__ = [
     "ContainerParameter", "Declared", "Members", "TemplateParameter", "TensorParameter", "is_array", "is_field", "passed_parameter", "primitives_of",
-    "type_of_argument",
+    "type_of_argument", "value_key",
 ]  # fmt: skip
 
 _PRIMITIVES: Final = "__quadpy_template_primitives__"
@@ -48,15 +52,7 @@ class TemplateParameter:
         """
         if self.type is not None or self.ndim is not None:
             self.check(given)
-        if isinstance(given, float):
-            return ("float", given.hex())  # -0.0 is not 0.0, and a NaN is itself
-        if given is None or isinstance(given, (bool, int, str, Scalar)):
-            return (type(given).__name__, given)
-        if isinstance(given, Elements):  # its numbers may change
-            return given.__quadpy_fingerprint__()
-        if isinstance(given, Struct):  # it can change
-            return ("struct", given.__quadpy_fingerprint__())
-        return ("id", id(given))
+        return value_key(given)
 
     def check(self, given: Any) -> None:
         """Refuses a field or array of another type.
@@ -124,6 +120,27 @@ class ContainerParameter:
 
 Declared: TypeAlias = Parameter | TemplateParameter | ContainerParameter | TensorParameter
 """A parameter as its annotation declares it."""
+
+
+def value_key(value: Any) -> tuple[Hashable, ...]:
+    """Equal for values that are the same to a kernel; ``id`` comes first in that of an object that equals itself alone."""
+    match value:
+        case Enum():
+            return ("id", id(value))
+        case float():
+            return (type(value).__name__, value.hex())  # -0.0 is not 0.0, and a NaN is itself
+        case None | bool() | int() | str() | Scalar() | CompositeType():
+            return (type(value).__name__, value)
+        case Elements() | Struct():  # their numbers may change
+            return (type(value).__name__, value.__quadpy_fingerprint__())
+        case np.generic():
+            return (type(value).__name__, value.tobytes())
+        case tuple():
+            return ("tuple", *map(value_key, value))
+        case Method():
+            return ("method", id(value.func), id(value.instance))
+        case _:
+            return ("id", id(value))
 
 
 class Members:

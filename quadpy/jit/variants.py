@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from quadpy.dtypes import Scalar
 from quadpy.hostmath import Elements, Struct
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
@@ -21,6 +22,7 @@ from quadpy.jit.compile_time_parameters import (
     is_array,
     passed_parameter,
     primitives_of,
+    value_key,
 )
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.define import define
@@ -62,7 +64,7 @@ class Variant:
         receiver: Receiver | None,
     ) -> None:  # fmt: skip
         self.paths = tuple(paths)
-        self._names: dict[str, object] = {"same": _same, "key": TemplateParameter("").key}
+        self._names: dict[str, object] = {"same": _same, "key": value_key}
         self._guards: dict[str, str] = {}  # by the expression that is compared
         self._passed: list[str] = []  # expressions
         self._parameters: list[Parameter] = []
@@ -142,9 +144,9 @@ class Variant:
         name = f"g{len(self._guards)}"
         self._names[name] = value
         if isinstance(value, (Elements, Struct)):  # these can change
-            self._names[name] = TemplateParameter("").key(value)
+            self._names[name] = value_key(value)
             self._guards[text] = f"key({text}) != {name}"
-        elif _is_itself(value):
+        elif _equals_itself_alone(value):
             self._guards[text] = f"{text} is not {name}"
         else:
             self._guards[text] = f"(v := {text}) is not {name} and not same(v, {name})"
@@ -188,9 +190,11 @@ class _Flat(Dispatcher):
         return made
 
 
-def _is_itself(value: object) -> bool:
-    """Whether only the identical object is the same."""
-    return not isinstance(value, (int, float, str, tuple, list, dict, np.generic)) or isinstance(value, bool)
+def _equals_itself_alone(value: object) -> bool:
+    key = value_key(value)
+    return (
+        value is None or isinstance(value, (bool, Scalar)) or (key[0] == "id" and not isinstance(value, (list, dict)))
+    )
 
 
 def _same(a: object, b: object) -> bool:
@@ -199,17 +203,11 @@ def _same(a: object, b: object) -> bool:
         return True
     if type(a) is not type(b):
         return False
-    if isinstance(a, float) and isinstance(b, float):
-        return a.hex() == b.hex()
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return _same([*a.items()], [*b.items()])
-    if isinstance(a, np.generic) and isinstance(b, np.generic):
-        return a.tobytes() == b.tobytes()
-    if isinstance(a, (Elements, Struct)) and isinstance(b, (Elements, Struct)):
-        return a.__quadpy_fingerprint__() == b.__quadpy_fingerprint__()
-    return isinstance(a, np.ndarray) or (isinstance(a, (int, str)) and a == b)
+    return isinstance(a, np.ndarray) or value_key(a) == value_key(b)
 
 
 def _is_stable(path: Path, root: object, value: object) -> bool:

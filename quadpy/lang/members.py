@@ -11,7 +11,7 @@ from quadpy.lang.parameters import passed_attribute
 from quadpy.lang.scope import container_member, import_value
 from quadpy.lang.supers import Super, super_attribute
 from quadpy.lang.values import Container, Value, shape_text
-from quadpy.messages import closest
+from quadpy.messages import closest, one_of
 from quadpy.source import Span
 
 __all__ = ["container_attribute", "object_attribute"]
@@ -42,7 +42,7 @@ def container_attribute(t: Trace, value: Container, name: str, span: Span) -> Va
         t.fail_type(
             f"{shape_text(value)} has no member {name!r}",
             span,
-            closest(name, value.arg.names) or f"there are {', '.join(value.arg.names)}",
+            one_of(name, value.arg.names),
         )
     return Method(found, value) if isinstance(found, Func) else import_value(t, found)
 

@@ -416,3 +416,109 @@ def test_a_method_does_not_change_a_struct_that_is_not_a_variable(lines, load):
     module.qp_Tally, module.GLOBAL = Tally, GLOBAL
     with pytest.raises(qp.KernelTypeError, match="inc changes its struct, which cannot change here"):
         module.k()
+
+
+@qp.dataclass
+class Base:
+    x: qp.f32 = 1.0
+    v: qp.types.vector(2, qp.f32)
+
+    @qp.func
+    def energy(self):
+        return self.x * self.v[0]
+
+    @qp.func
+    def move(self, dt):
+        self.x += dt * self.v[1]
+
+    @qp.func
+    def kept(self):
+        return self.x
+
+
+@qp.dataclass
+class Derived(Base):
+    m: qp.f32 = 3.0
+
+    @qp.func
+    def energy(self):
+        return super().energy() + self.m
+
+    @qp.func
+    def move(self, dt):
+        super().move(2 * dt)
+        self.m += 1
+
+
+def test_structs_inherit_members_defaults_and_methods(init):
+    @qp.kernel
+    def run(d: Derived) -> qp.types.vector(5, qp.f32):
+        e = d
+        e.move(0.5)
+        f = Derived(x=2.0, v=[1.0, 0.0])
+        return qp.Vector([e.energy(), e.kept(), e.m, f.energy(), f.m])
+
+    assert list(Derived.members) == ["x", "v", "m"]
+    assert Derived().x == 1.0
+    d = Derived(2.0, [1.0, 4.0], 10.0)
+    assert run(d).to_list() == [6.0 + 11.0, 6.0, 11.0, 2.0 + 3.0, 3.0]
+    fields = Derived.field(shape=2)
+    fields.m.fill(1.0)
+
+    @qp.kernel
+    def step():
+        for i in fields:
+            fields[i].move(1.0)
+
+    step()
+    assert fields.m.to_numpy().tolist() == [2.0, 2.0]
+
+
+def test_what_structs_cannot_inherit_from():
+    with pytest.raises(qp.ArgumentError, match=r"cannot inherit from struct\(a: f32\)"):
+
+        @qp.dataclass
+        class Wrong(qp.types.struct(a=qp.f32)):
+            b: qp.f32
+
+    class Plain:
+        a: qp.f32
+
+    with pytest.raises(qp.ArgumentError, match="Other inherits from Plain, which has members and is no struct"):
+
+        @qp.dataclass
+        class Other(Plain):
+            b: qp.f32
+
+
+def test_a_mixin_gives_methods(init):
+    class Norm:
+        @qp.func
+        def norm(self):
+            return qp.sqrt(self.a * self.a + self.b * self.b)
+
+    @qp.dataclass
+    class Pair(Norm):
+        a: qp.f32
+        b: qp.f32
+
+    @qp.kernel
+    def run(p: Pair) -> qp.f32:
+        return p.norm()
+
+    assert run(Pair(3.0, 4.0)) == 5.0
+
+
+def test_a_missing_method_of_a_base(init):
+    @qp.dataclass
+    class Wrong(Base):
+        @qp.func
+        def total(self):
+            return super().enrgy()
+
+    @qp.kernel
+    def run(w: Wrong) -> qp.f32:
+        return w.total()
+
+    with pytest.raises(qp.KernelTypeError, match=r"super\(\) has no attribute 'enrgy'"):
+        run(Wrong())
