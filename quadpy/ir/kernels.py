@@ -81,13 +81,14 @@ Param: TypeAlias = ScalarParam | ArrayParam
 
 @dataclass(frozen=True, slots=True)
 class Function(Node):
-    """A pure function over scalars, from the math library."""
+    """A pure function over scalars: from the math library, or a user's, which ``is_called`` and never inlined."""
 
     CHILDREN = ("body",)
     name: str
     params: tuple[Var, ...]
     results: tuple[Scalar, ...]
     body: Block
+    is_called: bool = False
 
 
 @dataclass(frozen=True, slots=True)

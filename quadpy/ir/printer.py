@@ -13,7 +13,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.walk import unhandled
 
-__all__ = ["print_effects", "print_expr", "print_ir"]
+__all__ = ["print_effects", "print_expr", "print_function", "print_ir"]
 
 _INFIX: Final = {
     ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.DIV: "/", ir.BinOp.FLOORDIV: "//", ir.BinOp.MOD: "%",
@@ -29,7 +29,7 @@ def print_ir(kernel: ir.Kernel) -> str:
     """The text of ``kernel``: equal for equal kernels, whatever file and line they come from."""
     lines = [_kernel_head(kernel)]
     for function in kernel.functions:
-        lines += _function(function)
+        lines.append(print_function(function))
     lines += (f"  slot ${number} of {_binding(var)}" for number, var in enumerate(kernel.crossing))
     if kernel.body.stmts:
         lines.append("  body:")
@@ -109,10 +109,11 @@ def _binding(var: ir.Var) -> str:
     return f"%{var.name}: {var.type.name}"
 
 
-def _function(function: ir.Function) -> Iterator[str]:
-    params = ", ".join(map(_binding, function.params))
-    yield f"  function @{function.name}({params}) -> ({', '.join(t.name for t in function.results)})"
-    yield from _block(function.body, "    ")
+def print_function(function: ir.Function) -> str:
+    """The text of one function."""
+    params, results = ", ".join(map(_binding, function.params)), ", ".join(t.name for t in function.results)
+    kind = "called function" if function.is_called else "function"
+    return "\n".join([f"  {kind} @{function.name}({params}) -> ({results})", *_block(function.body, "    ")])
 
 
 def _task(task: ir.Task) -> Iterator[str]:

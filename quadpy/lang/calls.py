@@ -13,9 +13,10 @@ from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
 from quadpy.lang.atomics import atomic_call
+from quadpy.lang.called_functions import call_real
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import Func, Method
+from quadpy.lang.decorators import Func, Method, RealFunc
 from quadpy.lang.displays import display_items
 from quadpy.lang.fills import filled
 from quadpy.lang.functions import inline
@@ -99,7 +100,7 @@ def _call_object(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value],
 
 
 def _call_instance_method(t: Trace, fn: Method, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
-    return inline(t, fn.func, [fn.instance, *args], kwargs, span)
+    return call_value(t, fn.func, [fn.instance, *args], kwargs, span)
 
 
 def _call_library_function(
@@ -192,6 +193,7 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
 
 CALLS: Final[Mapping[type, Call]] = {
     Builtin: _call_builtin,
+    RealFunc: call_real,
     Func: inline,
     Method: _call_instance_method,
     BoundMethod: _call_method,

@@ -18,7 +18,7 @@ from quadpy.lang.arguments import ArgType, Options, Path
 from quadpy.lang.builder import Builder
 from quadpy.lang.concurrent import OpenFork
 from quadpy.lang.dependencies import Dependencies
-from quadpy.lang.frames import Frame
+from quadpy.lang.frames import Frame, Outline
 from quadpy.lang.guard import Effort
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
@@ -27,6 +27,7 @@ from quadpy.lang.values import ArrayRef, Value
 from quadpy.source import Span
 
 __all__ = [
+    "CalledFunction",
     "Grammar",
     "LocalAtomicFound",
     "LoopOptions",
@@ -86,6 +87,11 @@ class Signature:
     members: dict[str, Value] = field(default_factory=dict)
     found: list[Path] = field(default_factory=list)
 
+    @property
+    def is_pure(self) -> bool:
+        """Whether nothing was used but numbers that were passed."""
+        return not (self.params or self.field_params or self.hidden or self.slots)
+
 
 @dataclass(slots=True)
 class RandomState:
@@ -142,6 +148,15 @@ class ParallelLoop:
     prints: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """A user's function that the kernel calls, and the shape of its result; ``kept`` are what it was made for."""
+
+    function: ir.Function
+    outline: Outline
+    kept: tuple[Value, ...]
+
+
 class Trace:
     """One trace.
 
@@ -150,6 +165,8 @@ class Trace:
     atomic operations change; ``prints`` counts the parallel loops that print, ``printed`` static_prints, of which the
     first ``already_printed`` are not repeated;
     ``loop_options`` are those of the next loop; ``trail`` has the calls that an exception left, the innermost first.
+    ``in_function`` says that the trace is of a function that is called, ``callers`` which functions call it, and
+    ``called`` has the functions that were traced so, by their arguments.
     """
 
     def __init__(
@@ -177,7 +194,24 @@ class Trace:
         self.changing: frozenset[LocalName] = frozenset()
         self.already_printed = self.printed = 0
         self.trail: list[tuple[FunctionSource, Span]] = []
+        self.in_function = self.is_library
+        self.callers: tuple[FunctionSource, ...] = ()
+        self.called: dict[object, CalledFunction | None] = {}
         self.prints = 0
+
+    def for_function(self) -> Trace:
+        """A trace of a function that this one calls: it shares all but the statements and what the kernel takes."""
+        made = Trace(self.frames[0].source, self.options, self.grammar, self.deps, self.width)
+        made.effort, made.called, made.changing = self.effort, self.called, self.changing
+        made.already_printed, made.printed = self.already_printed, self.printed
+        made.callers = (*self.callers, *(frame.source for frame in self.frames))
+        made.signature.functions.update(self.signature.functions)
+        made.in_function = True
+        return made
+
+    def is_active(self, source: FunctionSource) -> bool:
+        """Whether the function ``source`` is being traced."""
+        return source in self.callers or any(frame.source is source for frame in self.frames)
 
     def expr(self, node: ast.expr) -> Value:
         """The value of an expression; its effects are emitted on the way."""
@@ -233,7 +267,7 @@ class Trace:
 
         What follows an early ``return`` of a function may not run: it is under a condition, like a branch.
         """
-        return not (self.in_parallel or self.is_library) and not any(
+        return not (self.in_parallel or self.in_function) and not any(
             f.runtime_depth or f.early_returns for f in self.frames
         )
 

@@ -16,6 +16,7 @@ __all__ = [
     "Func",
     "Method",
     "PyFunc",
+    "RealFunc",
     "Template",
     "Tensor",
     "data_oriented",
@@ -161,13 +162,19 @@ def func(fn: Callable[..., Any]) -> Func:
     return Func(fn)
 
 
-def real_func(fn: Callable[..., Any]) -> Func:
-    """As ``func``.  Taichi compiles such a function once and calls it; here it is inlined, with the same meaning.
+class RealFunc(Func):
+    """A function of the kernel language that is compiled once and called, made by ``@qp.real_func``."""
+
+
+def real_func(fn: Callable[..., Any]) -> RealFunc:
+    """As ``func``, but compiled once for the types of its arguments and called, where it only computes.
+
+    A function that touches arrays or fields, draws random numbers, prints, or changes a template parameter is inlined.
 
     Raises:
         KernelSourceError: as ``func``.
     """
-    return func(fn)
+    return RealFunc(func(fn).source.fn)
 
 
 def pyfunc(fn: Callable[..., Any]) -> Func:

@@ -17,7 +17,7 @@ from quadpy.lang.values import Record, Value, Vec, is_number, is_runtime, shaped
 from quadpy.lang.variables import declare
 from quadpy.source import Span
 
-__all__ = ["inline"]
+__all__ = ["bind_arguments", "inline"]
 
 
 _STEPS_OF_A_CALL: Final = 50
@@ -28,14 +28,14 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
     """The body of ``func``, here, with its parameters bound to ``args``."""
     source = func.source
     t.effort.take(_STEPS_OF_A_CALL)
-    if any(frame.source is source for frame in t.frames):
+    if t.is_active(source):
         raise KernelSyntaxError(
-            f"{source.name} calls itself: functions of kernels are inlined and cannot recurse", span,
+            f"{source.name} calls itself: functions of kernels cannot recurse", span,
             hint="rewrite the recursion as a loop",
         )  # fmt: skip
     tree = source.tree
     frame = Frame(source, {}, t.bound_once(tree.body, source), label=f"{source.name}")
-    bound = _bind_arguments(t, source, args, kwargs, span)
+    bound = bind_arguments(t, source, args, kwargs, span)
     t.frames.append(frame)
     try:
         stored = t.stored(tree.body, source)
@@ -53,7 +53,7 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
     return leave_function(t, frame, stmts, span, ends=ends)
 
 
-def _bind_arguments(
+def bind_arguments(
     t: Trace, source: FunctionSource, args: list[Value], kwargs: dict[str, Value], span: Span
 ) -> dict[str, Value]:
     """Parameter names with their values, cast where the parameter is annotated with a type."""

@@ -34,14 +34,17 @@ from quadpy.messages import shown
 from quadpy.records import Plain, RecordType, count_of
 from quadpy.source import Span
 
-__all__ = ["annotated", "items_of", "kernel_return", "leave_function", "require_return", "return_value"]
+__all__ = [
+    "annotated", "items_of", "kernel_return", "leave_function", "outline_of", "rebuilt", "require_return", "return_value",
+    "scalars_of",
+]  # fmt: skip
 
 
 def return_value(t: Trace, value: Value, span: Span) -> None:
     """``return value``: the value itself where nothing else returns, else through variables."""
     frame = t.frame
     if t.is_library and len(t.frames) == 1:
-        t.build.emit(ir.Return(tuple(_scalars_of(t, value, span)), span=span))
+        t.build.emit(ir.Return(tuple(scalars_of(t, value, span)), span=span))
         return
     if frame.loops and frame.loops[0] == "parallel":
         t.fail_syntax("a parallel loop cannot return", span,
@@ -89,10 +92,10 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
 
 def _keep_result(t: Trace, frame: Frame, value: Value, span: Span) -> None:
     """Assigns the result to variables of its own types; ``leave`` brings those of all returns together."""
-    flat = [t.build.freeze(e) for e in _scalars_of(t, value, span)]
+    flat = [t.build.freeze(e) for e in scalars_of(t, value, span)]
     literals = zip(flat, items_of(value), strict=True)
     frame.literals.update({id(e): e for e, item in literals if is_number(item) and isinstance(e, ir.Const)})
-    outline = _outline_of(value)
+    outline = outline_of(value)
     if frame.results and outline != frame.outline:
         t.fail_type("all returns of a function must give values of the same shape", span,
                     "return on each path, and as many numbers each time")  # fmt: skip
@@ -115,7 +118,7 @@ def leave_function(t: Trace, frame: Frame, stmts: list[ir.Stmt], span: Span, *, 
     t.build.splice(stmts[:first])  # always runs, and may contain parallel loops
     body, final = _meeting_results(t, frame, ir.Block(tuple(stmts[first:]), span=span))
     t.build.emit(ir.Region(frame.label, body, span=span))
-    return _rebuild(frame.outline, iter([ir.VarRead(var, span=span) for var in final]))
+    return rebuilt(frame.outline, iter([ir.VarRead(var, span=span) for var in final]))
 
 
 def _meeting_results(t: Trace, frame: Frame, body: ir.Block) -> tuple[ir.Block, list[ir.Var]]:
@@ -148,13 +151,13 @@ def _annotation_text(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else shown(annotation)
 
 
-def _scalars_of(t: Trace, value: Value, span: Span) -> list[ir.Expr]:
+def scalars_of(t: Trace, value: Value, span: Span) -> list[ir.Expr]:
     """The scalars of a number, vector, or tuple of them."""
     return [to_scalar(t, item, span) for item in items_of(value)]
 
 
 def items_of(value: Value) -> list[Value]:
-    """As ``_scalars_of``, but literals have no type yet."""
+    """As ``scalars_of``, but literals have no type yet."""
     if value is None:
         return []
     if isinstance(value, (tuple, list)):
@@ -166,20 +169,20 @@ def _returns_early(stmt: ir.Stmt, label: str) -> bool:
     return any(isinstance(node, ir.Leave) and node.label == label for node in walk(stmt))
 
 
-def _outline_of(value: Value) -> Outline:
+def outline_of(value: Value) -> Outline:
     if value is None:
         return None
     if isinstance(value, (tuple, list)):
-        return [_outline_of(item) for item in value]
+        return [outline_of(item) for item in value]
     return value.shape if isinstance(value, (Vec, Record)) else "scalar"
 
 
-def _rebuild(outline: Outline, scalars: Iterator[ir.Expr]) -> Value:
+def rebuilt(outline: Outline, scalars: Iterator[ir.Expr]) -> Value:
     """A value of this shape, of the next ``scalars``."""
     if outline is None:
         return None
     if isinstance(outline, list):
-        return tuple(_rebuild(item, scalars) for item in outline)
+        return tuple(rebuilt(item, scalars) for item in outline)
     if outline == "scalar":
         return next(scalars)
     return shaped(outline, [next(scalars) for _ in range(count_of(outline))])
@@ -205,7 +208,7 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
     if types is not None and len(types) != count:
         t.fail_type(f"the kernel returns {count} numbers, but its annotation has {len(types)}", span)
     value = annotated(t, value, annotation, span)
-    scalars, outline = _scalars_of(t, value, span), _outline_of(value)
+    scalars, outline = scalars_of(t, value, span), outline_of(value)
     if _has_none(outline):
         t.fail_type("None cannot be returned together with other results", span, "return numbers, vectors or tuples")
     t.signature.results, t.signature.outline = tuple(e.type for e in scalars), _result_shape(outline)

@@ -14,7 +14,7 @@ from quadpy.lang.values import ScalarValue, Value, Vec, holds_runtime, is_direct
 from quadpy.source import Span
 
 __all__ = [
-    "call_function", "call_library", "cast", "convert", "decide", "is_whole", "join_conditions", "library_results", "meet",
+    "call_function", "call_library", "cast", "convert", "decide", "emit_call", "is_whole", "join_conditions", "library_results", "meet",
     "operand", "saturated", "square_root", "to_condition", "to_integer", "to_scalar", "type_of",
 ]  # fmt: skip
 
@@ -140,6 +140,11 @@ def call_function(t: Trace, function: ir.Function, args: tuple[ir.Expr, ...], sp
     """The results of a function that the kernel carries with it."""
     for needed in required(function):
         t.signature.functions.setdefault(needed.name, needed)
+    return emit_call(t, function, args, span)
+
+
+def emit_call(t: Trace, function: ir.Function, args: tuple[ir.Expr, ...], span: Span) -> tuple[ir.Expr, ...]:
+    """The results of a function that the kernel has."""
     if len(function.results) == 1:
         return (ir.Call(function.name, args, function.results[0], span=span),)
     results = tuple(t.build.var("result", type) for type in function.results)

@@ -49,6 +49,8 @@ def _lower_function(
     params = ", ".join(f"{llvm_type(var.type)} {name}" for var, name in zip(function.params, names, strict=True))
     head = f"define internal {result_type(function.results)} {function_symbol(function.name)}({params})"
     fast_attributes = f" {rules.gpu.fast_attributes}" if kernel.fast_math and rules.gpu is not None else ""
+    if function.is_called:
+        module.called.add(function_symbol(function.name))
     text.finish(f"{head}{fast_attributes} alwaysinline nounwind", function_symbol(function.name))
     if rules.gpu is None and (form := vector_form(function, function_symbol(function.name))):
         module.vector_forms[function_symbol(function.name)] = form
