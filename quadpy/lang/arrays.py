@@ -204,11 +204,7 @@ def load_element(t: Trace, ref: ElementRef, span: Span) -> Value:
 
 
 def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
-    if (
-        len(ref.steps) == 1
-        and isinstance(ref.shape, tuple)
-        and not any(isinstance(i, (str, slice)) for i in ref.steps[0])
-    ):
+    if ref.chooses:
         _store_chosen(t, ref, value, span)
         return
     places = written_places(t, ref, span)
@@ -219,21 +215,33 @@ def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
 
 def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
     """Stores the component or row that an index of run time names, and nothing else."""
+    parts, at = chosen_parts(t, ref, span)
+    items = [t.build.let(e) for e in scalars_for(t, value, parts[0].shape, parts[0].types, span)]
+    for number, part in enumerate(parts):
+        stores = [ir.Store(p, e, span=span) for p, e in zip(written_places(t, part, span), items, strict=True)]
+        t.build.branch(is_number_at(at, number, span), stores, [], span)
+
+
+def chosen_parts(t: Trace, ref: ElementRef, span: Span) -> tuple[list[ElementRef], ir.Expr]:
+    """The components or rows of which ``ref``, which ``chooses``, is one; and the number of that one."""
     index, shape = ref.steps[0], ref.shape
     assert isinstance(index, tuple)
     assert isinstance(shape, tuple)
-    places = written_places(t, ElementRef(ref.array, ref.index, ref.numbers, shape), span)
     if len(index) > len(shape):
         t.fail_type(f"{len(index)} indices for a {'x'.join(map(str, shape))} element", span)
     row, extents = shape[len(index) :], shape[: len(index)]
-    size = math.prod(row)
-    items = [t.build.let(e) for e in scalars_for(t, value, row, [place.type for place in places[:size]], span)]
-    starts = tuple(literal(0, places[0].type, span) for _ in range(math.prod(extents)))
-    at = t.build.let(to_scalar(t, flat_index(t, Vec(extents, starts), index, span), span))
-    for number in range(len(starts)):
-        hit = ir.Compare(ir.CmpOp.EQ, at, literal(number, at.type, span), u1, span=span)
-        stores = [ir.Store(p, e, span=span) for p, e in zip(places[number * size :], items, strict=False)]
-        t.build.branch(hit, stores, [], span)
+    size, count = math.prod(row), math.prod(extents)
+    parts = [
+        ElementRef(ref.array, ref.index, ref.numbers[number * size : (number + 1) * size], row)
+        for number in range(count)
+    ]
+    starts = Vec(extents, tuple(literal(0, ref.types[0], span) for _ in range(count)))
+    return parts, t.build.let(to_scalar(t, flat_index(t, starts, index, span), span))
+
+
+def is_number_at(at: ir.Expr, number: int, span: Span) -> ir.Expr:
+    """Whether ``at`` is ``number``."""
+    return ir.Compare(ir.CmpOp.EQ, at, literal(number, at.type, span), u1, span=span)
 
 
 def written_places(t: Trace, ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:

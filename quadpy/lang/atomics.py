@@ -9,7 +9,7 @@ from typing import Final
 from quadpy.dtypes import BY_NAME
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
-from quadpy.lang.arrays import written_places
+from quadpy.lang.arrays import chosen_parts, is_number_at, written_places
 from quadpy.lang.comparisons import compare
 from quadpy.lang.components import named_part, place_of, read_part, write_part
 from quadpy.lang.context import LocalAtomicFound, Trace
@@ -109,7 +109,9 @@ def atomic_update(
 ) -> ir.Expr | Vec | Record | None:  # fmt: skip
     """Read-modify-write of a place; vectors component by component.  Gives the old value if it is ``wanted``."""
     if isinstance(target, ChosenPart):
-        return _atomic_on_chosen(t, op, target, value, span, expected, wanted=wanted)
+        return _atomic_on_chosen(t, op, target.parts, target.at, value, span, expected, wanted=wanted)
+    if isinstance(target, ElementRef) and target.chooses:
+        return _atomic_on_chosen(t, op, *chosen_parts(t, target, span), value, span, expected, wanted=wanted)
     places: Sequence[ir.Place]
     if isinstance(target, MutableVar):
         places = [t.slot(var, span) for var in target.vars]
@@ -132,17 +134,18 @@ def atomic_update(
 
 
 def _atomic_on_chosen(
-    t: Trace, op: ir.AtomicOp, chosen: ChosenPart, value: Value, span: Span, expected: Value, *, wanted: bool
-) -> ir.Expr | Vec | Record | None:
-    """The operation on the part that is chosen at run time; the old value is 0 where no part is chosen."""
+    t: Trace, op: ir.AtomicOp, parts: Sequence[MutableVar | ElementRef], at: ir.Expr, value: Value, span: Span,
+    expected: Value, *, wanted: bool,
+) -> ir.Expr | Vec | Record | None:  # fmt: skip
+    """The operation on the part whose number is ``at``; the old value is 0 where no part is chosen."""
     value, expected = freeze_all(t, value), freeze_all(t, expected)
-    old = [t.build.var("old", var.type, mutable=True) for var in chosen.vars] if wanted else []
+    old = [t.build.var("old", type, mutable=True) for type in parts[0].types] if wanted else []
     for var in old:
         t.build.assign(var, literal(0, var.type, span), span)
-    for number, part in enumerate(chosen.parts):
+    for number, part in enumerate(parts):
         with t.build.block() as stmts:
             found = atomic_update(t, op, part, value, span, expected=expected, wanted=wanted)
             for var, item in zip(old, elems_of(found) if found is not None else (), strict=True):
                 t.build.assign(var, item, span)
-        t.build.branch(chosen.is_at(number, span), stmts, [], span)
-    return shaped(chosen.shape, [t.build.let(ir.VarRead(var, span=span)) for var in old]) if wanted else None
+        t.build.branch(is_number_at(at, number, span), stmts, [], span)
+    return shaped(parts[0].shape, [t.build.let(ir.VarRead(var, span=span)) for var in old]) if wanted else None

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["base_name", "local_names", "single_assignment", "stored_names"]
+__all__ = ["base_name", "item_targets", "local_names", "single_assignment", "stored_names"]
 
 
 def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
@@ -58,6 +58,16 @@ def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
                 case ast.pattern():
                     counts.update(_pattern_names(sub))
     return counts
+
+
+def item_targets(body: Iterable[ast.AST]) -> frozenset[str]:
+    """The names of which items are assigned: ``a`` in ``a[0] = x``."""
+    inside = (node for stmt in body for node in ast.walk(stmt))
+    return frozenset(
+        node.value.id
+        for node in inside
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name)
+    )
 
 
 def single_assignment(body: Sequence[ast.stmt]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
 from quadpy.lang.fingerprints import is_our_module, text_digest
-from quadpy.lang.names import local_names
+from quadpy.lang.names import item_targets, local_names
 from quadpy.lang.running import is_text_of
 from quadpy.source import Span
 
@@ -38,7 +38,15 @@ class FunctionSource:
         # No functools.cached_property: before Python 3.12 it has a lock, which a fork may leave held for ever.
         self._tree: ast.FunctionDef | None = None
         self._locals: frozenset[str] | None = None
+        self._item_targets: frozenset[str] | None = None
         self._signature: inspect.Signature | None = None
+
+    @property
+    def item_targets(self) -> frozenset[str]:
+        """The names of which the function assigns items."""
+        if self._item_targets is None:
+            self._item_targets = item_targets(self.tree.body)
+        return self._item_targets
 
     @property
     def tree(self) -> ast.FunctionDef:

@@ -116,6 +116,17 @@ class ElementRef:
     shape: Shape
     steps: tuple[Step, ...] = ()
 
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        """Of the scalars ``numbers``."""
+        return tuple(self.array.type.layout.at(k)[0].scalar for k in self.numbers)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it is a component or row that an index of run time names."""
+        whole = len(self.steps) == 1 and isinstance(self.shape, tuple)
+        return whole and not any(isinstance(i, (str, slice)) for i in self.steps[0])
+
     def member(self, name: str) -> ElementRef | None:
         """The place of a member; None where there is no such member."""
         found = self.shape.window(name) if isinstance(self.shape, RecordType) else None

@@ -20,6 +20,7 @@ from quadpy.lang.values import (
     Vec,
     elems_of,
     holds_runtime,
+    is_number,
     is_numeric,
     is_runtime,
     shape_text,
@@ -73,6 +74,8 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         and bound.shape
     ):
         value = make_vector(t, value, span)
+    if isinstance(value, list) and name in t.frame.source.item_targets and value and all(map(_is_scalar, value)):
+        value = make_vector(t, value, span)  # so that its items can be assigned at run time
     if isinstance(value, dict) and isinstance(bound, MutableVar) and isinstance(bound.shape, RecordType):
         value = record_of(t, value, bound.shape, span)
     if not is_numeric(value):
@@ -94,6 +97,10 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
                     "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
     else:
         declare(t, name, value, span)
+
+
+def _is_scalar(item: Value) -> bool:
+    return is_runtime(item) or is_number(item)
 
 
 def _may_run_again(t: Trace) -> bool:

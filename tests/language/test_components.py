@@ -163,16 +163,28 @@ def test_an_atomic_operation_on_a_component_gives_the_old_value():
     assert sorted(x.tolist()) == sorted([*range(10_000), *range(100, 10_100)])
 
 
-def test_a_component_chosen_at_run_time_of_an_array_element_is_refused(load):
-    """Not taken apart silently: an element of an array is written whole, or at a component known while compiling."""
-    kernel = load("""
-    @qp.kernel
-    def k(x: qp.types.ndarray(dtype=qp.types.vector(2, qp.i32), ndim=1), j: qp.i32):
-        for i in x:
-            qp.atomic_add(x[i][j], 1)
-    """).k
-    with pytest.raises(qp.KernelTypeError, match="that is written must be known at compile time"):
-        kernel(qp.Vector.ndarray(2, qp.i32, 4), 1)
+@qp.kernel
+def tallied(
+    x: qp.types.ndarray(qp.types.vector(3, qp.i32), 1), m: qp.types.ndarray(qp.types.matrix(2, 2, qp.f32), 1),
+    old: qp.types.ndarray(qp.i32, 1),
+):  # fmt: skip
+    for i in old:
+        old[i] = qp.atomic_add(x[0][i % 4], 1)  # every fourth names no component
+        x[1][i % 3] -= 2
+        m[0][i % 2] += [1.0, 2.0]
+        m[1][i % 2, 1] += 0.5
+        qp.atomic_max(m[1][1 - i % 2, 0], float(i))
+
+
+def test_atomic_operations_on_a_component_that_is_chosen_at_run_time():
+    n = 12_000
+    x, m, old = qp.Vector.ndarray(3, qp.i32, 2), qp.Matrix.ndarray(2, 2, qp.f32, 2), np.empty(n, np.int32)
+    tallied(x, m, old)
+    assert x.to_numpy().tolist() == [[n // 4] * 3, [-2 * n // 3] * 3]
+    assert m.to_numpy().tolist() == [[[n / 2, n]] * 2, [[n - 1, n / 4], [n - 2, n / 4]]]
+    for k in range(3):
+        assert sorted(old[k::4]) == list(range(n // 4))
+    assert not old[3::4].any()
 
 
 @qp.kernel

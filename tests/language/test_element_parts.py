@@ -118,7 +118,8 @@ WRONG = {
     "v[i].y.x = 1.0": "is a scalar and has no components",
     "y = v[i][k][0]": "is a scalar and has no components",
     "v[i][3] = 1.0": "out of range",
-    "v[i][k] += 1.0": "that is written must be known at compile time",
+    "v[i][k, 0] += 1.0": "2 indices for a",
+    "v[i][k] += [1.0, 2.0]": "f32 2 where one f32 is needed",
     "m[i][k][0] = 1": "that is written must be known at compile time",
     # What is stored has the shape of its place: as many numbers in another shape are another thing.
     "m[i] = qp.Matrix([[1, 2], [3, 4], [5, 6]])": "i32 3x2 where i32 2x3 is needed",

@@ -246,3 +246,34 @@ def test_a_component_of_an_element_may_be_chosen_at_run_time():
     k(3)
     assert vectors.to_numpy().tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 3], [4, 0, 0]]
     assert matrices.to_numpy().tolist() == [[[5, 0], [7, 8]], [[7, 8], [5, 0]]]
+
+
+def test_items_of_a_list_of_numbers_may_be_assigned_at_run_time():
+    """Such a list is a vector from the start."""
+
+    @qp.kernel
+    def ordered(a: int, b: int, c: int) -> (int, int, int):
+        v = [a, b, c]
+        for _ in range(2):
+            for k in range(2):
+                if v[k] > v[k + 1]:
+                    low = v[k + 1]
+                    v[k + 1] = v[k]
+                    v[k] = low
+        return v[0], v[1], v[2]
+
+    assert ordered(3, 2, 1) == (1, 2, 3)
+    assert ordered(2, 3, 1) == (1, 2, 3)
+
+
+def test_a_list_whose_items_are_only_read_holds_anything():
+    x = qp.field(qp.i32, 2)
+
+    @qp.kernel
+    def k() -> int:
+        things = [x, 3]
+        things[0][1] = things[1]
+        return len(things)
+
+    assert k() == 2
+    assert x[1] == 3
