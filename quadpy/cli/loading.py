@@ -4,35 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import runpy
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from quadpy.errors import KernelNameError, KernelSourceError
-from quadpy.jit.kernel import Kernel
+from quadpy.errors import KernelNameError, KernelSourceError, QuadpyError
+from quadpy.jit.kernel import BoundKernel, Kernel
+from quadpy.lang.decorators import is_method
 
 __all__ = ["load_kernels"]
+
+_OWN: Final = str(Path(__file__).parent.parent)
 
 
 def load_kernels(text: str) -> dict[str, Kernel]:
     """The kernels of ``module``, ``module:name``, ``file.py`` or ``file.py:name``, by name.
 
-    A module is imported; a file runs as a module of its own, not as ``__main__``.
+    A module is imported; a file runs as a module of its own, not as ``__main__``.  Kernels that are methods are those of
+    the objects that the module has, ``solver.step``; of a class without an object, ``Solver.step``, whose ``self`` is open.
 
     Raises:
-        KernelSourceError: there is no such module or file.
+        KernelSourceError: there is no such module or file, or it cannot be run.
         KernelNameError: it has no such kernel.
     """
     where, _, name = text.partition(":")
     with contextlib.redirect_stdout(sys.stderr):  # what the module prints is not output of the command
-        namespace = _run_file(Path(where)) if where.endswith(".py") else _import(where)
-    own = {
-        key: value
-        for key, value in namespace.items()
-        if isinstance(value, Kernel) and value.source.fn.__module__ == namespace["__name__"]
-    }
+        try:
+            namespace = _run_file(Path(where)) if where.endswith(".py") else _import(where)
+        except QuadpyError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise _not_run(where, error) from error
+    own = _kernels_of(namespace)
     found = {name: _attribute(namespace, name)} if name else own
     kernels = {key: value for key, value in found.items() if isinstance(value, Kernel)}
     if not kernels:
@@ -41,6 +48,43 @@ def load_kernels(text: str) -> dict[str, Kernel]:
             hint=f"its kernels are {', '.join(own)}" if own else "a kernel is a function decorated with @qp.kernel",
         )
     return kernels
+
+
+def _not_run(where: str, error: BaseException) -> KernelSourceError:
+    """The error for a module that raised ``error``, with the last line of the user's that ran."""
+    what = f"{type(error).__name__}: {error}".removesuffix(": ")
+    if isinstance(error, SyntaxError):
+        return KernelSourceError(f"{where} cannot be read: {what}")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", _OWN))]
+    at = next((f" (line {f.lineno} of {f.filename})" for f in reversed(frames) if f.filename != runpy.__file__), "")
+    return KernelSourceError(f"{where} cannot be run: {what}{at}")
+
+
+def _kernels_of(namespace: Mapping[str, Any]) -> dict[str, Kernel]:
+    """The kernels that a module defines: its own, and those of its classes."""
+    module, found = namespace["__name__"], {}
+    methods: dict[type, dict[str, Kernel]] = {}
+    for name, value in namespace.items():
+        if isinstance(value, Kernel) and value.source.fn.__module__ == module and not isinstance(value, BoundKernel):
+            found[name] = value
+        elif isinstance(value, type) and value.__module__ == module:
+            methods[value] = {key: each for base in reversed(value.__mro__) for key, each in _methods_of(base, module)}
+    for cls, kernels in methods.items():
+        owners = [name for name, value in namespace.items() if type(value) is cls]
+        for key in kernels:
+            static = isinstance(inspect.getattr_static(cls, key), staticmethod)
+            objects = {} if static else {owner: namespace[owner] for owner in owners}
+            for owner, value in (objects or {cls.__name__: cls}).items():
+                found[f"{owner}.{key}"] = getattr(value, key)
+    return found
+
+
+def _methods_of(cls: type, module: str) -> Iterator[tuple[str, Kernel]]:
+    """The kernels that are defined in the body of ``cls``."""
+    for key, value in vars(cls).items():
+        kernel = value.__func__ if isinstance(value, staticmethod) else value
+        if isinstance(kernel, Kernel) and kernel.source.fn.__module__ == module and is_method(kernel.source.fn):
+            yield key, kernel
 
 
 def _run_file(path: Path) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from quadpy.jit.annotations import parameters_of
 from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, TemplateParameter, TensorParameter
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import ArrayParameter
-from quadpy.lang.dependencies import follow
 from quadpy.runtime.device.current import current_config, set_config
 from quadpy.target import AMD_ARCHS, TargetSpec, parse_target
 
@@ -45,7 +44,7 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arg", action="append", default=[], metavar="NAME=TYPE", dest="arguments",
         help="what an annotation leaves open: x=f32[2] for a two-dimensional array, p=f32x3[1] for an array of vectors, "
-        "n=3 for a compile-time value (a literal, a scalar type or a name in the kernel's module)",
+        "n=3 or self=Solver(8) for a compile-time value (an expression in the kernel's module)",
     )  # fmt: skip
     parser.add_argument("--fast-math", action="store_true", help="compile as with qp.init(fast_math=True)")
 
@@ -120,9 +119,9 @@ def _value(name: str, text: str, kernel: Kernel) -> Any:
     except (ValueError, SyntaxError):
         pass
     try:
-        return follow(kernel.source, text)
-    except (KeyError, AttributeError):
+        return eval(text, kernel.source.fn.__globals__)  # noqa: S307  (the user's own command line)
+    except Exception:  # noqa: BLE001  (it may raise anything)
         raise ArgumentError(
-            f"--arg {name}={text} is not an array type, a literal or a name in the kernel's module",
+            f"--arg {name}={text} is not an array type, and no expression in the kernel's module",
             hint="write arrays as f32[2] or f32x3[1]: the scalar type, the element's shape, the number of dimensions",
         ) from None

@@ -17,7 +17,7 @@ from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.source import FunctionSource
 
-__all__ = ["MISSING", "Dependencies", "Read", "Spot", "follow"]
+__all__ = ["MISSING", "Dependencies", "Read", "Spot"]
 
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """What a read of something that is not there gives."""
@@ -203,19 +203,6 @@ class Dependencies:
             self._spots.setdefault(id(value), spot)
         if isinstance(value, (Func, Method)):
             self._spots.setdefault(id(_source_of(value)), spot)
-
-
-def follow(source: FunctionSource, path: str) -> Any:
-    """The object that ``path``, a name and attributes, means in ``source`` now.
-
-    Raises:
-        KeyError, AttributeError: nothing.
-    """
-    root, *attributes = path.split(".")
-    value = source.resolve(root)
-    for attribute in attributes:
-        value = getattr(value, attribute)
-    return value
 
 
 def _source_of(value: Func | Method) -> FunctionSource:

@@ -123,8 +123,8 @@ def test_an_argument_reaches_the_kernels_that_leave_it_open(sample):
         ("=3", "is not NAME=TYPE"),
         ("missing=3", "--arg missing: shift has no such parameter"),
         ("by=f32", "--arg by: shift has no such parameter, or its annotation is complete"),
-        ("n=nowhere", "is not an array type, a literal or a name"),
-        ("source=f31[2]", "is not an array type, a literal or a name"),
+        ("n=nowhere", "is not an array type, and no expression"),
+        ("source=f31[2]", "is not an array type, and no expression"),
     ],
 )
 def test_a_wrong_argument_is_named(sample, option, message):
@@ -157,3 +157,71 @@ def test_a_target_must_be_said(command, sample, capsys):
     with pytest.raises(SystemExit, match="2"):
         main([command, sample])
     assert "one of the arguments --target --all-amd is required" in capsys.readouterr().err
+
+
+CLASSES = """
+import quadpy as qp
+
+class Solver:
+    def __init__(self, n):
+        self.n, self.x = n, qp.field(qp.f32, n)
+
+    @qp.kernel
+    def step(self, dt: qp.f32):
+        for i in self.x:
+            self.x[i] += dt * self.n
+
+    @staticmethod
+    @qp.kernel
+    def scale(x: qp.types.NDArray[qp.f32, 1]):
+        for i in x:
+            x[i] *= 2.0
+
+class Other(Solver):
+    @qp.kernel
+    def more(self):
+        for i in self.x:
+            self.x[i] += 1.0
+
+solver = Solver(8)
+"""
+
+
+def test_methods_of_classes(tmp_path, capsys):
+    file = tmp_path / "classes.py"
+    file.write_text(CLASSES)
+    assert set(load_kernels(str(file))) == {
+        "solver.step", "Solver.scale", "Other.step", "Other.scale", "Other.more",
+    }  # fmt: skip
+    out = tmp_path / "out"
+    assert main(["compile", str(file), "--target", "gfx942", "--arg", "self=Other(4)", "--out", str(out)]) == 0
+    assert {each.name for each in out.glob("*.hsaco")} == {
+        f"{name}-gfx942.hsaco" for name in ("solver.step", "Solver.scale", "Other.step", "Other.scale", "Other.more")
+    }
+    capsys.readouterr()
+    assert main(["report", str(file), "--target", "gfx942"]) == 1
+    message = capsys.readouterr().err
+    assert "step: the compile-time parameter 'self' has no value" in message
+    assert "--arg self=" in message
+    assert main(["report", f"{file}:solver.step", "--target", "gfx942", "--max-vgprs", "1"]) == 2
+    assert main(["inspect", f"{file}:Solver.step", "--arg", "self=Solver(3)"]) == 0
+    assert "step" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / 0", "cannot be run: ZeroDivisionError: division by zero (line 1 of "),
+        ("import nowhere_at_all", "cannot be run: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("def f(:", "cannot be read: SyntaxError"),
+        ("import sys\nsys.exit(3)", "cannot be run: SystemExit: 3"),
+        ("def f():\n    raise ValueError('x')\nf()", "cannot be run: ValueError: x (line 2 of "),
+    ],
+)
+def test_files_that_cannot_be_run(tmp_path, capsys, text, message):
+    (tmp_path / "bad.py").write_text(text)
+    for command in (["inspect"], ["compile", "--target", "cpu"], ["report", "--target", "gfx942"]):
+        assert main([command[0], str(tmp_path / "bad.py"), *command[1:]]) == 1
+        shown = capsys.readouterr().err
+        assert message in shown
+        assert "Traceback" not in shown
