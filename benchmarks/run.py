@@ -11,6 +11,7 @@ COMMANDS = {
     "graphs": ("gpu.graphs", "steps of several tasks, in every way to launch them"),
     "launch": ("host.launch", "what a kernel call costs beside the bare call of the driver"),
     "replay": ("host.replay", "what a replayed function costs beside the calls it stands for"),
+    "debug": ("host.debug", "what debug=True costs the example programs"),
     "pool": ("host.pool", "what the CPU's thread pool costs, and what it gives"),
     "instructions": ("instructions", "what kernels are on AMD GPUs: instructions, registers, waves"),
 }

@@ -50,7 +50,8 @@ def init(
         default_fp: the type of a Python ``float`` inside kernels, ``qp.f32`` or ``qp.f64``.
         default_ip: the type of a Python ``int`` inside kernels, ``qp.i32`` or ``qp.i64``.
         fast_math: permit contraction, reassociation and approximations; results are then exact only to a tolerance.
-        debug: accepted, but this version has no checks inside kernels, and warns.
+        debug: check indices, overflow, divisions, shifts, casts and ``assert`` inside kernels; a failed check is an
+            exception at the next synchronize, on the CPU at the call.
         random_seed: the seed of ``qp.random``.
         wave_size: lanes of a wave (``qp.simt.subgroup``), 32 or 64, where the device has both, as RDNA and the CPU have; by
             default the device's own, on the CPU 32.  A kernel's own ``wave_size`` comes first.
@@ -74,16 +75,13 @@ def init(
         raise ArgumentError(f"print_buffer must be a number of bytes above 0, not {shown(print_buffer)}")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     threads = cpu_max_num_threads or env.num_threads
-    checked = bool(env.debug) if debug is None else debug
-    if checked:
-        warnings.warn("this version of quadpy has no checks inside kernels: debug is off", RuntimeWarning, stacklevel=2)
     config = Config(
         arch=chosen,
         ordinal=ordinal,
         default_fp=default_fp or _FP[env.default_fp or 32],
         default_ip=default_ip or _IP[env.default_ip or 32],
         fast_math=bool(env.fast_math) if fast_math is None else fast_math,
-        debug=checked,
+        debug=bool(env.debug) if debug is None else debug,
         random_seed=random_seed,
         num_threads=threads,
         full_traceback=print_full_traceback or env.full_traceback,

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from quadpy.faults import Site
 from quadpy.flow import Flow, flow_from_json, flow_to_json
 from quadpy.formula import Formula, formula_from_json, formula_to_json
 
@@ -122,6 +123,7 @@ class CodeObject:
     the IR, and so in ``layout``, then on a GPU the address of scratch memory, after it.
     ``flow`` is the order of ``tasks``; ``()`` stands for all of them in order.
     ``messages`` are what it prints, each as ``Message.text``.
+    ``sites`` are the checks of code under ``debug=True``, by their numbers.
     """
 
     target: str
@@ -135,6 +137,7 @@ class CodeObject:
     hidden: tuple[HiddenArgument, ...] = ()
     messages: tuple[str, ...] = ()
     asm: str = field(default="", repr=False, compare=False)
+    sites: tuple[Site, ...] = ()
 
     @property
     def block_bytes(self) -> int:
@@ -150,6 +153,8 @@ class CodeObject:
             "layout": asdict(self.layout),
             "tasks": [task.to_json() for task in self.tasks],
         }
+        if self.sites:
+            facts["sites"] = [site.to_json() for site in self.sites]
         return json.dumps(facts, sort_keys=True)
 
     @staticmethod
@@ -161,4 +166,5 @@ class CodeObject:
             target=facts["target"], image=image, entry=facts["entry"], layout=layout, tasks=tasks,
             results=tuple(facts["results"]), slots=facts["slots"], messages=tuple(facts["messages"]),
             flow=flow_from_json(facts["flow"]), hidden=tuple(HiddenArgument(*hidden) for hidden in facts["hidden"]),
+            sites=tuple(map(Site.from_json, facts.get("sites", ()))),
         )  # fmt: skip

@@ -21,8 +21,13 @@
     ├── StreamError, EventError, CaptureError, HazardError
     ├── GraphError                              an invalid graph, node or launch
     │   └── GraphUpdateError                    a change that an executable graph does not support
-    ├── KernelAssertionError (AssertionError)
-    └── BoundsError (IndexError)
+    ├── BoundsError (IndexError)                an index of an array that is out of range
+    └── KernelFault                             a check inside a running kernel failed, under ``debug=True``
+        ├── KernelAssertionError (AssertionError)       an ``assert``
+        ├── KernelIndexError (BoundsError)              an index
+        ├── KernelOverflowError (OverflowError)         a result or a cast that its type cannot hold
+        ├── KernelZeroDivisionError (ZeroDivisionError) an integer division or remainder by zero
+        └── KernelShiftError (ValueError)               a negative shift, or one by the width or more
 """
 
 from __future__ import annotations
@@ -45,11 +50,16 @@ __all__ = [
     "GraphUpdateError",
     "HazardError",
     "KernelAssertionError",
+    "KernelFault",
+    "KernelIndexError",
     "KernelNameError",
+    "KernelOverflowError",
+    "KernelShiftError",
     "KernelSourceError",
     "KernelSyntaxError",
     "KernelTypeError",
     "KernelValueError",
+    "KernelZeroDivisionError",
     "LinkError",
     "NoDeviceError",
     "OutOfDeviceMemory",
@@ -197,9 +207,50 @@ class HazardError(QuadpyError):
     """Two launches touch the same memory and nothing orders them."""
 
 
-class KernelAssertionError(QuadpyError, AssertionError):
+class BoundsError(QuadpyError, IndexError):
+    """An index was out of range: outside kernels, or, as a ``KernelIndexError``, in one."""
+
+
+class KernelFault(QuadpyError):
+    """A check inside a running kernel failed, under ``debug=True``.
+
+    For programs, ``kernel`` is the name of the kernel, ``iteration`` the names of the loop variables with their values,
+    outermost first, and ``values`` what the check looked at: indices and then extents, or operands.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        span: Span | None = None,
+        *,
+        hint: str = "",
+        kernel: str = "",
+        iteration: dict[str, int] | None = None,
+        values: tuple[int | float, ...] = (),
+    ) -> None:
+        super().__init__(message, span, hint=hint)
+        self.kernel, self.iteration, self.values = kernel, iteration or {}, values
+
+    def __str__(self) -> str:
+        loops = ", ".join(f"{name} = {value}" for name, value in self.iteration.items())
+        return f"{super().__str__()}\n    in kernel {self.kernel}" + (f", at {loops}" if loops else "")
+
+
+class KernelAssertionError(KernelFault, AssertionError):
     """An ``assert`` inside a kernel failed."""
 
 
-class BoundsError(QuadpyError, IndexError):
-    """An index inside a kernel was out of bounds."""
+class KernelIndexError(KernelFault, BoundsError):
+    """An index inside a kernel was out of range."""
+
+
+class KernelOverflowError(KernelFault, OverflowError):
+    """A result or a cast inside a kernel does not fit its type."""
+
+
+class KernelZeroDivisionError(KernelFault, ZeroDivisionError):
+    """An integer division or remainder by zero inside a kernel."""
+
+
+class KernelShiftError(KernelFault, ValueError):
+    """A shift inside a kernel by a negative count, or by the width of its type or more."""

@@ -80,7 +80,7 @@ class Settings:
     debug: bool | None = _knob(
         None,
         _flag,
-        "Checks inside kernels: indices, overflow, casts and `assert`. Not implemented in this version, which warns.",
+        "Checks inside kernels: indices, overflow, divisions, shifts, casts and `assert`.",
     )
     fast_math: bool | None = _knob(None, _flag, "Permit contraction, reassociation and approximations.")
     default_fp: int | None = _knob(None, _bits, "Bits of a Python `float` inside kernels: 32 or 64.")

@@ -47,6 +47,7 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
         "n=3 or self=Solver(8) for a compile-time value (an expression in the kernel's module)",
     )  # fmt: skip
     parser.add_argument("--fast-math", action="store_true", help="compile as with qp.init(fast_math=True)")
+    parser.add_argument("--debug", action="store_true", help="compile as with qp.init(debug=True), with checks")
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +76,8 @@ def select(args: argparse.Namespace) -> list[Selected]:
     kernels = load_kernels(args.kernels)
     if args.fast_math:
         set_config(replace(current_config(), fast_math=True))
+    if args.debug:
+        set_config(replace(current_config(), debug=True))
     options = dict(map(_split, args.arguments))
     selected = [Selected(name, kernel, _given(kernel, options)) for name, kernel in kernels.items()]
     for name in options:

@@ -50,6 +50,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
         flow=schedule.flow,
         messages=tuple(dict.fromkeys(node.message.text for node in walk(kernel) if isinstance(node, ir.Print))),
         asm=asm,
+        sites=kernel.sites,
     )
 
 

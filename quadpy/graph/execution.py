@@ -161,6 +161,7 @@ class GraphExec(OneProcess):
             timelines.unmark(mark)
         if self.device.prints.pending:
             self.device.prints.drain()
+        self.device.faults.raise_first()
         for timeline in pending_on:
             self.device.failures.raise_first(timeline)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.dtypes import Scalar
+from quadpy.faults import Site
 from quadpy.flow import Flow
 from quadpy.ir.expressions import AtomicOp, Node, Var
 from quadpy.ir.statements import Axis, Block, Place, SharedArray
@@ -99,7 +100,8 @@ class Kernel(Node):
     Before tasks are split, ``body`` holds the statements, and ``crossing`` the variables of the slots that the trace
     numbered, from slot 0 on; afterwards both are empty.  ``flow`` is the order of the tasks; ``()`` is the order in
     which they stand.  ``noalias`` promises that no written array overlaps another.  A kernel that draws random numbers
-    has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64).
+    has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64); one with checks, whose ``sites`` say what each means,
+    ``$fault``, the address of a record, and ``$sites``, the number of its first check.
     """
 
     CHILDREN = ("params", "functions", "body", "tasks")
@@ -115,3 +117,4 @@ class Kernel(Node):
     fast_math: bool = False
     crossing: tuple[Var, ...] = ()
     flow: Flow = ()
+    sites: tuple[Site, ...] = ()

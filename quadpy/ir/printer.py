@@ -26,8 +26,9 @@ _EFFECTS: Final = ((ir.Access.READ, "r"), (ir.Access.WRITE, "w"), (ir.Access.ATO
 
 
 def print_ir(kernel: ir.Kernel) -> str:
-    """The text of ``kernel``: equal for equal kernels, whatever file and line they come from."""
+    """The text of ``kernel``: equal for equal kernels, whatever file and line they come from, but for those of checks."""
     lines = [_kernel_head(kernel)]
+    lines += (f"  check {number}: {site}" for number, site in enumerate(kernel.sites))
     for function in kernel.functions:
         lines.append(print_function(function))
     lines += (f"  slot ${number} of {_binding(var)}" for number, var in enumerate(kernel.crossing))
@@ -221,5 +222,7 @@ def _line(stmt: ir.Simple) -> str:
         case ir.Wave(op=op, size=size, args=args, result=result, combine=combine):
             bound = f"{_binding(result)} = " if result else ""
             return f"{bound}wave{size}.{op.value}{f'.{combine.value}' if combine else ''}({_exprs(args)})"
+        case ir.Fault(check=check, values=values):
+            return f"fault {print_expr(check)} ({_exprs(values)})"
         case _:
             raise unhandled(stmt)

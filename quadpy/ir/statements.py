@@ -12,7 +12,7 @@ from quadpy.ir.types import Array
 from quadpy.output import Message
 
 __all__ = [
-    "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fence",
+    "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
     "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Reach", "Region", "Return", "Sections", "Simple",
     "SharedArray", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
@@ -254,6 +254,19 @@ class Print(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Fault(Node):
+    """Leaves ``values`` in the record at the address ``record``, unless an earlier fault has it: see ``quadpy.faults``.
+
+    ``check`` is the number of the check that failed.  All are u64.
+    """
+
+    CHILDREN = ("record", "check", "values")
+    record: Expr
+    check: Expr
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SharedArray(Node):
     """An array of which each block of a parallel loop has its own; elements that nobody has written hold any value."""
 
@@ -306,6 +319,7 @@ class DoWhile(Node):
 
 Simple: TypeAlias = (
     Let | Assign | Load | Store | Atomic | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
+    | Fault
 )  # fmt: skip
 """Statements without blocks of their own."""
 

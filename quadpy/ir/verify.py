@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 
 from quadpy.dtypes import Scalar, i32, u1, u64
 from quadpy.errors import CodegenError
+from quadpy.faults import MOST_VALUES
 from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
 from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.ir import nodes as ir
@@ -182,11 +183,8 @@ class _Verifier:
                 self.returns(stmt, values)
             case ir.Barrier() | ir.Fence():
                 self.check(self.parallel, stmt, "outside of a parallel task")
-            case ir.Print(ring=ring, message=message, words=words):
-                self.check(self.in_function is None, stmt, "in a function that is pure")
-                self.check(len(words) == message.count, stmt, f"{len(words)} words for {message.count}")
-                for word in (ring, *words):
-                    self.expect(word, u64, stmt)
+            case ir.Print() | ir.Fault():
+                self.report(stmt)
             case ir.Wave():
                 self.wave(stmt)
             case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
@@ -226,6 +224,17 @@ class _Verifier:
         if stmt.result is not None:
             self.check(stmt.result.type == t, stmt, f"{stmt.result.name!r} is not {t}")
             self.bind(stmt, stmt.result)
+
+    def report(self, stmt: ir.Print | ir.Fault) -> None:
+        self.check(self.in_function is None, stmt, "in a function that is pure")
+        if isinstance(stmt, ir.Print):
+            words: tuple[ir.Expr, ...] = (stmt.ring, *stmt.words)
+            self.check(len(stmt.words) == stmt.message.count, stmt, f"{len(stmt.words)} words for {stmt.message.count}")
+        else:
+            words = (stmt.record, stmt.check, *stmt.values)
+            self.check(len(stmt.values) <= MOST_VALUES, stmt, f"{len(stmt.values)} values")
+        for word in words:
+            self.expect(word, u64, stmt)
 
     def wave(self, stmt: ir.Wave) -> None:
         self.check(self.parallel, stmt, "outside of a parallel task")

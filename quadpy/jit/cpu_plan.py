@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from quadpy.artifact import CodeObject, ResultShape
@@ -19,6 +19,7 @@ from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.device.faults import CheckedEntry
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Runner, Scratch
@@ -55,7 +56,8 @@ class CpuPlan:
     ) -> None:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
         self._loaded = load_object(code.image)
-        self._entry = _ENTRY(self._loaded.address(code.entry))
+        entry: Callable[..., int] = _ENTRY(self._loaded.address(code.entry))
+        self._entry = CheckedEntry(entry) if code.sites else entry
         self._pack = struct.Struct(code.layout.format).pack
         self._slots, self._name, self._spans = code.slots, name, spans
         self._result = ResultReader(code.results, result_shape) if code.results else None

@@ -37,11 +37,15 @@ Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"
 """What a call comes to: the code for the types of its arguments, the values of the argument block, and the arrays."""
 
 
-def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph: bool) -> Options:
-    """What ``config``, the decorator and the target decide about code with indices of type ``index``."""
+def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph: bool, debug: bool | None) -> Options:
+    """What ``config``, the decorator and the target decide about code with indices of type ``index``.
+
+    ``debug`` is the decorator's; None leaves it to ``config``.
+    """
     return Options(
-        config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph, wave_size=target.wave_size
-    )
+        config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph, wave_size=target.wave_size,
+        debug=config.debug if debug is None else debug,
+    )  # fmt: skip
 
 
 class Dispatcher:
@@ -51,13 +55,14 @@ class Dispatcher:
     never becomes code of the next configuration.
     """
 
-    __slots__ = ("_locks", "config", "fuse", "graph", "parameters", "source", "specialisations", "wave_size")
+    __slots__ = ("_locks", "config", "debug", "fuse", "graph", "parameters", "source", "specialisations", "wave_size")
 
     def __init__(
         self, source: FunctionSource, config: Config, parameters: tuple[Parameter, ...], *, graph: bool, fuse: Fuse,
-        wave_size: int | None = None,
+        wave_size: int | None = None, debug: bool | None = None,
     ) -> None:  # fmt: skip
         self.source, self.config, self.graph, self.fuse, self.wave_size = source, config, graph, fuse, wave_size
+        self.debug = debug
         self.parameters = parameters
         self.specialisations: dict[Hashable, Specialisation] = {}
         self._locks: dict[Hashable, RLock] = {}
@@ -138,7 +143,7 @@ class Dispatcher:
                 }
                 index = i64 if any(view.wide for view in views) else i32
                 target = self.target()
-                options = options_of(self.config, target, index, graph=self.graph)
+                options = options_of(self.config, target, index, graph=self.graph, debug=self.debug)
                 found = made(self.source, self.parameters, types, options, self.config, target, self.fuse)
                 self.specialisations[key] = found
             return found

@@ -208,7 +208,9 @@ class GpuPlan:
         return self.device.allocate(8 * self.code.slots, on) if self.code.slots else None
 
     def _fetch(self, reader: ResultReader, scratch: DeviceBuffer, on: Stream) -> object:
-        return reader.read(on._call(self.device.staging.fetch, scratch.pointer, reader.nbytes))  # noqa: SLF001 - as ``run``
+        found = on._call(self.device.staging.fetch, scratch.pointer, reader.nbytes)  # noqa: SLF001 - as ``run``
+        on._call(self.device.faults.raise_first)  # noqa: SLF001 - as ``run``
+        return reader.read(found)
 
     @property
     def only_launches(self) -> bool:

@@ -16,6 +16,7 @@ from quadpy.jit.plan import ArgumentValue
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.faults import host_record, number_of_first
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -25,8 +26,9 @@ __all__ = ["ROWS", "HiddenArguments", "Row", "Sources"]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a plan finds values: the fields in the order of the parameters, ``qp.init``'s seed, the GPU or None."""
+    """Where a plan finds values: its code, the fields in the order of the parameters, ``qp.init``'s seed, the GPU or None."""
 
+    code: CodeObject
     fields: Iterator[Field]
     seed: int
     device: Device | None
@@ -50,6 +52,8 @@ ROWS: Final = {
     "seed": Row(of_plan=lambda sources: sources.seed),
     "launch": Row(of_launch=next_launch),
     "print": Row(of_ring=True),
+    "fault": Row(of_plan=lambda sources: sources.device.faults.record() if sources.device else host_record()),
+    "sites": Row(of_plan=lambda sources: number_of_first(sources.code.sites)),
     "scratch": Row(),
 }
 
@@ -72,7 +76,7 @@ class HiddenArguments:
         self, code: CodeObject, fields: Iterable[Field] = (), seed: int = 0, device: Device | None = None
     ) -> None:
         self.fields, self.seed = tuple(fields), seed
-        sources = Sources(iter(self.fields), seed, device)
+        sources = Sources(code, iter(self.fields), seed, device)
         self._values: list[int] = []
         self._computed: list[tuple[int, Callable[[], int]]] = []  # which of the values each launch computes
         self.scratch_offset: int | None = None

@@ -87,6 +87,8 @@ def _copied(
     for part, buffer, keep in copies:
         if part.written:
             _transfer(device, on, Copy(part.start, buffer.pointer, buffer.nbytes, "out"), session, keep)
+    if session is None and any(part.written for part in ranges):  # the kernel is done
+        device.faults.raise_first(on.handle)
 
 
 def _transfer(device: Device, on: Stream, work: Copy, session: Session | None, keep: tuple[object, ...]) -> None:

@@ -105,7 +105,7 @@ def _plan(fn: object, parameters: tuple[_ByValue | None, ...], statics: tuple[An
     target = parse_target("cpu")
     made = Specialisation(
         FunctionSource(_FORMS[len(parameters)]), tuple(filter(None, parameters)), types,
-        options_of(config, target, graph=False), config, target,
+        options_of(config, target, graph=False, debug=None), config, target,
     )  # fmt: skip
     plan = made.pick([])
     assert isinstance(plan, CpuPlan)

@@ -44,13 +44,14 @@ class Kernel(ByName):
     receiver: object = None
 
     def __init__(
-        self, fn: Callable[..., object], *, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None
-    ) -> None:
+        self, fn: Callable[..., object], *, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
+        debug: bool | None = None,
+    ) -> None:  # fmt: skip
         functools.update_wrapper(self, fn)
         require_fuse(fuse, graph=graph)
         require_wave_size(wave_size)
         self.wave_size = wave_size
-        self.graph = graph
+        self.graph, self.debug = graph, debug
         self.fuse: Fuse = fuse if graph else False
         self.source = FunctionSource(fn)
         code = fn.__code__
@@ -176,7 +177,7 @@ class Kernel(ByName):
     def _configure(self) -> Dispatcher | VariantDispatcher:
         """Starts again after ``qp.init`` changed what kernels depend on."""
         made = dispatcher_for(
-            self.source, current_config(), graph=self.graph, fuse=self.fuse, wave_size=self.wave_size,
+            self.source, current_config(), graph=self.graph, fuse=self.fuse, wave_size=self.wave_size, debug=self.debug,
             receiver=self.receiver,
         )  # fmt: skip
         self._dispatcher, self._fast_call = made, None
@@ -231,6 +232,7 @@ class BoundKernel(Kernel):
     def __init__(self, kernel: Kernel, instance: object) -> None:
         functools.update_wrapper(self, kernel)
         self.graph, self.fuse, self.source, self.wave_size = kernel.graph, kernel.fuse, kernel.source, kernel.wave_size
+        self.debug = kernel.debug
         self.__func__, self.__self__ = kernel, instance
         self.receiver, self._dispatcher, self._fast_call = instance, None, None
 
@@ -285,15 +287,16 @@ def _kernels_of(instance: object) -> _BoundKernels:
 @overload
 def kernel(
     fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
-    wave_size: int | None = None,
+    wave_size: int | None = None, debug: bool | None = None,
 ) -> Kernel: ...  # fmt: skip
 @overload
 def kernel(
-    *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None
-) -> Callable[[Callable[..., object]], Kernel]: ...
+    *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
+    debug: bool | None = None,
+) -> Callable[[Callable[..., object]], Kernel]: ...  # fmt: skip
 def kernel(
     fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
-    wave_size: int | None = None,
+    wave_size: int | None = None, debug: bool | None = None,
 ) -> Any:  # fmt: skip
     """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
 
@@ -303,6 +306,8 @@ def kernel(
     ``"auto"`` where it is also expected to be faster, ``False`` never; ``Kernel.fusion`` says what a call would do.
     ``wave_size``, 32 or 64, is the number of lanes of its waves (``qp.simt.subgroup``) where the processor has both, as RDNA
     and the CPU have; by default that of ``qp.init``, else the processor's own.
+    ``debug`` says whether it checks indices, overflow, divisions, casts and assertions while it runs; by default,
+    ``qp.init`` decides.
     ``fastcache`` is accepted for programs written for Quadrants; quadpy caches every kernel that way.
 
     Raises:
@@ -312,7 +317,7 @@ def kernel(
     if fn is None:
         require_fuse(fuse, graph=graph)
         require_wave_size(wave_size)
-        return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size)
+        return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
     if not hasattr(fn, "__code__"):
         raise KernelSourceError(f"{fn!r} is not a Python function")
-    return Kernel(fn, graph=graph, fuse=fuse, wave_size=wave_size)
+    return Kernel(fn, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)

@@ -34,7 +34,7 @@ __all__ = ["VariantDispatcher", "dispatcher_for"]
 
 
 def dispatcher_for(
-    source: FunctionSource, config: Config, *, graph: bool, fuse: Fuse, wave_size: int | None = None,
+    source: FunctionSource, config: Config, *, graph: bool, fuse: Fuse, wave_size: int | None = None, debug: bool | None = None,
     receiver: object = None,
 ) -> Dispatcher | VariantDispatcher:  # fmt: skip
     """The dispatcher of a kernel, whose first argument is always ``receiver`` if that is not None.
@@ -46,9 +46,9 @@ def dispatcher_for(
     bound = None if receiver is None else (declared[0].name, receiver)
     plain = tuple(p for p in declared if not isinstance(p, (TemplateParameter, ContainerParameter, TensorParameter)))
     if bound is None and len(plain) == len(declared):
-        return Dispatcher(source, config, plain, graph=graph, fuse=fuse, wave_size=wave_size)
+        return Dispatcher(source, config, plain, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
     passed = declared if bound is None else declared[1:]
-    return VariantDispatcher(source, config, passed, bound, graph=graph, fuse=fuse, wave_size=wave_size)
+    return VariantDispatcher(source, config, passed, bound, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
 
 
 class VariantDispatcher:
@@ -59,14 +59,15 @@ class VariantDispatcher:
     """
 
     __slots__ = (
-        "_current", "_lock", "_receiver", "_variants", "config", "fuse", "graph", "parameters", "source", "wave_size",
+        "_current", "_lock", "_receiver", "_variants", "config", "debug", "fuse", "graph", "parameters", "source", "wave_size",
     )  # fmt: skip
 
     def __init__(
         self, source: FunctionSource, config: Config, declared: tuple[Declared, ...], receiver: Receiver | None, *,
-        graph: bool, fuse: Fuse, wave_size: int | None = None,
+        graph: bool, fuse: Fuse, wave_size: int | None = None, debug: bool | None = None,
     ) -> None:  # fmt: skip
         self.source, self.config, self.graph, self.fuse, self.wave_size = source, config, graph, fuse, wave_size
+        self.debug = debug
         self.parameters, self._receiver = declared, receiver
         self._variants: dict[Hashable, list[Variant]] = {}
         self._current: Variant | None = None
@@ -163,7 +164,7 @@ class VariantDispatcher:
     def _made(self, args: Sequence[Argument], paths: Sequence[Path]) -> Variant:
         return Variant(
             self.source, self.config, self.parameters, args, paths, graph=self.graph, fuse=self.fuse,
-            wave_size=self.wave_size, receiver=self._receiver,
+            wave_size=self.wave_size, debug=self.debug, receiver=self._receiver,
         )  # fmt: skip
 
     def _key(self, args: Sequence[Argument]) -> Hashable:

@@ -60,7 +60,7 @@ class Variant:
 
     def __init__(
         self, source: FunctionSource, config: Config, declared: Sequence[Declared], args: Sequence[Argument],
-        paths: Sequence[Path], *, graph: bool, fuse: Fuse, wave_size: int | None,
+        paths: Sequence[Path], *, graph: bool, fuse: Fuse, wave_size: int | None, debug: bool | None,
         receiver: Receiver | None,
     ) -> None:  # fmt: skip
         self.paths = tuple(paths)
@@ -81,7 +81,9 @@ class Variant:
         for path in self.paths:
             self._add_member(path)
         self._roots = {path.root: self._roots[path.root] for path in self._fixed if self._is_kept(path)}
-        self.dispatcher = _Flat(source, config, tuple(self._parameters), graph=graph, fuse=fuse, wave_size=wave_size)
+        self.dispatcher = _Flat(
+            source, config, tuple(self._parameters), graph=graph, fuse=fuse, wave_size=wave_size, debug=debug
+        )
         self.dispatcher.variant = self
         self.flat: Flat = self._generated()
 

@@ -122,7 +122,8 @@ class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
 
     ``predicated`` asks for tasks that check themselves whether their loop continues, ``fused`` for all tasks in one
-    launch, ``indirect`` for GPU kernels that read their arguments from memory.  ``wave_size`` is the target's.
+    launch, ``indirect`` for GPU kernels that read their arguments from memory, ``debug`` for checks.  ``wave_size`` is
+    the target's.
     """
 
     default_ip: Scalar = i32
@@ -135,3 +136,4 @@ class Options:
     fused: bool = False
     indirect: bool = False
     wave_size: int = 32
+    debug: bool = False

@@ -11,6 +11,8 @@ from typing import Any, Final
 from quadpy.dtypes import Scalar, i64, u1, u64
 from quadpy.errors import KernelValueError
 from quadpy.ir import nodes as ir
+from quadpy.lang.checked_values import checked_binary
+from quadpy.lang.checks import quietly
 from quadpy.lang.compile_time import check_size
 from quadpy.lang.context import Trace
 from quadpy.lang.integer_powers import power_of_float, power_of_integer
@@ -123,8 +125,9 @@ def operation(t: Trace, op: type[ast.operator], a: ScalarValue, b: ScalarValue, 
             b = x.type.bits
         y = to_integer(t, b, span) if is_runtime(b) else convert(t, b, x.type, span)
         if y.type != x.type:
-            y = _shift_count(t, y, x.type, span)
-        return ir.Binary(_SHIFTS[op], x, y, x.type, span=span)
+            with quietly(t):  # counts that are too large stay too large
+                y = _shift_count(t, y, x.type, span)
+        return checked_binary(t, _SHIFTS[op], x, y, x.type, span)
     if op is ast.Div and is_whole(a) and is_whole(b):  # before promotion, which could change a value's sign
         a, b = cast(t, a, t.defaults.fp, span), cast(t, b, t.defaults.fp, span)
     x, y = meet(t, a, b, span)
@@ -136,7 +139,7 @@ def operation(t: Trace, op: type[ast.operator], a: ScalarValue, b: ScalarValue, 
         x, y = cast(t, x, t.defaults.ip, span), cast(t, y, t.defaults.ip, span)
     if x.type.is_float and op in (ast.FloorDiv, ast.Mod):
         return call_library(t, "py_floordiv" if op is ast.FloorDiv else "py_mod", (x, y), span)
-    return ir.Binary(_ARITHMETIC[op], x, y, x.type, span=span)
+    return checked_binary(t, _ARITHMETIC[op], x, y, x.type, span)
 
 
 def _shift_count(t: Trace, count: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
@@ -166,7 +169,10 @@ def _power(t: Trace, a: ScalarValue, b: ScalarValue, span: Span) -> ir.Expr:
         if abs(b) <= _LARGEST_UNROLLED_POWER:
             return _small_power(t, base, b, span)
         b = literal(b, i64 if b < 0 else u64, span)
-    return to_scalar(t, t.call(power_of_float if base.type.is_float else power_of_integer, [base, b], {}, span), span)
+    with quietly(t):  # the last square may overflow, and is then not used
+        return to_scalar(
+            t, t.call(power_of_float if base.type.is_float else power_of_integer, [base, b], {}, span), span
+        )
 
 
 def _small_power(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import replace
+from functools import partial
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import scalar_binary
+from quadpy.lang.checked_indices import check_element
+from quadpy.lang.checks import only_where, quietly, values_where
 from quadpy.lang.context import Trace
 from quadpy.lang.parameters import passed_array
 from quadpy.lang.promotion import literal
@@ -152,7 +156,7 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
     if not is_element(t, node.value):
         array = t.expr(node.value)
         assert isinstance(node, ast.Subscript)
-        return _array_element(t, array, spread_indices(index_values(t, node.slice)), span)
+        return _array_element(t, array, spread_indices(index_values(t, node.slice)), ast.unparse(node.value), span)
     outer = element_ref(t, node.value)
     if isinstance(node, ast.Attribute) and (member := outer.member(node.attr)) is not None:
         return member
@@ -160,14 +164,15 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
     if isinstance(outer.shape, RecordType):
         no_member(t, outer.shape, node, span)
     if outer.steps or not (isinstance(step, str) or all(isinstance(i, (int, slice)) for i in step)):
-        return ElementRef(outer.array, outer.index, outer.numbers, outer.shape, (*outer.steps, step))
+        return replace(outer, steps=(*outer.steps, step))
     if not outer.shape:
         t.fail_type("this element is a scalar and has no components", span)
     numbers, shape = numbers_of(t, outer.array.scalar, outer.shape, step, span)
-    return ElementRef(outer.array, outer.index, tuple(outer.numbers[k] for k in numbers), shape)
+    return replace(outer, numbers=tuple(outer.numbers[k] for k in numbers), shape=shape)
 
 
-def _array_element(t: Trace, array: Value, index: tuple[Value, ...], span: Span) -> ElementRef:
+def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, span: Span) -> ElementRef:
+    """The element of ``array``, which users call ``name``."""
     if not isinstance(array, ArrayRef):
         t.fail_type(f"{shape_text(array)} is not an array", span)
     if len(index) != array.type.ndim:
@@ -183,9 +188,12 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], span: Span)
             t.fail_type(f"an index must be an integer, not {shape_text(item)}", span, hint)
         number: ScalarValue = item
         if array.offset and array.offset[axis]:
-            number = scalar_binary(t, ast.Sub, number, array.offset[axis], span)
+            with quietly(t):  # the index is checked, below
+                number = scalar_binary(t, ast.Sub, number, array.offset[axis], span)
         exprs.append(t.build.freeze(to_integer(t, to_scalar(t, number, span), span)))
-    return ElementRef(array, tuple(exprs), tuple(array.numbers), array.element)
+    extents = [extent_of(t, array, axis, span) for axis in range(array.type.ndim)]
+    inside = check_element(t, name, exprs, extents, array.offset or (0,) * len(extents), span)
+    return ElementRef(array, tuple(exprs), tuple(array.numbers), array.element, inside=inside)
 
 
 def _places(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
@@ -194,8 +202,13 @@ def _places(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
     return tuple(ir.Element(name, ref.index, k, layout.at(k)[0].scalar, span=span) for k in ref.numbers)
 
 
+def _loaded(t: Trace, ref: ElementRef, span: Span) -> list[ir.Expr]:
+    return [t.build.load(place, span, ref.array.name) for place in _places(ref, span)]
+
+
 def load_element(t: Trace, ref: ElementRef, span: Span) -> Value:
-    found: Value = shaped(ref.shape, [t.build.load(p, span, ref.array.name) for p in _places(ref, span)])
+    loads = partial(_loaded, t, ref, span)
+    found: Value = shaped(ref.shape, values_where(t, ref.inside, loads, span))
     for step in ref.steps:
         if not isinstance(found, Vec):
             t.fail_type("this element is a scalar and has no components", span)
@@ -209,17 +222,19 @@ def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
         return
     places = written_places(t, ref, span)
     items = scalars_for(t, value, ref.shape, [place.type for place in places], span)
-    for place, item in zip(places, items, strict=True):
-        t.build.emit(ir.Store(place, item, span=span))
+    with only_where(t, ref.inside, span):
+        for place, item in zip(places, items, strict=True):
+            t.build.emit(ir.Store(place, item, span=span))
 
 
 def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
     """Stores the component or row that an index of run time names, and nothing else."""
     parts, at = chosen_parts(t, ref, span)
     items = [t.build.let(e) for e in scalars_for(t, value, parts[0].shape, parts[0].types, span)]
-    for number, part in enumerate(parts):
-        stores = [ir.Store(p, e, span=span) for p, e in zip(written_places(t, part, span), items, strict=True)]
-        t.build.branch(is_number_at(at, number, span), stores, [], span)
+    with only_where(t, ref.inside, span):
+        for number, part in enumerate(parts):
+            stores = [ir.Store(p, e, span=span) for p, e in zip(written_places(t, part, span), items, strict=True)]
+            t.build.branch(is_number_at(at, number, span), stores, [], span)
 
 
 def chosen_parts(t: Trace, ref: ElementRef, span: Span) -> tuple[list[ElementRef], ir.Expr]:
@@ -232,7 +247,7 @@ def chosen_parts(t: Trace, ref: ElementRef, span: Span) -> tuple[list[ElementRef
     row, extents = shape[len(index) :], shape[: len(index)]
     size, count = math.prod(row), math.prod(extents)
     parts = [
-        ElementRef(ref.array, ref.index, ref.numbers[number * size : (number + 1) * size], row)
+        replace(ref, numbers=ref.numbers[number * size : (number + 1) * size], shape=row, steps=())
         for number in range(count)
     ]
     starts = Vec(extents, tuple(literal(0, ref.types[0], span) for _ in range(count)))

@@ -10,6 +10,7 @@ from quadpy.dtypes import BY_NAME
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import chosen_parts, is_number_at, written_places
+from quadpy.lang.checks import values_where
 from quadpy.lang.comparisons import compare
 from quadpy.lang.components import named_part, place_of, read_part, write_part
 from quadpy.lang.context import LocalAtomicFound, Trace
@@ -124,12 +125,17 @@ def atomic_update(
         t.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span)
     items = components_for(t, value, target.shape, type, span)
     compared = components_for(t, expected, target.shape, type, span) if expected is not None else [None] * len(places)
-    olds: list[ir.Expr] = []
-    for place, item, wanted_old in zip(places, items, compared, strict=True):
-        result = t.build.var("old", type) if wanted else None
-        t.build.emit(ir.Atomic(op, place, item, result, wanted_old, span=span))
-        if result:
-            olds.append(ir.VarRead(result, span=span))
+
+    def update() -> list[ir.Expr]:
+        olds: list[ir.Expr] = []
+        for place, item, wanted_old in zip(places, items, compared, strict=True):
+            result = t.build.var("old", type) if wanted else None
+            t.build.emit(ir.Atomic(op, place, item, result, wanted_old, span=span))
+            if result:
+                olds.append(ir.VarRead(result, span=span))
+        return olds
+
+    olds = values_where(t, target.inside if isinstance(target, ElementRef) else None, update, span)
     return shaped(target.shape, olds) if wanted else None
 
 

@@ -21,6 +21,8 @@ class Builder:
         self._open: list[list[Stmt]] = [[]]
         self._names: Counter[str] = Counter()
         self._mutable: set[Var] = set()
+        self.lets: dict[Var, Expr] | None = None
+        """Where ``let`` notes what its names stand for; None where nobody asks."""
 
     def emit(self, stmt: Stmt) -> None:
         self._open[-1].append(stmt)
@@ -57,6 +59,8 @@ class Builder:
             return value
         var = self.var(name, value.type)
         self.emit(Let(var, value, span=value.span))
+        if self.lets is not None:
+            self.lets[var] = value
         return VarRead(var, span=value.span)
 
     def freeze(self, value: Expr) -> Expr:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from quadpy.artifact import ResultShape
 from quadpy.dtypes import Scalar, u1
 from quadpy.errors import KernelSyntaxError, KernelTypeError
+from quadpy.faults import Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.lang.arguments import ArgType, Options, Path
@@ -20,6 +21,7 @@ from quadpy.lang.concurrent import OpenFork
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.frames import Frame, Outline
 from quadpy.lang.guard import Effort
+from quadpy.lang.known_ranges import Ranges
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.source import FunctionSource
@@ -27,12 +29,16 @@ from quadpy.lang.values import ArrayRef, Value
 from quadpy.source import Span
 
 __all__ = [
+    "BlockMeets",
     "CalledFunction",
+    "Checks",
     "Grammar",
     "LocalAtomicFound",
     "LoopOptions",
     "ParallelLoop",
+    "STOP",
     "RandomState",
+    "Retrace",
     "Signature",
     "TaskOrder",
     "Trace",
@@ -40,9 +46,15 @@ __all__ = [
 
 LocalName: TypeAlias = tuple[CodeType, str]
 """A name of one function."""
+LoopPlace: TypeAlias = tuple[CodeType, int, int]
+"""A loop of one function, by its line and column."""
 
 
-class LocalAtomicFound(Exception):
+class Retrace(Exception):
+    """What the trace found shows that it must start again."""
+
+
+class LocalAtomicFound(Retrace):
     """An atomic operation, or a method of a struct, changes a local name, which the syntax does not show.
 
     The trace starts again, and this time makes the name a variable from the start.
@@ -51,6 +63,14 @@ class LocalAtomicFound(Exception):
     def __init__(self, name: LocalName) -> None:
         super().__init__(name[1])
         self.name = name
+
+
+class BlockMeets(Retrace):
+    """The iterations of a loop from which a failed check jumps wait for each other at a barrier."""
+
+    def __init__(self, loop: LoopPlace) -> None:
+        super().__init__()
+        self.loop = loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +177,28 @@ class CalledFunction:
     kept: tuple[Value, ...]
 
 
+STOP: Final = "$stop"
+"""Begins the labels of the regions that failed checks leave."""
+
+
+@dataclass(slots=True)
+class Checks:
+    """The checks of ``debug=True`` so far.
+
+    ``sites`` numbers them; ``counters`` are the variables of the loops around, with their names.  ``stop`` is the label
+    of the region that a failed check leaves, around the loop ``left``; None where it goes on.  ``stops`` says whether
+    any does, ``regions`` counts the labels.
+    """
+
+    ranges: Ranges = field(default_factory=Ranges)
+    sites: dict[Site, int] = field(default_factory=dict)
+    counters: list[tuple[str, ir.Var]] = field(default_factory=list)
+    regions: int = 0
+    stop: str | None = None
+    stops: bool = False
+    left: LoopPlace | None = None
+
+
 class Trace:
     """One trace.
 
@@ -167,6 +209,7 @@ class Trace:
     ``loop_options`` are those of the next loop; ``trail`` has the calls that an exception left, the innermost first.
     ``in_function`` says that the trace is of a function that is called, ``callers`` which functions call it, and
     ``called`` has the functions that were traced so, by their arguments.
+    ``checks`` is None where nothing is checked, and ``meeting`` are the loops that failed checks do not leave.
     """
 
     def __init__(
@@ -198,12 +241,16 @@ class Trace:
         self.callers: tuple[FunctionSource, ...] = ()
         self.called: dict[object, CalledFunction | None] = {}
         self.prints = 0
+        self.checks = Checks() if options.debug else None
+        self.build.lets = self.checks.ranges.lets if self.checks else None
+        self.meeting: frozenset[LoopPlace] = frozenset()
 
     def for_function(self) -> Trace:
         """A trace of a function that this one calls: it shares all but the statements and what the kernel takes."""
         made = Trace(self.frames[0].source, self.options, self.grammar, self.deps, self.width)
         made.effort, made.called, made.changing = self.effort, self.called, self.changing
         made.already_printed, made.printed = self.already_printed, self.printed
+        made.meeting = self.meeting
         made.callers = (*self.callers, *(frame.source for frame in self.frames))
         made.signature.functions.update(self.signature.functions)
         made.in_function = True

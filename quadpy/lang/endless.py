@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children, walk
+from quadpy.lang.context import STOP
 
 __all__ = ["never_ends"]
 
@@ -23,14 +24,14 @@ def _stays(loop: ir.While) -> bool:
 
 
 def _leaves(loop: ir.While) -> bool:
-    """Whether a statement of the body ends the loop; a ``break`` of a loop inside ends that one."""
+    """Whether a statement of the body ends the loop, failed checks apart; a ``break`` of a loop inside ends that one."""
     inside = {node.label for node in walk(loop.body) if isinstance(node, ir.Region)}
     waiting: list[tuple[ir.Node, bool]] = [(loop.body, True)]
     while waiting:
         node, own = waiting.pop()
         if isinstance(node, ir.Return) or (isinstance(node, ir.Break) and own):
             return True
-        if isinstance(node, ir.Leave) and node.label not in inside:
+        if isinstance(node, ir.Leave) and node.label not in inside and not node.label.startswith(STOP):
             return True
         waiting += [(child, own and not isinstance(node, (ir.For, ir.While))) for child in children(node)]
     return False

@@ -18,6 +18,7 @@ from quadpy.lang import (
     statements,
     texts,
 )  # fmt: skip
+from quadpy.lang.assertions import stmt_Assert
 from quadpy.lang.context import Grammar
 
 __all__ = ["GRAMMAR"]
@@ -49,7 +50,7 @@ GRAMMAR: Final = Grammar(
     },
     statements={
         ast.AnnAssign: assignments.stmt_AnnAssign,
-        ast.Assert: statements.stmt_Assert,
+        ast.Assert: stmt_Assert,
         ast.Assign: assignments.stmt_Assign,
         ast.AugAssign: assignments.stmt_AugAssign,
         ast.Break: statements.stmt_Break,

@@ -11,6 +11,7 @@ from quadpy.dtypes import Scalar, i32, promote, u1
 from quadpy.intrinsics import BUILTINS
 from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
+from quadpy.lang.checked_values import checked_unary
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
 from quadpy.lang.iteration import Grouped, NdRange
@@ -93,7 +94,7 @@ def _abs(t: Trace, span: Span, x: Value) -> Value:
     expr = to_scalar(t, x, span)
     if expr.type.kind in ("uint", "bool"):
         return expr
-    return ir.Unary(ir.UnOp.ABS, expr, expr.type, span=span)
+    return checked_unary(t, ir.UnOp.ABS, expr, span)
 
 
 def _extreme(op: ir.BinOp) -> Rule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -30,6 +30,7 @@ __all__ = [
     "IndexForm",
     "NdRange",
     "bind_axes",
+    "counter_names",
     "iterable",
     "loop_axes",
     "loop_bounds",
@@ -165,6 +166,14 @@ def target_names(t: Trace, node: ast.For, count: int, form: IndexForm) -> list[s
     for element in target.elts:
         _check_fresh(t, element)
     return names
+
+
+def counter_names(node: ast.For, axes: Sequence[ir.Axis]) -> list[str]:
+    """The loop variables as users call them; those of a grouped loop are ``I[0]``, ``I[1]`` and so on."""
+    if isinstance(node.target, ast.Tuple):
+        return [ast.unparse(name) for name in node.target.elts]
+    name = ast.unparse(node.target)
+    return [name] if len(axes) == 1 else [f"{name}[{k}]" for k in range(len(axes))]
 
 
 def _check_fresh(t: Trace, target: ast.expr) -> None:

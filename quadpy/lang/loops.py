@@ -8,16 +8,28 @@ from contextlib import contextmanager
 from typing import Any
 
 from quadpy.ir import nodes as ir
+from quadpy.lang.checks import counting, stoppable
 from quadpy.lang.context import LoopOptions, Trace
 from quadpy.lang.displays import bind_static, plain_items
 from quadpy.lang.endless import never_ends
 from quadpy.lang.flows import do_while_loop, marker_of
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.graph_blocks import do_while
-from quadpy.lang.iteration import Bounds, Grouped, IndexForm, bind_axes, iterable, loop_axes, loop_bounds, target_names
+from quadpy.lang.iteration import (
+    Bounds,
+    Grouped,
+    IndexForm,
+    bind_axes,
+    counter_names,
+    iterable,
+    loop_axes,
+    loop_bounds,
+    target_names,
+)
 from quadpy.lang.parallel import parallel_loop
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.values import Value, is_runtime
+from quadpy.source import Span
 
 __all__ = ["StaticBreak", "StaticContinue", "stmt_For", "stmt_While"]
 
@@ -60,16 +72,22 @@ def _sequential_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm) -
     names = target_names(t, node, len(bounds), form)
     axes = loop_axes(t, names, bounds, span)
     before, assigned = dict(frame.env), frame.assigned()
-    with _repeating(t), t.build.block() as stmts:
-        bind_axes(t, node, [axis.var for axis in axes], form)
-        t.block(node.body)
+    with stoppable(t, node), counting(t, counter_names(node, axes), axes):
+        with _repeating(t), t.build.block() as stmts:
+            bind_axes(t, node, [axis.var for axis in axes], form)
+            t.block(node.body)
+        for nested in _nested(axes, stmts, span):
+            t.build.emit(nested)
     _end_bindings(t, before, names)
     frame.meet([assigned])  # there may be no iteration
-    loop: Any = ir.Block(tuple(stmts), span=span)
+
+
+def _nested(axes: Sequence[ir.Axis], stmts: Sequence[ir.Stmt], span: Span) -> Sequence[ir.Stmt]:
+    """``stmts`` in a loop of the last axis, in one of the axis before it, and so on."""
     for axis in reversed(axes):
-        body = loop if isinstance(loop, ir.Block) else ir.Block((loop,), span=span)
-        loop = ir.For(axis.var, axis.start, axis.stop, axis.step, body, span=span)
-    t.build.emit(loop)
+        body = ir.Block(tuple(stmts), span=span)
+        stmts = (ir.For(axis.var, axis.start, axis.stop, axis.step, body, span=span),)
+    return stmts
 
 
 @contextmanager
@@ -135,19 +153,20 @@ def stmt_While(t: Trace, node: ast.While) -> bool:
         t.fail_syntax("a loop has no else in the kernel language", t.span(node))
     span, frame = t.span(node), t.frame
     before = dict(frame.env)
-    with _repeating(t) as breaks:
-        with t.build.block() as head:
-            test = t.expr(node.test)
-            cond = to_condition(t, test, span)
-        assigned = frame.assigned()  # the condition is evaluated at least once
-        with t.build.block() as body:
-            t.block(node.body)
+    with stoppable(t, node):
+        with _repeating(t) as breaks:
+            with t.build.block() as head:
+                test = t.expr(node.test)
+                cond = to_condition(t, test, span)
+            assigned = frame.assigned()  # the condition is evaluated at least once
+            with t.build.block() as body:
+                t.block(node.body)
+        loop = ir.While(ir.Block(tuple(head), span=span), cond, ir.Block(tuple(body), span=span), span=span)
+        t.build.emit(loop)
     _end_bindings(t, before)
     endless = not is_runtime(test) and bool(test)
     frame.meet(breaks if endless else [assigned])
-    loop = ir.While(ir.Block(tuple(head), span=span), cond, ir.Block(tuple(body), span=span), span=span)
     if (endless or is_runtime(test)) and never_ends(loop):
         once = "" if endless else " once it has begun: nothing in it changes its condition"
         t.fail_syntax(f"this loop never ends{once}", span, "leave it with break or return, or change its condition")
-    t.build.emit(loop)
     return endless and not _leaves_loop(node)

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from quadpy.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import fold, scalar_binary, scalar_select
+from quadpy.lang.checked_values import checked_unary
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.literals import LITERAL_UNARY
@@ -47,7 +48,7 @@ def _scalar_unary(t: Trace, op: type[ast.unaryop], value: ir.Expr, span: Span) -
             t.fail_type(f"~ needs an integer, not {value.type}", span, "bit_cast it to an integer first")
         return ir.Unary(ir.UnOp.NOT, value, value.type, span=span)
     number = cast(t, value, t.defaults.ip, span) if value.type == u1 else value
-    return ir.Unary(ir.UnOp.NEG, number, number.type, span=span)
+    return checked_unary(t, ir.UnOp.NEG, number, span)
 
 
 def binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import logging
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
 from quadpy.dtypes import i64, u1, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
+from quadpy.lang.checks import counting, stoppable
 from quadpy.lang.context import LoopOptions, ParallelLoop, Trace
-from quadpy.lang.iteration import Bounds, IndexForm, bind_axes, loop_axes, target_names
+from quadpy.lang.iteration import Bounds, IndexForm, bind_axes, counter_names, loop_axes, target_names
 from quadpy.lang.prints import loop_begins
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
@@ -72,7 +74,8 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, opti
     loop = t.loop = ParallelLoop(position, order, options.block_dim or DEFAULT_BLOCK)
     t.random.streams += 1
     try:
-        with t.build.block() as stmts, t.own_loops():
+        counted = counting(t, counter_names(node, axes), axes)
+        with t.build.block() as stmts, t.own_loops(), counted, _ended_by_faults(t, node):
             bind_axes(t, node, [axis.var for axis in axes], form)
             t.block(node.body)
     finally:
@@ -84,6 +87,11 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, opti
     body = ir.Block(tuple(stmts), span=span)
     block_dim = loop.block_dim if loop.uses_block else options.block_dim
     t.build.emit(ir.ParallelFor(tuple(axes), body, block_dim, options.name, tuple(loop.shared), span=span))
+
+
+def _ended_by_faults(t: Trace, node: ast.For) -> AbstractContextManager[None]:
+    """An iteration ends with a failed check; not in a do_while loop, whose condition may be set after it."""
+    return nullcontext() if t.tasks.repeats else stoppable(t, node)
 
 
 def _iteration_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:

@@ -7,6 +7,7 @@ from functools import reduce
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, promote, u1
 from quadpy.ir import nodes as ir
+from quadpy.lang.checked_values import checked_cast
 from quadpy.lang.context import Trace
 from quadpy.lang.library import library_function, required
 from quadpy.lang.promotion import literal
@@ -44,7 +45,7 @@ def cast(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:
             value = saturated(value, type)
         return literal(value, type, span)
     expr = to_scalar(t, value, span)
-    return expr if expr.type == type else ir.Cast(expr, type, span=span)
+    return expr if expr.type == type else checked_cast(t, expr, type, span)
 
 
 def operand(t: Trace, value: Value, what: str, span: Span) -> ScalarValue:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from quadpy.dtypes import Scalar, i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space, array_of
+from quadpy.lang.checks import meet
 from quadpy.lang.context import ParallelLoop, Trace
 from quadpy.lang.values import ArrayRef, Value, is_vector_type, shape_text
 from quadpy.source import Span
@@ -44,6 +45,11 @@ def _element_type(t: Trace, dtype: Value, span: Span) -> tuple[Scalar, tuple[int
     return scalar, ()
 
 
+def _sync(t: Trace, span: Span) -> None:
+    meet(t)
+    t.build.emit(ir.Barrier(span=span))
+
+
 def _global_thread_idx(t: Trace, span: Span) -> Value:
     dim = ir.Const(_loop_around(t).block_dim, i32, span=span)
     first = ir.Binary(ir.BinOp.MUL, ir.BlockIndex(span=span), dim, i32, span=span)
@@ -52,7 +58,7 @@ def _global_thread_idx(t: Trace, span: Span) -> Value:
 
 SIMT_RULES: Final[dict[str, Callable[..., Any]]] = {
     "block.SharedArray": _shared_array,
-    "block.sync": lambda t, span: t.build.emit(ir.Barrier(span=span)),
+    "block.sync": _sync,
     "block.mem_fence": lambda t, span: t.build.emit(ir.Fence(span=span)),
     "block.thread_idx": lambda t, span: ir.ThreadIndex(span=span),
     "block.block_idx": lambda t, span: ir.BlockIndex(span=span),

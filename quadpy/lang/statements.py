@@ -18,7 +18,7 @@ from quadpy.lang.scope import static_object
 from quadpy.lang.values import is_runtime
 from quadpy.source import Span
 
-__all__ = ["branches", "stmt_Assert", "stmt_Break", "stmt_Continue", "stmt_Expr", "stmt_If", "stmt_Pass", "stmt_Return"]
+__all__ = ["branches", "stmt_Break", "stmt_Continue", "stmt_Expr", "stmt_If", "stmt_Pass", "stmt_Return"]
 
 
 def stmt_Pass(t: Trace, node: ast.Pass) -> None:
@@ -123,10 +123,3 @@ def stmt_Return(t: Trace, node: ast.Return) -> bool:
     else:
         kernel_return(t, value, t.span(node))
     return True
-
-
-def stmt_Assert(t: Trace, node: ast.Assert) -> None:
-    """The condition is checked at run time only under ``debug=True``."""
-    cond = t.expr(node.test)
-    if not is_runtime(cond) and not decide(t, cond, t.span(node.test)):
-        t.fail_type("this assertion fails at compile time", t.span(node))

@@ -10,6 +10,7 @@ from quadpy.dtypes import BY_NAME, Scalar, i32, u1, u32, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.waves import wave_result
+from quadpy.lang.checks import meet
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import ParallelLoop, Trace
 from quadpy.lang.operators import binary, bit_cast, select
@@ -30,6 +31,7 @@ _COMBINES: Final = {
 
 def wave(t: Trace, op: WaveOp, args: tuple[ir.Expr, ...], span: Span, combine: AtomicOp | None = None) -> ir.Expr:
     """The result of ``op``, which all lanes of a wave do together."""
+    meet(t)
     size = _whole_waves(t, span)
     type = wave_result(op, [arg.type for arg in args])
     assert isinstance(type, Scalar), f"{op} of {args}"

@@ -12,7 +12,7 @@ from quadpy.errors import CompilationError
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
 from quadpy.lang.arguments import ArgType, ContainerArg, MembersFound, Options, ScalarArg, StaticArg, StructArg, VecArg
-from quadpy.lang.context import LocalAtomicFound, Trace
+from quadpy.lang.context import BlockMeets, LocalAtomicFound, LoopPlace, Retrace, Trace
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
@@ -28,7 +28,7 @@ from quadpy.mathlib.library import LibraryFunction
 __all__ = ["Traced", "reads_of", "trace_kernel"]
 
 
-_AGAIN: Final = (LocalAtomicFound, MembersFound)
+_AGAIN: Final = (Retrace, MembersFound)
 """What ends a trace that must be made again, with more known."""
 
 _LONGEST_NAME: Final = 200
@@ -103,10 +103,11 @@ def trace_kernel(
         MembersFound: ``args`` lacks members of arguments that the kernel uses.
     """
     changing: frozenset[tuple[CodeType, str]] = frozenset()
+    meeting: frozenset[LoopPlace] = frozenset()
     already_printed = 0
     while True:
         t = Trace(source, options, GRAMMAR, reads_of(source, args, before))
-        t.changing, t.already_printed, t.arguments = changing, already_printed, args
+        t.changing, t.meeting, t.already_printed, t.arguments = changing, meeting, already_printed, args
         try:
             with guarded(source.name, t.here, but=_AGAIN):
                 return _traced(t, source, args, observe)
@@ -116,7 +117,9 @@ def trace_kernel(
             raise
         except LocalAtomicFound as found:
             changing |= {found.name}
-            already_printed, before = max(already_printed, t.printed), t.deps
+        except BlockMeets as found:
+            meeting |= {found.loop}
+        already_printed, before = max(already_printed, t.printed), t.deps
 
 
 def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], observe: Observer | None) -> Traced:
@@ -134,6 +137,7 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         _symbol(source.name), tuple(_parameters(t)), signature.results, tuple(signature.functions.values()),
         ir.Block(tuple(stmts), span=source.span), slots=len(signature.slots), index=options.index,
         noalias=options.noalias, fast_math=options.fast_math, crossing=tuple(signature.slots), span=source.span,
+        sites=tuple(t.checks.sites) if t.checks else (),
     )  # fmt: skip
     if observe is not None:
         observe(TRACE, kernel)

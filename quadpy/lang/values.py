@@ -108,6 +108,7 @@ class ElementRef:
     """An element of an array that is not yet read, or a part of one.
 
     ``numbers`` are the components that it has, of the shape ``shape``; ``steps`` pick parts of these at run time.
+    Where ``inside`` is false there is no such element, and nothing may be accessed.
     """
 
     array: ArrayRef
@@ -115,6 +116,7 @@ class ElementRef:
     numbers: tuple[int, ...]
     shape: Shape
     steps: tuple[Step, ...] = ()
+    inside: Expr | None = None
 
     @property
     def types(self) -> tuple[Scalar, ...]:

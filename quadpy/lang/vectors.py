@@ -12,6 +12,8 @@ from quadpy.dtypes import Scalar, i32, promote, u1
 from quadpy.errors import KernelValueError
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import operation, scalar_binary, scalar_compare, scalar_select
+from quadpy.lang.checked_indices import check_component
+from quadpy.lang.checks import quietly
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast, convert, join_conditions, to_integer, to_scalar, type_of
@@ -139,6 +141,14 @@ def _component_at(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> i
 
 def flat_index(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> int | ir.Expr:
     """The row-major position of a component, counted from the end below 0; past the end for an index out of range."""
+    for axis, (i, extent) in enumerate(zip(index, vec.shape, strict=True)):
+        if is_runtime(i) and not i.type.is_float:
+            check_component(t, to_integer(t, i, span), axis, extent, span)
+    with quietly(t):
+        return _flat_index(t, vec, index, span)
+
+
+def _flat_index(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> int | ir.Expr:
     flat: ScalarValue = 0
     inside: ScalarValue = True
     for i, extent in zip(index, vec.shape, strict=True):

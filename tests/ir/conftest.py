@@ -65,13 +65,17 @@ def every_node(span: Span) -> ir.Kernel:
     blocks = ir.ParallelTask("blocks", (whole,), together, block_dim=64, shared=(tile,), span=span)
     words = (ir.BitCast(c(2.0, f64), u64, span=span),)
     shown = ir.Print(ir.ParamRead("$print", u64, span=span), Message(("n ", Field(Number("double")))), words, span=span)
-    last = ir.SerialTask("last", block(shown, ir.Return((c(1),), span=span)), span=span)
+    record = ir.ParamRead("$fault", u64, span=span)
+    fault = ir.Fault(record, ir.ParamRead("$sites", u64, span=span), words, span=span)
+    last = ir.SerialTask("last", block(shown, fault, ir.Return((c(1),), span=span)), span=span)
     params = (
         ir.ScalarParam("h", f32, span=span),
         ir.ArrayParam("a", array_of(f32, 1, (2,)), span=span),
         ir.ArrayParam("m", array_of(u1, 0, shape=()), is_field=True, span=span),
         ir.ArrayParam("p", array_of(i32, 1, strided=True), span=span),
         ir.ScalarParam("$print", u64, span=span),
+        ir.ScalarParam("$fault", u64, span=span),
+        ir.ScalarParam("$sites", u64, span=span),
     )
     return ir.Kernel("every", params, (i32,), (function, one), block(), (loop, blocks, last), 2, span=span)
 

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from quadpy.dtypes import f32, i32, i64
+from quadpy.faults import Site
 from quadpy.flow import Fork, Loop
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import Kernel
@@ -37,6 +38,7 @@ def test_places_in_the_source_leave_no_trace(every):
     {"name": "other"}, {"slots": 3}, {"index": i64}, {"noalias": False}, {"fast_math": True}, {"results": ()}, {"functions": ()},
     {"tasks": ()}, {"params": ()}, {"flow": (Fork(((0,), (1,))),)},
     {"crossing": (ir.Var("v", f32),)},
+    {"sites": (Site("KernelShiftError", "{0} << {1}", ("i32", "i32"), ("i",), "k", Span("k.py", 3, 4, 9)),)},
 ], ids=lambda change: next(iter(change)))  # fmt: skip
 def test_every_field_of_a_kernel_shows(every, change):
     assert print_ir(replace(every, **change)) != print_ir(every)
@@ -57,6 +59,7 @@ def test_the_kernel_test_covers_all_fields():
         "params",
         "flow",
         "crossing",
+        "sites",
     }
     assert {f.name for f in fields(Kernel)} == known
 

@@ -20,6 +20,7 @@ LEAVES = {
     "dtypes",
     "copying",
     "errors",
+    "faults",
     "importing",
     "messages",
     "formula",

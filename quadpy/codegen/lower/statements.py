@@ -7,6 +7,7 @@ from collections.abc import Callable
 from quadpy.codegen.lower.atomics import lower_atomic
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
+from quadpy.codegen.lower.faults import lower_fault
 from quadpy.codegen.lower.gpu.threads import barrier
 from quadpy.codegen.lower.gpu.waves import lower_wave
 from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
@@ -103,8 +104,8 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             _return(s, stmt)
         case ir.Barrier():
             barrier(s)
-        case ir.Print():
-            lower_print(s, stmt)
+        case ir.Print() | ir.Fault():
+            _report(s, stmt)
         case ir.Fence(reach=reach):
             _fence(s, reach)
         case ir.Wave():
@@ -113,6 +114,13 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             raise AssertionError("the verifier admits no kernel that has not been split")
         case _:
             raise unhandled(stmt)
+
+
+def _report(s: Scope, stmt: ir.Print | ir.Fault) -> None:
+    if isinstance(stmt, ir.Print):
+        lower_print(s, stmt)
+    else:
+        lower_fault(s, stmt)
 
 
 def _fence(s: Scope, reach: ir.Reach) -> None:

@@ -33,7 +33,7 @@ _MOST_STACK: Final = 16 << 10
 """Bytes of a group's values; those that registers do not hold stay on the thread's stack."""
 _STEP: Final = 4
 """Scalars from one iteration's element to the next, at most."""
-_APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break, ir.Print)
+_APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break, ir.Print, ir.Fault)
 """Statements that an iteration cannot run beside others."""
 
 

@@ -12,6 +12,7 @@ from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, DeviceError, DriverError, StreamError
 from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.deferred_release import DeferredRelease
+from quadpy.runtime.device.faults import Faults
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.modules import Modules
 from quadpy.runtime.device.reaper import Reaper
@@ -57,6 +58,7 @@ class Device(OneProcess):
         self.streams = StreamManager(driver, self.timelines, self.memory, self.life, self.reaper, self.prints)
         self.staging, self.modules = Staging(driver, self.reaper, self.prints), Modules(driver, self.life)
         self.failures, self.deferred = Failures(), DeferredRelease(self.timelines)
+        self.faults = Faults(driver, self.memory, self.timelines, self.staging)
 
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
@@ -186,10 +188,12 @@ class Device(OneProcess):
         Raises the first error of a host function of a graph.
 
         Raises:
+            KernelFault: a check of a kernel failed, under ``debug=True``.
             CaptureError: the calling thread captures on the device, and recorded work never completes.
         """
         refuse_in_capture(self, "a synchronize of the whole device", "wait after a launch of the graph")
         self._settle()
+        self.faults.raise_first()
         self.failures.raise_first()
 
     def _settle(self) -> None:

@@ -121,6 +121,7 @@ class DeviceStorage:
         if where is not ... and part.dense and (nbytes := part.reach) <= _SMALL:
             self.announce(on, writes=False)
             fetched = on._call(self.device.staging.fetch, self._at(part), nbytes)  # noqa: SLF001 - keeps the stream alive for the call
+            on._call(self.device.faults.raise_first)  # noqa: SLF001 - as above
             return part.over(bytearray(fetched))
         if where is ... or part.dense or _is_slice(where):
             return part.over(self._download(part, on))
@@ -194,6 +195,7 @@ class DeviceStorage:
             self.announce(stream, writes=False)
             ends = address_of(data), self._at(part)
             stream._call(self.device.staging.download, *ends, data.size)  # noqa: SLF001 - keeps the stream alive for the call
+            stream._call(self.device.faults.raise_first)  # noqa: SLF001 - as above
         return data
 
     def _put(self, part: StridedLayout, values: Numbers, stream: Stream) -> None:

@@ -191,12 +191,14 @@ class Event(Owned[EventHandle]):
         Raises:
             EventError: the event was destroyed.
             CaptureError: the last record is in a capture.
+            KernelFault: a check of a kernel failed, under ``debug=True``.
         """
         self._refuse_captured("synchronize()")
         owner = self._take()
         self.device.driver.event_synchronize(owner.handle)
         if self.device.prints.pending:
             self.device.prints.drain()
+        self.device.faults.raise_first()
 
     def query(self) -> bool:
         """Whether the last record is complete; True if there is none.

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, StreamError
 from quadpy.runtime.device.callbacks import Failures
+from quadpy.runtime.device.faults import Faults
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.launch.call_site import call_site
@@ -32,6 +33,7 @@ class StreamDevice(OwningDevice, Protocol):
     streams: StreamManager
     failures: Failures
     prints: Prints
+    faults: Faults
 
     @property
     def default_stream(self) -> Stream: ...
@@ -83,13 +85,18 @@ class Stream(Owned[StreamHandle]):
         return self._ref.owner is not None
 
     def synchronize(self) -> None:
-        """Wait for all work on this stream, and raise the first error of a host function of a graph on it."""
+        """Wait for all work on this stream, and raise the first error of a host function of a graph on it.
+
+        Raises:
+            KernelFault: a check of a kernel failed, under ``debug=True``.
+        """
         self._refuse_captured("synchronize()", "synchronize after a launch of the graph")
         owner = self._take()
         self.device.driver.stream_synchronize(owner.handle)
         if self.device.prints.pending:
             self.device.prints.drain()
         self.device.reaper.drain()
+        self.device.faults.raise_first(owner.handle)
         self.device.failures.raise_first(self.timeline)
 
     def query(self) -> bool:

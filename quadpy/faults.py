@@ -1,0 +1,117 @@
+"""Checks inside kernels: what each one says where it fails, and the record in which it leaves the values.
+
+A record is ``WORDS`` words of 64 bits.  The first thread whose check fails changes word ``CLAIMED`` from 0 to 1, and
+writes the number of the check and its values; ``DONE`` comes last.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from quadpy.errors import (
+    KernelAssertionError,
+    KernelFault,
+    KernelIndexError,
+    KernelOverflowError,
+    KernelShiftError,
+    KernelZeroDivisionError,
+)
+from quadpy.output import Message
+from quadpy.source import Span
+
+__all__ = ["CLAIMED", "DONE", "FIRST_VALUE", "MOST_VALUES", "SITE", "WORDS", "Site"]
+
+WORDS: Final = 32
+CLAIMED: Final = 0
+SITE: Final = 1
+FIRST_VALUE: Final = 2
+DONE: Final = WORDS - 1
+MOST_VALUES: Final = DONE - FIRST_VALUE
+
+Number: TypeAlias = int | float
+
+_ERRORS: Final = {
+    error.__name__: error
+    for error in (
+        KernelAssertionError,
+        KernelIndexError,
+        KernelOverflowError,
+        KernelShiftError,
+        KernelZeroDivisionError,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One check in a kernel.
+
+    error   the name of the exception
+    text    the message, in which ``{0}`` stands for the first value; of an index, the text of the array
+    types   the scalar types of the values
+    loops   the names of the loop variables around, outermost first, whose values come after these
+    kernel  the name of the kernel
+    offsets of an index, what each axis of the array begins at; the values are the indices, then the extents
+    said    of an assertion with a message, ``Message.text``, whose words stand for the values
+    """
+
+    error: str
+    text: str
+    types: tuple[str, ...]
+    loops: tuple[str, ...]
+    kernel: str
+    span: Span
+    hint: str = ""
+    offsets: tuple[int, ...] = ()
+    said: str = ""
+
+    def fault(self, words: Sequence[int]) -> KernelFault:
+        """The exception for a record of this check."""
+        words = words[FIRST_VALUE:]
+        values = [_decoded(word, type) for word, type in zip(words, self.types, strict=False)]
+        count, text = len(values), self._index_text(values) if self.offsets else self.text.format(*values)
+        if self.said:
+            message = Message.from_text(self.said)
+            count, text = message.count, message.filled(words)
+        loops = {name: int(_decoded(word, "i64")) for name, word in zip(self.loops, words[count:], strict=False)}
+        error = _ERRORS[self.error]
+        return error(text, self.span, hint=self.hint, kernel=self.kernel, iteration=loops, values=tuple(values))
+
+    def _index_text(self, values: Sequence[Number]) -> str:
+        axes = len(self.offsets)
+        found = zip(values[:axes], values[axes:], self.offsets, strict=True)
+        wrong = [axis for axis, (i, n, first) in enumerate(found) if not first <= i < first + n]
+        place = f"{self.text}[{', '.join(map(str, values[:axes]))}]"
+        parts = [self._axis_text(axis, values[axis], values[axes + axis]) for axis in wrong]
+        return f"{place} is out of range: {', and '.join(parts)}"
+
+    def _axis_text(self, axis: int, index: Number, extent: Number) -> str:
+        first = self.offsets[axis]
+        offset = f" and begins at {first}" if first else ""
+        return f"index {index} of axis {axis}, which has extent {extent}{offset}"
+
+    def to_json(self) -> list[Any]:
+        span = self.span
+        place = [span.file, span.line, span.col, span.end_col]
+        return [self.error, self.text, self.types, self.loops, self.kernel, place, self.hint, self.offsets, self.said]
+
+    @staticmethod
+    def from_json(parts: list[Any]) -> Site:
+        error, text, types, loops, kernel, place, hint, offsets, said = parts
+        return Site(error, text, tuple(types), tuple(loops), kernel, Span(*place), hint, tuple(offsets), said)
+
+    def __str__(self) -> str:
+        text = self.said or repr(self.text)
+        return f"{self.error} {self.span} {text} ({', '.join(self.types)}) {', '.join(self.loops)}".rstrip()
+
+
+def _decoded(word: int, type: str) -> Number:
+    """The value of ``type`` that a kernel left in ``word``: a float as f64, an integer as 64 bits."""
+    if type[0] in "fb":
+        return float(struct.unpack("=d", struct.pack("=Q", word))[0])
+    if type == "u1":
+        return bool(word)
+    return word - (1 << 64) if type[0] == "i" and word >> 63 else word

@@ -1,0 +1,50 @@
+"""``assert``: a check of the user's own, under ``debug=True``."""
+
+from __future__ import annotations
+
+import ast
+
+from quadpy.errors import KernelAssertionError
+from quadpy.faults import MOST_VALUES, Site
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import walk
+from quadpy.lang.checks import report
+from quadpy.lang.context import Trace
+from quadpy.lang.scalars import decide, to_condition
+from quadpy.lang.texts import text_of, words_of
+from quadpy.lang.values import Text, is_runtime
+from quadpy.output import Message
+
+__all__ = ["stmt_Assert"]
+
+
+def stmt_Assert(t: Trace, node: ast.Assert) -> None:
+    """The condition is evaluated at run time only under ``debug=True``; what is known now is decided now."""
+    span = t.span(node)
+    with t.build.block() as stmts:
+        cond = t.expr(node.test)
+    has_effects = any(isinstance(n, (ir.Store, ir.Atomic, ir.Assign)) for stmt in stmts for n in walk(stmt))
+    if t.checks is not None or has_effects:
+        t.build.splice(stmts)
+    if not is_runtime(cond):
+        if not decide(t, cond, t.span(node.test)):
+            t.fail_type("this assertion fails at compile time", span)
+        return
+    if t.checks is None:
+        return
+    holds = t.build.let(to_condition(t, cond, span))
+    t.frame.runtime_depth += 1
+    with t.build.block() as saying:
+        parts, words = words_of(_message(t, node))
+    t.frame.runtime_depth -= 1
+    if len(words) > MOST_VALUES:
+        t.fail_type(f"a message holds at most {MOST_VALUES} numbers of run time, not {len(words)}", span)
+    site = Site(KernelAssertionError.__name__, "", (), (), t.frames[0].source.name, span, said=Message(parts).text)
+    report(t, holds, site, saying, words)
+
+
+def _message(t: Trace, node: ast.Assert) -> str | Text:
+    """The message, with its values of run time."""
+    if node.msg is None:
+        return f"assertion failed: {ast.unparse(node.test)}"
+    return text_of(t, t.expr(node.msg), t.span(node.msg))

@@ -1,0 +1,161 @@
+"""What ``debug=True`` inserts: conditions that must hold, and what happens where one does not.
+
+A failed check leaves a record, and ends its iteration; where iterations wait for each other at barriers, and in the code
+outside of loops, it goes on instead, and skips what the check protects.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from quadpy.dtypes import Scalar, f64, i64, u1, u64
+from quadpy.errors import KernelFault
+from quadpy.faults import MOST_VALUES, Site
+from quadpy.ir import nodes as ir
+from quadpy.lang.context import STOP, BlockMeets, Trace
+from quadpy.lang.hidden import hidden_argument
+from quadpy.lang.promotion import literal
+from quadpy.source import Span
+
+__all__ = [
+    "both",
+    "counting",
+    "meet",
+    "only_where",
+    "quietly",
+    "report",
+    "require",
+    "stoppable",
+    "values_where",
+]
+
+
+def require(
+    t: Trace, holds: ir.Expr, error: type[KernelFault], text: str, values: Sequence[ir.Expr], span: Span, *,
+    hint: str = "", offsets: tuple[int, ...] = (),
+) -> None:  # fmt: skip
+    """Emits a check; ``text``, ``values`` and ``offsets`` as in ``Site``."""
+    types = tuple(value.type.name for value in values)
+    site = Site(error.__name__, text, types, (), t.frames[0].source.name, span, hint, offsets)
+    report(t, holds, site, [], [_word(value) for value in values])
+
+
+def report(t: Trace, holds: ir.Expr, site: Site, saying: Sequence[ir.Stmt], words: Sequence[ir.Expr]) -> None:
+    """Emits a check, whose ``site`` gets the loops around; where it fails, ``saying`` makes the values ``words``."""
+    checks, span = t.checks, site.span
+    assert checks is not None
+    counters = checks.counters[: MOST_VALUES - len(words)]
+    site = replace(site, loops=tuple(name for name, _ in counters))
+    number = checks.sites.setdefault(site, len(checks.sites))
+    first = hidden_argument(t, "sites", span)
+    check = ir.Binary(ir.BinOp.ADD, first, literal(number, u64, span), u64, span=span)
+    noted = (*words, *(_word(ir.VarRead(var, span=span)) for _, var in counters))
+    failed: list[ir.Stmt] = [*saying, ir.Fault(hidden_argument(t, "fault", span), check, noted, span=span)]
+    if checks.stop is not None:
+        checks.stops = True
+        failed.append(ir.Leave(checks.stop, span=span))
+    t.build.branch(ir.Unary(ir.UnOp.NOT, holds, u1, span=span), failed, [], span)
+
+
+def both(a: ir.Expr, b: ir.Expr, span: Span) -> ir.Expr:
+    return ir.Binary(ir.BinOp.AND, a, b, u1, span=span)
+
+
+def _word(value: ir.Expr) -> ir.Expr:
+    """``value`` as a word of a record."""
+    span, type = value.span, value.type
+    if type in (u1, u64) or type.kind == "uint":
+        return value if type == u64 else ir.Cast(value, u64, span=span)
+    wide: Scalar = f64 if type.is_float else i64
+    return ir.BitCast(value if type == wide else ir.Cast(value, wide, span=span), u64, span=span)
+
+
+@contextmanager
+def stoppable(t: Trace, node: ast.stmt) -> Iterator[None]:
+    """Context manager around the trace of the loop ``node``, or of its iterations: a failed check inside leaves it.
+
+    Does nothing where one around it is left, or where iterations meet inside.
+    """
+    checks = t.checks
+    key = (t.frame.source.code, node.lineno, node.col_offset)
+    if checks is None or checks.stop is not None or key in t.meeting:
+        yield
+        return
+    checks.regions += 1
+    checks.stop, checks.stops, checks.left = f"{STOP}{checks.regions}", False, key
+    try:
+        with t.build.block() as stmts:
+            yield
+        if checks.stops:
+            stmts = [ir.Region(checks.stop, ir.Block(tuple(stmts), span=t.span(node)), span=t.span(node))]
+        t.build.splice(stmts)
+    finally:
+        checks.stop = None
+
+
+def meet(t: Trace) -> None:
+    """All iterations of a block, or of a wave, come here: none may have left its loop.
+
+    Raises:
+        BlockMeets: a failed check would leave it; the trace starts again and remembers that.
+    """
+    if t.checks is not None and t.checks.stop is not None:
+        assert t.checks.left is not None
+        raise BlockMeets(t.checks.left)
+
+
+@contextmanager
+def counting(t: Trace, names: Sequence[str], axes: Sequence[ir.Axis]) -> Iterator[None]:
+    """Context manager: inside, faults tell the variables of these loops, and their ranges are known."""
+    checks = t.checks
+    if checks is None:
+        yield
+        return
+    before = len(checks.counters)
+    for name, axis in zip(names, axes, strict=True):
+        checks.counters.append((name, axis.var))
+        checks.ranges.add_counter(axis)
+    try:
+        yield
+    finally:
+        del checks.counters[before:]
+
+
+@contextmanager
+def quietly(t: Trace) -> Iterator[None]:
+    """Context manager: inside, nothing is checked."""
+    checks, t.checks = t.checks, None
+    try:
+        yield
+    finally:
+        t.checks = checks
+
+
+@contextmanager
+def only_where(t: Trace, holds: ir.Expr | None, span: Span) -> Iterator[None]:
+    """Context manager: what is emitted inside runs only where ``holds``; None stands for everywhere."""
+    if holds is None:
+        yield
+        return
+    with t.build.block() as stmts:
+        yield
+    t.build.branch(holds, stmts, [], span)
+
+
+def values_where(
+    t: Trace, holds: ir.Expr | None, make: Callable[[], Sequence[ir.Expr]], span: Span
+) -> Sequence[ir.Expr]:
+    """What ``make`` emits and returns where ``holds``, elsewhere zeros; None stands for everywhere."""
+    if holds is None:
+        return make()
+    with t.build.block() as stmts:
+        found = make()
+    variables = [t.build.var("checked", value.type, mutable=True) for value in found]
+    for var, value in zip(variables, found, strict=True):
+        t.build.assign(var, literal(0, var.type, span), span)
+        stmts.append(ir.Assign(var, value, span=span))
+    t.build.branch(holds, stmts, [], span)
+    return [t.build.let(ir.VarRead(var, span=span)) for var in variables]
