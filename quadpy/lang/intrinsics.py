@@ -22,7 +22,7 @@ from quadpy.lang.random_numbers import random_number
 from quadpy.lang.scalars import call_library, cast, convert, decide, meet, operand, to_integer, to_scalar
 from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.subgroup import SUBGROUP_RULES
-from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
+from quadpy.lang.values import ArrayRef, Text, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import OF_TRUTHS
 from quadpy.lang.vectors import broadcast, make_vector, map_vec
 from quadpy.source import Span
@@ -142,7 +142,7 @@ def _static(t: Trace, span: Span, *values: Value) -> Value:
     if not values:
         t.fail_type("static() needs a value", span)
     for value in values:
-        if is_runtime(value) or isinstance(value, Vec):
+        if is_runtime(value) or isinstance(value, (Vec, Text)):
             t.fail_type("static() needs a value that is known at compile time", span,
                         "such as a constant, the shape of a field, a template parameter or a static loop variable")  # fmt: skip
     return values if len(values) > 1 else values[0]

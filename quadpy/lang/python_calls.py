@@ -26,7 +26,7 @@ from quadpy.lang.functions import inline
 from quadpy.lang.operators import sum_of
 from quadpy.lang.prints import print_values
 from quadpy.lang.scope import import_value
-from quadpy.lang.texts import format_text, text_of
+from quadpy.lang.texts import TEXTS, format_text, text_call
 from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import METHODS
 from quadpy.source import Span
@@ -38,6 +38,7 @@ __all__ = [
 
 AT_COMPILE_TIME: Final = (
     range, zip, enumerate, len, tuple, list, reversed, sorted, sum, isinstance, hasattr, getattr, str, type, dict, set,
+    repr, ascii, format,
 )  # fmt: skip
 """Python's functions that run at compile time."""
 
@@ -154,8 +155,8 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         return None
     if isinstance(template := getattr(fn, "__self__", None), str) and fn.__name__ == "format":
         return format_text(t, template, args, kwargs, span)
-    if fn is str and len(args) == 1 and not kwargs and holds_runtime(args):
-        return text_of(t, args[0], span)
+    if any(fn is known for known in TEXTS) and not kwargs and holds_runtime(args):
+        return text_call(t, fn, args, span)
     if fn is range and holds_runtime(args):
         t.fail_syntax("a run-time range can only be used in a for statement", span)
     if fn in AT_COMPILE_TIME or is_our_module(_module_of(fn)):

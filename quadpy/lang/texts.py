@@ -21,8 +21,11 @@ from quadpy.output import Field, Fixed, Form, Items, Members, Number, Numbers, S
 from quadpy.records import Plain, RecordType
 from quadpy.source import Span
 
-__all__ = ["add_texts", "expr_JoinedStr", "format_text", "percent_text", "text_of", "words_of"]
+__all__ = ["add_texts", "expr_JoinedStr", "format_text", "TEXTS", "percent_text", "text_call", "text_of", "words_of"]
 
+TEXTS: Final = (str, repr, ascii, format)
+"""Python's functions that make texts."""
+_CONVERSIONS: Final[dict[object, str]] = {str: "s", repr: "r", ascii: "a"}
 _MOST_WIDTH: Final = 10_000
 _PERCENT: Final = re.compile(
     r"%(?P<key>\(\w*\))?(?P<flags>[-#0 +]*(?:\*|\d*)(?:\.(?:\*|\d*))?)[hlL]*(?P<type>.?)", re.DOTALL
@@ -57,6 +60,8 @@ def format_text(t: Trace, template: str, args: Sequence[Value], kwargs: Mapping[
         parts.append(literal)
         if name is None:
             continue
+        if conversion not in (None, "r", "s", "a"):
+            t.fail_type(f"{template!r}: there is no conversion !{conversion}", span, "there are !r, !s and !a")
         if "{" in (spec or ""):
             t.fail_type(
                 "a format specification must be known at compile time", span, "write it out, or use an f-string"
@@ -103,9 +108,21 @@ def add_texts(t: Trace, a: Value, b: Value, span: Span) -> Value:
     t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span)
 
 
-def text_of(t: Trace, value: Value, span: Span) -> str | Text:
-    """``str(value)``."""
-    return _joined(parts_of_value(t, value, "", "", "format", span))
+def text_of(t: Trace, value: Value, span: Span, conversion: str = "", spec: str = "") -> str | Text:
+    """``str(value)``, or as in an f-string."""
+    return _joined(parts_of_value(t, value, conversion, spec, "format", span))
+
+
+def text_call(t: Trace, fn: object, args: Sequence[Value], span: Span) -> str | Text:
+    """``str(x)``, ``repr(x)``, ``ascii(x)``, ``format(x, spec)``."""
+    if fn is not format and len(args) == 1:
+        return text_of(t, args[0], span, _CONVERSIONS[fn])
+    if fn is format and len(args) in (1, 2):
+        spec = args[1] if len(args) == 2 else ""
+        if not isinstance(spec, str):
+            t.fail_type(f"a format specification must be a string at compile time, not {shape_text(spec)}", span)
+        return text_of(t, args[0], span, spec=spec)
+    t.fail_type(f"{getattr(fn, '__name__', fn)} takes one value{' and a format' * (fn is format)}", span)
 
 
 def parts_of_value(
@@ -115,7 +132,7 @@ def parts_of_value(
     if any(int(digits) > _MOST_WIDTH for digits in re.findall(r"\d+", spec)):
         t.fail_type(f"the width in {spec!r} is above {_MOST_WIDTH:,}", span)
     if isinstance(value, Text):
-        if conversion or spec not in ("", "%s"):
+        if conversion not in ("", "s") or spec not in ("", "%s"):
             t.fail_type("a text with run-time values has no format of its own", span, "format the values in it")
         return value.parts
     if not holds_runtime(value):
@@ -129,7 +146,8 @@ def _checked(t: Trace, value: object, conversion: str, spec: str, style: Style, 
     try:
         return apply(value, conversion, spec, style)
     except (TypeError, ValueError, OverflowError) as exc:
-        t.fail_type(f"{spec!r} does not format {what or shape_text(value)}: {exc}", span)
+        given = what or shape_text(value)
+        t.fail_type(f"{spec!r} does not format {given}: {exc}" if spec else f"{given} has no text: {exc}", span)
 
 
 def _joined(parts: Sequence[str | TextField]) -> str | Text:

@@ -131,6 +131,11 @@ def test_static_values_print_as_in_python(arch):
     assert printed(shown) == "".join(f"run {k} (1, 2.5, None) 0.1 f32\n" for k in range(3))
 
 
+@qp.func
+def show(text):
+    print("show", text)
+
+
 def test_texts_have_names_and_are_joined(arch):
     @qp.kernel
     def shown(n: qp.i32):
@@ -138,9 +143,14 @@ def test_texts_have_names_and_are_joined(arch):
         m = n
         late = f"{m}"
         m += 1
-        print("a" + text + "b", str(n) + "!", f"[{text}]", late, m)
+        print("a" + text + "b", str(n) + "!", f"[{text}]", late, m, repr(n), text, format(n, "03d"), str(text))
+        show(text)
+        line = ""
+        for k in qp.static(range(3)):
+            line += f"{k * n} "
+        print("%s" % line, "{}".format(line))  # noqa: UP031, UP032 - what is tested
 
-    assert printed(shown, 5) == "a<5>b 5! [<5>] 5 6\n"
+    assert printed(shown, 5) == "a<5>b 5! [<5>] 5 6 5 <5> 005 <5>\nshow <5>\n0 5 10  0 5 10 \n"
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 1000])
@@ -242,6 +252,15 @@ def test_a_serialized_loop_prints_in_order(arch):
     ("y = f'{n}' * 2", "not defined for a text", ""),
     ("y = f'{n}'.upper()", "it can only be printed", ""),
     ("print({'a': n})", "has no text", "vectors"),
+    ("print('{!x}'.format(n))", "no conversion !x", "!r"),
+    ("print(10 ** 5000)", "int has no text: Exceeds the limit", ""),
+    ("print(format(n, n))", "must be a string at compile time", ""),
+    ("print(repr(n, n))", "repr takes one value", ""),
+    ("qp.static_assert(False, f'{n}')", "known at compile time", ""),
+    ("print(n, flush=n)", "flush must be True or False", ""),
+    ("if f'{n}':\n                print(n)", "must be a single value", ""),
+    ("print(f'{n}'[0])", "cannot be indexed", ""),
+    ("print(f'{(n, n):>10}')", "'>10' does not format tuple", ""),
 ])  # fmt: skip
 def test_what_is_refused(load, line, message, hint):
     module = load(f"""
