@@ -11,7 +11,7 @@ import gc
 
 import numpy as np
 import pytest
-from simulated import F32, add, as_add, simulated, stand_in
+from simulated import F32, add, as_add, run_printing, simulated, stand_in
 
 import quadpy as qp
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
@@ -30,6 +30,11 @@ def both(x: F32, y: F32):
     with qp.stream_parallel():
         for i in y:
             y[i] = y[i] + 1
+
+
+@qp.kernel
+def say(n: qp.i32):
+    print("say", n)
 
 
 def as_plus_one(x):
@@ -147,6 +152,17 @@ def dlpack(x, y):
     x.__dlpack__()
 
 
+def prints(x, y):
+    """Rings are taken, read, emptied and given to the next launch."""
+    say(1)
+    with qp.create_stream() as stream:
+        say(2, stream=stream)
+        say(3, stream=stream)
+        stream.synchronize()
+    say(4)
+    qp.sync()
+
+
 PROGRAMS = [
     streams,
     events,
@@ -159,6 +175,7 @@ PROGRAMS = [
     current_streams,
     sections,
     dlpack,
+    prints,
 ]
 
 
@@ -169,6 +186,7 @@ def prepared(program, allocator="cache"):
     with simulated(driver, allocator) as device:
         stand_in(driver, add, as_add)
         stand_in(driver, both, lambda x, y: as_plus_one(x), lambda x, y: as_plus_one(y))
+        run_printing(driver, say)
         x, y = qp.ndarray(qp.f32, N), qp.ndarray(qp.f32, N)
         program(x, y)
         gc.collect()
