@@ -21,9 +21,29 @@ from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
 from quadpy.lang.decorators import Template, Tensor, data_oriented, func, pyfunc, real_func, template
 from quadpy.math.linalg import eig, polar_decompose, solve, svd, sym_eig
-from quadpy.runtime.arrays.field import Field, Layout, field
+from quadpy.runtime.arrays.field import Field, field
+from quadpy.runtime.arrays.field_layout import Layout
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
-from quadpy.runtime.arrays.tree import axes, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l, root
+from quadpy.runtime.arrays.tree import (
+    FieldsBuilder,
+    axes,
+    i,
+    ij,
+    ijk,
+    ijkl,
+    ijl,
+    ik,
+    ikl,
+    il,
+    j,
+    jk,
+    jkl,
+    jl,
+    k,
+    kl,
+    l,
+    root,
+)
 from quadpy.runtime.device.devices import create_event, create_stream, memory_stats
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, use_stream
@@ -35,6 +55,7 @@ uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 __all__ = [
     "Event",
     "Field",
+    "FieldsBuilder",
     "Kernel",
     "Layout",
     "Matrix",

@@ -16,20 +16,22 @@ from quadpy.hostmath.structs import Struct, made_of
 from quadpy.messages import one_of
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import shape_of
-from quadpy.runtime.arrays.field import (
-    Field,
+from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
+from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.field_layout import (
     FieldTree,
     Layout,
     Placement,
     StoredMember,
     axis_strides,
-    field,
     require_no_layout,
 )
 from quadpy.runtime.arrays.parts import has_slices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.elements.types import element_of
 from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.placement import allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
@@ -42,14 +44,14 @@ _APART: Final = (2 << 12) + 5 * _LINE
 """Bytes between large arrays: if their distance is a multiple of a page, they compete for the same lines of the caches."""
 
 
-class StructField:
+class StructField(HasDerivatives):
     """A field whose elements are structs; made by ``qp.field`` and by ``field`` of a struct type.
 
     ``f.a`` is the field of the members ``a``.  On the host, ``f[i]`` reads a struct, which writes its members back when
     they are set, and ``f[i] = {...}`` writes some or all members.  ``f[1:3]`` reads a dict with an array for each member.
     """
 
-    __slots__ = ("__weakref__", "_members", "_whole", "dtype", "name")
+    __slots__ = ("__weakref__", "_members", "_whole", "derivative", "derivatives", "dtype", "follows", "name")
     __quadpy_field__: ClassVar[bool] = True  # a kernel that names one takes it as a parameter
 
     dtype: StructType
@@ -57,11 +59,14 @@ class StructField:
     _members: dict[str, Field | StructField]
     _whole: StructMember | None
 
-    def __init__(self, type: StructType, name: str) -> None:
+    def __init__(self, type: StructType, name: str, derivative: str = "") -> None:
         self._whole = None
-        self.dtype, self.name = type, name
+        self.dtype, self.name, self.derivative = type, name, derivative
+        self.derivatives: dict[str, StructField] = {}
+        self.follows = False  # as of other fields
         self._members = {
-            member: StructField(dtype, f"{name}.{member}") if isinstance(dtype, StructType) else field(dtype, name=f"{name}.{member}")
+            member: StructField(dtype, f"{name}.{member}", derivative) if isinstance(dtype, StructType)
+            else Field(*element_of(dtype), f"{name}.{member}", derivative)
             for member, dtype in type.members.items()
         }  # fmt: skip
 
@@ -72,7 +77,54 @@ class StructField:
     def span(self, shape: tuple[int, ...], offset: object = None, tree: FieldTree | None = None) -> None:
         """Set the shape, and the tree that will allocate the memory."""
         for leaf in self.leaves():
+            leaf.follows = self.follows
             leaf.span(shape, offset, tree)
+        self.follows = False
+        for found in self.derivatives.values():
+            if not hasattr(found, "shape") and found.follows:
+                found.follow(shape, self.offset)
+
+    def free(self) -> None:
+        """Give the memory back: every later use is an error."""
+        self._whole = None
+        for leaf in self.leaves():
+            leaf.free()
+
+    def follow(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
+        """Take the shape of another field, and memory of its own, until it is placed elsewhere."""
+        record = self.dtype.record()
+        self.span(shape, offset, _StructTree(self, record, _placements(record, shape, None, Layout.AOS)))
+        self.follows = True
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether it has floats; the integers of a derivative stay 0."""
+        return any(leaf.is_differentiable for leaf in self.leaves())
+
+    def declare(self, kind: str) -> StructField:
+        """The derivative, without a shape if it is new: a field of the same structs, whose members are those of the members."""
+        if kind not in self.derivatives:
+            found = StructField(self.dtype, f"{self.name}.{kind}" if self.name else "", kind)
+            self._link(kind, found)
+        return self.derivatives[kind]
+
+    def need(self, kinds: tuple[str, ...]) -> None:
+        """Have these derivatives; each takes the shape of the field unless it is placed itself."""
+        for kind in kinds:
+            found = self.declare(kind)
+            found.follows = not hasattr(found, "shape")
+
+    def _derivative(self, kind: str) -> Any:
+        return self._members[kind] if kind in self._members else super()._derivative(kind)
+
+    def _link(self, kind: str, derivative: StructField) -> None:
+        self.derivatives[kind] = derivative
+        for name, member in self._members.items():
+            theirs = derivative.get_member_field(name)
+            if isinstance(member, StructField):
+                member._link(kind, theirs)  # noqa: SLF001 - of the same class
+            elif member.is_differentiable:
+                member.derivatives[kind] = theirs
 
     @property
     def element_shape(self) -> RecordType:
@@ -99,6 +151,10 @@ class StructField:
         return self.leaves()[0].placed
 
     @property
+    def blocks(self) -> Blocks:
+        return self.leaves()[0].blocks
+
+    @property
     def pointer(self) -> int:
         return min(leaf.pointer for leaf in self.leaves())
 
@@ -107,9 +163,10 @@ class StructField:
         """Bytes from the first number to the end of the last, with what lies between them."""
         if not self.size:
             return 0
+        extents = tuple(n for axis in self.blocks for n in axis) if self.blocks else self.shape
         ends = [
             member.offset + member.scalar.nbytes + (math.prod(member.shape) - 1) * member.stride
-            + sum((n - 1) * step for n, step in zip(self.shape, member.axes, strict=True))
+            + sum((n - 1) * step for n, step in zip(extents, member.axes, strict=True))
             for member in self.stored_members()
         ]  # fmt: skip
         return max(ends)
@@ -153,6 +210,10 @@ class StructField:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self._members:
             return self._members[name]
+        if name in KINDS:
+            raise AttributeError(self.why_none(name))
+        if name in ("shape", "ndim", "size", "offset"):  # the property has raised: this says why
+            return getattr(self.leaves()[0], name)
         raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}; {one_of(name, self._members)}")
 
     def __getitem__(self, index: object) -> Struct | dict[str, Any]:
@@ -241,11 +302,15 @@ class StructField:
         return len(self.leaves()[0])
 
     def __quadpy_fingerprint__(self) -> str:
-        return f"field:{self.dtype.__quadpy_fingerprint__()}:{self.shape}:{self.offset}:{self.stored_members()!r}"
+        leaves = [leaf.__quadpy_fingerprint__() for leaf in self.leaves()]
+        if leaves[0].endswith(":none"):  # it has no memory, or none any more
+            return f"field:{self.dtype.__quadpy_fingerprint__()}:none"
+        return f"field:{self.dtype.__quadpy_fingerprint__()}:{self.shape}:{self.offset}:{self.stored_members()!r}:{self.blocks}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles members, shape, offset and name; the copy has C order."""
-        return _restored, (self.dtype, self.shape, self.offset, self.name, self.to_numpy())
+        """Pickles members, shape, offset, name and derivatives; the copy has C order."""
+        derivatives = {kind: found.to_numpy() for kind, found in self.derivatives.items() if hasattr(found, "shape")}
+        return _restored, (self.dtype, self.shape, self.offset, self.name, self.to_numpy(), derivatives)
 
     def __repr__(self) -> str:
         placed = hasattr(self.leaves()[0], "shape")
@@ -256,19 +321,23 @@ class StructField:
 
 def struct_field(
     type: StructType, shape: object = None, *, order: str | None = None, offset: object = None,
-    layout: Layout = Layout.AOS, name: str = "",
+    layout: Layout = Layout.AOS, needs_grad: bool = False, needs_dual: bool = False, name: str = "",
 ) -> StructField:  # fmt: skip
     """Create a field of zero structs; the arguments are those of ``qp.field``.
 
     With AOS, an element is a struct as in C; with SOA, each number of it has an array of its own.
     """
     made = StructField(type, name)
+    made.need(needed(made, needs_grad, needs_dual))
     if shape is None:
         require_no_layout(order, offset, layout)
         return made
     extents = shape_of(shape)
     record = type.record()
-    made.span(extents, offset, _StructTree(made, record, _placements(record, extents, order, layout)))
+    places = _placements(record, extents, order, layout)
+    for each in (made, *made.derivatives.values()):
+        each.span(extents, offset, _StructTree(each, record, places))
+    WITH_SHAPE.add(made)
     return made
 
 
@@ -328,8 +397,12 @@ class _StructTree:
 
 
 def _restored(
-    type: StructType, shape: tuple[int, ...], offset: tuple[int, ...], name: str, arrays: dict[str, Any]
-) -> StructField:
-    made = struct_field(type, shape, offset=offset, name=name)
+    type: StructType, shape: tuple[int, ...], offset: tuple[int, ...], name: str, arrays: dict[str, Any],
+    derivatives: dict[str, Any] | None = None,
+) -> StructField:  # fmt: skip
+    kinds = derivatives or {}
+    made = struct_field(type, shape, offset=offset, name=name, needs_grad="grad" in kinds, needs_dual="dual" in kinds)
     made.from_numpy(arrays)
+    for kind, numbers in kinds.items():
+        made.declare(kind).from_numpy(numbers)
     return made

@@ -15,7 +15,7 @@ from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.plan import Values, Views
 from quadpy.jit.results import ResultReader
-from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.device.devices import current_device
@@ -48,7 +48,7 @@ class CpuPlan:
         self,
         code: CodeObject,
         *,
-        fields: tuple[Field, ...] = (),
+        fields: tuple[FieldMemory, ...] = (),
         seed: int = 0,
         result_shape: ResultShape = None,
         name: str = "",

@@ -17,7 +17,7 @@ from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.results import ResultReader
-from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import FunctionHandle
@@ -46,7 +46,7 @@ class GpuPlan:
         code: CodeObject,
         device: Device,
         *,
-        fields: tuple[Field, ...] = (),
+        fields: tuple[FieldMemory, ...] = (),
         seed: int = 0,
         result_shape: ResultShape = None,
         wider: Callable[[], Plan],
@@ -172,7 +172,7 @@ class GpuPlan:
             ArgumentError: such an array is empty.
         """
         self.arrays.require_conditions(values)
-        arrays = [*views, *self.hidden.fields]
+        arrays: list[ArrayView | FieldMemory] = [*views, *self.hidden.fields]
         return {
             name: (int(values[self.arrays.pointers[number]]), _item_bytes(arrays[number]))
             for name, number in self.arrays.conditions.items()
@@ -248,5 +248,5 @@ def _function_of(compiled: Callable[[], GpuPlan], number: int) -> FunctionHandle
     return compiled().launches[number].function
 
 
-def _item_bytes(array: ArrayView | Field) -> int:
-    return array.dtype.nbytes if isinstance(array, Field) else BY_NAME[array.type_key[1]].nbytes
+def _item_bytes(array: ArrayView | FieldMemory) -> int:
+    return array.scalar.nbytes if isinstance(array, FieldMemory) else BY_NAME[array.type_key[1]].nbytes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from quadpy.artifact import CodeObject
 from quadpy.jit.plan import ArgumentValue
-from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.faults import host_record, number_of_first
@@ -29,7 +29,7 @@ class Sources:
     """Where a plan finds values: its code, the fields in the order of the parameters, ``qp.init``'s seed, the GPU or None."""
 
     code: CodeObject
-    fields: Iterator[Field]
+    fields: Iterator[FieldMemory]
     seed: int
     device: Device | None
 
@@ -73,7 +73,7 @@ class HiddenArguments:
     __slots__ = ("_computed", "_values", "counts", "fields", "ring", "scratch_offset", "seed")
 
     def __init__(
-        self, code: CodeObject, fields: Iterable[Field] = (), seed: int = 0, device: Device | None = None
+        self, code: CodeObject, fields: Iterable[FieldMemory] = (), seed: int = 0, device: Device | None = None
     ) -> None:
         self.fields, self.seed = tuple(fields), seed
         sources = Sources(code, iter(self.fields), seed, device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
 __all__ = ["BoundKernel", "Kernel", "kernel"]
 
 T = TypeVar("T")
+
+_configured: Final[weakref.WeakSet[Kernel]] = weakref.WeakSet()
+"""Kernels that have plans."""
+
+
+def _forget_plans() -> None:
+    for known in list(_configured):
+        known.forget()
+
+
+State.forget.append(_forget_plans)
 
 
 class Kernel(ByName):
@@ -181,7 +193,12 @@ class Kernel(ByName):
             receiver=self.receiver,
         )  # fmt: skip
         self._dispatcher, self._fast_call = made, None
+        _configured.add(self)
         return made
+
+    def forget(self) -> None:
+        """Lets go of all plans, and so of the memory of fields in them."""
+        self._dispatcher = self._fast_call = None
 
     def _bind(
         self, dispatcher: Dispatcher | VariantDispatcher, args: tuple[Argument, ...], kwargs: dict[str, Argument]

@@ -28,6 +28,7 @@ from quadpy.jit.printing import PrintingCpuPlan, PrintingGpuPlan
 from quadpy.lang.arguments import ArgType, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.device import Device
@@ -151,7 +152,7 @@ class Specialisation:
             compiled = self._compiled(options, None)
             kind = PrintingCpuPlan if compiled.code.messages else CpuPlan
             return kind(
-                compiled.code, fields=compiled.fields, seed=self._config.random_seed, result_shape=compiled.result_shape,
+                compiled.code, fields=tuple(map(FieldMemory.of, compiled.fields)), seed=self._config.random_seed, result_shape=compiled.result_shape,
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
         tasks = self._gpu_plan(options, device, self._config.random_seed)
@@ -170,7 +171,7 @@ class Specialisation:
         compiled = self._compiled(options, device)
         kind = PrintingGpuPlan if compiled.code.messages else GpuPlan
         plan = kind(
-            compiled.code, device, fields=compiled.fields, seed=seed, result_shape=compiled.result_shape,
+            compiled.code, device, fields=tuple(map(FieldMemory.of, compiled.fields)), seed=seed, result_shape=compiled.result_shape,
             wider=functools.cache(lambda: self._plan(replace(options, index=i64))),
             name=self._source.name, spans=compiled.spans,
         )  # fmt: skip

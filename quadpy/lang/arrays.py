@@ -13,10 +13,11 @@ from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.checked_indices import check_element
 from quadpy.lang.checks import only_where, quietly, values_where
 from quadpy.lang.context import Trace
+from quadpy.lang.dependencies import MISSING
 from quadpy.lang.parameters import passed_array
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_integer, to_scalar
-from quadpy.lang.scope import outside, static_object
+from quadpy.lang.scope import import_value, outside, static_object
 from quadpy.lang.structs import no_member, scalars_for
 from quadpy.lang.values import (
     ArrayRef,
@@ -43,16 +44,17 @@ __all__ = [
 def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
     if (member := array.member(name)) is not None:
         return member
-    type = array.type
     match name:
         case "shape":
-            return tuple(extent_of(t, array, axis, span) for axis in range(type.ndim))
+            return tuple(extent_of(t, array, axis, span) for axis in range(array.ndim))
         case "ndim":
-            return type.ndim
+            return array.ndim
         case "dtype":
             return array.scalar if isinstance(array.element, tuple) else array.element
         case "size":
             return _array_size(t, array, span)
+        case "grad" | "dual":
+            return _derivative(t, array, name, span)
         case "n" if array.element and isinstance(array.element, tuple):
             return array.element[0]
         case "m" if array.element and isinstance(array.element, tuple):
@@ -64,16 +66,32 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
             t.fail_type(f"an array has no attribute {name!r} inside a kernel", span, hint)
 
 
+def _derivative(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
+    """The gradient or dual of a field, or of a member of a field of structs."""
+    field = next((field for ref, field in t.signature.fields.values() if ref.name == array.name), None)
+    if field is None:
+        t.fail_type(
+            f"an array that is a parameter has no {kind} inside a kernel", span, f"pass x.{kind} as a parameter"
+        )
+    found = t.deps.attribute(field, kind)
+    whole = None if found is MISSING or not hasattr(found, "shape") else import_value(t, found)
+    if not isinstance(whole, ArrayRef):
+        t.fail_type(
+            f"{field!r} has no {kind}", span, f"pass needs_{kind}=True to qp.field, or call qp.root.lazy_{kind}()"
+        )
+    return replace(whole, element=array.element, first=array.first)
+
+
 def _array_size(t: Trace, array: ArrayRef, span: Span) -> ScalarValue:
     size: ScalarValue = 1
-    for axis in range(array.type.ndim):
+    for axis in range(array.ndim):
         size = scalar_binary(t, ast.Mult, size, extent_of(t, array, axis, span), span)
     return size
 
 
 def extent_of(t: Trace, array: ArrayRef, axis: int, span: Span) -> int | ir.Expr:
-    if array.type.shape is not None:
-        return array.type.shape[axis]
+    if array.shape is not None:
+        return array.shape[axis]
     return ir.ShapeOf(array.name, axis, t.options.index, span=span)
 
 
@@ -134,8 +152,9 @@ def _elements_of(t: Trace, node: ast.expr) -> Shape | None:
                 bound = outside(t, node.id)
             except KeyError:
                 return None
-    elif isinstance(node, ast.Attribute) and isinstance(struct := _elements_of(t, node.value), RecordType):
-        return _member_shape(struct, node.attr)
+    elif isinstance(node, ast.Attribute) and (shape := _elements_of(t, node.value)) is not None:
+        member = _member_shape(shape, node.attr) if isinstance(shape, RecordType) else None
+        return shape if member is None and node.attr in ("grad", "dual") else member
     elif isinstance(node, (ast.Attribute, ast.Subscript)):
         bound = static_object(t, node)
         if getattr(type(bound), "__quadpy_array__", False):
@@ -175,8 +194,8 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, 
     """The element of ``array``, which users call ``name``."""
     if not isinstance(array, ArrayRef):
         t.fail_type(f"{shape_text(array)} is not an array", span)
-    if len(index) != array.type.ndim:
-        t.fail_type(f"{len(index)} indices for an array of {array.type.ndim} dimensions", span)
+    if len(index) != array.ndim:
+        t.fail_type(f"{len(index)} indices for an array of {array.ndim} dimensions", span)
     exprs: list[ir.Expr] = []
     for axis, item in enumerate(index):
         if is_runtime(item) and item.type.is_float:
@@ -191,9 +210,37 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, 
             with quietly(t):  # the index is checked, below
                 number = scalar_binary(t, ast.Sub, number, array.offset[axis], span)
         exprs.append(t.build.freeze(to_integer(t, to_scalar(t, number, span), span)))
-    extents = [extent_of(t, array, axis, span) for axis in range(array.type.ndim)]
+    extents = [extent_of(t, array, axis, span) for axis in range(array.ndim)]
     inside = check_element(t, name, exprs, extents, array.offset or (0,) * len(extents), span)
+    if array.blocks:
+        with quietly(t):
+            exprs = [
+                at for found, levels in zip(exprs, array.blocks, strict=True) for at in _levels(t, found, levels, span)
+            ]
     return ElementRef(array, tuple(exprs), tuple(array.numbers), array.element, inside=inside)
+
+
+def _levels(t: Trace, at: ir.Expr, extents: tuple[int, ...], span: Span) -> list[ir.Expr]:
+    """The position on each level of an axis that is stored in blocks."""
+    found: list[ir.Expr] = []
+    inner = math.prod(extents)
+    if not inner:
+        return [at] * len(extents)  # there is no element
+    for level, extent in enumerate(extents):
+        inner //= extent
+        outer = at if inner == 1 else _by(t, ast.FloorDiv, ast.RShift, at, inner, span)
+        found.append(outer if level == 0 else _by(t, ast.Mod, ast.BitAnd, outer, extent, span))
+    return found
+
+
+def _by(
+    t: Trace, op: type[ast.operator], of_bits: type[ast.operator], value: ir.Expr, number: int, span: Span
+) -> ir.Expr:
+    """``value`` divided by ``number``, or the rest; of powers of two by their bits, which is right for negative values, too."""
+    log = number.bit_length() - 1
+    if number == 1 << log:
+        op, number = of_bits, log if of_bits is ast.RShift else number - 1
+    return t.build.freeze(to_scalar(t, scalar_binary(t, op, value, number, span), span))
 
 
 def _places(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:

@@ -124,8 +124,8 @@ def loop_bounds(t: Trace, items: Value, span: Span) -> Bounds:
     if isinstance(items, NdRange):
         return [(a, b, 1) for a, b in items.bounds]
     if isinstance(items, ArrayRef):
-        offsets = items.offset or (0,) * items.type.ndim
-        extents = [extent_of(t, items, axis, span) for axis in range(items.type.ndim)]
+        offsets = items.offset or (0,) * items.ndim
+        extents = [extent_of(t, items, axis, span) for axis in range(items.ndim)]
         return [(o, binary(t, ast.Add, e, o, span) if o else e, 1) for o, e in zip(offsets, extents, strict=True)]
     t.fail_type(f"a loop cannot run over {shape_text(items)}", span,
                 "loop over range, qp.ndrange, qp.grouped, an array, or qp.static(…) of a Python sequence")  # fmt: skip

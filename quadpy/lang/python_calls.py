@@ -140,7 +140,7 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
     if fn is builtins.len and len(args) == 1 and isinstance(args[0], Vec):
         return args[0].shape[0]
     if fn is builtins.len and len(args) == 1 and isinstance(args[0], ArrayRef):
-        if not args[0].type.ndim:
+        if not args[0].ndim:
             t.fail_type("a 0-d array has no length", span, "its only element is x[None]")
         return extent_of(t, args[0], 0, span)
     if getattr(fn, "__quadpy_expand__", False):

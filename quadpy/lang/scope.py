@@ -7,6 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from quadpy.artifact import HIDDEN
+from quadpy.errors import ArgumentError
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import Node
 from quadpy.ir.types import Array, Layout, Member
@@ -26,15 +27,18 @@ __all__ = ["container_member", "import_value", "lookup", "outside", "read_part",
 def _field_ref(t: Trace, value: Any) -> ArrayRef:
     """The field ``value`` as a parameter of the kernel, bound at compile time."""
     if id(value) not in t.signature.fields:
-        members = tuple(Member(*member) for member in value.stored_members())
+        try:
+            stored = value.stored_members()
+        except ArgumentError as error:  # it has no memory, or none any more
+            t.fail_type(error.message, t.here(), error.hint)
+        members = tuple(Member(*member) for member in stored)
         size = sum(member.scalar.nbytes * member.count for member in members)
-        type = Array(Layout(members, size), len(value.shape), tuple(value.shape))
+        extents = tuple(n for axis in value.blocks for n in axis) if value.blocks else tuple(value.shape)
+        type = Array(Layout(members, size), len(extents), extents)
         name = f"{HIDDEN}field{len(t.signature.fields)}"
         t.signature.field_params.append(ir.ArrayParam(name, type, is_field=True, span=t.frames[0].source.span))
-        t.signature.fields[id(value)] = (
-            ArrayRef(name, type, tuple(value.offset or ()), element=value.element_shape), value,
-        )  # fmt: skip
-
+        ref = ArrayRef(name, type, tuple(value.offset or ()), element=value.element_shape, blocks=value.blocks)
+        t.signature.fields[id(value)] = (ref, value)
     return t.signature.fields[id(value)][0]
 
 

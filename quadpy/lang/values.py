@@ -11,6 +11,7 @@ Operators, attributes, subscripts and calls are tables by kind.  A new kind of v
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
@@ -73,7 +74,7 @@ class Record:
 class ArrayRef:
     """An array parameter or field; ``offset`` is what a field subtracts from each index.
 
-    Its elements have the shape ``element``, and their first scalar is number ``first`` in the array: of an array of
+    A field stored in blocks has an axis of ``type`` for each level of each of its axes: ``blocks`` are their extents.  Its elements have the shape ``element``, and their first scalar is number ``first`` in the array: of an array of
     structs, this may be one member of each.
     """
 
@@ -83,6 +84,17 @@ class ArrayRef:
     writable: bool = True
     element: Shape = ()
     first: int = 0
+    blocks: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def ndim(self) -> int:
+        """How many indices an element has."""
+        return len(self.blocks) or self.type.ndim
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The extents; None where they are values of run time."""
+        return tuple(map(math.prod, self.blocks)) if self.blocks else self.type.shape
 
     @property
     def numbers(self) -> range:

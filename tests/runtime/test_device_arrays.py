@@ -15,7 +15,8 @@ from quadpy.dtypes import bf16, f32, f64, i8, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory, StreamError
 from quadpy.hostmath import MatrixType, Vector, VectorType
 from quadpy.runtime.arrays import tree
-from quadpy.runtime.arrays.field import Layout, field
+from quadpy.runtime.arrays.field import field
+from quadpy.runtime.arrays.field_layout import Layout
 from quadpy.runtime.arrays.foreign_device import describe_device_array
 from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
 from quadpy.runtime.device import devices

@@ -13,7 +13,8 @@ from quadpy.dtypes import bf16, f32, f64, i8, i32
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
 from quadpy.runtime.arrays import tree
-from quadpy.runtime.arrays.field import Layout, field
+from quadpy.runtime.arrays.field import field
+from quadpy.runtime.arrays.field_layout import Layout
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.memory.host_memory import ALIGNMENT
 
@@ -234,8 +235,8 @@ def test_trees_that_cannot_be():
     f, placed = field(f32), field(f32, 3)
     node = tree.root.dense(tree.i, 4)
     for wrong in (
-        lambda: node.dense(tree.ij, (2, 2)),
         lambda: node.dense(tree.jk, (1, 2, 3)),
+        lambda: node.place(3),
         lambda: node.place(placed),
         lambda: tree.axes(0, 0),
     ):

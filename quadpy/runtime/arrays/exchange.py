@@ -13,6 +13,7 @@ from quadpy.runtime.arrays.foreign_device import dlpack_device, share
 from quadpy.runtime.arrays.foreign_host import as_numpy
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, admit, decode, encode
+from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 
@@ -80,7 +81,7 @@ class Exchange:
         values = decode(stored, self.dtype)
         if wanted is not None and wanted != values.dtype:
             values = values.astype(wanted)
-        shared = memory.device is None and np.may_share_memory(values, stored)
+        shared = isinstance(memory, HostStorage) and np.may_share_memory(values, stored)
         if copy is False and not shared:
             raise ValueError(f"{self!r} cannot be viewed as {values.dtype} on the host without a copy")
         if not copy and shared:
@@ -132,13 +133,14 @@ class Exchange:
         return self.__dlpack__(max_version=(1, 0)) if versioned else self.__dlpack__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
-        if copy is None:
-            converted = self.dtype == bf16 or (dtype is not None and _numpy_dtype(dtype) != STORAGE[self.dtype])
-            copy = converted or self.device is not None
         return self.to_numpy(dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         memory = self._memory()
+        if isinstance(memory, BlockedStorage):
+            raise BufferError(  # noqa: TRY004 - what the protocol raises
+                f"{self!r} is stored in blocks, which DLPack cannot describe: pass a copy, by to_numpy"
+            )
         _mark_exported(memory)
         on_host = not isinstance(memory, DeviceStorage)
         if on_host and self.dtype != bf16:

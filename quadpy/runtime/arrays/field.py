@@ -2,111 +2,131 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import weakref
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any
 
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
+from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
+from quadpy.runtime.arrays.field_layout import (
+    FieldTree,
+    Layout,
+    Placement,
+    StoredMember,
+    offset_of,
+    order_of,
+    require_no_layout,
+    strides_of,
+)
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
 from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.blocked import BlockedStorage, Blocks
 from quadpy.runtime.memory.host_storage import Storage
-from quadpy.runtime.memory.placement import Memory, allocate_lasting, storage_at
+from quadpy.runtime.memory.placement import allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["AXIS_NAMES", "Field", "FieldTree", "Layout", "Placement", "StoredMember", "axis_strides", "field"]
-
-AXIS_NAMES: Final = "ijklmnopqrst"
+__all__ = ["Field", "field"]
 
 
-class Layout(enum.Enum):
-    """How the components of vectors and matrices are stored: together (AOS), or each in its own array (SOA)."""
-
-    AOS = "aos"
-    SOA = "soa"
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where a field is stored: ``start`` bytes into ``memory``, with ``strides`` in scalars.
-
-    There is one stride per axis, and one more for the components of an element in row-major order.
-    """
-
-    memory: Memory
-    start: int
-    strides: tuple[int, ...]
-
-
-class StoredMember(NamedTuple):
-    """The numbers of one type in an element, in bytes: the first at ``offset``, each other one ``stride`` after it.
-
-    ``axes`` are the steps from element to element along each axis.
-    """
-
-    scalar: Scalar
-    stride: int
-    shape: tuple[int, ...]
-    offset: int
-    axes: tuple[int, ...]
-
-
-class FieldTree(Protocol):
-    """A tree of fields, which allocates their memory when the first of them needs it."""
-
-    def bind(self) -> None:
-        """Call ``put`` on every field of the tree."""
-
-
-class Field(DenseArray):
+class Field(HasDerivatives, DenseArray):
     """A dense global array; made by ``qp.field``.  Kernels use it by name, without a parameter.
 
     It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is
     closed.  With an ``offset``, indices start there instead of at 0, and negative ones do not count from the end.
     """
 
-    __slots__ = ("__weakref__", "_placement", "_storage", "_tree", "name", "offset")
+    __slots__ = (
+        "__weakref__",
+        "_placement",
+        "_storage",
+        "_tree",
+        "derivative",
+        "derivatives",
+        "follows",
+        "name",
+        "offset",
+    )  # fmt: skip
     __quadpy_field__ = True  # a kernel that names one takes it as a parameter
 
     name: str
     offset: tuple[int, ...]
 
-    def __init__(self, dtype: Scalar, element: tuple[int, ...], name: str) -> None:
+    def __init__(self, dtype: Scalar, element: tuple[int, ...], name: str, derivative: str = "") -> None:
         """A field without a shape, which ``span`` sets, and without memory, which ``put`` sets."""
-        self.dtype, self.element_shape, self.name = dtype, element, name
+        self.dtype, self.element_shape, self.name, self.derivative = dtype, element, name, derivative
         self._placement: Placement | None = None
         self._tree: FieldTree | None = None
+        self.derivatives: dict[str, Field] = {}
+        self.follows = False  # whether its shape is that of another field, and not given
 
     def span(self, shape: tuple[int, ...], offset: object = None, tree: FieldTree | None = None) -> None:
         """Set the shape, and the tree that will allocate the memory."""
-        if hasattr(self, "shape"):
+        if hasattr(self, "shape") and (self.placed or not self.follows):
             raise ArgumentError(f"{self!r} already has a shape: place a field once, and without shape=")
-        origin = (0,) * len(shape) if offset is None else _offset_of(offset, len(shape))
+        origin = (0,) * len(shape) if offset is None else offset_of(offset, len(shape))
         self._describe(self.dtype, shape, self.element_shape)
-        self.offset, self._tree = origin, tree
+        self.offset, self._tree, self.follows = origin, tree, False
+        for found in self.derivatives.values():
+            if not hasattr(found, "shape") and found.follows:
+                found.follow(shape, origin)
+
+    def follow(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
+        """Take the shape of another field, and memory of its own, until it is placed elsewhere."""
+        strides = strides_of(shape, order_of(None, len(shape)), math.prod(self.element_shape), Layout.AOS)
+        self.span(shape, offset, _OwnTree(self, strides))
+        self.follows = True
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether it has floats."""
+        return self.dtype.is_float
+
+    def declare(self, kind: str) -> Field:
+        """The derivative, without a shape if it is new."""
+        if kind not in self.derivatives:
+            name = f"{self.name}.{kind}" if self.name else ""
+            self.derivatives[kind] = Field(self.dtype, self.element_shape, name, kind)
+        return self.derivatives[kind]
+
+    def need(self, kinds: tuple[str, ...]) -> None:
+        """Have these derivatives; each takes the shape of the field unless it is placed itself."""
+        for kind in kinds:
+            found = self.declare(kind)
+            found.follows = not hasattr(found, "shape")
 
     def put(self, placement: Placement) -> None:
         """Set the memory."""
         item = self.dtype.nbytes
         *axes, component = (stride * item for stride in placement.strides)
         inner = [component * math.prod(self.element_shape[k + 1 :]) for k in range(len(self.element_shape))]
-        whole, strides = self.shape + self.element_shape, (*axes, *inner)
-        self._storage = storage_at(
-            placement.memory, StridedLayout(placement.start, STORAGE[self.dtype], whole, strides)
+        extents = tuple(n for axis in placement.blocks for n in axis) if placement.blocks else self.shape
+        layout = StridedLayout(placement.start, STORAGE[self.dtype], extents + self.element_shape, (*axes, *inner))
+        stored = storage_at(placement.memory, layout)
+        self._storage: Storage = (
+            BlockedStorage(stored, placement.blocks, self.element_shape) if placement.blocks else stored
         )
         self._storage.name = f"the field {self.name!r}"
         self._placement = placement
 
+    def free(self) -> None:
+        """Give the memory back: every later use is an error."""
+        self._placement, self._tree = None, _Freed(self.name)
+        if hasattr(self, "_storage"):
+            del self._storage
+
     def __getattr__(self, name: str) -> Any:
         if name in ("shape", "ndim", "size", "offset"):
+            what = f"pass needs_{self.derivative}=True, place it, or call qp.root.lazy_{self.derivative}()"
             raise AttributeError(
-                f"the field {self.name!r} has no {name} yet: pass shape=, or place it with qp.root.dense(...).place(f)"
+                f"the field {self.name!r} has no {name} yet: "
+                + (what if self.derivative else "pass shape=, or place it with qp.root.dense(...).place(f)")
             )
+        if name in KINDS:
+            raise AttributeError(self.why_none(name))
         raise AttributeError(f"a field has no attribute {name!r}")
 
     def leaves(self) -> tuple[Field, ...]:
@@ -123,7 +143,8 @@ class Field(DenseArray):
         """Where the field is stored; the first use allocates the memory of its tree, which no field can join then."""
         if self._placement is None:
             if self._tree is None:
-                raise ArgumentError(f"{self!r} has no memory", hint="pass shape=, or place it under qp.root")
+                hint = f"pass needs_{self.derivative}=True" if self.derivative else "pass shape="
+                raise ArgumentError(f"{self!r} has no memory", hint=f"{hint}, or place it under qp.root")
             self._tree.bind()
         assert self._placement is not None
         return self._placement
@@ -139,14 +160,24 @@ class Field(DenseArray):
         return self._memory().block
 
     @property
+    def blocks(self) -> Blocks:
+        """For each axis the extents of its levels in memory, the outermost first; empty if each has a single one."""
+        return self.placement.blocks
+
+    @property
     def strides(self) -> tuple[int, ...]:
-        """In scalars: one per axis, then one for the components of an element in row-major order."""
+        """In scalars: one per axis, or for each of its levels, then one for the components of an element in row-major order."""
         return self.placement.strides
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements, without gaps between them."""
-        return self.size * math.prod(self.element_shape) * self.dtype.nbytes
+        """Bytes from the first number to the end of the last, gaps included."""
+        if self._placement is None or not self.size:
+            return self.size * math.prod(self.element_shape) * self.dtype.nbytes
+        levels = [n for axis in self.blocks for n in axis] if self.blocks else self.shape
+        extents = (*levels, math.prod(self.element_shape))
+        last: int = sum((n - 1) * stride for n, stride in zip(extents, self.strides, strict=True))
+        return (last + 1) * self.dtype.nbytes
 
     def stored_members(self) -> list[StoredMember]:
         """How an element is stored."""
@@ -155,7 +186,14 @@ class Field(DenseArray):
 
     def __quadpy_fingerprint__(self) -> str:
         """What a compiled kernel depends on: type, shape and layout, not the address."""
-        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}"
+        if not hasattr(self, "shape") or isinstance(self._tree, _Freed):
+            return f"field:{self.dtype}:{self.element_shape}:none"
+        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}:{self.blocks}"
+
+    @property
+    def storage(self) -> Storage:
+        """Its numbers in memory."""
+        return self._memory()
 
     def _memory(self) -> Storage:
         if self._placement is None:
@@ -177,9 +215,10 @@ class Field(DenseArray):
         return at
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles values, type, shape, offset and name; the copy has C order."""
+        """Pickles values, type, shape, offset, name and derivatives; the copy has C order."""
         stored = self._memory().read(...).copy("C")
-        return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored)
+        derivatives = {kind: found.to_numpy() for kind, found in self.derivatives.items() if hasattr(found, "shape")}
+        return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored, derivatives)
 
     def __repr__(self) -> str:
         shape = self.shape if hasattr(self, "shape") else None
@@ -193,6 +232,8 @@ def field(
     order: str | None = None,
     offset: int | tuple[int, ...] | None = None,
     layout: Layout = Layout.AOS,
+    needs_grad: bool = False,
+    needs_dual: bool = False,
     name: str = "",
 ) -> Field:
     """Create a field of zeros.
@@ -204,36 +245,28 @@ def field(
         order: the axes from the outermost to the innermost in memory: ``"ji"`` is column-major.
         offset: the index of the first element, one int per axis.
         layout: how the components of vectors and matrices are stored.
+        needs_grad: have a gradient, ``f.grad``: a field of the same type, shape and layout.
+        needs_dual: have a dual, ``f.dual``, for forward mode.
         name: shown in messages.
 
     Raises:
-        ArgumentError: an option that does not match the shape.
+        ArgumentError: an option that does not match the shape, or derivatives of a field without floats.
 
     The memory is allocated when it is first needed, on the device that ``qp.init`` has chosen by then.
     """
     if getattr(dtype, "__quadpy_constructor__", None) == "struct":
         options = {"order": order, "offset": offset, "layout": layout, "name": name}
-        return dtype.field(shape, **options)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
-    return _field(Field(*element_of(dtype), name), shape, order, offset, layout)
-
-
-def require_no_layout(order: object, offset: object, layout: Layout) -> None:
-    """ArgumentError for options of a field that has no shape yet."""
-    if order is not None or offset is not None or layout is not Layout.AOS:
-        raise ArgumentError(
-            "order, offset and layout need a shape", hint="pass shape=, or give them where the field is placed"
-        )
-
-
-def _field(
-    made: Field, shape: object, order: object = None, offset: object = None, layout: Layout = Layout.AOS
-) -> Field:
+        return dtype.field(shape, needs_grad=needs_grad, needs_dual=needs_dual, **options)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
+    made = Field(*element_of(dtype), name)
+    made.need(needed(made, needs_grad, needs_dual))
     if shape is None:
         require_no_layout(order, offset, layout)
         return made
     extents = shape_of(shape)
-    strides = _strides(extents, _order_of(order, len(extents)), math.prod(made.element_shape), layout)
-    made.span(extents, offset, _OwnTree(made, strides))
+    strides = strides_of(extents, order_of(order, len(extents)), math.prod(made.element_shape), layout)
+    for each in (made, *made.derivatives.values()):
+        each.span(extents, offset, _OwnTree(each, strides))
+    WITH_SHAPE.add(made)
     return made
 
 
@@ -254,39 +287,28 @@ class _OwnTree:
                 field.put(Placement(allocate_lasting(field.nbytes), 0, self._strides))
 
 
-def axis_strides(shape: tuple[int, ...], order: str | None) -> tuple[int, ...]:
-    """The strides of a dense array of single numbers with the axes in this order."""
-    return _strides(shape, _order_of(order, len(shape)), 1, Layout.AOS)[:-1]
+class _Freed:
+    """In place of the tree of a field whose memory was given back."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-def _strides(shape: tuple[int, ...], order: list[int], components: int, layout: Layout) -> tuple[int, ...]:
-    strides = [0] * len(shape)
-    step = components if layout is Layout.AOS else 1
-    for axis in reversed(order):
-        strides[axis] = step
-        step *= shape[axis]
-    return (*strides, 1 if layout is Layout.AOS else step)
-
-
-def _order_of(order: object, ndim: int) -> list[int]:
-    names = AXIS_NAMES[:ndim]
-    if order is None:
-        return list(range(ndim))
-    if not isinstance(order, str) or sorted(order) != sorted(names):
+    def bind(self) -> None:
         raise ArgumentError(
-            f"order={order!r} must name each of the {ndim} axes once", hint=f"for example {names[::-1]!r}"
+            f"the field {self._name!r} was destroyed: its memory was given back",
+            hint="make another one, or destroy the tree of a FieldsBuilder only when none of its fields is used any more",
         )
-    return [names.index(letter) for letter in order]
 
 
-def _offset_of(offset: object, ndim: int) -> tuple[int, ...]:
-    origin = tuple(offset) if isinstance(offset, (tuple, list)) else (offset,)
-    if len(origin) != ndim or not all(isinstance(start, int) for start in origin):
-        raise ArgumentError(f"offset={offset!r} must be {ndim} integers, one per axis")
-    return origin
-
-
-def _restored(dtype: str, element: tuple[int, ...], offset: tuple[int, ...], name: str, stored: Numbers) -> Field:
-    made = _field(Field(BY_NAME[dtype], element, name), stored.shape[: len(offset)], offset=offset)
+def _restored(
+    dtype: str, element: tuple[int, ...], offset: tuple[int, ...], name: str, stored: Numbers,
+    derivatives: dict[str, Numbers] | None = None,
+) -> Field:  # fmt: skip
+    made = Field(BY_NAME[dtype], element, name)
+    made.need(tuple(derivatives or ()))
+    made.follow(stored.shape[: len(offset)], offset)
+    made.follows = False
     made._memory().write(..., stored)  # noqa: SLF001 - the other half of __reduce__
+    for kind, numbers in (derivatives or {}).items():
+        made.declare(kind).from_numpy(numbers)
     return made

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from quadpy.dtypes import Scalar, f32, i32
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = [
-    "Config", "State", "current_config", "launches_so_far", "next_launch", "require_wave_size", "set_config",
+    "Config", "State", "current_config", "launches_so_far", "next_launch", "renew_config", "require_wave_size", "set_config",
     "take_back_launches",
 ]  # fmt: skip
 
@@ -41,10 +43,14 @@ def require_wave_size(size: int | None) -> None:
 
 
 class State:
-    """The current configuration, as attributes of the class for fast access, and the count of launches that draw."""
+    """The current configuration, as attributes of the class for fast access, and the count of launches that draw.
+
+    ``forget`` is called when what rests on the configuration must go.
+    """
 
     config: Config = Config()
     launches: int = 0
+    forget: ClassVar[list[Callable[[], None]]] = []
     lock = new_lock()
 
 
@@ -56,6 +62,13 @@ def current_config() -> Config:
 def set_config(config: Config) -> None:
     """Set the current configuration; random numbers start again from its seed.  Arrays and fields stay valid."""
     State.config, State.launches = config, 0
+
+
+def renew_config() -> None:
+    """Make what rests on the configuration anew: kernels forget their plans, and are specialised again when they are called."""
+    State.config = replace(State.config)
+    for forget in State.forget:
+        forget()
 
 
 def next_launch() -> int:

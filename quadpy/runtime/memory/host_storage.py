@@ -134,7 +134,8 @@ def _capture(stream: object) -> tuple[Session, Stream] | None:
 def is_exported(array: object) -> bool:
     """Whether other libraries may read and write the array's host memory at any time."""
     memory = getattr(array, "_memory", None)
-    return memory is not None and isinstance(found := memory(), HostStorage) and found.exported
+    storages = getattr(array, "storages", ()) if memory is None else (memory(),)
+    return any(isinstance(found, HostStorage) and found.exported for found in storages)
 
 
 def check_stream(stream: object) -> Stream:

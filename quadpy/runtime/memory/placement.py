@@ -67,4 +67,6 @@ def storage_at(memory: Memory, layout: StridedLayout) -> Storage:
     if isinstance(memory, Region):
         return DeviceStorage(memory, layout)
     start, dtype, shape, strides = layout
+    if 0 in shape:  # NumPy would want the start inside the memory, which may have no bytes
+        return HostStorage(np.empty(shape, dtype), memory.pointer)
     return HostStorage(np.ndarray(shape, dtype, memory.bytes, start, strides), memory.pointer + start)

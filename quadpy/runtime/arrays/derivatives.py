@@ -1,0 +1,81 @@
+"""Storage of derivatives: a field and its gradient."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+from quadpy.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["KINDS", "WITH_SHAPE", "HasDerivatives", "needed"]
+
+KINDS: Final = ("grad", "dual")
+"""Derivatives of reverse mode, and of forward mode."""
+
+WITH_SHAPE: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+"""Fields that were made with a shape: ``qp.root.lazy_grad()`` gives them a gradient, too."""
+
+
+class HasDerivatives:
+    """A field that can have a gradient and a dual: fields of the same type and shape, which kernels use as ``x.grad``."""
+
+    __slots__ = ()
+
+    derivatives: dict[str, Self]
+    """Those that are declared; one without a shape does not exist yet."""
+    derivative: str
+    """Which of KINDS this field is of another one; empty if it is none."""
+
+    @property
+    def grad(self) -> Self:
+        """The gradient, for reverse mode.  Without ``needs_grad=True`` it has no shape until it is placed."""
+        return self._derivative("grad")
+
+    @property
+    def dual(self) -> Self:
+        """The dual, for forward mode.  Without ``needs_dual=True`` it has no shape until it is placed."""
+        return self._derivative("dual")
+
+    def has_grad(self) -> bool:
+        """Whether there is a gradient with a shape."""
+        return self.has_derivative("grad")
+
+    def has_dual(self) -> bool:
+        """Whether there is a dual with a shape."""
+        return self.has_derivative("dual")
+
+    def has_derivative(self, kind: str) -> bool:
+        found = self.derivatives.get(kind)
+        return found is not None and hasattr(found, "shape")
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether it has floats."""
+        raise NotImplementedError
+
+    def declare(self, kind: str) -> Self:
+        """The derivative, without a shape if it is new."""
+        raise NotImplementedError
+
+    def why_none(self, kind: str) -> str:
+        """Why it has no derivative."""
+        what = f"the {self.derivative} of a field" if self.derivative else "a field without floats"
+        return f"{what} has no {kind}: {self!r}"
+
+    def _derivative(self, kind: str) -> Self:
+        if self.derivative or not self.is_differentiable:
+            raise AttributeError(self.why_none(kind))
+        return self.declare(kind)
+
+
+def needed(field: HasDerivatives, needs_grad: bool, needs_dual: bool) -> tuple[str, ...]:
+    """Which of KINDS a declaration asks for; ArgumentError if ``field`` has no floats."""
+    kinds = tuple(kind for kind, needs in zip(KINDS, (needs_grad, needs_dual), strict=True) if needs)
+    if kinds and not field.is_differentiable:
+        raise ArgumentError(
+            f"needs_{kinds[0]}=True: {field.why_none(kinds[0])}", hint="derivatives are those of f16, f32 and f64"
+        )
+    return kinds

@@ -1,0 +1,100 @@
+"""Where fields are in memory: orders of axes, layouts of components, blocks."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from quadpy.dtypes import Scalar
+from quadpy.errors import ArgumentError
+from quadpy.runtime.memory.blocked import Blocks
+from quadpy.runtime.memory.placement import Memory
+
+__all__ = [
+    "AXIS_NAMES", "FieldTree", "Layout", "Placement", "StoredMember", "axis_strides", "offset_of", "order_of",
+    "require_no_layout", "strides_of",
+]  # fmt: skip
+
+AXIS_NAMES: Final = "ijklmnopqrst"
+
+
+class Layout(enum.Enum):
+    """How the components of vectors and matrices are stored: together (AOS), or each in its own array (SOA)."""
+
+    AOS = "aos"
+    SOA = "soa"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a field is stored: ``start`` bytes into ``memory``, with ``strides`` in scalars.
+
+    There is one stride per axis, and one more for the components of an element in row-major order.  With ``blocks``, there
+    is one for each level of each axis.
+    """
+
+    memory: Memory
+    start: int
+    strides: tuple[int, ...]
+    blocks: Blocks = ()
+
+
+class StoredMember(NamedTuple):
+    """The numbers of one type in an element, in bytes: the first at ``offset``, each other one ``stride`` after it.
+
+    ``axes`` are the steps from element to element along each axis.
+    """
+
+    scalar: Scalar
+    stride: int
+    shape: tuple[int, ...]
+    offset: int
+    axes: tuple[int, ...]
+
+
+class FieldTree(Protocol):
+    """A tree of fields, which allocates their memory when the first of them needs it."""
+
+    def bind(self) -> None:
+        """Call ``put`` on every field of the tree."""
+
+
+def require_no_layout(order: object, offset: object, layout: Layout) -> None:
+    """ArgumentError for options of a field that has no shape yet."""
+    if order is not None or offset is not None or layout is not Layout.AOS:
+        raise ArgumentError(
+            "order, offset and layout need a shape", hint="pass shape=, or give them where the field is placed"
+        )
+
+
+def axis_strides(shape: tuple[int, ...], order: str | None) -> tuple[int, ...]:
+    """The strides of a dense array of single numbers with the axes in this order."""
+    return strides_of(shape, order_of(order, len(shape)), 1, Layout.AOS)[:-1]
+
+
+def strides_of(shape: tuple[int, ...], order: list[int], components: int, layout: Layout) -> tuple[int, ...]:
+    strides = [0] * len(shape)
+    step = components if layout is Layout.AOS else 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return (*strides, 1 if layout is Layout.AOS else step)
+
+
+def order_of(order: object, ndim: int) -> list[int]:
+    names = AXIS_NAMES[:ndim]
+    if order is None:
+        return list(range(ndim))
+    if not isinstance(order, str) or sorted(order) != sorted(names):
+        raise ArgumentError(
+            f"order={order!r} must name each of the {ndim} axes once", hint=f"for example {names[::-1]!r}"
+        )
+    return [names.index(letter) for letter in order]
+
+
+def offset_of(offset: object, ndim: int) -> tuple[int, ...]:
+    origin = tuple(offset) if isinstance(offset, (tuple, list)) else (offset,)
+    if len(origin) != ndim or not all(isinstance(start, int) for start in origin):
+        raise ArgumentError(f"offset={offset!r} must be {ndim} integers, one per axis")
+    return origin

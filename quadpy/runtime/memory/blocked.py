@@ -1,0 +1,107 @@
+"""Storage of arrays in blocks: along an axis, memory has several levels, blocks in blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.device_storage import DeviceStorage
+from quadpy.runtime.memory.host_storage import HostStorage, Storage, Where
+
+__all__ = ["BlockedStorage", "Blocks"]
+
+Blocks: TypeAlias = tuple[tuple[int, ...], ...]
+"""For each axis the extents of its levels, the outermost first; their product is the extent of the axis."""
+
+
+class BlockedStorage:
+    """``inner`` has an axis for each level of each axis; this has the axes of the array, and no strides.
+
+    ``element`` is the shape of an element.
+    """
+
+    __slots__ = ("blocks", "inner", "shape")
+
+    def __init__(self, inner: Storage, blocks: Blocks, element: tuple[int, ...]) -> None:
+        self.inner, self.blocks = inner, blocks
+        self.shape = (*map(math.prod, blocks), *element)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.inner.name = name
+
+    @property
+    def device(self) -> Device | None:
+        return self.inner.device
+
+    @property
+    def block(self) -> Block | None:
+        return self.inner.block
+
+    @property
+    def pointer(self) -> int:
+        return self.inner.pointer
+
+    def read(self, where: Where, stream: object = None) -> Numbers:
+        """As ``Storage.read``; all but one element is a copy."""
+        if where is not ... and not any(isinstance(i, slice) for i in where):
+            return self.inner.read(self._levels(where), stream)
+        return self.inner.read(..., stream).reshape(self.shape)[where]
+
+    def write(self, where: Where, values: Numbers, stream: object = None) -> None:
+        if 0 in self.shape:
+            return
+        if where is ... and values.ndim <= len(self.shape) - len(self.blocks):
+            self.inner.write(..., values, stream)
+        elif where is ...:
+            levels = tuple(n for axis in self.blocks for n in axis)
+            spread = np.broadcast_to(values, self.shape)
+            self.inner.write(..., spread.reshape(levels + self.shape[len(self.blocks) :]), stream)
+        elif any(isinstance(i, slice) for i in where):
+            self._write_part(where, values, stream)
+        else:
+            self.inner.write(self._levels(where), values, stream)
+
+    def _write_part(self, where: tuple[int | slice, ...], values: Numbers, stream: object) -> None:
+        whole = self.read(..., stream)  # in a capture, this raises
+        spread = np.broadcast_to(values, whole[where].shape)
+        if isinstance(self.inner, HostStorage):
+            numbers = np.arange(whole.size).reshape(self.shape)[where]
+            self.inner.view[self._levels_of(np.unravel_index(numbers, self.shape))] = spread
+            return
+        assert isinstance(self.inner, DeviceStorage)
+        with self.inner.region.lock:
+            whole = self.read(..., stream)
+            whole[where] = spread
+            self.write(..., whole, stream)
+
+    def copy_from(self, source: Storage, stream: object = None) -> None:
+        if isinstance(source, BlockedStorage) and source.blocks == self.blocks:
+            self.inner.copy_from(source.inner, stream)
+        else:
+            self.write(..., source.read(..., stream), stream)
+
+    def _levels(self, index: tuple[int | slice, ...]) -> tuple[int, ...]:
+        """The position of an element on each level of each axis."""
+        positions = [i % math.prod(extents) for i, extents in zip(index, self.blocks, strict=True)]  # type: ignore[operator]  # no slices
+        return self._levels_of(positions)
+
+    def _levels_of(self, positions: Sequence[Any]) -> tuple[Any, ...]:
+        """The same of several elements, whose positions are arrays; what follows the axes stays as it is."""
+        found: list[Any] = []
+        for at, extents in zip(positions, self.blocks, strict=False):
+            inner = math.prod(extents)
+            for extent in extents:
+                inner //= extent
+                found.append(at // inner % extent)
+        return (*found, *positions[len(self.blocks) :])
