@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from quadpy.flow import Flow
-from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.launch.fusion import Origin
@@ -168,15 +167,5 @@ class Binder(NamedTuple):
 
 
 def memory_range(array: ArrayMemory) -> MemoryRange:
-    """What a kernel may touch of ``array``: an NDArray, a view of another library's array, or a field.
-
-    The numbers of a field may lie apart, between those of others.
-    """
-    if not isinstance(array, Field):
-        return array.pointer, array.nbytes
-    if not array.size:
-        return array.pointer, 0
-    *axes, component = array.strides
-    components = array.nbytes // (array.size * array.dtype.nbytes)
-    last = sum((extent - 1) * stride for extent, stride in zip(array.shape, axes, strict=True))
-    return array.pointer, (last + (components - 1) * component + 1) * array.dtype.nbytes
+    """What a kernel may touch of ``array``: an NDArray, a view of another library's array, or a field."""
+    return array.pointer, array.nbytes
