@@ -62,7 +62,7 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
         case "fill" | "element_shape" | "to_numpy" | "copy_from" | "from_numpy" | "T":
             return BoundMethod(array, name)
         case _:
-            hint = one_of(name, ("shape", "ndim", "dtype", "size"))
+            hint = one_of(name, ("shape", "ndim", "dtype", "size", "grad", "dual"))
             t.fail_type(f"an array has no attribute {name!r} inside a kernel", span, hint)
 
 

@@ -390,3 +390,23 @@ def test_addresses_of_blocks():
     np.testing.assert_array_equal(g.to_numpy()[1:-1, 1:-1], a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:])
     if f.device is None:
         assert ctypes.c_float.from_address(f.pointer + 4 * (8 * 8 * (1 * 4 + 2) + 3 * 8 + 5)).value == a[11, 21]
+
+
+def test_indices_of_blocks_are_checked_in_debug_mode(init):
+    init(debug=True)
+    f = blocked(qp.i32, (qp.i, 4), (qp.i, 8), offset=-16)
+
+    @qp.kernel
+    def work(at: qp.i32):
+        f[at] = 1
+
+    def store(at):
+        work(at)
+        qp.sync()
+
+    store(15)
+    store(-16)
+    for outside in (16, -17, 1 << 30):
+        with pytest.raises(qp.BoundsError, match=str(outside)):
+            store(outside)
+    assert f.to_numpy().sum() == 2
