@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
+import re
 
 import numpy as np
 import pytest
@@ -380,6 +381,75 @@ class TestArithmetic:
         assert powers(3, 19) == 3**19 + 27
         draws(np.zeros(100, np.float32))
         qp.sync()
+
+
+def random_expression(rng: random.Random, depth: int) -> str:
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice(["a", "b", "c", str(rng.choice([1, 2, 3, 7, 100, 65536]))])
+    left, right = random_expression(rng, depth - 1), random_expression(rng, depth - 1)
+    match rng.choice("+-*/%<>n?&"):
+        case "/":
+            return f"({left} // {right})"
+        case "<":
+            return f"({left} << {right})"
+        case ">":
+            return f"({left} >> {right})"
+        case "n":
+            return f"-({left})"
+        case "?":
+            return f"({left} if a > {right} else {random_expression(rng, depth - 1)})"
+        case op:
+            return f"({left} {op} {right})"
+
+
+class Checked(int):
+    """A 32-bit integer whose operators raise what a kernel raises."""
+
+    def __new__(cls, value):
+        if not -(2**31) <= value < 2**31:
+            raise OverflowError
+        return super().__new__(cls, value)
+
+    def __lshift__(self, count):
+        return Checked(int(self) << self.count(count))
+
+    def __rshift__(self, count):
+        return Checked(int(self) >> self.count(count))
+
+    @staticmethod
+    def count(count):
+        if not 0 <= count < 32:
+            raise ValueError
+        return count
+
+    def __neg__(self):
+        return Checked(-int(self))
+
+
+for name in ("add", "sub", "mul", "floordiv", "mod", "and"):
+    operator = getattr(int, f"__{name}__")
+    setattr(Checked, f"__{name}__", lambda self, other, operator=operator: Checked(operator(self, other)))
+
+
+class TestRandomExpressions:
+    @pytest.mark.parametrize("seed", range(30))
+    def test_they_agree_with_python_or_raise_what_it_raises(self, seed, load, debug):
+        rng = random.Random(seed)
+        text = random_expression(rng, 4)
+        tree = re.sub(r"\b(\d+)\b", r"Checked(\1)", text)
+        run = load(f"""
+            @qp.kernel
+            def run(a: qp.i32, b: qp.i32, c: qp.i32) -> qp.i32:
+                return {text} + 0 * a
+        """).run
+        for _ in range(8):
+            values = [rng.choice([0, 1, -1, 5, 31, 32, 1000, -(2**31), 2**31 - 1, rng.randint(-9, 40)]) for _ in "abc"]
+            try:
+                wanted = eval(tree, {"Checked": Checked, **dict(zip("abc", map(Checked, values), strict=True))})
+            except (OverflowError, ZeroDivisionError, ValueError) as error:
+                fault(type(error), run, *values)
+            else:
+                assert run(*values) == wanted, (text, values)
 
 
 @pytest.mark.usefixtures("debug")

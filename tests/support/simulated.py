@@ -122,23 +122,34 @@ def launched(device) -> list[tuple[object, ...]]:
     return [(*logged, call[1], call[4]) for logged, call in zip(device.driver.kernels.log, calls, strict=True)]
 
 
-def run_printing(driver, kernel):
-    """Let the tasks of a kernel that prints, compiled for the CPU, run on the recording driver; the first task runs all."""
+def run_here(driver, kernel, touches):
+    """Let the tasks of a kernel, compiled for the CPU, run on the recording driver; the first task runs all.
+
+    ``touches`` takes the code and an argument block, and gives the ranges of memory that the kernel reads and writes.
+    """
     code, host = compiled(kernel, driver.info.arch), compiled(kernel, "cpu")
     loaded = load_object(host.image)
     entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)(
         loaded.address(host.entry)
     )
-    (ring,) = (value.offset for value in code.layout.values if value.param == "$print")
 
     def run(block):
         scratch = (ctypes.c_uint64 * max(1, host.slots))()
         assert entry(block[: code.layout.size], scratch, 0) == -1, loaded
 
-    def touches(block):
+    first, *others = code.tasks
+    driver.kernels[first.symbol] = RecordedKernel(run, functools.partial(touches, code))
+    for task in others:
+        driver.kernels[task.symbol] = RecordedKernel(lambda block: None, functools.partial(touches, code))
+
+
+def run_printing(driver, kernel):
+    """As ``run_here``, for a kernel that prints."""
+
+    def touches(code, block):
+        (ring,) = (value.offset for value in code.layout.values if value.param == "$print")
         (address,) = struct.unpack_from("Q", block, ring)
         both = [(address, 64 + current_config().print_buffer // 8 * 8)]
         return both, both
 
-    for number, task in enumerate(code.tasks):
-        driver.kernels[task.symbol] = RecordedKernel(run if not number else lambda _: None, touches)
+    run_here(driver, kernel, touches)

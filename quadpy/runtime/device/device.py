@@ -55,11 +55,12 @@ class Device(OneProcess):
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
         self._borrowed = BorrowedStreams(self.timelines, self.reaper, self.life)
         self.prints = Prints(driver, self.timelines, self.memory, Staging(driver, self.reaper))
-        self.streams = StreamManager(driver, self.timelines, self.memory, self.life, self.reaper, self.prints)
         self.staging, self.modules = Staging(driver, self.reaper, self.prints), Modules(driver, self.life)
         self.failures, self.deferred = Failures(), DeferredRelease(self.timelines)
         self.faults = Faults(driver, self.memory, self.timelines, self.staging)
-
+        self.streams = StreamManager(
+            driver, self.timelines, self.memory, self.life, self.reaper, self.prints, self.faults
+        )
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
         self._forms: dict[tuple[Any, ...], object] = {}

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from quadpy.copying import OneProcess
 from quadpy.errors import StreamError
+from quadpy.runtime.device.faults import Faults
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle, StreamHandle
@@ -31,15 +32,17 @@ class StreamManager(OneProcess):
     StreamError, EventError: a handle that was destroyed or belongs to another device.
     DeviceError: the device was closed, or belongs to the parent process.
     CaptureError: the calling thread captures the stream, and the call cannot be recorded.
+    KernelFault: a call waited for a kernel of which a check failed, under ``debug=True``.
     """
 
     error: ClassVar[type[StreamError]] = StreamError
 
     def __init__(
-        self, driver: Driver, timelines: Timelines, memory: DeviceMemory, life: Life, reaper: Reaper, prints: Prints
-    ) -> None:
+        self, driver: Driver, timelines: Timelines, memory: DeviceMemory, life: Life, reaper: Reaper, prints: Prints,
+        faults: Faults,
+    ) -> None:  # fmt: skip
         self._driver, self._timelines, self._memory, self._life = driver, timelines, memory, life
-        self._reaper, self._prints = reaper, prints
+        self._reaper, self._prints, self._faults = reaper, prints, faults
         self.events = EventTable(driver, timelines, life, reaper)
         self._has_handles = self.events.has_handles
         self.thread = CurrentStreams(timelines.default)
@@ -83,6 +86,7 @@ class StreamManager(OneProcess):
         self._driver.stream_synchronize(owner.handle)
         if self._prints.pending:
             self._prints.drain()
+        self._faults.raise_first(owner.handle)
 
     def query_stream(self, stream: int) -> bool:
         """Whether all work on ``stream`` is complete."""
@@ -119,6 +123,7 @@ class StreamManager(OneProcess):
         self._driver.event_synchronize(mine.handle)
         if self._prints.pending:
             self._prints.drain()
+        self._faults.raise_first()
 
     def query_event(self, event: int) -> bool:
         """Whether the last record of ``event`` is complete; True if there is none."""
