@@ -4,13 +4,14 @@
 >>> qp.init(arch=qp.cpu)
 """
 
-# ruff: noqa: F403 - all errors and builtins are public, and named in one place
+# ruff: noqa: F403 - all errors, builtins and aliases are public, and named in one place
 from __future__ import annotations
 
 import typing as _typing
 
-from quadpy import errors as _errors, graph, math, simt, types
+from quadpy import aliases as _aliases, errors as _errors, graph, math, simt, types
 from quadpy._version import __version__
+from quadpy.aliases import *
 from quadpy.api import amdgpu, cpu, cuda, gpu, init, reset, sync
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.errors import *
@@ -48,9 +49,7 @@ from quadpy.runtime.device.devices import create_event, create_stream, memory_st
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, use_stream
 
-bfloat16, float16, float32, float64 = bf16, f16, f32, f64
-int8, int16, int32, int64 = i8, i16, i32, i64
-uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
+__version_str__ = __version__
 
 __all__ = [
     "Event",
@@ -66,11 +65,11 @@ __all__ = [
     "Tensor",
     "Vector",
     "__version__",
+    "__version_str__",
     "algorithms",
     "amdgpu",
     "axes",
     "bf16",
-    "bfloat16",
     "cpu",
     "create_event",
     "create_stream",
@@ -82,9 +81,6 @@ __all__ = [
     "f32",
     "f64",
     "field",
-    "float16",
-    "float32",
-    "float64",
     "from_dlpack",
     "func",
     "gpu",
@@ -102,10 +98,6 @@ __all__ = [
     "ikl",
     "il",
     "init",
-    "int16",
-    "int32",
-    "int64",
-    "int8",
     "j",
     "jk",
     "jkl",
@@ -134,13 +126,9 @@ __all__ = [
     "u32",
     "u64",
     "u8",
-    "uint1",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint8",
     "use_stream",
 ]
+__all__ += _aliases.__all__
 __all__ += _errors.__all__
 __all__ += _top.__all__
 

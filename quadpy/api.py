@@ -10,6 +10,7 @@ from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
 from quadpy.messages import shown
+from quadpy.reference_options import apply_options
 from quadpy.runtime.device.current import Config, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.settings import settings
@@ -39,6 +40,7 @@ def init(
     print_buffer: int | None = None,
     enable_fallback: bool = True,
     print_full_traceback: bool = False,
+    **others: object,
 ) -> None:
     """Choose the backend and the defaults of kernels, and load the compiler.
 
@@ -60,12 +62,16 @@ def init(
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
             program's.
+        others: options of Taichi and Quadrants: ``log_level``, ``require_version``, ``offline_cache``,
+            ``offline_cache_file_path`` and ``offline_cache_max_size_of_files`` (bytes) mean the same; those that mean
+            nothing here are ignored, with one line of the log at level info.
 
     Raises:
         NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.
-        ArgumentError: an invalid default type, number of threads or print buffer.
+        ArgumentError: an invalid default type, number of threads or print buffer; there is no such option.
     """
     env = settings()
+    apply_options(others, tuple(init.__kwdefaults__ or ()))
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     require_wave_size(wave_size)

@@ -28,12 +28,13 @@ from quadpy.lang.guard import guarded
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import Traced, reads_of, trace_kernel
 from quadpy.runtime.arrays.field import Field
-from quadpy.settings import settings
+from quadpy.settings import Settings, settings
 from quadpy.source import Span
 from quadpy.target import TargetSpec
 
 __all__ = [
     "Compiled", "Request", "cached_code", "compile_request", "compiled_code", "digest_of", "kernel_cache", "traced_for",
+    "use_cache",
 ]  # fmt: skip
 
 
@@ -77,10 +78,27 @@ class Compiled:
     reads: Dependencies
 
 
-@functools.cache
+_opened: Final = functools.cache(open_cache)
+
+
+class _Chosen:
+    settings: Settings | None = None
+
+
 def kernel_cache() -> Cache:
-    """The cache of this process, as its settings ask for it."""
-    return open_cache(settings())
+    """The cache of this process, as ``qp.init`` or the settings ask for it."""
+    return _opened(_Chosen.settings or settings())
+
+
+def use_cache(chosen: Settings | None) -> None:
+    """Uses the cache that ``chosen`` ask for; for None, the one of the process's settings.
+
+    Raises:
+        CacheError: its folder cannot be written.
+    """
+    if chosen is not None:
+        _opened(chosen)
+    _Chosen.settings = chosen
 
 
 def cached_code(key: str, build: Callable[[], bytes]) -> bytes:

@@ -43,7 +43,7 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "algorithms", "api", "graph", "math", "simt", "types"}
+PUBLIC = {"", "algorithms", "aliases", "api", "graph", "math", "simt", "types"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -74,7 +74,9 @@ LAYERS = {
     "math": Layer({"intrinsics", "lang", "hostmath"}),
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),
-    "api": Layer(INSIDE),
+    "api": Layer(INSIDE | {"reference_options"}),
+    "aliases": Layer({"runtime"}),
+    "reference_options": Layer({"aliases"}),
     "": Layer(INSIDE | PUBLIC),
     "testing": Layer(INSIDE | PUBLIC, {"numpy", "pytest"}),
     "compat": Layer(INSIDE | PUBLIC, {"numpy", "PIL"}),

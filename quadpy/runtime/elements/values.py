@@ -194,6 +194,10 @@ class Elements(NDArrayOperatorsMixin):
         if self._store is not None:
             self._store(index, values)
 
+    def fill(self, value: object) -> None:
+        """Sets all numbers to ``value``."""
+        self[:] = np.full(self.shape, admit(value, self.dtype))
+
     def _set_in_row(self, row: int, index: Any, values: Numbers) -> None:
         numbers = self._data[row].copy()
         numbers[index] = values

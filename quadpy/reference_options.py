@@ -1,0 +1,72 @@
+"""Options of ``init`` in Taichi and Quadrants that are not quadpy's own: what they mean here, if anything."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from quadpy._version import __version__
+from quadpy.aliases import set_logging_level
+from quadpy.errors import ArgumentError
+from quadpy.importing import import_late
+from quadpy.messages import one_of
+from quadpy.settings import settings
+
+__all__ = ["OWN_WAYS", "WITHOUT_MEANING", "apply_options"]
+
+_log: Final = logging.getLogger("quadpy")
+
+OWN_WAYS: Final = (
+    "log_level", "offline_cache", "offline_cache_file_path", "offline_cache_max_size_of_files", "require_version",
+)  # fmt: skip
+"""Options that mean something."""
+
+WITHOUT_MEANING: Final = frozenset(["ad_stack_experimental_enabled", "ad_stack_size", "ad_stack_sparse_threshold_bytes", "advanced_optimization", "allow_nv_shader_extension", "auto_mesh_local_default_occupacy", "cache_loop_invariant_global_vars", "cfg_optimization", "cpu_block_dim_adaptive", "cuda_stack_limit", "debug_dump_path", "default_cpu_block_dim", "default_gpu_block_dim", "default_up", "demote_dense_struct_fors", "demote_no_access_mesh_fors", "detect_read_only", "device_memory_GB", "device_memory_fraction", "dynamic_index", "experimental_auto_mesh_local", "external_metal_command_queue", "external_metal_command_queue_is_torch_queue", "flatten_if", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg", "half2_vectorization", "kernel_profiler", "lower_access", "make_block_local", "make_cpu_multithreading_loop", "make_mesh_block_local", "make_thread_local", "max_block_dim", "mesh_localize_all_attr_mappings", "mesh_localize_from_end_mapping", "mesh_localize_to_end_mapping", "move_loop_invariant_outside_if", "num_compile_threads", "offline_cache_cleaning_factor", "offline_cache_cleaning_policy", "opt_level", "optimize_mesh_reordered_mapping", "packed", "print_accessor_ir", "print_ir", "print_ir_dbg_info", "print_kernel_amdgcn", "print_kernel_asm", "print_kernel_llvm_ir", "print_kernel_llvm_ir_optimized", "print_kernel_nvptx", "print_non_pure", "print_preprocessed_ir", "print_struct_llvm_ir", "quant_opt_atomic_demotion", "quant_opt_store_fusion", "raise_on_templated_floats", "real_matrix_scalarize", "saturating_grid_dim", "short_circuit_operators", "simplify_after_lower_access", "simplify_before_lower_access", "src_ll_cache", "timeline", "unrolling_limit", "use_llvm", "use_mesh", "use_unified_memory", "verbose", "verbose_kernel_launches", "vk_api_version"])  # fmt: skip
+"""Options of the other languages that change nothing here: they are ignored, with one line of the log."""
+
+
+def apply_options(options: Mapping[str, object], own: tuple[str, ...]) -> None:
+    """Does what ``options`` ask for; ``own`` are the options that ``qp.init`` takes itself.
+
+    Raises:
+        ArgumentError: there is no such option, or its value is none; a version other than this is required.
+    """
+    for name in options:
+        if name not in OWN_WAYS and name not in WITHOUT_MEANING:
+            raise ArgumentError(f"qp.init has no option {name!r}", hint=one_of(name, [*own, *OWN_WAYS]))
+    if ignored := sorted(name for name in options if name in WITHOUT_MEANING):
+        _log.info("qp.init: %s: ignored, since quadpy has no use for it", ", ".join(ignored))
+    if (level := options.get("log_level")) is not None:
+        set_logging_level(str(level))
+    _require_version(options.get("require_version"))
+    _choose_cache(options)
+
+
+def _require_version(wanted: object) -> None:
+    if wanted is None:
+        return
+    text = ".".join(map(str, wanted)) if isinstance(wanted, (tuple, list)) else str(wanted)
+    if text != __version__:
+        raise ArgumentError(f"this is quadpy {__version__}, and version {text} is required")
+
+
+def _choose_cache(options: Mapping[str, object]) -> None:
+    """The kernel cache of this process until the next ``qp.init``, where an option says something about it."""
+    use_cache = import_late("quadpy.jit.compilation").use_cache
+    given = {name: value for name, value in options.items() if name.startswith("offline_cache") and name in OWN_WAYS}
+    if not given:
+        use_cache(None)
+        return
+    chosen = settings()
+    if (enabled := given.get("offline_cache")) is not None:
+        chosen = replace(chosen, cache=chosen.cache and bool(enabled))
+    if folder := given.get("offline_cache_file_path"):
+        chosen = replace(chosen, cache_dir=Path(str(folder)).expanduser())
+    if (limit := given.get("offline_cache_max_size_of_files")) is not None:
+        if not isinstance(limit, int) or limit <= 0:
+            raise ArgumentError(f"offline_cache_max_size_of_files takes a number of bytes above 0, not {limit!r}")
+        chosen = replace(chosen, cache_size=max(1, limit >> 20))
+    use_cache(chosen)
