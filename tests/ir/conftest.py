@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from quadpy.dtypes import f32, f64, i32, u1, u32, u64
+from quadpy.forms import Number
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space, array_of
-from quadpy.output import Field, Message, Number
+from quadpy.output import Field, Message
 from quadpy.source import NOWHERE, Span
 
 

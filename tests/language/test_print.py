@@ -19,9 +19,13 @@ def printed(kernel, *args):
     """What a call prints by the time that its work is done."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        kernel(*args)
-        qp.sync()
+        completed(kernel, *args)
     return out.getvalue()
+
+
+def completed(kernel, *args):
+    kernel(*args)
+    qp.sync()
 
 
 @qp.kernel
@@ -273,3 +277,42 @@ def test_what_is_refused(load, line, message, hint):
     assert caught.value.span.line == 6
     if hint:
         assert caught.match(f"hint: .*{hint}")
+
+
+@qp.real_func
+def stepped(a: qp.i32, v: qp.types.vector(2, qp.f32)) -> qp.i32:
+    for s in range(a):
+        print("step", s, v)
+        if s == 1:
+            print("enough")
+            return 7
+    return a
+
+
+def test_real_functions(arch):
+    @qp.kernel
+    def shown(x: I32):
+        for i in x:
+            x[i] = stepped(i, qp.Vector([i, 0.5])) + stepped(0, qp.Vector([i, 2.0]))
+            print(i, x[i])
+
+    assert printed(shown, qp.ndarray(qp.i32, 4)) == (
+        "0 0\nstep 0 [1.0, 0.5]\n1 1\n"
+        + "".join(f"step 0 [{i}.0, 0.5]\nstep 1 [{i}.0, 0.5]\nenough\n{i} 7\n" for i in (2, 3))
+    )
+
+
+def test_what_was_printed_before_a_failed_assertion_appears(init, arch):
+    init(debug=True)
+
+    @qp.kernel
+    def shown(n: qp.i32):
+        for i in range(n):
+            print("at", i)
+            assert i < 3, f"too far: {i} {qp.Vector([i, 2])}"
+
+    assert printed(shown, 3) == "at 0\nat 1\nat 2\n"
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(AssertionError, match=r"too far: 3 \[3, 2\]"):
+        completed(shown, 4)
+    assert out.getvalue() == "at 0\nat 1\nat 2\nat 3\n"

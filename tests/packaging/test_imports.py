@@ -23,6 +23,7 @@ LEAVES = {
     "faults",
     "importing",
     "messages",
+    "forms",
     "formula",
     "output",
     "flow",

@@ -13,13 +13,14 @@ from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.plans.phases import Meet, steps_of
 from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.errors import CodegenError
+from quadpy.forms import Number
 from quadpy.ir import nodes as ir
 from quadpy.ir.join import join
 from quadpy.ir.passes.unprinted import unprinted
 from quadpy.ir.verify import verify
 from quadpy.ir.walk import walk
 from quadpy.jit.offline import trace_for
-from quadpy.output import Field, Message, Number
+from quadpy.output import Field, Message
 from quadpy.target import AMD_ARCHS, parse_target
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
