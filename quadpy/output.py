@@ -41,7 +41,12 @@ class Field:
     style: Style = "format"
 
     def text(self, words: Iterator[int]) -> str:
-        return apply(self.form.read(words), self.conversion, self.spec, self.style)
+        """The text of the value; a plain one where the format is not defined for it, as ``c`` for -1 and ``%d`` for inf."""
+        value = self.form.read(words)
+        try:
+            return apply(value, self.conversion, self.spec, self.style)
+        except (ValueError, OverflowError):
+            return str(value)
 
 
 def apply(value: object, conversion: str, spec: str, style: Style = "format") -> str:

@@ -112,6 +112,16 @@ def test_vectors_matrices_structs_and_containers(arch):
     )
 
 
+def test_values_that_a_format_does_not_know(arch):
+    @qp.kernel
+    def shown(n: qp.i32, x: qp.f32):
+        print(f"{n:c}", "%c" % n, "%d" % x)  # noqa: UP031 - what is tested
+
+    assert printed(shown, 65, 2.5) == "A A 2\n"
+    assert printed(shown, -1, float("inf")) == "-1 -1 inf\n"
+    assert printed(shown, 1 << 30, float("nan")) == f"{1 << 30} {1 << 30} nan\n"
+
+
 def test_sep_end_and_empty(arch):
     @qp.kernel
     def shown(n: qp.i32):

@@ -112,19 +112,17 @@ class Staging:
             self._driver.copy_out(target, source, nbytes, stream)
         elif nbytes:
             self._staged(_DoubleBuffer.download, stream, target, source, nbytes)
-            self._drain()
+            if self._reports is not None and self._reports.pending:
+                self._reports.drain()
 
     def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> bytes:
         """Read up to ``CHUNK`` bytes from the device, after the work on ``stream``."""
         if self._direct:
             return ctypes.string_at(source, nbytes)
         found = self._staged(_DoubleBuffer.fetch, stream, source, nbytes)
-        self._drain()
-        return found
-
-    def _drain(self) -> None:
         if self._reports is not None and self._reports.pending:
             self._reports.drain()
+        return found
 
     def _staged(self, copy: Callable[..., T], stream: StreamHandle, *arguments: int) -> T:
         """Run ``copy`` with an unused double buffer.  If it breaks off, wait for its last copy, which may lack an event."""

@@ -14,8 +14,8 @@ from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD, Mes
 
 __all__ = ["Header", "Output", "learn", "output_of", "show"]
 
-_KNOWN: Final[dict[int, Message]] = {}
-"""The messages of all code that was loaded, by key."""
+_KNOWN: Final[dict[int, tuple[Message, int]]] = {}
+"""The messages of all code that was loaded, by key, each with the number of its words."""
 
 
 class Header(NamedTuple):
@@ -48,7 +48,7 @@ def learn(texts: Iterable[str]) -> None:
     """Know the messages of some code, each given as ``Message.text``."""
     for text in texts:
         message = Message.from_text(text)
-        _KNOWN[message.key] = message
+        _KNOWN[message.key] = message, message.count
 
 
 def output_of(header: Header, words: Sequence[int]) -> Output:
@@ -56,9 +56,10 @@ def output_of(header: Header, words: Sequence[int]) -> Output:
     runs: list[list[tuple[int, str]]] = []
     current: dict[int, list[tuple[int, str]]] = {}  # the run of each loop that began last
     at, flush = 0, False
-    while at < len(words) and (message := _KNOWN.get(words[at])) is not None:
-        values = words[at + 1 : at + 1 + message.count]
-        at += 1 + message.count
+    while at < len(words) and (known := _KNOWN.get(words[at])) is not None:
+        message, count = known
+        values = words[at + 1 : at + 1 + count]
+        at += 1 + count
         flush = flush or message.flush
         if message.begins:
             current[message.loop] = []
