@@ -6,9 +6,35 @@ from typing import Final
 
 from quadpy.intrinsics.rows import Effect, Lowering, Row, Traced
 
-__all__ = ["GROUPS"]
+__all__ = ["GROUPS", "OPERATIONS"]
 
 _TRACED: Final[Lowering] = Traced()
+_MEETS: Final = Effect.ORDERS | Effect.CONVERGES
+OPERATIONS: Final = {
+    "add": "sum", "mul": "product", "min": "least", "max": "greatest", "and": "bitwise and", "or": "bitwise or",
+    "xor": "bitwise exclusive or",
+}  # fmt: skip
+"""What reductions and scans combine values with."""
+
+
+def _combined(kind: str, doc: str) -> tuple[Row, ...]:
+    """A reduction or scan of a block by each operation."""
+    return tuple(
+        Row(
+            f"block.{kind}_{op}",
+            "value, block_dim=None, dtype=None",
+            doc.format(name),
+            _TRACED,
+            effects=_MEETS,
+            per_block=True,
+        )
+        for op, name in OPERATIONS.items()
+    )
+
+
+def _vote(name: str, doc: str) -> Row:
+    return Row(f"block.{name}", "cond", doc, _TRACED, effects=_MEETS, per_block=True)
+
 
 GROUPS: Final = {
     "Blocks of iterations": (
@@ -16,12 +42,27 @@ GROUPS: Final = {
             "compile time; ``dtype`` is a scalar or vector type.  Elements that nobody has written hold any value.", _TRACED,
             effects=Effect.ALLOCATES, per_block=True),
         Row("block.sync", "", "All iterations of a block come here before one goes on, and see what the others wrote before.",
-            _TRACED, effects=Effect.ORDERS | Effect.CONVERGES, per_block=True),
+            _TRACED, effects=_MEETS, per_block=True),
         Row("block.mem_fence", "", "The block sees what this iteration wrote before it sees what it writes after.", _TRACED,
             effects=Effect.ORDERS, per_block=True),
         Row("block.thread_idx", "", "The number of this iteration in its block, as i32.", _TRACED, per_block=True),
         Row("block.block_idx", "", "The number of this iteration's block, as i32.", _TRACED, per_block=True),
         Row("block.block_dim", "", "How many iterations a block has; known at compile time.", _TRACED, per_block=True),
         Row("block.global_thread_idx", "", "The number of this iteration in the loop, as i32.", _TRACED, per_block=True),
-    )
+    ),
+    "Reductions, scans and votes of a block": (
+        *_combined("reduce", "The {} of the values of the whole block, in every iteration."),
+        *_combined("reduce_all", "The {} of the values of the whole block, in every iteration."),
+        *_combined("inclusive", "The {} of the values of the block's iterations up to this one."),
+        *_combined("exclusive", "The {} of the values of the block's iterations before this one."),
+        _vote("sync_count_nonzero", "As ``sync``; in how many iterations of the block ``cond`` holds."),
+        _vote("sync_count", "Another name of ``sync_count_nonzero``."),
+        _vote("sync_any_nonzero", "As ``sync``; whether ``cond`` holds in any iteration of the block."),
+        _vote("sync_all_nonzero", "As ``sync``; whether ``cond`` holds in all iterations of the block."),
+    ),
+    "Fences of the device": (
+        Row("grid.mem_fence", "", "The whole device sees what this iteration wrote before it sees what it writes after.",
+            _TRACED, effects=Effect.ORDERS, per_block=True),
+        Row("grid.memfence", "", "Another name of ``mem_fence``.", _TRACED, effects=Effect.ORDERS, per_block=True),
+    ),
 }  # fmt: skip

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from quadpy.intrinsics.block import OPERATIONS
 from quadpy.intrinsics.rows import Effect, Lowering, Row, Traced
 
 __all__ = ["GROUPS"]
 
 _TRACED: Final[Lowering] = Traced()
-_OPERATIONS: Final = {
-    "add": "sum", "mul": "product", "min": "least", "max": "greatest", "and": "bitwise and", "or": "bitwise or",
-    "xor": "bitwise exclusive or",
-}  # fmt: skip
 
 
 def _known(name: str, doc: str, parameters: str = "") -> Row:
@@ -24,6 +21,18 @@ def _together(name: str, parameters: str, doc: str) -> Row:
     """All lanes of the wave take part."""
     return Row(f"subgroup.{name}", parameters, doc, _TRACED, effects=Effect.CONVERGES, per_block=True)
 
+
+def _legacy(name: str, parameters: str, doc: str) -> Row:
+    """A name of Taichi's for warps, whose masks name all lanes."""
+    return Row(f"warp.{name}", parameters, doc, _TRACED, effects=Effect.CONVERGES, per_block=True)
+
+
+_SHUFFLES: Final = {
+    "sync": "The value of lane ``offset``.",
+    "up": "The value of the lane ``offset`` below; a lane without one keeps its own.",
+    "down": "The value of the lane ``offset`` above; a lane without one keeps its own.",
+    "xor": "The value of the lane whose number differs in the bits of ``offset``.",
+}  # fmt: skip
 
 GROUPS: Final = {
     "Lanes of a wave": (
@@ -60,10 +69,21 @@ GROUPS: Final = {
         _together("match_all", "value", "A u64 with the bits of all lanes if they have the same value, to the bit, else 0."),
     ),
     "Reductions and scans of a wave": (
-        *(_together(f"reduce_{op}", "value", f"The {name} of all lanes' values.") for op, name in _OPERATIONS.items()),
+        *(_together(f"reduce_{op}", "value", f"The {name} of all lanes' values.") for op, name in OPERATIONS.items()),
         *(_together(f"inclusive_{op}", "value", f"The {name} of the values of the lanes up to this one.")
-          for op, name in _OPERATIONS.items()),
+          for op, name in OPERATIONS.items()),
         *(_together(f"exclusive_{op}", "value", f"The {name} of the values of the lanes before this one.")
-          for op, name in _OPERATIONS.items()),
+          for op, name in OPERATIONS.items()),
+    ),
+    "Warps by Taichi's names": (
+        *(_legacy(f"shfl_{how}_{t}", "mask, value, offset", doc) for how, doc in _SHUFFLES.items() for t in ("i32", "f32")),
+        _legacy("all_nonzero", "mask, predicate", "1 if ``predicate`` holds in all lanes, else 0."),
+        _legacy("any_nonzero", "mask, predicate", "1 if ``predicate`` holds in any lane, else 0."),
+        _legacy("unique", "mask, predicate", "1 if ``predicate`` is the same in all lanes, else 0."),
+        _legacy("ballot", "predicate", "The bits of the lanes in which ``predicate`` holds: u32, in waves of 64 u64."),
+        _legacy("match_any", "mask, value", "The bits of the lanes that have this lane's value."),
+        _legacy("match_all", "mask, value", "The bits of all lanes if they have the same value, else 0."),
+        _legacy("active_mask", "", "The bits of all lanes: where it is called, all are active."),
+        _legacy("sync", "mask", "As ``subgroup.sync``."),
     ),
 }  # fmt: skip

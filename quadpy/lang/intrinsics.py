@@ -11,6 +11,7 @@ from quadpy.dtypes import Scalar, i32, promote, u1
 from quadpy.intrinsics import BUILTINS
 from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
+from quadpy.lang.block_operations import BLOCK_RULES
 from quadpy.lang.checked_values import checked_unary
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
@@ -25,6 +26,7 @@ from quadpy.lang.subgroup import SUBGROUP_RULES
 from quadpy.lang.values import ArrayRef, Text, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import OF_TRUTHS
 from quadpy.lang.vectors import broadcast, make_vector, map_vec
+from quadpy.lang.warp import WARP_RULES
 from quadpy.source import Span
 
 __all__ = ["RULES", "TRACED"]
@@ -177,6 +179,8 @@ def _filled(number: int) -> Rule:
 TRACED: Final[Mapping[str, Rule]] = {
     **SIMT_RULES,
     **SUBGROUP_RULES,
+    **BLOCK_RULES,
+    **WARP_RULES,
     **{name: _rounding(name) for name in _ROUNDING},
     "abs": _abs,
     "ffs": _ffs,

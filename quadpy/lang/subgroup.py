@@ -19,12 +19,12 @@ from quadpy.lang.values import Value, Vec, is_number, shape_text
 from quadpy.lang.vectors import make_vector, map_vec
 from quadpy.source import Span
 
-__all__ = ["SUBGROUP_RULES", "lane_of", "wave"]
+__all__ = ["OPERATIONS", "SUBGROUP_RULES", "by_component", "combinable", "lane_of", "wave", "wave_of"]
 
 Rule: TypeAlias = Callable[..., Any]
 
 _BITWISE: Final = (AtomicOp.AND, AtomicOp.OR, AtomicOp.XOR)
-_COMBINES: Final = {
+OPERATIONS: Final = {
     op.value: op for op in (AtomicOp.ADD, AtomicOp.MUL, AtomicOp.MIN, AtomicOp.MAX, *_BITWISE)
 }  # fmt: skip
 
@@ -67,6 +67,11 @@ def lane_of(t: Trace, span: Span) -> ir.Expr:
 
 def _of_thread(t: Trace, op: ir.BinOp, number: int, span: Span) -> ir.Expr:
     return ir.Binary(op, ir.ThreadIndex(span=span), ir.Const(number, i32, span=span), i32, span=span)
+
+
+def wave_of(t: Trace, span: Span) -> ir.Expr:
+    """The number of the wave in its block."""
+    return _of_thread(t, ir.BinOp.SHR, _log2(t), span)
 
 
 def _log2(t: Trace) -> int:
@@ -115,7 +120,7 @@ def _number(t: Trace, value: Value, span: Span) -> ir.Expr:
 # ------------------------------------------------------------------- operations
 
 
-def _each(rule: Rule) -> Rule:
+def by_component(rule: Rule) -> Rule:
     """``rule`` takes a scalar first; of a vector, it is done with each component."""
 
     def run(t: Trace, span: Span, value: Value, *args: Value) -> Value:
@@ -130,7 +135,7 @@ def _move(op: WaveOp) -> Rule:
     def run(t: Trace, span: Span, value: ir.Expr, number: Value) -> Value:
         return wave(t, op, (value, _number(t, number, span)), span)
 
-    return _each(run)
+    return by_component(run)
 
 
 def _shuffle(t: Trace, span: Span, value: Value, lane: Value) -> Value:
@@ -202,12 +207,14 @@ def _scalar(t: Trace, value: Value, span: Span) -> ir.Expr:
 
 def _combine(op: WaveOp, how: AtomicOp) -> Rule:
     def run(t: Trace, span: Span, value: Value) -> Value:
-        return _each(lambda t, span, each: wave(t, op, (_combinable(t, how, each, span),), span, how))(t, span, value)
+        return by_component(lambda t, span, each: wave(t, op, (combinable(t, how, each, span),), span, how))(
+            t, span, value
+        )
 
     return run
 
 
-def _combinable(t: Trace, how: AtomicOp, value: ir.Expr, span: Span) -> ir.Expr:
+def combinable(t: Trace, how: AtomicOp, value: ir.Expr, span: Span) -> ir.Expr:
     """``value`` in a type that can be combined so: truths are counted as integers."""
     if how in _BITWISE and value.type.is_float:
         t.fail_type(f"{how.value} combines integers and truths, not {value.type}", span)
@@ -224,7 +231,7 @@ SUBGROUP_RULES: Final[dict[str, Rule]] = {
     "subgroup.group_size": lambda t, span: t.options.wave_size,
     "subgroup.log2_group_size": lambda t, span: _log2(t),
     "subgroup.invocation_id": lane_of,
-    "subgroup.subgroup_id": lambda t, span: _of_thread(t, ir.BinOp.SHR, _log2(t), span),
+    "subgroup.subgroup_id": wave_of,
     "subgroup.num_subgroups": lambda t, span: _loop_around(t).block_dim // _whole_waves(t, span),
     "subgroup.elect": lambda t, span: compare(t, ast.Eq, lane_of(t, span), 0, span),
     "subgroup.lanemask_eq": _own_bit,
@@ -247,7 +254,7 @@ SUBGROUP_RULES: Final[dict[str, Rule]] = {
     "subgroup.all_equal": _all_equal,
     "subgroup.match_any": _match_any,
     "subgroup.match_all": _match_all,
-    **{f"subgroup.reduce_{name}": _combine(WaveOp.REDUCE, op) for name, op in _COMBINES.items()},
-    **{f"subgroup.inclusive_{name}": _combine(WaveOp.INCLUSIVE, op) for name, op in _COMBINES.items()},
-    **{f"subgroup.exclusive_{name}": _combine(WaveOp.EXCLUSIVE, op) for name, op in _COMBINES.items()},
+    **{f"subgroup.reduce_{name}": _combine(WaveOp.REDUCE, op) for name, op in OPERATIONS.items()},
+    **{f"subgroup.inclusive_{name}": _combine(WaveOp.INCLUSIVE, op) for name, op in OPERATIONS.items()},
+    **{f"subgroup.exclusive_{name}": _combine(WaveOp.EXCLUSIVE, op) for name, op in OPERATIONS.items()},
 }

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from quadpy.simt import block, subgroup
+from quadpy.simt import block, grid, subgroup, warp
 
-__all__ = ["block", "subgroup"]
+__all__ = ["block", "grid", "subgroup", "warp"]

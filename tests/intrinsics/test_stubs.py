@@ -13,7 +13,7 @@ import quadpy as qp
 from quadpy.intrinsics import namespace, numbers
 
 ROOT = Path(qp.__file__).parent
-TOP, BLOCK, SUBGROUP = (namespace(prefix) for prefix in ("", "block", "subgroup"))
+TOP, BLOCK, SUBGROUP, GRID, WARP = (namespace(prefix) for prefix in ("", "block", "subgroup", "grid", "warp"))
 NUMBERS = {name: TOP[name] for name in numbers.__all__}
 STUBS = {
     "intrinsics/numbers.pyi": NUMBERS,
@@ -54,8 +54,15 @@ def test_the_stub_is_made_from_the_rows(file, golden):
 
 @pytest.mark.parametrize(
     ("module", "builtins"),
-    [(qp, TOP), (qp.math, NUMBERS), (qp.simt.block, BLOCK), (qp.simt.subgroup, SUBGROUP)],
-    ids=["qp", "qp.math", "qp.simt.block", "qp.simt.subgroup"],
+    [
+        (qp, TOP),
+        (qp.math, NUMBERS),
+        (qp.simt.block, BLOCK),
+        (qp.simt.subgroup, SUBGROUP),
+        (qp.simt.grid, GRID),
+        (qp.simt.warp, WARP),
+    ],
+    ids=["qp", "qp.math", "qp.simt.block", "qp.simt.subgroup", "qp.simt.grid", "qp.simt.warp"],
 )
 def test_the_module_has_the_names_of_its_stub(module, builtins):
     assert {name: getattr(module, name) for name in builtins} == builtins

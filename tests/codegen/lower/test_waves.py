@@ -19,6 +19,8 @@ pytestmark = pytest.mark.cpu_only
 A = qp.types.ndarray
 subgroup = qp.simt.subgroup
 ROWS_OF_WAVES = [row for row in ROWS if row.name.startswith("subgroup.")]
+ROWS_OF_BLOCKS = [row for row in ROWS if row.name.startswith(("grid.", "warp.")) or "value, block_dim=None" in row.parameters
+                  or row.name.startswith("block.sync") or row.name == "block.mem_fence"]  # fmt: skip
 TARGETS = [
     "cpu", "cpu:w64", *AMD_ARCHS, *(f"{a.name}:w64" for a in AMD_ARCHS.values() if a.wave_sizes == (32, 64)), *NVIDIA_ARCHS,
 ]  # fmt: skip
@@ -40,10 +42,10 @@ def load(tmp_path):
 
 def call_of(row):
     """A call with a value ``v`` where the row wants one, and small constants for the rest."""
-    name = row.name.partition(".")[2]
-    parameters = [p.partition("=")[0] for p in filter(None, row.parameters.split(", "))]
-    given = {"value": "v", "cond": "v != 0", "lane": "k", "distance": "k", "mask": "k", "n": "7"}
-    return f"subgroup.{name}({', '.join(given[p] for p in parameters)})"
+    required = [p for p in row.parameters.split(", ") if p and ("=" not in p or p.startswith("lane"))]
+    given = {"value": "v", "cond": "v != 0", "predicate": "v != 0", "lane": "k", "distance": "k", "offset": "k", "n": "7",
+             "mask": "-1" if row.name.startswith("warp") else "k"}  # fmt: skip
+    return f"{row.name}({', '.join(given[p.partition('=')[0]] for p in required)})"
 
 
 def kernel_of(load, rows, dtype):
@@ -54,13 +56,13 @@ def kernel_of(load, rows, dtype):
         call = call_of(row)
         stores.append(
             call
-            if row.name.endswith(("sync", "mem_fence"))
+            if row.name.endswith((".sync", "mem_fence", "memfence", "warp.sync"))
             else f"y[i] {'+' if dtype[0] == 'f' else '^'}= {result.format(call)}"
         )
     body = "\n                ".join(stores)
     return load(
         f"""
-        subgroup = qp.simt.subgroup
+        subgroup, block, grid, warp = qp.simt.subgroup, qp.simt.block, qp.simt.grid, qp.simt.warp
         @qp.kernel
         def k(x: qp.types.ndarray(dtype=qp.{dtype}, ndim=1), y: qp.types.ndarray(dtype=qp.{dtype}, ndim=1), k: qp.i32):
             for i in range(x.shape[0]):
@@ -82,6 +84,15 @@ def test_every_operation_compiles_for_every_target_or_raises_the_named_error(loa
                 qp.KernelTypeError, match=r"no instruction of gfx10.* reaches all lanes of a wave of 64"
             ):
                 kernel_of(load, [row], dtype).compile(target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_operation_of_blocks_compiles_for_every_target(load, target):
+    far = target.endswith(":w64") and target.startswith("gfx10")
+    rows = [row for row in ROWS_OF_BLOCKS if not (far and "shfl" in row.name)]
+    if target.startswith("cpu"):  # by one operation each; with all, LLVM takes half a minute
+        rows = [row for row in rows if "block_dim" not in row.parameters or row.name.endswith("_add")]
+    assert kernel_of(load, rows, "i32").compile(target).image
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1100:w64", "gfx1201", "sm_70", "sm_90"])
@@ -264,3 +275,21 @@ def test_operations_are_not_moved_into_branches(target):
     assert max(moves) < max(branches)
     first_store = min(m.start() for m in re.finditer(r"global_store|st\.global", text))
     assert max(moves) < first_store
+
+
+@qp.kernel
+def fenced(x: I, y: I):
+    for i in range(x.shape[0]):
+        x[i] = 1
+        qp.simt.grid.mem_fence()
+        y[i] = 1
+
+
+@pytest.mark.parametrize(
+    ("target", "fence"),
+    [("gfx942", "buffer_wbl2 sc1"), ("gfx1100", "buffer_gl1_inv"), ("gfx1201", "global_inv scope:SCOPE_DEV"),
+     ("sm_90", "fence.acq_rel.gpu")],
+)  # fmt: skip
+def test_a_fence_of_the_grid_reaches_the_device(target, fence):
+    _, text = text_of(fenced, target)
+    assert fence in text

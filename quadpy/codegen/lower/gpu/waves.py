@@ -31,7 +31,7 @@ def lower_wave(s: Scope, stmt: ir.Wave, operands: list[str]) -> None:
     lane = s.text.op(f"and i32 {s.thread}, {stmt.size - 1}")
     lanes = gpu_rules(s).lanes(s.text, lane)
     assert lanes.size == stmt.size, "the trace and the target disagree about the size of waves"
-    if why := lanes.why_not(stmt.op):
+    if not _stays_in_half(stmt) and (why := lanes.why_not(stmt.op)):
         raise KernelTypeError(
             f"this subgroup operation does not exist here: {why}", stmt.span,
             hint="@qp.kernel(wave_size=32) chooses waves of 32 lanes",
@@ -41,6 +41,11 @@ def lower_wave(s: Scope, stmt: ir.Wave, operands: list[str]) -> None:
     else:
         wave = _Wave(s, lanes, stmt.args[0].type, operands[0])
         s.values[stmt.result.name] = wave.result(stmt, operands)
+
+
+def _stays_in_half(stmt: ir.Wave) -> bool:
+    """Whether lanes get words from lanes of their own half of a wave of 64 only."""
+    return stmt.op is WaveOp.XOR and isinstance(stmt.args[1], ir.Const) and stmt.args[1].value < 32
 
 
 class _Wave:

@@ -1,0 +1,171 @@
+"""What the iterations of a block compute together: by waves, whose results meet in shared memory.
+
+The waves' results are combined as a balanced tree, and scans add what is below a wave from near to far.  So the bits do not
+depend on the size of waves: waves of 32 continue as the lanes of a wave of 64 do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+from quadpy.dtypes import Scalar, i32, u1
+from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import AtomicOp, WaveOp
+from quadpy.ir.types import Space, array_of
+from quadpy.lang.context import ParallelLoop, Trace
+from quadpy.lang.scalars import cast, to_condition
+from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, lane_of, wave, wave_of
+from quadpy.lang.values import Value, shape_text
+from quadpy.source import Span
+
+__all__ = ["BLOCK_RULES"]
+
+Rule: TypeAlias = Callable[..., Any]
+
+_NEUTRAL: Final = {AtomicOp.ADD: 0, AtomicOp.MUL: 1, AtomicOp.XOR: 0}
+"""What changes nothing, for operations that count a value each time; of floats, -0.0 under addition."""
+
+
+def _loop_around(t: Trace) -> ParallelLoop:
+    """The loop that the iteration belongs to; calls of rows that are ``per_block`` are refused elsewhere."""
+    assert t.loop is not None
+    return t.loop
+
+
+def _waves(t: Trace) -> int:
+    """How many waves a block has."""
+    return _loop_around(t).block_dim // t.options.wave_size
+
+
+def _binary(op: ir.BinOp, a: ir.Expr, b: ir.Expr | int, span: Span) -> ir.Expr:
+    other = ir.Const(b, a.type, span=span) if isinstance(b, int) else b
+    return ir.Binary(op, a, other, a.type, span=span)
+
+
+def _is(a: ir.Expr, b: int, span: Span, op: ir.CmpOp = ir.CmpOp.EQ) -> ir.Expr:
+    return ir.Compare(op, a, ir.Const(b, a.type, span=span), u1, span=span)
+
+
+def _results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp, span: Span) -> ir.Expr:
+    """In each lane k the ``value`` that lane ``from_lane`` of wave k has; lanes beyond the waves have what changes nothing."""
+    count, lane = _waves(t), lane_of(t, span)
+    name, type_ = f"shared${t.shared_count}", array_of(value.type, 1, (), (count,), space=Space.SHARED)
+    t.shared_count += 1
+    _loop_around(t).shared.append(ir.SharedArray(name, type_, span=span))
+    t.build.emit(ir.Barrier(span=span))  # in a loop, all have read what the turn before left
+    own = ir.Element(name, (wave_of(t, span),), 0, value.type, span=span)
+    t.build.branch(_is(lane, from_lane, span), [ir.Store(own, value, span=span)], [], span)
+    t.build.emit(ir.Barrier(span=span))
+    there = _binary(ir.BinOp.MIN, lane, count - 1, span)
+    held = t.build.load(ir.Element(name, (there,), 0, value.type, span=span), span)
+    if how not in _NEUTRAL:
+        return held  # the last wave's result once more
+    number: float = _NEUTRAL[how]
+    neutral = ir.Const(-0.0 if value.type.is_float and not number else number, value.type, span=span)
+    return t.build.let(ir.Select(_is(lane, count, span, ir.CmpOp.LT), held, neutral, value.type, span=span))
+
+
+def _merged(t: Trace, value: ir.Expr, how: AtomicOp, span: Span) -> ir.Expr:
+    """The results ``value`` of all waves combined, which the whole block then has in common."""
+    if _waves(t) > 1:
+        value = wave(t, WaveOp.REDUCE, (_results_of_waves(t, value, 0, how, span),), span, how)
+    return wave(t, WaveOp.COMMON, (value,), span)
+
+
+def _reduce(how: AtomicOp) -> Rule:
+    def one(t: Trace, span: Span, value: ir.Expr) -> ir.Expr:
+        value = combinable(t, how, value, span)
+        return _merged(t, wave(t, WaveOp.REDUCE, (value,), span, how), how, span)
+
+    return _with_peers_parameters(one)
+
+
+def _scan(how: AtomicOp, op: WaveOp) -> Rule:
+    def one(t: Trace, span: Span, value: ir.Expr) -> ir.Expr:
+        value = combinable(t, how, value, span)
+        upto = wave(t, WaveOp.INCLUSIVE, (value,), span, how)
+        before = wave(t, WaveOp.EXCLUSIVE, (value,), span, how) if op is WaveOp.EXCLUSIVE else upto
+        if _waves(t) == 1:
+            return before
+        totals = _results_of_waves(t, upto, t.options.wave_size - 1, how, span)
+        for distance, below in _below(t, totals, how, span):
+            before = _with_below(t, before, below, distance, how, op, span)
+        return before
+
+    return _with_peers_parameters(one)
+
+
+def _below(t: Trace, totals: ir.Expr, how: AtomicOp, span: Span) -> Iterator[tuple[int, ir.Expr]]:
+    """For each power of two, what the group of so many waves has that is this wave's group's neighbour."""
+    distance, number = 1, wave_of(t, span)
+    while distance < _waves(t):
+        yield distance, wave(t, WaveOp.BROADCAST, (totals, _binary(ir.BinOp.XOR, number, distance, span)), span)
+        distance *= 2
+        if distance < _waves(t):
+            other = wave(t, WaveOp.XOR, (totals, ir.Const(distance // 2, i32, span=span)), span)
+            totals = t.build.let(_binary(ir.COMBINES[how], totals, other, span))
+
+
+def _with_below(
+    t: Trace, value: ir.Expr, below: ir.Expr, distance: int, how: AtomicOp, op: WaveOp, span: Span
+) -> ir.Expr:
+    """``value`` and ``below``, where the neighbour is below; a lane that has nothing yet takes it as it is."""
+    number = wave_of(t, span)
+    both = _binary(ir.COMBINES[how], value, below, span)
+    if op is WaveOp.EXCLUSIVE:
+        first = _is(lane_of(t, span), 0, span)
+        nothing = _is(_binary(ir.BinOp.AND, number, distance - 1, span), 0, span)
+        both = ir.Select(_binary(ir.BinOp.AND, first, nothing, span), below, both, value.type, span=span)
+    is_above = _is(_binary(ir.BinOp.AND, number, distance, span), 0, span, ir.CmpOp.NE)
+    return t.build.let(ir.Select(is_above, both, value, value.type, span=span))
+
+
+def _with_peers_parameters(one: Rule) -> Rule:
+    """``one`` for scalars and for the components of vectors.
+
+    Programs written for Quadrants say the block's size and the type once more: both must be right.
+    """
+
+    def run(t: Trace, span: Span, value: Value, block_dim: Value = None, dtype: Value = None) -> Value:
+        size = _loop_around(t).block_dim
+        if block_dim is not None and block_dim != size:
+            given = block_dim if isinstance(block_dim, int) else shape_text(block_dim)
+            t.fail_type(f"the block has {size} iterations, not {given}", span,
+                        "leave block_dim out, or say the same as qp.loop_config(block_dim=...)")  # fmt: skip
+        if dtype is not None and not isinstance(dtype := t.scalar_type(dtype), Scalar):
+            t.fail_type(f"a scalar type is needed, not {shape_text(dtype)}", span)
+        if dtype is None:
+            return by_component(one)(t, span, value)
+        return by_component(lambda t, span, each: one(t, span, t.build.let(cast(t, each, dtype, span))))(t, span, value)
+
+    return run
+
+
+def _count(t: Trace, span: Span, cond: Value) -> ir.Expr:
+    """In how many iterations of the block ``cond`` holds."""
+    mask = wave(t, WaveOp.BALLOT, (t.build.let(to_condition(t, cond, span)),), span)
+    return _merged(t, t.build.let(ir.Intrinsic("popcnt", (mask,), i32, span=span)), AtomicOp.ADD, span)
+
+
+def _count_nonzero(t: Trace, span: Span, cond: Value) -> Value:
+    return _count(t, span, cond)
+
+
+def _any_nonzero(t: Trace, span: Span, cond: Value) -> Value:
+    return _is(_count(t, span, cond), 0, span, ir.CmpOp.NE)
+
+
+def _all_nonzero(t: Trace, span: Span, cond: Value) -> Value:
+    return _is(_count(t, span, cond), _loop_around(t).block_dim, span)
+
+
+BLOCK_RULES: Final[dict[str, Rule]] = {
+    **{f"block.{prefix}_{name}": _reduce(op) for name, op in OPERATIONS.items() for prefix in ("reduce", "reduce_all")},
+    **{f"block.inclusive_{name}": _scan(op, WaveOp.INCLUSIVE) for name, op in OPERATIONS.items()},
+    **{f"block.exclusive_{name}": _scan(op, WaveOp.EXCLUSIVE) for name, op in OPERATIONS.items()},
+    "block.sync_count_nonzero": _count_nonzero,
+    "block.sync_count": _count_nonzero,
+    "block.sync_any_nonzero": _any_nonzero,
+    "block.sync_all_nonzero": _all_nonzero,
+}

@@ -1,0 +1,9 @@
+"""``qp.simt.warp``: Taichi's names for what ``qp.simt.subgroup`` does, on every target.
+
+Their masks name all lanes of the wave: ``qp.u32(0xFFFFFFFF)`` where waves have 32 lanes.
+"""
+
+from quadpy.intrinsics import namespace
+
+globals().update(namespace("warp"))
+__all__ = list(namespace("warp"))
