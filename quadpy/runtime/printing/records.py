@@ -61,10 +61,12 @@ def output_of(header: Header, words: Sequence[int]) -> Output:
         values = words[at + 1 : at + 1 + count]
         at += 1 + count
         flush = flush or message.flush
-        if message.begins:
+        if message.begins or (message.loop and message.loop not in current):  # its launch may be in a graph alone
             current[message.loop] = []
             runs.append(current[message.loop])
-        elif message.loop:
+        if message.begins:
+            continue
+        if message.loop:
             current[message.loop].append((values[0], message.filled(values[1:])))
         else:
             runs.append([(0, message.filled(values))])
