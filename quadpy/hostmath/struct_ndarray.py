@@ -81,7 +81,7 @@ def describe_struct_array(array: Numbers, record: RecordType | None) -> HostView
     """A view of a structured NumPy array for a launch; without ``record``, its own members say what it has.
 
     Raises:
-        ArgumentError: it has gaps between elements, or its members lie elsewhere than in C.
+        ArgumentError: its members lie elsewhere than in C, or its strides are not multiples of the largest scalar.
     """
     record = record or _record_of_dtype(array.dtype)
     wanted, key = _dtype_and_key(record)
@@ -90,11 +90,17 @@ def describe_struct_array(array: Numbers, record: RecordType | None) -> HostView
             f"an array of {array.dtype} is not one of {record!r}",
             hint="make it with the numpy_dtype of the struct type, or with numpy.dtype(..., align=True)",
         )
-    if not array.flags.c_contiguous:
-        raise ArgumentError("an array of structs must be contiguous", hint="copy it with numpy.ascontiguousarray")
-    raw = array.reshape((*array.shape, 1)).view(np.uint8)
+    raw = array[..., None].view(np.uint8)
     view = describe_host_array(raw, (wanted.itemsize,))
-    return view._replace(type_key=_renamed(view.type_key, key))
+    abi, unit = view.abi, record.alignment  # kernels count strides in the largest scalar
+    if view.type_key[0] == "strided":
+        if any(stride % unit for stride in array.strides):
+            raise ArgumentError(
+                f"the strides {array.strides} of an array of structs are not multiples of {unit} bytes",
+                hint="copy it with numpy.ascontiguousarray",
+            )
+        abi = (*abi[: 1 + array.ndim], *(stride // unit for stride in array.strides))
+    return view._replace(type_key=_renamed(view.type_key, key), abi=abi)
 
 
 @functools.cache

@@ -202,7 +202,9 @@ class ArrayParameter:
         assert record is not None
         self._check_ndim(ndim)
         aligned = kind in (ALIGNED, ALIGNED_ROWS)
-        return _array_of_structs(self.record or record, ndim, writable, aligned=aligned, rows=kind == ALIGNED_ROWS)
+        return _array_of_structs(
+            self.record or record, ndim, writable, strided=kind == "strided", aligned=aligned, rows=kind == ALIGNED_ROWS
+        )
 
     def declared(self) -> ArgType | None:
         """The type that the annotation alone gives; None where it leaves something out."""
@@ -252,13 +254,13 @@ def _float_bits(value: float, type: Scalar) -> ArgumentValue:
 
 
 def _array_of_structs(
-    record: RecordType, ndim: int, writable: bool, *, aligned: bool = False, rows: bool = False
+    record: RecordType, ndim: int, writable: bool, *, strided: bool = False, aligned: bool = False, rows: bool = False
 ) -> ArrayArg:
     members = tuple(
         Member(plain.type.scalar, plain.type.scalar.nbytes, plain.type.shape, plain.offset)
         for plain in record.plain_members()
     )
-    array = Array(Layout(members, record.nbytes), ndim, aligned=aligned, aligned_rows=rows)
+    array = Array(Layout(members, record.nbytes), ndim, strided=strided, aligned=aligned, aligned_rows=rows)
     return ArrayArg(array, writable, record)
 
 
