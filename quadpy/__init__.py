@@ -25,6 +25,7 @@ from quadpy.math.linalg import eig, polar_decompose, solve, svd, sym_eig
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.field_layout import Layout
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
+from quadpy.runtime.arrays.tensor import Backend, tensor
 from quadpy.runtime.arrays.tree import (
     FieldsBuilder,
     axes,
@@ -52,6 +53,7 @@ from quadpy.runtime.streams.stream import Stream, use_stream
 __version_str__ = __version__
 
 __all__ = [
+    "Backend",
     "Event",
     "Field",
     "FieldsBuilder",
@@ -120,6 +122,7 @@ __all__ = [
     "sym_eig",
     "sync",
     "template",
+    "tensor",
     "types",
     "u1",
     "u16",

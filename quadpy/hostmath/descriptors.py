@@ -12,6 +12,8 @@ from quadpy.errors import ArgumentError
 from quadpy.messages import shown
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
+from quadpy.runtime.arrays.ordered import OrderedNDArray
+from quadpy.runtime.arrays.tensor import tensor
 from quadpy.runtime.elements.numpy_types import admit, cast
 from quadpy.runtime.elements.types import CompositeType, DType, ElementType, ScalarLike, element_of, scalar_of
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
@@ -40,9 +42,13 @@ class _Constructible(CompositeType):
         """A field with elements of this type; ``options`` as in ``qp.field``."""
         return field(self, shape, **options)
 
-    def ndarray(self, shape: Any) -> NDArray:
-        """An array with elements of this type."""
-        return ndarray(self, shape)
+    def ndarray(self, shape: Any, **options: Any) -> NDArray:
+        """An array with elements of this type; ``options`` as in ``qp.ndarray``."""
+        return ndarray(self, shape, **options)
+
+    def tensor(self, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
+        """A field or an ndarray with elements of this type; ``options`` as in ``qp.tensor``."""
+        return tensor(self, shape, **options)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from quadpy.hostmath.descriptors import MatrixType
 from quadpy.hostmath.vector import Vector
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.elements.numpy_types import cast
 from quadpy.runtime.elements.types import ScalarLike
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
@@ -107,9 +108,14 @@ class Matrix(Elements):
         return MatrixType(n, m, dtype).field(shape=shape, **options)
 
     @staticmethod
-    def ndarray(n: int, m: int, dtype: ScalarLike, shape: Any) -> NDArray:
-        """An array of matrices."""
-        return MatrixType(n, m, dtype).ndarray(shape=shape)
+    def ndarray(n: int, m: int, dtype: ScalarLike, shape: Any, **options: Any) -> NDArray:
+        """An array of matrices; ``options`` as in ``qp.ndarray``."""
+        return MatrixType(n, m, dtype).ndarray(shape, **options)
+
+    @staticmethod
+    def tensor(n: int, m: int, dtype: ScalarLike, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
+        """A field or an ndarray of matrices; ``options`` as in ``qp.tensor``."""
+        return MatrixType(n, m, dtype).tensor(shape, **options)
 
 
 Matrix.rows.__quadpy_constructor__ = "entries"  # type: ignore[attr-defined]  # compiled inside kernels

@@ -66,15 +66,28 @@ class StructNDArray(StructAccess, NDArray):
         raise AttributeError("an array of structs cannot be passed to other libraries on the GPU")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._struct, self.shape, self.to_numpy())
+        return _restored, (
+            self._struct,
+            self.shape,
+            self.to_numpy(),
+            None if self.grad is None else self.grad.to_numpy(),
+        )
 
     def __repr__(self) -> str:
         return f"ndarray({self._struct!r}, shape={self.shape})"
 
 
-def struct_ndarray(type: StructType, shape: object, *, stream: object = None) -> StructNDArray:
+def struct_ndarray(
+    type: StructType, shape: object, needs_grad: bool = False, *, stream: object = None
+) -> StructNDArray:
     """Create an array of zero structs; see ``qp.ndarray``."""
-    return StructNDArray(type, shape_of(shape), stream)
+    extents = shape_of(shape)
+    made = StructNDArray(type, extents, stream)
+    if needs_grad:
+        if not any(scalar.is_float for scalar in made.record.types):
+            raise ArgumentError(f"needs_grad=True: {type!r} has no floats", hint="derivatives are those of floats")
+        made.grad = StructNDArray(type, extents, stream)
+    return made
 
 
 def describe_struct_array(array: Numbers, record: RecordType | None) -> HostView:
@@ -126,7 +139,8 @@ def _renamed(key: TypeKey, name: str) -> TypeKey:
     return type_key(kind, name, ndim, ())
 
 
-def _restored(type: StructType, shape: tuple[int, ...], values: Numbers) -> StructNDArray:
+def _restored(type: StructType, shape: tuple[int, ...], values: Numbers, grad: Numbers | None = None) -> StructNDArray:
     made = StructNDArray(type, shape)
     made.from_numpy(values)
+    made.grad = None if grad is None else _restored(type, shape, grad)
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -142,6 +143,12 @@ class StructType:
         methods = [(name, method.__quadpy_fingerprint__()) for name, method in self.record().methods]  # type: ignore[attr-defined]  # of @qp.func
         return f"struct:{self.members!r}:{self.defaults!r}:{methods!r}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A class under ``@qp.dataclass`` is pickled as classes are, by its name; any other struct by its members."""
+        if self.cls is not None and _found_by_name(self.cls.__module__, self.cls.__qualname__) is self:
+            return _found_by_name, (self.cls.__module__, self.cls.__qualname__)
+        return _restored, (self.members, self.defaults, self.methods, self.name)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StructType) and (self.members, self.methods) == (other.members, other.methods)
 
@@ -231,3 +238,17 @@ def _member_type(dtype: Any, scalar_type: Callable[[Any], Any]) -> Plain | Recor
 
 def _type_text(dtype: object) -> str:
     return dtype.__name__ if isinstance(dtype, type) else repr(dtype)
+
+
+def _found_by_name(module: str, name: str) -> Any:
+    """What ``module`` has under this name; None where it has nothing."""
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _restored(members: dict[str, Any], defaults: dict[str, Any], methods: dict[str, Any], name: str) -> StructType:
+    made = object.__new__(StructType)
+    made._make(members, defaults, methods, name)
+    return made

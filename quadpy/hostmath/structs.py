@@ -141,7 +141,7 @@ class Struct:
         return self._type(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (dict(self._type.members), self.to_dict())
+        return _restored, (self._type, self.to_dict())
 
     def __quadpy_fingerprint__(self) -> str:
         return f"struct value:{self._type.__quadpy_fingerprint__()}:{self.entries!r}"
@@ -169,8 +169,8 @@ def inside(
     return None if store is None else lambda path, value: store((name, *path), value)
 
 
-def _restored(members: dict[str, Any], values: dict[str, Any]) -> Struct:
-    return _struct_type(members)(values)
+def _restored(type: TypeOfStruct, values: dict[str, Any]) -> Struct:
+    return type(values)
 
 
 def _value_of(value: Any) -> Any:

@@ -10,6 +10,7 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import VectorType
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.elements.types import ScalarLike
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
@@ -83,6 +84,11 @@ class Vector(Elements):
         return VectorType(n, dtype).field(shape=shape, **options)
 
     @staticmethod
-    def ndarray(n: int, dtype: ScalarLike, shape: Any) -> NDArray:
-        """An array of vectors."""
-        return VectorType(n, dtype).ndarray(shape=shape)
+    def ndarray(n: int, dtype: ScalarLike, shape: Any, **options: Any) -> NDArray:
+        """An array of vectors; ``options`` as in ``qp.ndarray``."""
+        return VectorType(n, dtype).ndarray(shape, **options)
+
+    @staticmethod
+    def tensor(n: int, dtype: ScalarLike, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
+        """A field or an ndarray of vectors; ``options`` as in ``qp.tensor``."""
+        return VectorType(n, dtype).tensor(shape, **options)

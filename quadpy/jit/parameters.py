@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from quadpy.records import RecordType
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, TypeKey, describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import current_device
@@ -138,6 +139,9 @@ class ArrayParameter:
         """
         if isinstance(given, NDArray):
             return given
+        if isinstance(given, OrderedNDArray):
+            self._check_place(given)
+            return given
         if isinstance(given, (int, float, str, bytes)) or given is None:
             raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}")
         try:
@@ -166,10 +170,7 @@ class ArrayParameter:
         """
         kind, scalar, ndim, element = key
         if kind in DEVICE_KINDS and current_config().arch == "cpu":
-            raise DeviceError(
-                f"{self.name} lies in the memory of a GPU, and this kernel runs on the CPU",
-                hint="pass x.to_numpy(), or call qp.init with the arch that the array was made under",
-            )
+            self._refuse_gpu()
         record = record_of_key(scalar)
         if record is not None or self.record is not None:
             return self._struct_type(record, key, writable=writable)
@@ -186,6 +187,17 @@ class ArrayParameter:
         aligned = rows or kind == ALIGNED
         array = array_of(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
         return ArrayArg(array, writable)
+
+    def _check_place(self, given: OrderedNDArray) -> None:
+        """DeviceError for an array that a kernel on the CPU cannot reach; its type key does not tell."""
+        if given.device is not None and current_config().arch == "cpu":
+            self._refuse_gpu()
+
+    def _refuse_gpu(self) -> NoReturn:
+        raise DeviceError(
+            f"{self.name} lies in the memory of a GPU, and this kernel runs on the CPU",
+            hint="pass x.to_numpy(), or call qp.init with the arch that the array was made under",
+        )
 
     def _check_ndim(self, ndim: int) -> None:
         if self.ndim is not None and ndim != self.ndim:

@@ -104,7 +104,7 @@ def test_arrays_that_do_not_fit(arch):
     with pytest.raises(qp.ArgumentError, match="is not one of struct"):
         advance(np.zeros(3, [("x", np.float32)]), 0.5)
     packed = np.zeros(4, np.dtype([("pad", np.uint8), ("p", Particle.numpy_dtype)]))
-    with pytest.raises(qp.ArgumentError, match="strides .41,. of an array of structs are not multiples of 8"):
+    with pytest.raises(qp.ArgumentError, match=r"strides .41,. of an array of structs are not multiples of 8"):
         advance(packed["p"], 0.5)
     with pytest.raises(qp.ArgumentError, match="takes 1 dimensions, not 2"):
         advance(qp.ndarray(Particle, (3, 4)), 0.5)

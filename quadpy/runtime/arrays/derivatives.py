@@ -5,18 +5,22 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
+from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["KINDS", "WITH_SHAPE", "HasDerivatives", "needed"]
+__all__ = ["KINDS", "WITH_SHAPE", "HasDerivatives", "needed", "require_floats"]
 
 KINDS: Final = ("grad", "dual")
 """Derivatives of reverse mode, and of forward mode."""
 
 WITH_SHAPE: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 """Fields that were made with a shape: ``qp.root.lazy_grad()`` gives them a gradient, too."""
+
+
+_FLOATS: Final = "derivatives are those of floats: f16, bf16, f32 and f64"
 
 
 class HasDerivatives:
@@ -71,11 +75,15 @@ class HasDerivatives:
         return self.declare(kind)
 
 
+def require_floats(scalar: Scalar) -> None:
+    """ArgumentError for an array of another type that is to have a gradient."""
+    if not scalar.is_float:
+        raise ArgumentError(f"needs_grad=True: an array of {scalar} has no gradient", hint=_FLOATS)
+
+
 def needed(field: HasDerivatives, needs_grad: bool, needs_dual: bool) -> tuple[str, ...]:
     """Which of KINDS a declaration asks for; ArgumentError if ``field`` has no floats."""
     kinds = tuple(kind for kind, needs in zip(KINDS, (needs_grad, needs_dual), strict=True) if needs)
     if kinds and not field.is_differentiable:
-        raise ArgumentError(
-            f"needs_{kinds[0]}=True: {field.why_none(kinds[0])}", hint="derivatives are those of f16, f32 and f64"
-        )
+        raise ArgumentError(f"needs_{kinds[0]}=True: {field.why_none(kinds[0])}", hint=_FLOATS)
     return kinds

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from quadpy.dtypes import BY_NAME, Scalar, bf16
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
+from quadpy.runtime.arrays.derivatives import require_floats
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
 from quadpy.runtime.device.current import current_config
@@ -37,7 +38,7 @@ class NDArray(DenseArray):
     """
 
     __slots__ = (
-        "__weakref__", "_storage", "abi", "block", "device", "form", "nbytes", "packed", "pointer", "type_key", "wide",
+        "__weakref__", "_storage", "abi", "block", "device", "form", "grad", "nbytes", "packed", "pointer", "type_key", "wide",
     )  # fmt: skip
 
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
@@ -51,6 +52,7 @@ class NDArray(DenseArray):
     wide: bool
     form: object
     packed: bytes
+    grad: NDArray | None
 
     def __init__(
         self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage,
@@ -61,7 +63,7 @@ class NDArray(DenseArray):
         self.dtype, self.shape, self.element_shape = dtype, shape, element
         self.ndim, self.size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
         device, block, pointer = storage.device, storage.block, storage.pointer
-        self._storage, self.device, self.block, self.pointer = storage, device, block, pointer
+        self._storage, self.device, self.block, self.pointer, self.grad = storage, device, block, pointer, None
         self.abi = abi = (pointer, *shape)
         if device is None:
             self.type_key, self.form, self.packed = layout.on_host, None, b""
@@ -94,30 +96,36 @@ class NDArray(DenseArray):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.dtype.name, self.element_shape, self._storage.read(...))
+        grad = None if self.grad is None else self.grad._storage.read(...)  # noqa: SLF001 - of the same class
+        return _restored, (self.dtype.name, self.element_shape, self._storage.read(...), grad)
 
     def __repr__(self) -> str:
         return f"ndarray({self._element()}, shape={self.shape})"
 
 
-def ndarray(dtype: DType, shape: int | tuple[int, ...], *, stream: object = None) -> NDArray:
+def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False, *, stream: object = None) -> NDArray:
     """Create an array of zeros on the device that ``qp.init`` chose.
 
     Args:
         dtype: a scalar, vector, matrix or struct type.
         shape: an int or a tuple of ints.
+        needs_grad: have a gradient, ``a.grad``: an array of the same type and shape.
         stream: the home of the memory, on which it is allocated and freed; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: ``dtype`` is not an element type, or ``shape`` is not a shape.
+        ArgumentError: ``dtype`` is not an element type, ``shape`` is not a shape, or there is no gradient of integers.
         OutOfDeviceMemory: the device has too little memory.
         StreamError: ``stream`` is not a stream of this device, or was destroyed.
     """
     if getattr(dtype, "__quadpy_constructor__", None) == "struct":
-        return dtype.ndarray(shape, stream=stream)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
+        return dtype.ndarray(shape, needs_grad=needs_grad, stream=stream)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
     scalar, element = element_of(dtype)
     extents = (shape,) if type(shape) is int and 0 <= shape < 1 << 63 else shape_of(shape)
-    return _zeros(scalar, element, extents, stream)
+    made = _zeros(scalar, element, extents, stream)
+    if needs_grad:
+        require_floats(scalar)
+        made.grad = _zeros(scalar, element, extents, stream)
+    return made
 
 
 def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], stream: object = None) -> NDArray:
@@ -186,7 +194,8 @@ def array_layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) 
     return _Layout(math.prod(shape), nbytes, row, is_wide(shape, nbytes), packing, strided, *keys)
 
 
-def _restored(dtype: str, element: tuple[int, ...], stored: Numbers) -> NDArray:
+def _restored(dtype: str, element: tuple[int, ...], stored: Numbers, grad: Numbers | None = None) -> NDArray:
     array = _zeros(BY_NAME[dtype], element, stored.shape[: stored.ndim - len(element)])
     array._memory().write(..., stored)  # noqa: SLF001 - pickle's half of __reduce__
+    array.grad = None if grad is None else _restored(dtype, element, grad)
     return array

@@ -1,0 +1,102 @@
+"""Arrays with run-time shapes whose axes are in another order in memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from quadpy.dtypes import BY_NAME, Scalar
+from quadpy.errors import ArgumentError
+from quadpy.runtime.arrays.dense import DenseArray
+from quadpy.runtime.arrays.foreign_host import TypeKey, is_wide, type_key
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
+from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.host_storage import Storage
+from quadpy.runtime.memory.placement import allocate, storage_at
+from quadpy.runtime.memory.strided_layout import StridedLayout
+
+__all__ = ["OrderedNDArray", "order_of_layout"]
+
+
+class OrderedNDArray(DenseArray):
+    """As ``NDArray``, with the axes in ``order``, the outermost first; made by ``qp.tensor``.  Kernels get its strides."""
+
+    __slots__ = (
+        "__weakref__",
+        "_storage",
+        "abi",
+        "block",
+        "device",
+        "grad",
+        "nbytes",
+        "order",
+        "pointer",
+        "type_key",
+        "wide",
+    )
+
+    __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
+    writable: ClassVar[bool] = True
+    device: Device | None
+    block: Block | None
+    type_key: TypeKey
+    abi: tuple[int, ...]
+    grad: OrderedNDArray | None
+
+    def __init__(
+        self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], order: tuple[int, ...], stream: object = None
+    ) -> None:  # fmt: skip
+        """An array of zeros; raises as ``qp.ndarray``."""
+        self._describe(dtype, shape, element)
+        self.order, self.grad = order, None
+        components = math.prod(element)
+        strides, step = [0] * len(shape), components
+        for axis in reversed(order):
+            strides[axis] = step
+            step *= shape[axis]
+        inner = [math.prod(element[k + 1 :]) for k in range(len(element))]
+        self.nbytes = self.size * components * dtype.nbytes
+        full = tuple(stride * dtype.nbytes for stride in (*strides, *inner))
+        layout = StridedLayout(0, STORAGE[dtype], shape + element, full)
+        self._storage: Storage = storage_at(allocate(self.nbytes, stream), layout)
+        self.device, self.block, self.pointer = self._storage.device, self._storage.block, self._storage.pointer
+        self.abi = (self.pointer, *shape, *strides)
+        self.type_key = type_key("strided", dtype.name, len(shape), element)
+        self.wide = self.nbytes > 0x7FFFFFFF or is_wide(shape, self.nbytes)  # strides are signed
+
+    def _memory(self) -> Storage:
+        return self._storage
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        grad = None if self.grad is None else self.grad.storage_copy()
+        return _restored, (self.dtype.name, self.element_shape, self.order, self.storage_copy(), grad)
+
+    def storage_copy(self) -> Numbers:
+        """The stored numbers, in C order."""
+        return self._storage.read(...).copy("C")
+
+    def __repr__(self) -> str:
+        return f"ndarray({self._element()}, shape={self.shape}, layout={self.order})"
+
+
+def order_of_layout(layout: object, ndim: int) -> tuple[int, ...]:
+    """The order of axes that ``layout`` says, the outermost first; ArgumentError if it does not name each axis once."""
+    if layout is None:
+        return tuple(range(ndim))
+    if not isinstance(layout, (tuple, list)) or sorted(map(str, layout)) != sorted(map(str, range(ndim))):
+        raise ArgumentError(
+            f"layout={layout!r} must name each of the {ndim} axes once, the outermost first",
+            hint=f"for example {tuple(reversed(range(ndim)))}",
+        )
+    return tuple(int(axis) for axis in layout)
+
+
+def _restored(
+    dtype: str, element: tuple[int, ...], order: tuple[int, ...], stored: Numbers, grad: Numbers | None
+) -> OrderedNDArray:
+    made = OrderedNDArray(BY_NAME[dtype], stored.shape[: len(order)], element, order)
+    made._storage.write(..., stored)  # noqa: SLF001 - the other half of __reduce__
+    if grad is not None:
+        made.grad = _restored(dtype, element, order, grad, None)
+    return made
