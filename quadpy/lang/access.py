@@ -41,7 +41,7 @@ from quadpy.lang.values import (
 from quadpy.lang.variables import check_assigned
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import vec_attribute, vec_index
-from quadpy.messages import closest
+from quadpy.messages import closest, one_of
 from quadpy.records import RecordType
 from quadpy.source import Span
 
@@ -185,7 +185,8 @@ def _python_item(t: Trace, getitem: Callable[..., Value], value: Value, index: t
 
 
 def _no_items(t: Trace, value: Value, index: tuple[Value, ...], span: Span) -> NoReturn:
-    t.fail_type(f"{shape_text(value)} cannot be indexed", span)
+    hint = one_of(None, value.shape.names) if isinstance(value, Record) else ""
+    t.fail_type(f"{shape_text(value)} cannot be indexed", span, hint)
 
 
 SUBSCRIPTS: Final[Mapping[Kind, Subscript]] = {

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final, TypeVar
 
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import Assign, Block, Const, Expr, If, Let, Load, ParamRead, Place, ShapeOf, Stmt, Var, VarRead
+from quadpy.ir.nodes import (
+    Assign,
+    Block,
+    Const,
+    Expr,
+    If,
+    Let,
+    Load,
+    Node,
+    ParamRead,
+    Place,
+    ShapeOf,
+    Stmt,
+    Var,
+    VarRead,
+)
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["Builder"]
+__all__ = ["LONGEST_CHAIN", "Builder"]
+
+T = TypeVar("T")
+LONGEST_CHAIN: Final = 64
+"""Operators after which a value gets a name: later passes recurse into expressions."""
 
 
 class Builder:
@@ -62,6 +82,16 @@ class Builder:
         if self.lets is not None:
             self.lets[var] = value
         return VarRead(var, span=value.span)
+
+    def chain(self, join: Callable[[T, T], T], items: Iterable[T]) -> T:
+        """``items`` joined from the first to the last; long chains get names on the way."""
+        first, *rest = items
+        value = first
+        for position, item in enumerate(rest, 1):
+            value = join(value, item)
+            if position % LONGEST_CHAIN == 0 and isinstance(value, Node):
+                value = self.let(value)  # type: ignore[arg-type, assignment]  # an expression stays one
+        return value
 
     def freeze(self, value: Expr) -> Expr:
         """``value`` as it is now: bound to a name if a variable it reads may change."""

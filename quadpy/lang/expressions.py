@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import load_element
+from quadpy.lang.builder import LONGEST_CHAIN
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
 from quadpy.lang.operators import binary, select, unary
@@ -58,7 +58,7 @@ def expr_BinOp(t: Trace, node: ast.BinOp) -> Value:
     value = t.expr(node.left)
     for position, link in enumerate(reversed(chain), 1):
         value = binary(t, type(link.op), value, t.expr(link.right), t.span(link))
-        if position % _LONGEST_CHAIN == 0 and is_runtime(value):
+        if position % LONGEST_CHAIN == 0 and is_runtime(value):
             value = t.build.let(value)
     return value
 
@@ -176,7 +176,3 @@ def _branch_scalars(t: Trace, value: Value, shape: Shape, span: Span) -> tuple[S
     if isinstance(value, (Vec, Record)):
         return value.elems
     return (operand(t, value, "a conditional expression needs numbers, vectors or structs", span),) * count_of(shape)
-
-
-_LONGEST_CHAIN: Final = 64
-"""Operators after which a value gets a name: later passes recurse into expressions."""

@@ -119,7 +119,7 @@ def _extreme(op: ir.BinOp) -> Rule:
             )
         if not args:
             t.fail_type("at least one argument is needed", span)
-        return reduce(lambda a, b: pair(t, span, a, b), args)
+        return t.build.chain(lambda a, b: pair(t, span, a, b), args)
 
     return run
 

@@ -87,7 +87,7 @@ def _fits(t: Trace, pattern: ast.pattern, value: Value, names: Names) -> ScalarV
         case ast.MatchClass():
             return _class_fits(t, pattern, value, names, span)
         case _:
-            t.fail_syntax("this pattern is not part of the kernel language", span)
+            raise AssertionError(ast.dump(pattern))
 
 
 def _one_fits(t: Trace, patterns: Sequence[ast.pattern], value: Value, names: Names, span: Span) -> ScalarValue:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar, u1
@@ -129,4 +128,4 @@ def scalar_bit_cast(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr
 
 def sum_of(t: Trace, items: Sequence[Value], span: Span) -> Value:
     """The items added from left to right."""
-    return reduce(lambda x, y: binary(t, ast.Add, x, y, span), items)
+    return t.build.chain(lambda x, y: binary(t, ast.Add, x, y, span), items)

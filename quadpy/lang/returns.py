@@ -46,9 +46,6 @@ def return_value(t: Trace, value: Value, span: Span) -> None:
     if t.is_library and len(t.frames) == 1:
         t.build.emit(ir.Return(tuple(scalars_of(t, value, span)), span=span))
         return
-    if frame.loops and frame.loops[0] == "parallel":
-        t.fail_syntax("a parallel loop cannot return", span,
-                      "use continue, or put qp.loop_config(serialize=True) before the loop")  # fmt: skip
     value = annotated(t, value, t.deps.annotation(frame.source, "return"), span)
     if frame.runtime_depth == 0 and not frame.early_returns:
         frame.returned = freeze_all(t, value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, promote, u1
 from quadpy.ir import nodes as ir
@@ -109,7 +108,7 @@ def join_conditions(t: Trace, op: ir.BinOp, items: Iterable[Value], span: Span) 
             return decisive
     if not rest:
         return not decisive
-    return reduce(lambda x, y: ir.Binary(op, x, y, x.type, span=span), rest)
+    return t.build.chain(lambda x, y: ir.Binary(op, x, y, x.type, span=span), rest)
 
 
 def square_root(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:

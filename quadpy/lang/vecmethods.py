@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable
-from functools import reduce
 from typing import Final
 
 from quadpy.dtypes import Scalar, u1
@@ -138,13 +137,13 @@ def _inverse(t: Trace, m: Vec, span: Span) -> Vec:
 
 
 def _sum(t: Trace, v: Vec, span: Span) -> ir.Expr:
-    return t.build.let(reduce(lambda x, y: operation(t, ast.Add, x, y, span), v.elems))
+    return t.build.let(t.build.chain(lambda x, y: operation(t, ast.Add, x, y, span), v.elems))
 
 
 def _extreme(op: ir.BinOp) -> Callable[..., ir.Expr]:
     def run(t: Trace, v: Vec, span: Span) -> ir.Expr:
         used = OF_TRUTHS[op] if v.type == u1 else op
-        return t.build.let(reduce(lambda a, b: ir.Binary(used, a, b, v.type, span=span), v.elems))
+        return t.build.let(t.build.chain(lambda a, b: ir.Binary(used, a, b, v.type, span=span), v.elems))
 
     return run
 
@@ -152,7 +151,7 @@ def _extreme(op: ir.BinOp) -> Callable[..., ir.Expr]:
 def _truths(op: ir.BinOp) -> Callable[..., ir.Expr]:
     def run(t: Trace, v: Vec, span: Span) -> ir.Expr:
         bits = [cast(t, e, u1, span) for e in v.elems]
-        return t.build.let(reduce(lambda a, b: ir.Binary(op, a, b, u1, span=span), bits))
+        return t.build.let(t.build.chain(lambda a, b: ir.Binary(op, a, b, u1, span=span), bits))
 
     return run
 

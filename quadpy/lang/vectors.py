@@ -214,8 +214,9 @@ def matmul(t: Trace, a: Value, b: Value, span: Span) -> Value:
 
 
 def dot_product(t: Trace, a: Vec, b: Vec, span: Span) -> ir.Expr:
+    t.effort.take(2 * len(a.elems))
     terms = [operation(t, ast.Mult, x, y, span) for x, y in zip(a.elems, b.elems, strict=True)]
-    return reduce(lambda x, y: operation(t, ast.Add, x, y, span), terms)
+    return t.build.chain(lambda x, y: operation(t, ast.Add, x, y, span), terms)
 
 
 def components_for(t: Trace, value: Value, shape: tuple[int, ...], type: Scalar, span: Span) -> list[ir.Expr]:
