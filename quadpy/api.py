@@ -87,7 +87,7 @@ def init(
         default_fp=default_fp or _FP[env.default_fp or 32],
         default_ip=default_ip or _IP[env.default_ip or 32],
         fast_math=bool(env.fast_math) if fast_math is None else fast_math,
-        debug=bool(env.debug) if debug is None else debug,
+        debug=debug,
         random_seed=random_seed,
         num_threads=threads,
         full_traceback=print_full_traceback or env.full_traceback,

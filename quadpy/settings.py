@@ -112,6 +112,11 @@ class Settings:
         _flag,
         "1 shows quadpy's own frames in the tracebacks of kernels' errors.",
     )
+    crash_message: bool = _knob(
+        True,
+        _flag,
+        "0 lets a crash inside a kernel on the CPU end the process without naming the kernel.",
+    )
     graph_verify: bool = _knob(
         False,
         _flag,

@@ -17,6 +17,7 @@ from quadpy.jit.plan import Values, Views
 from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.cpu.crashes import name_in_crashes
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.faults import CheckedEntry
@@ -58,6 +59,7 @@ class CpuPlan:
         self._loaded = load_object(code.image)
         entry: Callable[..., int] = _ENTRY(self._loaded.address(code.entry))
         self._entry = CheckedEntry(entry) if code.sites else entry
+        name_in_crashes(self._loaded, code.image, code.entry, name, spans[0] if spans else None)
         self._pack = struct.Struct(code.layout.format).pack
         self._slots, self._name, self._spans = code.slots, name, spans
         self._result = ResultReader(code.results, result_shape) if code.results else None

@@ -25,6 +25,7 @@ from quadpy.runtime.device.devices import device_of
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder
+from quadpy.settings import settings
 from quadpy.target import TargetSpec, parse_target, with_waves
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"
 def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph: bool, debug: bool | None) -> Options:
     """What ``config``, the decorator and the target decide about code with indices of type ``index``.
 
-    ``debug`` is the decorator's; None leaves it to ``config``.
+    ``debug`` is the decorator's; None leaves it to ``config``, and that to the environment.
     """
     return Options(
         config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph, wave_size=target.wave_size,
-        debug=config.debug if debug is None else debug,
+        debug=next((given for given in (debug, config.debug) if given is not None), bool(settings().debug)),
     )  # fmt: skip
 
 

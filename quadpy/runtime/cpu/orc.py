@@ -44,6 +44,11 @@ class LoadedObject:
         self._tracker = tracker  # unloads the code when it is collected, except at exit
         self._addresses = addresses
 
+    @property
+    def addresses(self) -> Mapping[str, int]:
+        """Where each symbol is."""
+        return self._addresses
+
     def address(self, name: str) -> int:
         """Where symbol ``name`` is; CodegenError where the object defines no such symbol."""
         if (found := self._addresses.get(name)) is None:

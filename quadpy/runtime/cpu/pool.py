@@ -12,7 +12,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-from collections.abc import Callable
+import platform
+import sys
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from quadpy.errors import ArgumentError
@@ -20,6 +22,7 @@ from quadpy.messages import shown
 from quadpy.runtime.cpu.libc import POOL_FUNCTIONS, c_address
 from quadpy.runtime.cpu.orc import TRIPLE, LoadedObject, assemble, link
 from quadpy.runtime.cpu.pool_native.caller import MAX_THREADS
+from quadpy.runtime.cpu.pool_native.crash import CRASH_FUNCTIONS, crash_ir
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
 from quadpy.runtime.cpu.pool_native.hosts import this_host
 from quadpy.runtime.device.locks import new_lock
@@ -30,6 +33,7 @@ __all__ = [
     "default_threads",
     "fill",
     "get_threads",
+    "native_symbols",
     "pool_address",
     "run",
     "set_spin",
@@ -87,14 +91,14 @@ class _Process:
 
 
 def _load(load_or_build: LoadOrBuild | None) -> _Pool:
-    ir_text = pool_ir(this_host())
+    ir_text = pool_ir(this_host()) + (crash_ir(platform.machine()) if sys.platform == "linux" else "")
 
     def build() -> bytes:
         return assemble(ir_text, opt=0)  # as fast as with more effort, and takes 3 ms instead of 16
 
     key = hashlib.sha256(f"{TRIPLE}\n{ir_text}".encode()).hexdigest()
     image = load_or_build(f"pool-{key}", build) if load_or_build else build()
-    addresses = ((name, c_address(name)) for name in POOL_FUNCTIONS)
+    addresses = ((name, c_address(name)) for name in (*POOL_FUNCTIONS, *CRASH_FUNCTIONS))
     return _Pool(link(image, {name: at for name, at in addresses if at is not None}))
 
 
@@ -107,6 +111,11 @@ if hasattr(os, "register_at_fork"):
 def pool_address(load_or_build: LoadOrBuild | None = None) -> int:
     """The address of ``qp_pool_run``.  The first call in a process loads it, from the given cache."""
     return _process.get(load_or_build).address
+
+
+def native_symbols() -> Mapping[str, int]:
+    """The addresses of what the loaded code defines, the handler of crashes included where there is one."""
+    return _process.get().code.addresses
 
 
 def run(task: int, args: int, scratch: int, n: int, *, chunk: int = 0, grain: int = 1) -> None:

@@ -28,7 +28,7 @@ class Config:
     default_fp: Scalar = f32
     default_ip: Scalar = i32
     fast_math: bool = False
-    debug: bool = False
+    debug: bool | None = None
     random_seed: int = 0
     num_threads: int | None = None
     full_traceback: bool = False

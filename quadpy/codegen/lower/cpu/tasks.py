@@ -77,7 +77,7 @@ class _Function:
         alias = " noalias" if self.kernel.kernel.noalias else ""
         params = [f"{a.llvm_type('ptr')}{alias if a.type is None else ''} {a.operand}" for a in self.arguments]
         params += [f"ptr{alias} %scratch", *_CELL * self.reduces, *_WORK * bool(lent), "i64 %begin", "i64 %end"]
-        s.text.finish(f"define internal void {self.body}({', '.join(params)}) noinline nounwind")
+        s.text.finish(f"define internal void {self.body}({', '.join(params)}) noinline nounwind {_NAMED}")
         self.write_wrapper(lent)
         return self.reduces or lent > 0
 
@@ -110,6 +110,8 @@ class _Function:
         return scratch
 
 
+_NAMED: Final = '"disable-tail-calls"="true"'
+"""A crash in a ``memset`` that a loop became is told by the address to which it returns: see ``runtime.cpu.crashes``."""
 _CELL: Final = ["ptr noalias %cell", "i64 %row", "i64 %strand"]
 _WORK: Final = ["ptr noalias align 64 %work"]
 
