@@ -114,6 +114,17 @@ def test_many_launches_lose_nothing(device, capsys):
     assert device.memory_stats().blocks <= 70
 
 
+def test_a_launch_waits_for_nothing(device):
+    say(1)
+    qp.sync()
+    with qp.create_stream() as stream:
+        before = len(device.driver.calls)
+        for n in range(20):
+            say(n, stream=stream)
+        verbs = {call.verb for call in device.driver.calls[before:]}
+        assert not {verb for verb in verbs if verb.endswith("synchronize")}
+
+
 def test_what_does_not_fit_is_counted(device, capsys):
     before = State.config
     set_config(type(before)(arch="recording", print_buffer=8 * 100))

@@ -54,7 +54,7 @@ class Device(OneProcess):
         self.timelines = Timelines(driver, self.reaper, self.life)
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
         self._borrowed = BorrowedStreams(self.timelines, self.reaper, self.life)
-        self.prints = Prints(driver, self.timelines, self.memory, Staging(driver, self.reaper))
+        self.prints = Prints(driver, self.timelines, self.memory, self.reaper)
         self.staging, self.modules = Staging(driver, self.reaper, self.prints), Modules(driver, self.life)
         self.failures, self.deferred = Failures(), DeferredRelease(self.timelines)
         self.faults = Faults(driver, self.memory, self.timelines, self.staging)

@@ -11,7 +11,8 @@ from typing import Final
 from quadpy.output import HEADER_WORDS
 from quadpy.runtime.device.current import State
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.drivers.driver import Driver, StreamHandle
+from quadpy.runtime.device.reaper import Owner, Reaper
+from quadpy.runtime.drivers.driver import Driver, PinnedPointer, StreamHandle
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory
 from quadpy.runtime.memory.staging import Staging
@@ -56,8 +57,10 @@ class Prints:
              needed
     """
 
-    def __init__(self, driver: Driver, timelines: Timelines, memory: DeviceMemory, staging: Staging) -> None:
-        self._driver, self._timelines, self._memory, self._staging = driver, timelines, memory, staging
+    def __init__(self, driver: Driver, timelines: Timelines, memory: DeviceMemory, reaper: Reaper) -> None:
+        self._driver, self._timelines, self._memory, self._reaper = driver, timelines, memory, reaper
+        self._staging = Staging(driver, reaper)
+        self._headers: dict[int, Owner[PinnedPointer]] = {}  # of empty rings, by capacity
         self.pending: list[DeviceRing] = []
         self._spare: list[DeviceRing] = []
         self._read: deque[Output] = deque()  # what was not printed yet
@@ -155,8 +158,15 @@ class Prints:
         return header, memoryview(data).cast("Q")
 
     def _reset(self, pointer: int, capacity: int, stream: StreamHandle) -> None:
+        """Not staged: the host would wait for the copy of an earlier header, and so for the work before it."""
+        header = self._headers.get(capacity) or self._new_header(capacity)
+        self._driver.copy_in(pointer, header.handle, 8 * HEADER_WORDS, stream)
+
+    def _new_header(self, capacity: int) -> Owner[PinnedPointer]:
+        owner = self._reaper.own(self._driver.free_pinned, self._driver.alloc_pinned, 8 * HEADER_WORDS)
         words = (ctypes.c_uint64 * HEADER_WORDS)(*Header.empty(capacity))
-        self._staging.upload(pointer, ctypes.addressof(words), ctypes.sizeof(words), stream)
+        ctypes.memmove(owner.handle, words, ctypes.sizeof(words))
+        return self._headers.setdefault(capacity, owner)
 
     def _reading(self) -> StreamHandle:
         """A stream of its own, on which nothing waits for other work."""
