@@ -51,16 +51,18 @@ class Vector(Elements):
     def dot(self, other: Vector) -> Any:
         return self @ other
 
-    def cross(self, other: Vector) -> Any:
+    def cross(self, other: Any) -> Any:
         """A number in two dimensions, a vector in three."""
+        other = other if isinstance(other, Vector) else Vector(other)
         if self.n != other.n or self.n not in (2, 3):
             raise ArgumentError(f"cross takes two vectors of 2 or of 3 numbers, not of {self.n} and {other.n}")
         if self.n == 2:
             return (self * other.yx)[0] - (self * other.yx)[1]
         return self.yzx * other.zxy - self.zxy * other.yzx
 
-    def outer_product(self, other: Vector) -> Any:
+    def outer_product(self, other: Any) -> Any:
         """The matrix of ``self[i] * other[j]``."""
+        other = other if isinstance(other, Vector) else Vector(other)
         columns = [self * other[j] for j in range(other.n)]
         return wrap(np.stack([column.to_numpy() for column in columns], axis=1), columns[0].dtype)
 

@@ -11,6 +11,7 @@ from quadpy.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import operation
 from quadpy.lang.context import Trace
+from quadpy.lang.elimination import LARGEST, inverse_by_elimination
 from quadpy.lang.operators import binary, unary
 from quadpy.lang.scalars import cast, operand, square_root, to_scalar
 from quadpy.lang.values import Value, Vec, shape_text
@@ -122,9 +123,17 @@ def _determinant(t: Trace, m: Vec, span: Span) -> ir.Expr:
     return t.build.let(total)
 
 
+def _floats(t: Trace, m: Vec, span: Span) -> Vec:
+    return m if m.type.is_float else Vec(m.shape, tuple(cast(t, e, t.defaults.fp, span) for e in m.elems))
+
+
 def _inverse(t: Trace, m: Vec, span: Span) -> Vec:
-    """The adjugate over the determinant (up to 4 x 4); of a singular matrix, infinities and NaNs."""
+    """The adjugate over the determinant up to 4 x 4, else by elimination; of a singular matrix, infinities and NaNs."""
     n = _square(t, m, "inverse", span)
+    if n > LARGEST:
+        t.fail_type(f"inverse takes up to {LARGEST} x {LARGEST}, not {n} x {n}", span)
+    if n > 4:
+        return inverse_by_elimination(t, _floats(t, m, span), span)
     inv_det = t.build.let(operation(t, ast.Div, 1.0, _determinant(t, m, span), span))
     if n == 1:
         return Vec((1, 1), (inv_det,))

@@ -153,5 +153,5 @@ def determinant(m: Any) -> Any:
 
 @func
 def inverse(m: Any) -> Any:
-    """The inverse of a square matrix, up to 4 x 4."""
+    """The inverse of a square matrix, up to 12 x 12."""
     return m.inverse()

@@ -123,3 +123,42 @@ def test_the_inverse_of_a_singular_matrix_is_not_finite():
     y = np.zeros((1, 2, 2), np.float32)
     singular(y)
     assert not np.isfinite(y).any()
+
+
+@pytest.mark.parametrize("n", [5, 6, 9, 12])
+@pytest.mark.parametrize("dtype", [qp.f32, qp.f64])
+def test_inverses_of_larger_matrices(n, dtype):
+    numbers = np.random.default_rng(n).standard_normal((3, n, n))
+    numbers[1] = np.eye(n)[::-1] * 2  # every pivot is elsewhere
+    x = numbers.astype(np.float64 if dtype is qp.f64 else np.float32)
+
+    @qp.kernel
+    def invert(x: qp.types.NDArray[qp.types.matrix(n, n, dtype), 1]):
+        for i in x:
+            x[i] = x[i].inverse()
+
+    invert(x)
+    found = x @ numbers
+    error = 1e-3 if dtype is qp.f32 else 1e-11
+    np.testing.assert_allclose(found, np.broadcast_to(np.eye(n), found.shape), atol=error)
+
+
+def test_inverses_of_integers_and_of_singular_larger_matrices():
+    @qp.kernel
+    def invert(y: A(qp.f32, 3)):
+        put(y, 0, (qp.Matrix.identity(qp.i32, 5) * 4).inverse())
+        put(y, 1, qp.Matrix.one(qp.f32, 5, 5).inverse())
+
+    y = np.zeros((2, 5, 5), np.float32)
+    invert(y)
+    np.testing.assert_array_equal(y[0], np.eye(5) / 4)
+    assert not np.isfinite(y[1]).any()
+
+
+def test_matrices_that_are_too_large_to_invert():
+    @qp.kernel
+    def invert():
+        m = qp.Matrix.identity(qp.f32, 13).inverse()  # noqa: F841
+
+    with pytest.raises(qp.KernelTypeError, match="inverse takes up to 12 x 12, not 13 x 13"):
+        invert()

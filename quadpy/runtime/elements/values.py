@@ -107,21 +107,22 @@ class Elements(NDArrayOperatorsMixin):
         scalar = scalar_of(dtype)
         return wrap(cast(self._data, scalar), scalar)  # type: ignore[no-any-return]  # of one rank: of one class
 
-    def sum(self) -> Any:
+    # numpy.sum(v) and its like pass axis, dtype and out, all of them None: then the whole is reduced.
+    def sum(self, *_numpy: None, **_options: None) -> Any:
         """The sum of all numbers, from the first to the last."""
         return wrap(np.add.accumulate(self._data.ravel(), dtype=self._data.dtype)[-1], self.dtype)
 
-    def max(self) -> Any:
+    def max(self, *_numpy: None, **_options: None) -> Any:
         return np.fmax.reduce(self._data, axis=None).item()
 
-    def min(self) -> Any:
+    def min(self, *_numpy: None, **_options: None) -> Any:
         return np.fmin.reduce(self._data, axis=None).item()
 
-    def any(self) -> bool:
+    def any(self, *_numpy: None, **_options: None) -> bool:
         """Whether any number is not 0."""
         return bool(self._data.any())
 
-    def all(self) -> bool:
+    def all(self, *_numpy: None, **_options: None) -> bool:
         """Whether no number is 0."""
         return bool(self._data.all())
 
