@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 import _conformance
+import _faults
 import _instructions
 import _nvidia
 import _samples
@@ -20,6 +21,8 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "builtins": _tables.print_builtins,
     "commands": _tables.print_commands,
     "conformance": _conformance.print_conformance,
+    "crash": _faults.print_crash,
+    "fault": _faults.print_fault,
     "errors": _tables.print_errors,
     "glsl": _tables.print_glsl,
     "linalg": _tables.print_linalg,
