@@ -28,6 +28,8 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "linalg": _tables.print_linalg,
     "instructions": _instructions.print_instructions,
     "members": _tables.print_members,
+    "methods": _tables.print_methods,
+    "missing": _tables.print_missing,
     "nvidia": _nvidia.print_nvidia,
     "promotion": _tables.print_promotion,
     "settings": _tables.print_settings,

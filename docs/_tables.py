@@ -15,6 +15,8 @@ from quadpy.dtypes import SCALARS, Scalar, promote
 from quadpy.intrinsics import GROUPS
 from quadpy.intrinsics.rows import Row
 from quadpy.lang.decorators import Func
+from quadpy.lang.grammar import GRAMMAR
+from quadpy.lang.vecmethods import METHODS
 from quadpy.runtime.elements.numpy_types import STORAGE
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.manager import StreamManager
@@ -105,6 +107,21 @@ def _functions(prefix: str, module: ModuleType) -> str:
             parameters = ", ".join(inspect.signature(value.source.fn).parameters)
             rows.append((f"`{prefix}.{name}({parameters})`", _code(inspect.getdoc(value) or "")))
     return _table(("name", "meaning"), rows)
+
+
+def print_methods() -> str:
+    """The methods of vectors and matrices in kernels."""
+    rows = []
+    for name, rule in METHODS.items():
+        parameters = [str(p.replace(annotation=p.empty)) for p in inspect.signature(rule).parameters.values()][3:]
+        rows.append((f"`{name}({', '.join(parameters)})`", _code(inspect.getdoc(rule) or "")))
+    return _table(("method", "value"), rows)
+
+
+def print_missing() -> str:
+    """What kernels do not have of Python's grammar."""
+    rows = dict.fromkeys((f"`{word}`", hint) for word, hint in GRAMMAR.missing.values())
+    return _table(("Python", "instead"), rows)
 
 
 def print_members(name: str) -> str:

@@ -7,6 +7,7 @@
 # ruff: noqa: F403 - all errors, builtins and aliases are public, and named in one place
 from __future__ import annotations
 
+import sys as _sys
 import typing as _typing
 
 from quadpy import aliases as _aliases, errors as _errors, graph, math, simt, types
@@ -142,4 +143,4 @@ if _typing.TYPE_CHECKING:
 def __getattr__(name: str) -> object:
     if name == "algorithms":  # most programs do without
         return _import_late("quadpy.algorithms")
-    raise AttributeError(f"module 'quadpy' has no attribute {name!r}")
+    raise AttributeError(f"module 'quadpy' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])

@@ -35,7 +35,7 @@ class Vector(Elements):
             if len(name) <= 4 and set(name) <= set(names[: self.n]):
                 picked = [names.index(letter) for letter in name]
                 return self[picked[0]] if len(picked) == 1 else self[picked]
-        raise AttributeError(f"a Vector of {self.n} has no attribute {name!r}")
+        raise AttributeError(f"a Vector of {self.n} has no attribute {name!r}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: object) -> None:
         """``v.x = 1`` and ``v.xy = [1, 2]``."""

@@ -39,20 +39,22 @@ def _square(t: Trace, m: Vec, what: str, span: Span) -> int:
 
 
 def _norm_sqr(t: Trace, v: Vec, span: Span) -> ir.Expr:
+    """The sum of the squares."""
     return t.build.let(dot_product(t, v, v, span))
 
 
 def _norm(t: Trace, v: Vec, span: Span, eps: Value = 0) -> ir.Expr:
-    """sqrt of the sum of squares plus ``eps``."""
+    """The square root of the sum of the squares plus ``eps``."""
     return t.build.let(square_root(t, _plus(t, _norm_sqr(t, v, span), eps, span), span))
 
 
 def _norm_inv(t: Trace, v: Vec, span: Span, eps: Value = 0) -> ir.Expr:
+    """``1 / v.norm(eps)``."""
     return t.build.let(operation(t, ast.Div, 1.0, _norm(t, v, span, eps), span))
 
 
 def _normalized(t: Trace, v: Vec, span: Span, eps: Value = 0) -> Value:
-    """``v / (norm + eps)``."""
+    """``v / (v.norm() + eps)``."""
     return binary(t, ast.Div, v, t.build.let(_plus(t, _norm(t, v, span), eps, span)), span)
 
 
@@ -63,6 +65,7 @@ def _plus(t: Trace, value: ir.Expr, eps: Value, span: Span) -> ir.Expr:
 
 
 def _dot(t: Trace, v: Vec, span: Span, other: Value) -> ir.Expr:
+    """The sum of the products of the components, from the first to the last."""
     return t.build.let(dot_product(t, v, _same_shape(t, v, other, span), span))
 
 
@@ -73,7 +76,7 @@ def _minor(t: Trace, a: ir.Expr, b: ir.Expr, c: ir.Expr, d: ir.Expr, span: Span)
 
 
 def _cross(t: Trace, v: Vec, span: Span, other: Value) -> ir.Expr | Vec:
-    """A scalar for two components, a vector for three."""
+    """The cross product: a number for two components, a vector for three."""
     w = _same_shape(t, v, other, span)
     if v.shape not in ((2,), (3,)):
         t.fail_type(f"cross needs 2 or 3 components, not {v.shape[0]}", span)
@@ -83,12 +86,14 @@ def _cross(t: Trace, v: Vec, span: Span, other: Value) -> ir.Expr | Vec:
 
 
 def _outer_product(t: Trace, v: Vec, span: Span, other: Value) -> Vec:
+    """The matrix of the products of each component with each of ``other``."""
     w = make_vector(t, other, span)
     flat = [operation(t, ast.Mult, a, b, span) for a in v.elems for b in w.elems]
     return vec_of(t, flat, (len(v.elems), len(w.elems)), span)
 
 
 def _transpose(t: Trace, m: Vec, span: Span) -> Vec:
+    """Rows as columns."""
     if len(m.shape) != 2:
         t.fail_type(f"transpose needs a matrix, not {shape_text(m)}", span)
     rows, cols = m.shape
@@ -96,6 +101,7 @@ def _transpose(t: Trace, m: Vec, span: Span) -> Vec:
 
 
 def _trace(t: Trace, m: Vec, span: Span) -> ir.Expr:
+    """The sum of the diagonal of a square matrix."""
     n = _square(t, m, "trace", span)
     return _sum(t, Vec((n,), m.elems[:: n + 1]), span)
 
@@ -146,26 +152,30 @@ def _inverse(t: Trace, m: Vec, span: Span) -> Vec:
 
 
 def _sum(t: Trace, v: Vec, span: Span) -> ir.Expr:
+    """The sum of all components, from the first to the last."""
     return t.build.let(t.build.chain(lambda x, y: operation(t, ast.Add, x, y, span), v.elems))
 
 
-def _extreme(op: ir.BinOp) -> Callable[..., ir.Expr]:
+def _extreme(op: ir.BinOp, doc: str) -> Callable[..., ir.Expr]:
     def run(t: Trace, v: Vec, span: Span) -> ir.Expr:
         used = OF_TRUTHS[op] if v.type == u1 else op
         return t.build.let(t.build.chain(lambda a, b: ir.Binary(used, a, b, v.type, span=span), v.elems))
 
+    run.__doc__ = doc
     return run
 
 
-def _truths(op: ir.BinOp) -> Callable[..., ir.Expr]:
+def _truths(op: ir.BinOp, doc: str) -> Callable[..., ir.Expr]:
     def run(t: Trace, v: Vec, span: Span) -> ir.Expr:
         bits = [cast(t, e, u1, span) for e in v.elems]
         return t.build.let(t.build.chain(lambda a, b: ir.Binary(op, a, b, u1, span=span), bits))
 
+    run.__doc__ = doc
     return run
 
 
 def _cast(t: Trace, v: Vec, span: Span, dtype: Value) -> Vec:
+    """Each component cast to ``dtype``."""
     scalar = t.scalar_type(dtype)
     if not isinstance(scalar, Scalar):
         t.fail_type(f"cast needs a scalar type, not {shape_text(dtype)}", span, "such as qp.f32, float or int")
@@ -173,14 +183,29 @@ def _cast(t: Trace, v: Vec, span: Span, dtype: Value) -> Vec:
 
 
 def _filled(t: Trace, v: Vec, span: Span, value: Value) -> Vec:
+    """All components set to ``value``; of a variable, in place."""
     return vec_of(t, [value] * len(v.elems), v.shape, span, v.type)
 
 
+def _get_shape(t: Trace, v: Vec, span: Span) -> Value:
+    """``(n,)`` or ``(n, m)``."""
+    return v.shape
+
+
+def _to_list(t: Trace, v: Vec, span: Span) -> Value:
+    """The components as a list, of a matrix row by row."""
+    return list(v.elems)
+
+
 METHODS: Final[dict[str, Callable[..., Value]]] = {
-    "norm": _norm, "norm_sqr": _norm_sqr, "norm_inv": _norm_inv, "normalized": _normalized, "dot": _dot, "cross": _cross,
-    "outer_product": _outer_product, "transpose": _transpose, "trace": _trace, "determinant": _determinant,
-    "inverse": _inverse, "sum": _sum, "max": _extreme(ir.BinOp.MAX), "min": _extreme(ir.BinOp.MIN),
-    "any": _truths(ir.BinOp.OR), "all": _truths(ir.BinOp.AND), "cast": _cast, "frobenius_inner": _dot, "fill": _filled,
-    "get_shape": lambda t, v, span: v.shape, "to_list": lambda t, v, span: list(v.elems),
+    "norm": _norm, "norm_sqr": _norm_sqr, "norm_inv": _norm_inv, "normalized": _normalized,
+    "dot": _dot, "frobenius_inner": _dot, "cross": _cross, "outer_product": _outer_product,
+    "transpose": _transpose, "trace": _trace, "determinant": _determinant, "inverse": _inverse,
+    "sum": _sum,
+    "min": _extreme(ir.BinOp.MIN, "The least component."),
+    "max": _extreme(ir.BinOp.MAX, "The greatest component."),
+    "any": _truths(ir.BinOp.OR, "Whether any component is not 0."),
+    "all": _truths(ir.BinOp.AND, "Whether no component is 0."),
+    "cast": _cast, "fill": _filled, "get_shape": _get_shape, "to_list": _to_list,
 }  # fmt: skip
-"""Each takes the trace, the vector, the place, and the arguments of the call."""
+"""Each takes the trace, the vector, the place, and the arguments of the call; the reference prints their docstrings."""

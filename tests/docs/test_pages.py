@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from quadpy.intrinsics import BUILTINS
+from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.vecmethods import METHODS
 from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
 
@@ -87,9 +89,31 @@ def test_the_readme_counts_the_targets():
     assert f"[{len(NVIDIA_ARCHS)} targets]" in text_of("README.md")
 
 
-def test_the_language_reference_names_every_method_of_vectors():
-    page = text_of("docs/reference/language.md")
-    assert [name for name in METHODS if f".{name}(" not in page] == []
+def test_the_language_reference_names_every_method_of_vectors(hooks):
+    page = hooks.on_page_markdown(text_of("docs/reference/language.md"))
+    rows = dict(re.findall(r"^\| `(\w+)\(.*?\)` \| (.*?) \|$", page, re.MULTILINE))
+    assert [name for name in METHODS if not rows.get(name)] == []
+
+
+SHOWN: dict[type[ast.AST], str] = {
+    ast.AnnAssign: "`x: qp.f64 = value`", ast.Assert: "`assert`", ast.Assign: "`x = value`", ast.AugAssign: "`x += value`",
+    ast.Break: "`break`", ast.Continue: "`continue`", ast.Expr: "an expression", ast.For: "`for`", ast.If: "`elif`",
+    ast.Match: "`match`", ast.Pass: "`pass`", ast.Return: "`return`", ast.While: "`while`", ast.With: "`with qp.stream_parallel():`",
+    ast.Attribute: "`v.x`", ast.BinOp: "`+ - *`", ast.BoolOp: "`and`, `or`", ast.Call: "`qp.i32(x)`",
+    ast.Compare: "`== != < <= > >=`", ast.Constant: "literal", ast.Dict: "dicts", ast.DictComp: "dicts and sets",
+    ast.GeneratorExp: "generator expressions", ast.IfExp: "`a if c else b`", ast.JoinedStr: "F-strings", ast.Lambda: "Lambdas",
+    ast.List: "lists", ast.ListComp: "Comprehensions", ast.Name: "names", ast.NamedExpr: "`(name := value)`",
+    ast.Set: "sets", ast.SetComp: "dicts and sets", ast.Slice: "`v[1:]`", ast.Subscript: "`v[i]`", ast.Tuple: "tuples",
+    ast.UnaryOp: "`not`",
+}  # fmt: skip
+"""How the reference shows each node of the grammar."""
+
+
+def test_the_language_reference_shows_the_whole_grammar(hooks):
+    page = hooks.on_page_markdown(text_of("docs/reference/language.md"))
+    assert set(SHOWN) == {*GRAMMAR.statements, *GRAMMAR.expressions}
+    assert [node.__name__ for node, text in SHOWN.items() if text.lower() not in page.lower()] == []
+    assert [word for word, _ in GRAMMAR.missing.values() if f"`{word}`" not in page] == []
 
 
 def test_every_page_is_in_the_navigation():

@@ -447,3 +447,13 @@ def test_a_setting_shows_all_frames(tmp_path):
         counts.append(int(ran.stdout))
     assert counts[0] == 2
     assert counts[1] > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("qp.sinn(1.0)", "sin"), ("qp.Vector([1, 2]).norn()", "norm"), ("qp.field(qp.f32, 3).shpae", "shape")],
+)
+def test_python_says_which_attribute_was_meant(text, meant):
+    program = f"import quadpy as qp\n{text}\n"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert f"Did you mean: '{meant}'?" in ran.stderr

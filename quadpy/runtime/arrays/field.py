@@ -127,7 +127,7 @@ class Field(HasDerivatives, DenseArray):
             )
         if name in KINDS:
             raise AttributeError(self.why_none(name))
-        raise AttributeError(f"a field has no attribute {name!r}")
+        raise AttributeError(f"a field has no attribute {name!r}", name=name, obj=self)
 
     def leaves(self) -> tuple[Field, ...]:
         """The field itself; a field of structs has several."""
