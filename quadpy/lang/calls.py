@@ -154,6 +154,11 @@ def _call_type(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
     if len(args) != 1:
         t.fail_type(f"a cast takes one value, not {len(args)}", span)
     value = args[0]
+    if isinstance(value, str) and fn in (int, float):
+        try:
+            return python_call(t, fn, [value], {}, span)
+        except ValueError as error:
+            t.fail_type(str(error), span)
     if isinstance(value, (Vec, list, tuple)):
         return make_vector(t, value, span, type)
     if fn in (int, float, bool) and is_number(value):

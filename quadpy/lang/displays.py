@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
+from quadpy.lang.names import stored_names
 from quadpy.lang.scalars import decide
 from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_runtime, shape_text
@@ -102,15 +103,18 @@ def _comprehension(t: Trace, item_now: Callable[[], Value], generators: list[ast
     items = t.expr(first.iter)
     if is_runtime(items) or isinstance(items, ArrayRef):
         t.fail_type("a comprehension runs over values that are known at compile time", t.span(first.iter))
-    before, result = dict(t.frame.env), []
+    frame = t.frame
+    before, outer, result = dict(frame.env), frame.comprehended, []
+    frame.comprehended = dict(outer)  # a lambda keeps it, and sees the last values
     for item in items.elems if isinstance(items, Vec) else plain_items(t, items, t.span(first.iter)):
         bind_static(t, first.target, item)
+        frame.comprehended.update((name, frame.env[name]) for name in stored_names([first.target]))
         conditions = [t.expr(test) for test in first.ifs]
         if any(is_runtime(c) for c in conditions):
             t.fail_type("the condition of a comprehension must be known at compile time", t.span(first.target))
         if all(decide(t, c, t.span(first.target)) for c in conditions):
             result += _comprehension(t, item_now, rest)
-    t.frame.env = before
+    frame.env, frame.comprehended = before, outer
     return result
 
 

@@ -84,7 +84,8 @@ class ChosenPart:
 class Frame:
     """One function being traced: the kernel, or a function inlined into it.
 
-    ``singles`` are the names that need no variable; ``static`` counts the ``qp.static`` around; ``loops`` the kinds of the loops around; ``early_returns`` counts
+    ``singles`` are the names that need no variable; ``static`` counts the ``qp.static`` around;
+    ``function`` is the lambda of the frame, ``comprehended`` has the names of the comprehensions around; ``loops`` the kinds of the loops around; ``early_returns`` counts
     returns that jump to the end of the region ``label``.  ``results`` are the variables of returned values,
     ``outline`` their shape, ``returned`` the value of the one return; ``literals`` maps the ids of returned constants
     to them: they stay exact until all returns meet.  ``unset`` are the variables that a path to here leaves without a
@@ -95,6 +96,8 @@ class Frame:
     env: dict[str, object]
     singles: frozenset[str] = frozenset()
     static: int = 0
+    function: object = None
+    comprehended: dict[str, object] = field(default_factory=dict)
     runtime_depth: int = 0
     loops: list[str] = field(default_factory=list)
     label: str = ""

@@ -18,12 +18,16 @@ __all__ = ["Lambda", "call_lambda", "expr_Lambda"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lambda:
-    """A lambda, with the names that it sees; ``t`` is the trace in which Python's functions may call it."""
+    """A lambda in a function being traced, whose names it sees as they are at each call, as in Python.
+
+    ``scope`` has those of the comprehensions around it; ``t`` is the trace in which Python's functions may call it.
+    """
 
     t: Trace
     node: ast.Lambda
     signature: inspect.Signature
     frame: Frame
+    scope: dict[str, object]
 
     def __call__(self, *args: Value) -> Value:
         """Called by a function of Python's at compile time, such as ``sorted``."""
@@ -51,7 +55,7 @@ def expr_Lambda(t: Trace, node: ast.Lambda) -> Value:
         )
         for arg in [*plain, *given.kwonlyargs]
     ]
-    return Lambda(t, node, inspect.Signature(parameters), t.frame)
+    return Lambda(t, node, inspect.Signature(parameters), t.frame, t.frame.comprehended)
 
 
 def call_lambda(t: Trace, fn: Lambda, args: Sequence[Value], kwargs: Mapping[str, Value], span: Span) -> Value:
@@ -62,9 +66,13 @@ def call_lambda(t: Trace, fn: Lambda, args: Sequence[Value], kwargs: Mapping[str
     except TypeError as exc:
         t.fail_type(f"lambda: {exc}", span)
     bound.apply_defaults()
+    if any(frame.function is fn for frame in t.frames):
+        t.fail_syntax(
+            "this lambda calls itself: functions of kernels cannot recurse", span, "rewrite the recursion as a loop"
+        )
     values = {name: freeze_all(t, value) for name, value in bound.arguments.items()}
-    frame = Frame(fn.frame.source, {**fn.frame.env, **values}, static=fn.frame.static)
-    t.frames.append(frame)
+    env = {**fn.frame.env, **fn.scope, **values}
+    t.frames.append(Frame(fn.frame.source, env, static=fn.frame.static, function=fn))
     try:
         return freeze_all(t, t.expr(fn.node.body))
     finally:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.access import attribute_of
 from quadpy.lang.assignments import assign_target
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
 from quadpy.lang.expressions import short_circuit
+from quadpy.lang.operators import unary
 from quadpy.lang.scalars import decide, join_conditions, to_condition
 from quadpy.lang.statements import branches
 from quadpy.lang.values import ScalarValue, Value, Vec, is_direct, is_runtime, shape_text
@@ -71,6 +73,15 @@ def _fits(t: Trace, pattern: ast.pattern, value: Value, names: Names) -> ScalarV
         case ast.MatchValue(value=wanted):
             return join_conditions(t, ir.BinOp.AND, [compare(t, ast.Eq, value, t.expr(wanted), span)], span)
         case ast.MatchSingleton(value=wanted):
+            if is_runtime(value):  # True and False are numbers of type u1 here
+                fits = value.type == u1 and wanted is not None
+                return (
+                    value
+                    if fits and wanted
+                    else to_condition(t, unary(t, ast.Not, value, span), span)
+                    if fits
+                    else False
+                )
             return bool(compare(t, ast.Is, value, wanted, span))
         case ast.MatchOr(patterns=patterns):
             return _one_fits(t, patterns, value, names, span)

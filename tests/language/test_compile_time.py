@@ -76,6 +76,10 @@ VALUES = {
     "a lambda as an argument": ("x[0] = (lambda f, a: f(f(a)))(lambda b: b * n, 3)", 12),
     "a lambda that is kept in a list": ("fs = [lambda a: a + 1, lambda a: a * n]\nfor f in qp.static(fs): x[0] = f(x[0])", 2),
     "a lambda with parameters by name": ("x[0] = (lambda a, *, k=n: a * k)(2, k=n + 1)", 6),
+    "lambdas that see names as they are at the call": ("y = 1.0\nf = lambda: y\ny = n + 1\nx[0] = f()", 3),
+    "lambdas of a comprehension": ("fs = [(lambda a: a + k) for k in range(3)]\nx[0] = fs[0](0) + 10 * fs[1](1)", 32),
+    "a lambda that gives a lambda": ("x[0] = (lambda a: (lambda b: a - b))(n)(5)", -3),
+    "numbers from text": ("x[0] = int('12') + float('inf') * 0 if False else int('12') + float('0.5')", 12.5),
     # comprehensions
     "a list": ("x[0] = sum([j * n for j in range(5) if j % 2])", 8),
     "a list of lists": ("x[0] = [[i * j for i in range(3)] for j in range(3)][2][1]", 2),
@@ -142,6 +146,8 @@ MATCHES = {
     "an object": "match POINT:\n    case Point(3, y=1): x[0] = 1\n    case Point(3, y): x[0] = y - 2",
     "a class of Python": "match NAMES:\n    case str(): x[0] = 1\n    case list(l): x[0] = len(l)",
     "a static guard": "match 5:\n    case y if y > 9: x[0] = 1\n    case y: x[0] = y - 3",
+    "a truth of run time": "match n > 1:\n    case False: x[0] = 1\n    case True: x[0] = 2",
+    "a number is no truth": "match n:\n    case True | None: x[0] = 1\n    case _: x[0] = 2",
     "a value of run time": "match n:\n    case 1: x[0] = 1\n    case 2: x[0] = 2\n    case _: x[0] = 3",
     "alternatives": "match n:\n    case 0 | 1: x[0] = 1\n    case 2 | 3: x[0] = 2",
     "a float": "match n * 0.5:\n    case 0.5: x[0] = 1\n    case 1.0: x[0] = 2",
@@ -333,6 +339,9 @@ FAILS = {
     "what C raises": ("x[0] = qp.static(math.factorial(-1))", qp.KernelTypeError, "factorial: ValueError", ""),
     "a generator without end": ("for k in qp.static(itertools.count()): x[0] += k", qp.KernelValueError, "more than the limit", "COMPILE_STEPS"),
     "a kernel": ("x[0] = qp.static(kernel(x, n))", qp.KernelSyntaxError, "cannot call another kernel", ""),
+    "a lambda that calls itself": ("f = lambda a: f(a)\nx[0] = f(1)", qp.KernelSyntaxError, "this lambda calls itself", "loop"),
+    "a lambda that changes in a branch": ("f = lambda a: a\nif n > 1: f = lambda a: a + 1\nx[0] = f(1)", qp.KernelTypeError, "'f' cannot become", "outside run-time branches"),
+    "text that is no number": ("x[0] = float('x')", qp.KernelTypeError, "could not convert", ""),
     "an endless loop": ("while True:\n    x[0] = 1\nx[1] = 2", qp.KernelSyntaxError, "this loop never ends", "break"),
 }  # fmt: skip
 
