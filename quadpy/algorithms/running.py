@@ -15,7 +15,7 @@ from quadpy.runtime.arrays.reinterpret import over_memory_of
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.memory.placement import allocate_unset, storage_at
 
-__all__ = ["Run", "run_algorithm", "scratch_size"]
+__all__ = ["Run", "forced_blocks", "run_algorithm", "scratch_size"]
 
 T = TypeVar("T")
 
@@ -46,8 +46,13 @@ class Run:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether kernels run as thread blocks of a GPU."""
-        return current_config().arch != "cpu"
+        """Whether arrays are in the memory of a GPU."""
+        return _on_gpu()
+
+    @property
+    def by_blocks(self) -> bool:
+        """Whether to use the kernels for thread blocks: on a GPU, and in tests that say so."""
+        return _on_gpu() or forced_blocks.get()
 
     def launch(self, kernel: Kernel, *args: object) -> None:
         """Put ``kernel`` on the stream."""
@@ -103,6 +108,9 @@ class _Placeholder(NDArray):
         self._describe(dtype, shape, ())
         self.nbytes = self.size * dtype.nbytes
 
+
+forced_blocks: contextvars.ContextVar[bool] = contextvars.ContextVar("forced_blocks", default=False)
+"""Set by tests, to run the kernels for thread blocks on the CPU."""
 
 _measuring: contextvars.ContextVar[Run | None] = contextvars.ContextVar("measuring", default=None)
 

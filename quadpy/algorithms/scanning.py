@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from quadpy.algorithms.kernels.chunks import fold_flat, sweep, sweep_flat, sweep_whole
 from quadpy.algorithms.kernels.rows import TILE, row_offsets, row_sweep, row_totals
+from quadpy.algorithms.kernels.tiles import tile_scan, words_of_scan
 from quadpy.algorithms.operands import axis_of, dtype_of, input_array, output_array, refuse_partial_overlap
 from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_type
 from quadpy.algorithms.reduction import CHUNK, as_numbers, cube_of, folded_once
 from quadpy.algorithms.running import Run, run_algorithm
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, u64
 from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["exclusive_scan", "inclusive_scan", "scan_flat"]
@@ -113,8 +114,13 @@ def scan_flat(
 ) -> None:
     """Scan ``x`` into ``y``, beginning with the number whose bits are ``start``."""
     op, neutral = operator.function, operator.neutral
+    if run.by_blocks:
+        tiles = -(-x.size // TILE)
+        words = run.temporary(u64, words_of_scan(tiles, working))
+        run.launch(tile_scan, x, y, words, op, neutral, working, start, tiles, exclusive)
+        return
     if operator.exact:
-        chunk = CHUNK if run.on_gpu else _LONG
+        chunk = _LONG
         if x.size <= chunk:
             shape = (1, x.size, 1)
             cubes = run.view(x, x.dtype, shape), run.view(y, y.dtype, shape)

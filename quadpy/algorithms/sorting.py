@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from quadpy.algorithms.kernels.copies import convert, count_along, count_up, gather, take, transpose
+from quadpy.algorithms.kernels.onesweep import MOST_PASSES, THREADS, count_digits, items_of, sweep_digit
 from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_offsets
 from quadpy.algorithms.operands import axis_of, input_array, output_array, refuse_overlap, refuse_partial_overlap
 from quadpy.algorithms.reduction import cube_of
@@ -254,6 +255,9 @@ def _run_passes(
     ways = [_Way(run, keys, to, len(passes))]
     if values is not None and values_to is not None:
         ways.append(_Way(run, values, values_to, len(passes)))
+    if run.by_blocks:
+        _sweep(run, passes, ways, offsets)
+        return
     chunk = max(_LEAST_CHUNK, -(-keys.size // _MOST_CHUNKS))
     counts = run.temporary(i32 if keys.size <= i32.max_int else i64, (-(-keys.size // chunk), 256))
     for number, digits in enumerate(passes):
@@ -265,6 +269,34 @@ def _run_passes(
         run.launch(radix_offsets, counts)
         moved = (target, from_values, to_values)
         run.launch(radix_move, source, from_values, near, counts, *moved, *numbers, *rule, len(ways) > 1)
+
+
+def _sweep(run: Run, passes: list[Digits], ways: list[_Way], offsets: NDArray | None) -> None:
+    """The passes as a GPU runs them."""
+    keys, values = ways[0].start, ways[-1].start
+    wide = keys.size > _MOST_IN_WORD
+    word = u64 if wide else u32
+    nbytes = max(keys.dtype.nbytes, values.dtype.nbytes)
+    items, cell = items_of(nbytes) if run.on_gpu else 2, _BITS[8 * nbytes]
+    tiles = -(-keys.size // (THREADS * items))
+    words = run.temporary(word, MOST_PASSES + len(passes) * tiles * 256)
+    counts = run.temporary(word, (len(passes), 256))
+    by_key = [digits for digits in passes if digits.what == "keys"]
+    first, last = passes[0], passes[-1]
+    near = offsets if offsets is not None else keys
+    rule = (first.kind, first.infinity, first.descending)
+    steps = min(128, max(16, keys.size >> 19))
+    groups = len(passes) - len(by_key)
+    run.launch(count_digits, keys, near, counts, words, last.extent, steps, len(by_key), groups, last.what, *rule)
+    for number, digits in enumerate(passes):
+        (source, target), (from_values, to_values) = ways[0].step(number), ways[-1].step(number)
+        run.launch(
+            sweep_digit, source, from_values, near, counts, words, target, to_values, number, digits.shift,
+            digits.extent, tiles, digits.what, *rule, len(ways) > 1, items, cell,
+        )  # fmt: skip
+
+
+_MOST_IN_WORD: Final = (1 << 30) - 1
 
 
 class _Way:

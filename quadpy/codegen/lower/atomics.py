@@ -12,7 +12,7 @@ from quadpy.dtypes import Scalar, u8
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import COMBINES, AtomicOp
 
-__all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_total"]
+__all__ = ["atomic_update", "changes_nothing", "combine", "identity", "lower_atomic", "merge_total"]
 
 
 def combine(s: Scope, op: AtomicOp, old: str, value: str, t: Scalar) -> str:
@@ -71,10 +71,19 @@ def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
         store_at(s, where, new, t, memory=memory)
     elif expected is not None:
         old = _swap_if(s, where, expected, value, t, memory)
+    elif stmt.result is not None and changes_nothing(stmt):
+        old = s.text.op(f"load atomic i{t.bits}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")
     else:
         old = atomic_update(s, stmt.op, where, value, t, memory)
     if stmt.result is not None:
         s.values[stmt.result.name] = old
+
+
+def changes_nothing(stmt: ir.Atomic) -> bool:
+    """Whether the place keeps its integer: the operation is a load that sees what other threads write."""
+    adds = stmt.op in (AtomicOp.ADD, AtomicOp.SUB, AtomicOp.OR, AtomicOp.XOR)
+    t = stmt.place.type
+    return adds and isinstance(stmt.value, ir.Const) and stmt.value.value == 0 and not t.is_float and t.bits >= 32
 
 
 def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory) -> str:

@@ -1,0 +1,127 @@
+"""Scans in one pass over the numbers, as a GPU runs them; ``kernels.rows`` describes their shape and gives the same bits.
+
+A block takes the next tile by a ticket, so that the tiles before its own have been taken by blocks that run.  It hands
+out the total of its tile, and waits for those of the tiles before it in its group of 128.  The last block of a group
+hands out what comes before the next one.
+"""
+
+from __future__ import annotations
+
+import quadpy as qp
+from quadpy.algorithms.kernels.copies import from_bits
+from quadpy.algorithms.kernels.words import awaited, publish
+from quadpy.dtypes import Scalar
+
+__all__ = ["tile_scan", "words_of_scan"]
+
+T = qp.template()
+Flat = qp.types.ndarray(ndim=1)
+block, wave = qp.simt.block, qp.simt.subgroup
+
+
+def words_of_scan(tiles: int, dtype: Scalar) -> int:
+    """How many words ``tile_scan`` needs."""
+    return (2 + -(-tiles // 128) + tiles) * (2 if dtype.bits == 64 else 1)
+
+
+@qp.func
+def scan_of_lanes(value, lane, op: T):
+    """What a lane has with those before it, of each 32 lanes."""
+    for step in qp.static((1, 2, 4, 8, 16)):
+        other = wave.shuffle_up(value, step)
+        value = qp.select(lane >= step, op(other, value), value)
+    return value
+
+
+@qp.func
+def before_lane(scanned, lane, neutral):
+    """What the lanes before a lane have, of each 32 lanes."""
+    return qp.select(lane > 0, wave.shuffle_up(scanned, 1), neutral)
+
+
+@qp.func
+def of_last_lane(scanned):
+    """What all of the 32 lanes have."""
+    return wave.shuffle(scanned, wave.invocation_id() | 31)
+
+
+@qp.kernel
+def tile_scan(x: Flat, y: Flat, words: Flat, op: T, neutral: T, dtype: T, start: qp.u64, tiles: qp.i64, exclusive: T):
+    """Scans ``x`` into ``y``; ``words`` has what blocks hand out: the ticket, the groups, the tiles."""
+    for i in words:
+        words[i] = qp.u64(0)
+    qp.loop_config(block_dim=256)
+    for _ in range(tiles * 256):
+        shared_tile = block.SharedArray(1, qp.i64)
+        strips = block.SharedArray(8, dtype)
+        offset = block.SharedArray(1, dtype)
+        thread = block.thread_idx()
+        lane, strip = thread % 32, thread // 32
+        if thread == 0:
+            shared_tile[0] = qp.i64(qp.atomic_add(words[0], qp.u64(1)))
+        block.sync()
+        tile = shared_tile[0]
+        n, nothing = qp.i64(x.shape[0]), qp.cast(neutral, dtype)
+        first = tile * 4096 + strip * 512 + lane * 4
+        v = qp.Vector([nothing for _ in range(16)])
+        if (tile + 1) * 4096 <= n:
+            for k in qp.static(range(16)):
+                v[k] = qp.cast(x[first + k // 4 * 128 + k % 4], dtype)
+        else:
+            for k in qp.static(range(16)):
+                if first + k // 4 * 128 + k % 4 < n:
+                    v[k] = qp.cast(x[first + k // 4 * 128 + k % 4], dtype)
+        before = qp.Vector([nothing for _ in range(4)])
+        rows = qp.Vector([nothing for _ in range(4)])
+        total = nothing
+        for row in qp.static(range(4)):
+            lanes = scan_of_lanes(op(op(op(v[4 * row], v[4 * row + 1]), v[4 * row + 2]), v[4 * row + 3]), lane, op)
+            before[row] = before_lane(lanes, lane, nothing)
+            rows[row] = total
+            total = op(total, of_last_lane(lanes))
+        if lane == 0:
+            strips[strip] = total
+        block.sync()
+        tile_before, tile_total = nothing, nothing
+        for k in qp.static(range(8)):
+            if k == strip:
+                tile_before = tile_total
+            tile_total = op(tile_total, strips[k])
+        # Value 0 is the ticket; then there is one for each group and the one after the last, and one for each tile.
+        groups = (tiles + 127) // 128
+        group, place = tile // 128, qp.i32(tile % 128)
+        if thread == 0:
+            publish(words, 2 + groups + tile, tile_total, dtype)
+        within, all = nothing, nothing
+        if thread < 32:
+            for j in qp.static(range(4)):
+                if 4 * lane + j < place:
+                    within = op(within, awaited(words, 2 + groups + (tile - place + 4 * lane + j), dtype))
+                elif 4 * lane + j == place:
+                    all = tile_total
+            all = op(within, all)
+        lanes = scan_of_lanes(all, lane, op)
+        group_before = before_lane(lanes, lane, nothing)
+        group_total = of_last_lane(lanes)
+        if thread == place // 4:
+            began = from_bits(start, dtype)
+            if group > 0:
+                began = awaited(words, 1 + group, dtype)
+            if place == 127:
+                publish(words, 2 + group, op(began, group_total), dtype)
+            offset[0] = op(op(began, group_before), within)
+        block.sync()
+        base = op(offset[0], tile_before)
+        for row in qp.static(range(4)):
+            sum = op(op(base, rows[row]), before[row])
+            for j in qp.static(range(4)):
+                following = op(sum, v[4 * row + j])
+                v[4 * row + j] = sum if qp.static(exclusive) else following
+                sum = following
+        if (tile + 1) * 4096 <= n:
+            for k in qp.static(range(16)):
+                y[first + k // 4 * 128 + k % 4] = qp.cast(v[k], y.dtype)
+        else:
+            for k in qp.static(range(16)):
+                if first + k // 4 * 128 + k % 4 < n:
+                    y[first + k // 4 * 128 + k % 4] = qp.cast(v[k], y.dtype)
