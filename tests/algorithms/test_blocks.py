@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from numbers_of_tests import numbers, same
@@ -60,7 +62,7 @@ def test_sorting_by_rows_and_segments(rng, place, blocks):
     assert same(al.argsort(place(x), descending=True), np.argsort(-x, kind="stable"))
     ends = np.array([0, 10, 10, 5000, 12_000])
     flat = x.reshape(-1)
-    expected = np.concatenate([np.sort(flat[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+    expected = np.concatenate([np.sort(flat[a:b]) for a, b in itertools.pairwise(ends)])
     assert same(al.sort(place(flat), segments=place(ends)), expected)
 
 
