@@ -17,6 +17,7 @@ from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import MISFITS, Plan, Values, Views
 from quadpy.jit.tracebacks import shortened
 from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
+from quadpy.lang.arguments import MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import State, current_config, require_wave_size
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
@@ -53,6 +54,7 @@ class Kernel(ByName):
     """
 
     __quadpy_kernel__ = True
+    _passes_members = False
     receiver: object = None
 
     def __init__(
@@ -105,6 +107,9 @@ class Kernel(ByName):
                 return plan.run(values, views, stream)
             except MISFITS:
                 return plan.run(dispatcher.checked(args, views), views, stream)
+        except MembersFound:
+            self._pass_members()
+            return self(*args, stream=stream)
         except ArgumentError as error:
             raise shortened(self.named(error)) from error.__cause__
         except QuadpyError as error:
@@ -142,6 +147,9 @@ class Kernel(ByName):
                 return use(plan, values, views)
             except MISFITS:
                 return use(plan, dispatcher.checked(args, views), views)
+        except MembersFound:
+            self._pass_members()
+            return self._planned(args, {}, use)
         except ArgumentError as error:
             raise shortened(self.named(error)) from error.__cause__
         except QuadpyError as error:
@@ -190,11 +198,16 @@ class Kernel(ByName):
         """Starts again after ``qp.init`` changed what kernels depend on."""
         made = dispatcher_for(
             self.source, current_config(), graph=self.graph, fuse=self.fuse, wave_size=self.wave_size, debug=self.debug,
-            receiver=self.receiver,
+            receiver=self.receiver, members=self._passes_members,
         )  # fmt: skip
         self._dispatcher, self._fast_call = made, None
         _configured.add(self)
         return made
+
+    def _pass_members(self) -> None:
+        """From now on, calls pass members of their arguments, too: the kernel uses the gradient of an array."""
+        self._passes_members = True
+        self._configure()
 
     def forget(self) -> None:
         """Lets go of all plans, and so of the memory of fields in them."""

@@ -96,6 +96,8 @@ def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec,
 def _member_type(types: Mapping[str, ArgType], path: Path) -> ArgType:
     """The type of a member that the trace found."""
     arg = types[path.root]
+    if isinstance(arg, ArrayArg):  # its gradient
+        return arg
     if isinstance(arg, StaticArg):
         assert arg.member is not None
         owner = Path(path.root, path.steps[:-1]).of(arg.value)

@@ -143,7 +143,8 @@ class ArrayParameter:
             self._check_place(given)
             return given
         if isinstance(given, (int, float, str, bytes)) or given is None:
-            raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}")
+            hint = "make the array with needs_grad=True" if self.name.endswith(".grad") else ""
+            raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}", hint=hint)
         try:
             if current_config().arch != "cpu" and is_on_gpu(given):
                 return describe_device_array(given, current_device(), self.element)

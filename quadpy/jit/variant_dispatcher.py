@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from quadpy.errors import ArgumentError
 from quadpy.jit.annotations import parameters_of
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
@@ -35,9 +36,11 @@ __all__ = ["VariantDispatcher", "dispatcher_for"]
 
 def dispatcher_for(
     source: FunctionSource, config: Config, *, graph: bool, fuse: Fuse, wave_size: int | None = None, debug: bool | None = None,
-    receiver: object = None,
+    receiver: object = None, members: bool = False,
 ) -> Dispatcher | VariantDispatcher:  # fmt: skip
     """The dispatcher of a kernel, whose first argument is always ``receiver`` if that is not None.
+
+    ``members`` says that calls pass members of their arguments, such as the gradient of an array.
 
     Raises:
         KernelTypeError: as ``parameters_of``.
@@ -45,7 +48,7 @@ def dispatcher_for(
     declared = parameters_of(source, config)
     bound = None if receiver is None else (declared[0].name, receiver)
     plain = tuple(p for p in declared if not isinstance(p, (TemplateParameter, ContainerParameter, TensorParameter)))
-    if bound is None and len(plain) == len(declared):
+    if bound is None and len(plain) == len(declared) and not members:
         return Dispatcher(source, config, plain, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
     passed = declared if bound is None else declared[1:]
     return VariantDispatcher(source, config, passed, bound, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
@@ -152,13 +155,13 @@ class VariantDispatcher:
         with self._lock:
             known = self._variants[self._key(args)]
             if variant in known:
-                known[known.index(variant)] = self._variant(args, (*variant.paths, *paths))
+                known[known.index(variant)] = self._made(args, (*variant.paths, *paths))
             self._current = None
 
     def _variant(self, args: Sequence[Argument], paths: Sequence[Path]) -> Variant:
         try:
             return self._made(args, paths)
-        except (AttributeError, LookupError):  # these arguments lack members that others had
+        except (AttributeError, LookupError, ArgumentError):  # these arguments lack members that others had
             return self._made(args, ())
 
     def _made(self, args: Sequence[Argument], paths: Sequence[Path]) -> Variant:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from quadpy.dtypes import Scalar
+from quadpy.errors import ArgumentError
 from quadpy.hostmath import Elements, Struct
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
@@ -125,9 +126,16 @@ class Variant:
     def _add_member(self, path: Path) -> None:
         """A member that the kernel uses."""
         root = self._roots[path.root]
+        owner = Path(path.root, path.steps[:-1]).of(root)
+        if path.steps[-1] == "grad" and (is_array(owner) or Path(path.root) not in self._fixed):
+            if getattr(owner, "grad", None) is None:
+                raise ArgumentError(
+                    f"the kernel uses {path}, and the array has no gradient", hint="make it with needs_grad=True"
+                )
+            self._add(path, ArrayParameter(str(path), None, (), None))
+            return
         found: Declared | None = self._fixed[Path(path.root)]
         if isinstance(found, TemplateParameter):
-            owner = Path(path.root, path.steps[:-1]).of(root)
             self._guard(f"{self._text(path)}.__class__", type(path.of(root)))
             found = passed_parameter(str(path), owner, path.of(root), primitives_of(root))
         for length, step in enumerate(path.steps, 1):

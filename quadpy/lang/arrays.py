@@ -9,12 +9,13 @@ from functools import partial
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
+from quadpy.lang.arguments import ArrayArg, Path
 from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.checked_indices import check_element
 from quadpy.lang.checks import only_where, quietly, values_where
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
-from quadpy.lang.parameters import passed_array
+from quadpy.lang.parameters import member_parameter, passed_array
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value, outside, static_object
@@ -70,9 +71,7 @@ def _derivative(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
     """The gradient or dual of a field, or of a member of a field of structs."""
     field = next((field for ref, field in t.signature.fields.values() if ref.name == array.name), None)
     if field is None:
-        t.fail_type(
-            f"an array that is a parameter has no {kind} inside a kernel", span, f"pass x.{kind} as a parameter"
-        )
+        return replace(_passed_gradient(t, array, kind, span), element=array.element, first=array.first)
     found = t.deps.attribute(field, kind)
     whole = None if found is MISSING or not hasattr(found, "shape") else import_value(t, found)
     if not isinstance(whole, ArrayRef):
@@ -80,6 +79,16 @@ def _derivative(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
             f"{field!r} has no {kind}", span, f"pass needs_{kind}=True to qp.field, or call qp.root.lazy_{kind}()"
         )
     return replace(whole, element=array.element, first=array.first)
+
+
+def _passed_gradient(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
+    """The gradient of an array that is an argument, or in one: a parameter, too."""
+    path = Path.named(array.name)
+    if kind != "grad" or path.root not in t.arguments or "[" in array.name:
+        t.fail_type(f"this array has no {kind} inside a kernel", span, f"pass its {kind} as a parameter")
+    found = member_parameter(t, path.attribute(kind), ArrayArg(array.type))
+    assert isinstance(found, ArrayRef)
+    return found
 
 
 def _array_size(t: Trace, array: ArrayRef, span: Span) -> ScalarValue:

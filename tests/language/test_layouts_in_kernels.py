@@ -244,14 +244,9 @@ def test_a_kernel_that_wants_a_gradient_that_is_not_there():
         for i in n:
             n.grad[i] = 1
 
-    @qp.kernel
-    def of_a_parameter(a: qp.types.ndarray(dtype=qp.f32, ndim=1)):
-        for i in a:
-            a.grad[i] = 1
-
-    for kernel, args in ((of_floats, ()), (of_integers, ()), (of_a_parameter, (np.zeros(3, np.float32),))):
+    for kernel in (of_floats, of_integers):
         with pytest.raises(qp.KernelTypeError, match="grad") as caught:
-            kernel(*args)
+            kernel()
         assert ".grad[i] = 1" in str(caught.value)
     with pytest.raises(qp.KernelTypeError, match=r"(?s)no grad.*pass needs_grad=True to qp.field"):
         of_floats()

@@ -7,6 +7,7 @@ smallest kernel that was found.  ``python tests/language/random_programs.py`` tr
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import hypothesis
 import pytest
@@ -45,7 +46,7 @@ def wide_indices():
     """Loops of 64 bits in kernels compiled meanwhile, as for arrays of 4 GiB and more."""
     with pytest.MonkeyPatch.context() as patch:
         options = dispatcher.options_of
-        patch.setattr(dispatcher, "options_of", lambda config, index, **others: options(config, i64, **others))
+        patch.setattr(dispatcher, "options_of", lambda *args, **others: replace(options(*args, **others), index=i64))
         yield
 
 

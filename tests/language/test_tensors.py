@@ -125,6 +125,91 @@ def test_integers_have_no_gradient():
             qp.ndarray(dtype, 3, needs_grad=True)
 
 
+@pytest.mark.parametrize("layout", [None, (1, 0)])
+def test_kernels_use_the_gradient_of_a_parameter(layout):
+    @qp.func
+    def add(a, i, j):
+        a.grad[i, j] += 0.5
+
+    @qp.kernel
+    def work(x: qp.types.ndarray(dtype=qp.f32, ndim=2), scale: qp.f32):
+        for i, j in x:
+            x.grad[i, j] = scale * x[i, j]
+        for i, j in x.grad:
+            add(x, i, j)
+
+    for shape in ((2, 3), (4, 5)):
+        x = qp.tensor(qp.f32, shape, needs_grad=True, layout=layout)
+        for n in range(3):
+            x.fill(n)
+            work(x, 10.0)
+            assert (x.grad.to_numpy() == 10 * n + 0.5).all()
+            assert (x.to_numpy() == n).all()
+
+
+def test_a_gradient_that_only_a_function_uses():
+    @qp.func
+    def clear(a, i):
+        a.grad[i] = qp.Vector([1.0, 2.0, 3.0])
+
+    @qp.kernel
+    def work(x: qp.types.ndarray(dtype=vec3, ndim=1), y: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+        for i in x:
+            clear(x, i)
+            y[i] = 7
+
+    x, y = qp.ndarray(vec3, 5, needs_grad=True), qp.ndarray(qp.f32, 5)
+    for _ in range(3):
+        work(x, y)
+    work(y=y, x=x)
+    assert (x.grad[4].z, y[4]) == (3, 7)
+
+
+def test_gradients_of_arrays_in_classes():
+    @qp.data_oriented
+    class Layer:
+        def __init__(self, n):
+            self.w = qp.ndarray(qp.f32, n, needs_grad=True)
+
+        @qp.kernel
+        def step(self, rate: qp.f32):
+            for i in self.w:
+                self.w[i] -= rate * self.w.grad[i]
+
+    for n in (4, 6):
+        layer = Layer(n)
+        layer.w.grad.fill(2)
+        layer.step(0.5)
+        layer.step(0.5)
+        assert layer.w.to_numpy().tolist() == [-2] * n
+
+
+def test_an_array_without_the_gradient_that_a_kernel_uses():
+    @qp.kernel
+    def work(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+        for i in x:
+            x.grad[i] = 1
+
+    for wrong in (qp.ndarray(qp.f32, 3), np.zeros(3, np.float32)):
+        with pytest.raises(qp.ArgumentError, match=r"(?s)x\.grad.*needs_grad=True"):
+            work(wrong)
+    right = qp.ndarray(qp.f32, 3, needs_grad=True)
+    work(right)
+    assert right.grad.to_numpy().tolist() == [1] * 3
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_80"])
+def test_gradients_compile_for_every_gpu(target):
+    @qp.kernel
+    def work(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+        for i in x:
+            x.grad[i] = 2 * x[i]
+
+    code = work.compile(target)
+    assert code.image
+    assert len([value for value in code.layout.values if value.part == "pointer"]) == 2
+
+
 # every type of element
 
 
