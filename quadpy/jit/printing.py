@@ -92,8 +92,13 @@ class PrintingGpuPlan(GpuPlan):
             return super().submit(values, grids, views, on)
         finally:  # even of a call that broke off, some launches may be under way
             prints.launched((ring,), on.timeline)
-            if self.code.results or any(view.block is None and view.nbytes for view in views):
-                prints.drain()  # the call has waited for its work
+            if self._waits(views):
+                prints.drain_one(ring)
+
+    def _waits(self, views: Views) -> bool:
+        """Whether a call has waited for its work when it returns: for a result, or for what it wrote to the host."""
+        pairs = zip(views, self.arrays.written[: len(views)], strict=True)
+        return bool(self.code.results) or any(w and view.block is None and view.nbytes for view, w in pairs)
 
     def _prepared(self, values: Values, grids: Sequence[int], views: Views, stream: Stream | None) -> Prepared:
         """As ``GpuPlan._prepared``; the graph keeps the ring."""

@@ -71,7 +71,8 @@ class Prints:
         """A ring for one launch on ``on``; ``launching`` gives it back."""
         capacity = State.config.print_buffer // 8
         if len(self.pending) >= _MOST_PENDING:
-            self._wait_for_first()
+            for ring in self.pending[:1]:
+                self.drain_one(ring)
         try:
             while (ring := self._spare.pop()).capacity != capacity:
                 pass
@@ -114,10 +115,10 @@ class Prints:
             with contextlib.suppress(IndexError):  # another thread printed it
                 show(self._read.popleft())
 
-    def _wait_for_first(self) -> None:
-        for ring in self.pending[:1]:
-            for mark in ring.marks.copy():
-                self._timelines.wait(mark)
+    def drain_one(self, ring: DeviceRing) -> None:
+        """Wait for the launches that report to ``ring``, and drain."""
+        for mark in ring.marks.copy():
+            self._timelines.wait(mark)
         self.drain()
 
     def _new(self, capacity: int, home: Timeline, *, reused: bool) -> DeviceRing:
