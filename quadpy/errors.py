@@ -27,7 +27,8 @@
         ├── KernelIndexError (BoundsError)              an index
         ├── KernelOverflowError (OverflowError)         a result or a cast that its type cannot hold
         ├── KernelZeroDivisionError (ZeroDivisionError) an integer division or remainder by zero
-        └── KernelShiftError (ValueError)               a negative shift, or one by the width or more
+        ├── KernelShiftError (ValueError)               a negative shift, or one by the width or more
+        └── KernelDivergenceError                       lanes of a wave that do not come to its operation together
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ __all__ = [
     "GraphUpdateError",
     "HazardError",
     "KernelAssertionError",
+    "KernelDivergenceError",
     "KernelFault",
     "KernelIndexError",
     "KernelNameError",
@@ -250,6 +252,10 @@ class KernelOverflowError(KernelFault, OverflowError):
 
 class KernelZeroDivisionError(KernelFault, ZeroDivisionError):
     """An integer division or remainder by zero inside a kernel."""
+
+
+class KernelDivergenceError(KernelFault):
+    """Lanes of a wave did not come to its operation together; on the CPU this is always checked."""
 
 
 class KernelShiftError(KernelFault, ValueError):

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from quadpy.errors import (
     KernelAssertionError,
+    KernelDivergenceError,
     KernelFault,
     KernelIndexError,
     KernelOverflowError,
@@ -37,6 +38,7 @@ _ERRORS: Final = {
     error.__name__: error
     for error in (
         KernelAssertionError,
+        KernelDivergenceError,
         KernelIndexError,
         KernelOverflowError,
         KernelShiftError,

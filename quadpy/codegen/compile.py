@@ -35,6 +35,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
     cannot be.
     """
     schedule, on_cpu = _scheduled(kernel, spec, form), spec.family == "cpu"
+    kernel = schedule.kernel
     layout = layout_of(kernel)
     text = _text(schedule, spec)
     image, asm = _machine_code(text, spec, 0 if form.indirect else layout.size, want_asm=want_asm)

@@ -7,17 +7,28 @@ from typing import Final
 
 from quadpy.codegen.plans.branches import choose_branches
 from quadpy.codegen.plans.coarsen import move_stores
+from quadpy.faults import Site
+from quadpy.ir.nodes import Kernel
+from quadpy.ir.passes.guard_rest import guard_rest
+from quadpy.ir.passes.watch_waves import watch_all_waves, watch_checked_waves
 from quadpy.ir.pipeline import Pass
 from quadpy.ir.verify import verify
+from quadpy.target import Family
 
-__all__ = ["TARGET_PASSES"]
+__all__ = ["TARGET_PASSES", "added_checks"]
 
 
 _VERIFY: Final = Pass("verify", verify, "refuses IR that breaks a rule")
-_GPU: Final = (_VERIFY, Pass("stores_last", move_stores, "moves stores after loads in short loops over memory"))
+_GPU: Final = (
+    Pass("watch_checked_waves", watch_checked_waves, "as watch_all_waves, in kernels with other checks"),
+    _VERIFY,
+    Pass("stores_last", move_stores, "moves stores after loads in short loops over memory"),
+)
 
 TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
     "cpu": (
+        Pass("guard_rest", guard_rest, "lets ``continue`` skip what comes after barriers and operations of waves"),
+        Pass("watch_all_waves", watch_all_waves, "checks that lanes agree about what waves do together"),
         _VERIFY,
         Pass(
             "flatten_branches",
@@ -28,3 +39,8 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
     "amdgpu": _GPU,
     "nvptx": _GPU,
 }
+
+
+def added_checks(kernel: Kernel, family: Family) -> tuple[Site, ...]:
+    """The checks that these passes add to ``kernel``: they name places in the source, which its text does not."""
+    return watch_all_waves(kernel).sites[len(kernel.sites) :] if family == "cpu" else ()

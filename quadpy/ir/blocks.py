@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
@@ -65,7 +65,15 @@ _MEETINGS: Final = (ir.Barrier, ir.Wave)
 DEFAULT_BLOCK: Final = 256
 """Iterations of a block where the kernel does not choose."""
 
-_Inside: TypeAlias = Callable[[bool], tuple[tuple[bool, ...], dict[str, bool]]]
+
+class _Loop(NamedTuple):
+    """Whether iterations leave the loop together, and whether they begin each turn together."""
+
+    together: bool
+    turns: bool
+
+
+_Inside: TypeAlias = Callable[[bool], tuple[tuple[_Loop, ...], dict[str, bool]]]
 
 
 class _Finder:
@@ -79,7 +87,7 @@ class _Finder:
         self.block(body, (), {}, follows=False)
         return frozenset(self.found)
 
-    def block(self, block: ir.Block, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
+    def block(self, block: ir.Block, loops: tuple[_Loop, ...], regions: dict[str, bool], *, follows: bool) -> bool:
         """Whether anything in ``block`` is done together; ``follows``: a meeting may come after it."""
         some = False
         for stmt in reversed(block.stmts):
@@ -89,30 +97,35 @@ class _Finder:
             follows = follows or _has(stmt, self.kinds)
         return some
 
-    def stmt(self, stmt: ir.Stmt, loops: tuple[bool, ...], regions: dict[str, bool], *, follows: bool) -> bool:
+    def stmt(self, stmt: ir.Stmt, loops: tuple[_Loop, ...], regions: dict[str, bool], *, follows: bool) -> bool:
         match stmt:
             case ir.Barrier() | ir.Wave():
                 return isinstance(stmt, self.kinds)
             case ir.Break():
-                return loops[-1]
+                return loops[-1].together
             case ir.Continue():
-                return loops[-1] if loops else follows
+                return follows or (bool(loops) and loops[-1].turns)
             case ir.Leave(label=label):
                 return regions[label]
             case ir.If(then=then, orelse=orelse):
                 sides = [self.block(side, loops, regions, follows=follows) for side in (then, orelse)]
                 return any(sides)
             case ir.For() | ir.While():
-                return self.around(stmt, lambda it: ((*loops, it), regions), follows=follows)
+                turns = has_barrier(stmt)
+                return self.around(stmt, lambda it: ((*loops, _Loop(it, it and turns)), regions), follows=follows)
             case ir.Region(label=label):
                 return self.around(stmt, lambda it: (loops, {**regions, label: it}), follows=follows)
             case _:
                 return False
 
     def around(self, stmt: ir.For | ir.While | ir.Region, inside: _Inside, *, follows: bool) -> bool:
-        """A construct that jumps lead to: once one of its statements is done together, all its jumps are."""
+        """A construct that jumps lead to: once one of its statements is done together, all its jumps are.
+
+        After a ``continue`` the lanes of a wave meet again where the next turn begins.  NVIDIA's barrier wants warps that
+        have met already.
+        """
         together = _has(stmt, self.kinds)
-        follows = follows or (together and not isinstance(stmt, ir.Region))
+        follows = follows and isinstance(stmt, ir.Region)
         blocks = (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,)
         for _ in range(2):
             loops, regions = inside(together)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container
+from typing import cast
 
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, done_together, has_barrier, has_wave
 from quadpy.ir.effects import effects_of
 from quadpy.ir.lanes import LaneValues, lane_values, same_in_waves
-from quadpy.ir.walk import walk
+from quadpy.ir.walk import children, walk
 from quadpy.ir.waves import UNIFORM_RESULTS
 from quadpy.source import Span
 
-__all__ = ["check_meetings", "is_launch_uniform", "varying"]
+__all__ = ["check_meetings", "decided_by", "is_launch_uniform", "undecided", "varying"]
 
 
 def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
@@ -35,6 +36,19 @@ def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
         if has_wave(task.body):
             _WaveDivergence(task, axes, noalias=kernel.noalias).check()
     return kernel
+
+
+def undecided(task: ir.ParallelTask, *, noalias: bool) -> frozenset[int]:
+    """The ``id`` of each branch and loop that waves must take together, where it is not known that all lanes agree."""
+    divergence = _WaveDivergence(task, {axis.var for axis in task.axes}, noalias=noalias)
+    divergence.run()
+    found = (n for n in walk(task.body) if isinstance(n, (ir.If, ir.For, ir.While)) and id(n) in divergence.together)
+    return frozenset(id(n) for n in found if any(map(divergence.varies, decided_by(n))))
+
+
+def decided_by(stmt: ir.If | ir.For | ir.While) -> tuple[ir.Expr, ...]:
+    """What decides who runs the blocks of ``stmt``."""
+    return (stmt.start, stmt.stop, stmt.step) if isinstance(stmt, ir.For) else (stmt.cond,)
 
 
 def varying(task: ir.ParallelTask, lanes: ir.Var, *, noalias: bool) -> set[ir.Var]:
@@ -124,8 +138,8 @@ class _Divergence:
             case ir.CallMany(results=results, args=args):
                 for var in results:
                     self.bind(var, varies=any(map(self.varies, args)))
-            case ir.If(cond=cond, then=then, orelse=orelse):
-                cause = cause or (stmt.span if self.varies(cond) else None)
+            case ir.If(then=then, orelse=orelse):
+                cause = cause or (stmt.span if self.decides_apart(stmt) else None)
                 self.block(then, cause)
                 self.block(orelse, cause)
             case ir.For() | ir.While() | ir.Region():
@@ -139,19 +153,24 @@ class _Divergence:
         cause = cause or self.split.get(id(stmt))
         if isinstance(stmt, ir.For):
             self.bind(stmt.var, varies=self.varies(stmt.start) or self.varies(stmt.step))
-            if any(map(self.varies, (stmt.start, stmt.stop, stmt.step))):
+            if self.decides_apart(stmt):
                 cause = cause or stmt.span
-        elif isinstance(stmt, ir.While) and self.varies(stmt.cond):
+        elif isinstance(stmt, ir.While) and self.decides_apart(stmt):
             cause = cause or stmt.span
             self.split.setdefault(id(stmt), stmt.span)
         self.around.append(stmt)
+        left = self.left
         for block in (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,):
             self.block(block, cause)
+        if not isinstance(stmt, ir.Region):
+            self.left = left
         self.around.pop()
 
     def jump(self, stmt: ir.Break | ir.Continue | ir.Leave, cause: Span) -> None:
         """Some iterations jump and others do not: all that the jump leads over is done apart."""
         for outer in reversed(self.around):
+            if isinstance(stmt, ir.Continue) and self.rejoins(outer):
+                break
             self.split.setdefault(id(outer), cause)
             if isinstance(stmt, ir.Leave) and isinstance(outer, ir.Region) and outer.label == stmt.label:
                 return
@@ -162,6 +181,14 @@ class _Divergence:
     def bind(self, var: ir.Var, *, varies: bool) -> None:
         if varies:
             self.varying.add(var)
+
+    def rejoins(self, outer: ir.For | ir.While | ir.Region) -> bool:
+        """Whether iterations of which some ``continue`` are together again in the next turn of ``outer``."""
+        return False
+
+    def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:
+        """Whether some iterations may go into ``stmt``, or on in it, and others not."""
+        return any(map(self.varies, decided_by(stmt)))
 
     def result_varies(self, stmt: ir.Wave) -> bool:
         return stmt.op is not ir.WaveOp.COMMON
@@ -179,6 +206,9 @@ class _Divergence:
 
 class _WaveDivergence(_Divergence):
     """The same between the lanes of a wave.
+
+    What lanes must decide together, and may decide differently, is checked where it runs (``passes.watch_waves``): here it
+    keeps lanes apart only if they are known to differ.
 
     ``threads`` and ``size`` are those of a block and of a wave; ``known`` holds variables that follow from the thread's
     number alone.
@@ -207,10 +237,19 @@ class _WaveDivergence(_Divergence):
         elif isinstance(stmt, ir.Barrier):
             what = "this block.sync() is"
         raise KernelSyntaxError(
-            f"{what} not reached by all lanes of a wave: what line {cause.line} decides may differ between them",
+            f"{what} not reached by all lanes of a wave: what line {cause.line} decides differs between them",
             stmt.span, hint="let all lanes call it, and select the values that count; or let a vote decide "
             "(subgroup.any_true, subgroup.ballot)",
         )  # fmt: skip
+
+    def rejoins(self, outer: ir.For | ir.While | ir.Region) -> bool:
+        return not isinstance(outer, ir.Region) and not has_barrier(outer)
+
+    def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:
+        if id(stmt) not in self.together:
+            return super().decides_apart(stmt)
+        found = [lane_values(e, self.known, self.threads) for e in decided_by(stmt)]
+        return any(values is not None and not same_in_waves(values, self.size) for values in found)
 
     def result_varies(self, stmt: ir.Wave) -> bool:
         return stmt.op not in UNIFORM_RESULTS and any(map(self.varies, stmt.args))
@@ -219,7 +258,10 @@ class _WaveDivergence(_Divergence):
         if not super().varies(e):
             return False
         values = lane_values(e, self.known, self.threads)
-        return values is None or not same_in_waves(values, self.size)
+        if values is not None:
+            return not same_in_waves(values, self.size)
+        parts = [cast("ir.Expr", part) for part in children(e)]  # an expression consists of expressions
+        return not parts or any(map(self.varies, parts))
 
 
 _STEPS = (ir.Barrier, ir.Break, ir.Continue, ir.Leave, ir.Wave)

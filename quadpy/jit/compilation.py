@@ -19,6 +19,7 @@ from quadpy.codegen.cache.cache import Cache, CacheKey, IndexKey, open_cache, pa
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.host import host_spec_string
 from quadpy.codegen.launches import symbols_of
+from quadpy.codegen.pipeline import added_checks
 from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
@@ -146,7 +147,8 @@ def form_of(options: Options) -> Form:
 
 def digest_of(kernel: Kernel, target: TargetSpec, form: Form = PLAIN) -> str:
     """The name of the code of ``kernel`` for ``target`` in ``form``."""
-    return CacheKey(print_ir(kernel), f"{_target_text(target)}{form}", TOOLCHAIN).digest()
+    checks = "".join(map(str, added_checks(kernel, target.family)))
+    return CacheKey(print_ir(kernel) + checks, f"{_target_text(target)}{form}", TOOLCHAIN).digest()
 
 
 def compiled_code(kernel: Kernel, target: TargetSpec, form: Form = PLAIN) -> tuple[str, CodeObject]:

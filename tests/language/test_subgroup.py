@@ -413,7 +413,7 @@ BAD = {
     "if S.invocation_id() == 0: x[i] = S.reduce_add(x[i])": (qp.KernelSyntaxError, "not reached by all lanes", 7),
     "if B.thread_idx() < 16: S.sync()": (qp.KernelSyntaxError, "not reached by all lanes", 7),
     "if S.elect(): x[i] = S.shuffle(x[i], 1)": (qp.KernelSyntaxError, "not reached by all lanes", 7),
-    "if i % 2: continue\n    x[i] = S.any_true(x[i] > 0)": (qp.KernelSyntaxError, "comes after this", 7),
+    "if B.thread_idx() % 2: continue\n    x[i] = S.any_true(x[i] > 0)": (qp.KernelSyntaxError, "comes after this", 7),
     "for k in range(S.invocation_id()): x[i] += S.reduce_add(k)": (qp.KernelSyntaxError, "not reached by all lanes", 7),
     "x[i] = S.shuffle(x[i], 64)": (qp.KernelTypeError, "from 0 to 31", 7),
     "x[i] = S.shuffle_up(x[i], -1)": (qp.KernelTypeError, "from 0 to 31", 7),

@@ -1,0 +1,142 @@
+"""Checks that lanes agree about what they must decide together.
+
+Where a branch or loop holds an operation of a wave, and nothing says that all lanes take it alike, they vote before it.
+If they do not agree, that is a fault; then no lane takes the branch, or goes on in the loop, so that all stay together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+from typing import Final
+
+from quadpy.dtypes import Scalar, i32, i64, u1, u64
+from quadpy.errors import KernelDivergenceError
+from quadpy.faults import Site
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import has_wave
+from quadpy.ir.uniform import decided_by, is_launch_uniform, undecided
+from quadpy.ir.walk import map_children, walk
+
+__all__ = ["watch_all_waves", "watch_checked_waves"]
+
+_FAULT: Final = "$fault"
+_SITES: Final = "$sites"
+_TEXT: Final = (
+    "the lanes of a wave do not agree here, and a subgroup operation needs all of them: some go on to it, others do not"
+)
+_HINT: Final = (
+    "let all lanes call it, and select the values that count; or let a vote decide (subgroup.any_true, subgroup.ballot)"
+)
+
+
+def watch_all_waves(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with these checks."""
+    return _Watcher(kernel).run()
+
+
+def watch_checked_waves(kernel: ir.Kernel) -> ir.Kernel:
+    """As ``watch_all_waves``, for kernels with other checks: on a GPU a vote costs time."""
+    return watch_all_waves(kernel) if kernel.sites else kernel
+
+
+class _Watcher:
+    """``undecided`` are the branches and loops to watch, ``sites`` numbers all checks; ``axes`` and ``size`` are those of the
+    task and of its waves.
+    """
+
+    def __init__(self, kernel: ir.Kernel) -> None:
+        self.kernel = kernel
+        self.sites = {site: number for number, site in enumerate(kernel.sites)}
+        self.undecided: frozenset[int] = frozenset()
+        self.axes: tuple[ir.Axis, ...] = ()
+        self.size = self.variables = 0
+
+    def run(self) -> ir.Kernel:
+        tasks = tuple(map(self.task, self.kernel.tasks))
+        if len(self.sites) == len(self.kernel.sites):
+            return self.kernel
+        names = {param.name for param in self.kernel.params}
+        added = [ir.ScalarParam(name, u64, span=self.kernel.span) for name in (_FAULT, _SITES) if name not in names]
+        return replace(self.kernel, tasks=tasks, params=(*self.kernel.params, *added), sites=tuple(self.sites))
+
+    def task(self, task: ir.Task) -> ir.Task:
+        if not isinstance(task, ir.ParallelTask) or not has_wave(task.body):
+            return task
+        self.undecided, self.axes = undecided(task, noalias=self.kernel.noalias), task.axes
+        self.size = next(n.size for n in walk(task.body) if isinstance(n, ir.Wave))
+        return map_children(task, self.visit) if self.undecided else task
+
+    def visit(self, node: ir.Node) -> ir.Node:
+        if isinstance(node, ir.Block):
+            return ir.Block(tuple(new for stmt in node.stmts for new in self.watched(stmt)), span=node.span)
+        return map_children(node, self.visit)
+
+    def watched(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        new = map_children(stmt, self.visit)
+        match new:
+            case ir.If() if id(stmt) in self.undecided:
+                before, cond = self.agreed(new.cond)
+                yield from before
+                yield replace(new, cond=cond)
+            case ir.While() if id(stmt) in self.undecided:
+                before, cond = self.agreed(new.cond)
+                yield replace(new, head=replace(new.head, stmts=(*new.head.stmts, *before)), cond=cond)
+            case ir.For() if id(stmt) in self.undecided:
+                yield from self.agreed_range(new)
+            case _:
+                yield new
+
+    def agreed(self, cond: ir.Expr) -> tuple[list[ir.Stmt], ir.Expr]:
+        """A vote about ``cond``: its statements, and whether all lanes are for it."""
+        some, every = (self.wave(op, (cond,), u1) for op in (ir.WaveOp.ANY, ir.WaveOp.ALL))
+        apart = ir.Binary(ir.BinOp.XOR, _read(some), _read(every), u1, span=cond.span)
+        return [some, every, self.fault(apart)], _read(every)
+
+    def agreed_range(self, loop: ir.For) -> Iterator[ir.Stmt]:
+        """``loop`` with the bounds of lane 0 where all lanes have these, else without an iteration."""
+        span, zero = loop.span, ir.Const(0, i32, span=loop.span)
+        bounds: list[ir.Expr] = []
+        same: list[ir.Expr] = []
+        for bound in decided_by(loop):
+            if is_launch_uniform(bound):
+                bounds.append(bound)
+                continue
+            first = self.wave(ir.WaveOp.BROADCAST, (bound, zero), bound.type)
+            yield first
+            bounds.append(_read(first))
+            same.append(ir.Compare(ir.CmpOp.EQ, bound, _read(first), u1, span=span))
+        every = self.wave(ir.WaveOp.ALL, (reduce(lambda a, b: ir.Binary(ir.BinOp.AND, a, b, u1, span=span), same),), u1)
+        yield every
+        yield self.fault(ir.Unary(ir.UnOp.NOT, _read(every), u1, span=span))
+        start, stop, step = bounds
+        yield replace(loop, start=start, stop=ir.Select(_read(every), stop, start, stop.type, span=span), step=step)
+
+    def wave(self, op: ir.WaveOp, args: tuple[ir.Expr, ...], type: Scalar) -> ir.Wave:
+        self.variables += 1
+        return ir.Wave(op, self.size, args, ir.Var(f"$agreed{self.variables}", type), span=args[0].span)
+
+    def fault(self, apart: ir.Expr) -> ir.If:
+        """A record where lanes are ``apart``: of the first lane's iteration."""
+        span = apart.span
+        loops = tuple(axis.var.name.partition(".")[0] for axis in self.axes)
+        site = Site(KernelDivergenceError.__name__, _TEXT, (), loops, self.kernel.name, span, _HINT)
+        number = ir.Const(self.sites.setdefault(site, len(self.sites)), u64, span=span)
+        record, first = (ir.ParamRead(name, u64, span=span) for name in (_FAULT, _SITES))
+        check = ir.Binary(ir.BinOp.ADD, first, number, u64, span=span)
+        at = tuple(_word(ir.VarRead(axis.var, span=span)) for axis in self.axes)
+        fault = ir.Fault(record, check, at, span=span)
+        return ir.If(apart, ir.Block((fault,), span=span), ir.Block((), span=span), span=span)
+
+
+def _read(wave: ir.Wave) -> ir.Expr:
+    assert wave.result is not None
+    return ir.VarRead(wave.result, span=wave.span)
+
+
+def _word(counter: ir.VarRead) -> ir.Expr:
+    span, type = counter.span, counter.type
+    if type.kind == "uint":
+        return counter if type == u64 else ir.Cast(counter, u64, span=span)
+    return ir.BitCast(counter if type == i64 else ir.Cast(counter, i64, span=span), u64, span=span)
