@@ -98,6 +98,10 @@ class NDArrayType:
         if self.ndim is not None and not _is_count(self.ndim):
             raise ArgumentError(f"ndim={shown(self.ndim)} is not a number of axes")
 
+    def __quadpy_fingerprint__(self) -> str:
+        tell = getattr(self.dtype, "__quadpy_fingerprint__", None)
+        return f"ndarray:{self.ndim}:{repr(self.dtype) if tell is None else tell()}"
+
     def __class_getitem__(cls, key: Any) -> NDArrayType:
         return cls(*key) if isinstance(key, tuple) else cls(key)
 

@@ -21,9 +21,10 @@ from quadpy.codegen.host import host_spec_string
 from quadpy.codegen.launches import symbols_of
 from quadpy.codegen.pipeline import added_checks
 from quadpy.codegen.schedule import PLAIN, Form
+from quadpy.errors import QuadpyError
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
-from quadpy.lang.arguments import ArgType, MembersFound, Options
+from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, MembersFound, Options, member_type
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.guard import guarded
 from quadpy.lang.source import FunctionSource
@@ -48,6 +49,9 @@ def _own_files() -> str:
     text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+
+_MEMBERS: Final = hashlib.sha256(b"members").hexdigest()
+"""Stands for the code in records that say which members of its arguments a kernel uses."""
 
 TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__version__}"
 
@@ -125,9 +129,17 @@ def compile_request(request: Request) -> Compiled:
 
 def _compiled(request: Request) -> Compiled:
     index = _index_key(request)
-    if index is not None and (found := _from_index(index, request)):
-        return found
-    traced = traced_for(request)
+    if index is not None:
+        if found := _from_index(index, request):
+            return found
+        if paths := _known_members(index, request):
+            raise MembersFound(paths)
+    try:
+        traced = traced_for(request)
+    except MembersFound as found_members:
+        if index is not None:
+            kernel_cache().remember(index, _MEMBERS, json.dumps(found_members.paths))
+        raise
     digest, code = compiled_code(traced.kernel, request.target, form_of(request.options))
     spans = _spans(traced, code, request)
     if index is not None and (facts := _facts(traced, spans)):
@@ -180,7 +192,10 @@ def _index_key(request: Request) -> IndexKey | None:
     if not text:
         return None
     marks = reads_of(source, request.args, request.before).marks
-    args = [(name, marks.get(name) or repr(arg)) for name, arg in request.args.items()]
+    args = [
+        (name, (marks.get(name, ""), arg.names) if isinstance(arg, ContainerArg) else marks.get(name) or repr(arg))
+        for name, arg in request.args.items()
+    ]
     return IndexKey(
         text, source.fn.__qualname__, source.span.line, f"{args!r};{request.options!r}",
         _target_text(request.target), TOOLCHAIN,
@@ -210,8 +225,26 @@ def _facts(traced: Traced, spans: tuple[Span, ...]) -> str | None:
     return json.dumps([reads.log, spots, repr(traced.outline), lines], separators=(",", ":"))
 
 
+def _known_members(index: IndexKey, request: Request) -> list[MemberPath]:
+    """The members that this kernel used in an earlier process; none where the arguments lack one of them."""
+    for digest, facts in kernel_cache().find(index):
+        if digest != _MEMBERS:
+            continue
+        paths = [MemberPath(root, tuple(tuple(step) if isinstance(step, list) else step for step in steps))
+                 for root, steps in json.loads(facts)]  # fmt: skip
+        try:
+            for path in paths:
+                member_type(request.args, path)
+        except (QuadpyError, AttributeError, LookupError, TypeError):
+            return []
+        return paths
+    return []
+
+
 def _from_index(index: IndexKey, request: Request) -> Compiled | None:
     for digest, facts in kernel_cache().find(index):
+        if digest == _MEMBERS:
+            continue
         log, spots, shape, lines = json.loads(facts)
         reads = reads_of(request.source, request.args, request.before)
         if reads.repeat(log) and (code := _load(digest)):

@@ -29,7 +29,7 @@ from quadpy.jit.compile_time_parameters import (
 from quadpy.jit.dispatcher import options_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import Argument, ArrayParameter
-from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MembersFound, Path, StaticArg
+from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MembersFound, member_type
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.device.current import current_config
 from quadpy.target import TargetSpec, parse_target, with_waves
@@ -90,24 +90,7 @@ def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec,
         try:
             return use(Request(kernel.source, types, options, target))
         except MembersFound as found:
-            types |= {str(path): _member_type(types, path) for path in found.paths}
-
-
-def _member_type(types: Mapping[str, ArgType], path: Path) -> ArgType:
-    """The type of a member that the trace found."""
-    arg = types[path.root]
-    if isinstance(arg, ArrayArg):  # its gradient
-        return arg
-    if isinstance(arg, StaticArg):
-        assert arg.member is not None
-        owner = Path(path.root, path.steps[:-1]).of(arg.value)
-        found = arg.member(owner, path.of(arg.value))
-        assert found is not None
-        return found
-    for step in path.steps:
-        assert isinstance(arg, ContainerArg)
-        arg = arg.member(str(step))
-    return arg
+            types |= {str(path): member_type(types, path) for path in found.paths}
 
 
 def _arg_types(kernel: Kernel, given: Mapping[str, Argument]) -> dict[str, ArgType]:

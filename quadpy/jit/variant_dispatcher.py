@@ -19,7 +19,7 @@ from quadpy.jit.dispatcher import Dispatcher, Resolved
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import Values
 from quadpy.jit.variants import Receiver, Variant
-from quadpy.lang.arguments import MembersFound, Path
+from quadpy.lang.arguments import MemberPath, MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
@@ -150,7 +150,7 @@ class VariantDispatcher:
             self._current = variant
             return variant, flat
 
-    def _extend(self, variant: Variant, args: Sequence[Argument], paths: Collection[Path]) -> None:
+    def _extend(self, variant: Variant, args: Sequence[Argument], paths: Collection[MemberPath]) -> None:
         """Puts a variant that passes the members at ``paths``, too, in the place of ``variant``."""
         with self._lock:
             known = self._variants[self._key(args)]
@@ -158,13 +158,13 @@ class VariantDispatcher:
                 known[known.index(variant)] = self._made(args, (*variant.paths, *paths))
             self._current = None
 
-    def _variant(self, args: Sequence[Argument], paths: Sequence[Path]) -> Variant:
+    def _variant(self, args: Sequence[Argument], paths: Sequence[MemberPath]) -> Variant:
         try:
             return self._made(args, paths)
         except (AttributeError, LookupError, ArgumentError):  # these arguments lack members that others had
             return self._made(args, ())
 
-    def _made(self, args: Sequence[Argument], paths: Sequence[Path]) -> Variant:
+    def _made(self, args: Sequence[Argument], paths: Sequence[MemberPath]) -> Variant:
         return Variant(
             self.source, self.config, self.parameters, args, paths, graph=self.graph, fuse=self.fuse,
             wave_size=self.wave_size, debug=self.debug, receiver=self._receiver,

@@ -28,7 +28,7 @@ from quadpy.jit.compile_time_parameters import (
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.define import define
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
-from quadpy.lang.arguments import ArgType, Path
+from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies
 from quadpy.lang.source import FunctionSource
@@ -61,7 +61,7 @@ class Variant:
 
     def __init__(
         self, source: FunctionSource, config: Config, declared: Sequence[Declared], args: Sequence[Argument],
-        paths: Sequence[Path], *, graph: bool, fuse: Fuse, wave_size: int | None, debug: bool | None,
+        paths: Sequence[MemberPath], *, graph: bool, fuse: Fuse, wave_size: int | None, debug: bool | None,
         receiver: Receiver | None,
     ) -> None:  # fmt: skip
         self.paths = tuple(paths)
@@ -69,16 +69,16 @@ class Variant:
         self._guards: dict[str, str] = {}  # by the expression that is compared
         self._passed: list[str] = []  # expressions
         self._parameters: list[Parameter] = []
-        self._fixed: dict[Path, TemplateParameter | ContainerParameter] = {}
+        self._fixed: dict[MemberPath, TemplateParameter | ContainerParameter] = {}
         self._receiver = receiver
         self._texts = {each.name: f"a{k}" for k, each in enumerate(declared)}
         self._roots: dict[str, Any] = dict(zip(self._texts, args, strict=True))
         if receiver is not None:
             self._names["receiver"] = self._roots[receiver[0]] = receiver[1]
             self._texts[receiver[0]] = "receiver"
-            self._fixed[Path(receiver[0])] = TemplateParameter(receiver[0])
+            self._fixed[MemberPath(receiver[0])] = TemplateParameter(receiver[0])
         for parameter in declared:
-            self._add(Path(parameter.name), parameter)
+            self._add(MemberPath(parameter.name), parameter)
         for path in self.paths:
             self._add_member(path)
         self._roots = {path.root: self._roots[path.root] for path in self._fixed if self._is_kept(path)}
@@ -95,14 +95,14 @@ class Variant:
             roots[self._receiver[0]] = self._receiver[1]
         return {str(path): parameter.arg_type(path.of(roots[path.root])) for path, parameter in self._fixed.items()}
 
-    def _is_kept(self, path: Path) -> bool:
+    def _is_kept(self, path: MemberPath) -> bool:
         """Whether ``path`` is an argument whose attributes are compared."""
         return not path.steps and isinstance(self._fixed[path], TemplateParameter)
 
-    def _text(self, path: Path) -> str:
+    def _text(self, path: MemberPath) -> str:
         return path.after(self._texts[path.root])
 
-    def _add(self, path: Path, parameter: Declared) -> None:
+    def _add(self, path: MemberPath, parameter: Declared) -> None:
         """The argument, or member of one, at ``path``: passed, or part of the variant."""
         given, text = path.of(self._roots[path.root]), self._text(path)
         if isinstance(parameter, TensorParameter):
@@ -123,25 +123,25 @@ class Variant:
             return
         self._fixed[path] = parameter
 
-    def _add_member(self, path: Path) -> None:
+    def _add_member(self, path: MemberPath) -> None:
         """A member that the kernel uses."""
         root = self._roots[path.root]
-        owner = Path(path.root, path.steps[:-1]).of(root)
-        if path.steps[-1] == "grad" and (is_array(owner) or Path(path.root) not in self._fixed):
+        owner = MemberPath(path.root, path.steps[:-1]).of(root)
+        if path.steps[-1] == "grad" and (is_array(owner) or MemberPath(path.root) not in self._fixed):
             if getattr(owner, "grad", None) is None:
                 raise ArgumentError(
                     f"the kernel uses {path}, and the array has no gradient", hint="make it with needs_grad=True"
                 )
             self._add(path, ArrayParameter(str(path), None, (), None))
             return
-        found: Declared | None = self._fixed[Path(path.root)]
+        found: Declared | None = self._fixed[MemberPath(path.root)]
         if isinstance(found, TemplateParameter):
             self._guard(f"{self._text(path)}.__class__", type(path.of(root)))
             found = passed_parameter(str(path), owner, path.of(root), primitives_of(root))
         for length, step in enumerate(path.steps, 1):
             if not isinstance(found, ContainerParameter):
                 break
-            found, inner = found.members[str(step)], Path(path.root, path.steps[:length])
+            found, inner = found.members[str(step)], MemberPath(path.root, path.steps[:length])
             if isinstance(found, ContainerParameter):
                 found = found.of(inner.of(root))
         if found is not None:
@@ -220,7 +220,7 @@ def _same(a: object, b: object) -> bool:
     return isinstance(a, np.ndarray) or value_key(a) == value_key(b)
 
 
-def _is_stable(path: Path, root: object, value: object) -> bool:
+def _is_stable(path: MemberPath, root: object, value: object) -> bool:
     """Whether reading the attribute again gives the same: not so for properties that make objects."""
     try:
         return _same(path.of(root), value)

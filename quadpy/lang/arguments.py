@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,7 +11,8 @@ from quadpy.ir.types import Array
 from quadpy.records import RecordType
 
 __all__ = [
-    "ArgType", "ArrayArg", "ContainerArg", "MembersFound", "Options", "Path", "ScalarArg", "StaticArg", "StructArg", "VecArg",
+    "ArgType", "ArrayArg", "ContainerArg", "MembersFound", "Options", "MemberPath", "ScalarArg", "StaticArg", "StructArg", "VecArg",
+    "member_type",
 ]  # fmt: skip
 
 
@@ -46,23 +47,23 @@ class ArrayArg:
     record: RecordType | None = None
 
 
-class Path(NamedTuple):
+class MemberPath(NamedTuple):
     """Where a value is inside the argument called ``root``: each step is an attribute, or the key of an item in a tuple."""
 
     root: str
     steps: tuple[str | tuple[int | str], ...] = ()
 
     @staticmethod
-    def named(text: str) -> Path:
+    def named(text: str) -> MemberPath:
         """The path of an argument, or of a member of a dataclass: its names with dots between them."""
         root, *steps = text.split(".")
-        return Path(root, tuple(steps))
+        return MemberPath(root, tuple(steps))
 
-    def attribute(self, name: str) -> Path:
-        return Path(self.root, (*self.steps, name))
+    def attribute(self, name: str) -> MemberPath:
+        return MemberPath(self.root, (*self.steps, name))
 
-    def item(self, key: int | str) -> Path:
-        return Path(self.root, (*self.steps, (key,)))
+    def item(self, key: int | str) -> MemberPath:
+        return MemberPath(self.root, (*self.steps, (key,)))
 
     def after(self, root: str) -> str:
         """The expression that reads it from ``root``."""
@@ -106,13 +107,30 @@ class ContainerArg:
 ArgType: TypeAlias = ScalarArg | VecArg | StructArg | ArrayArg | StaticArg | ContainerArg
 
 
+def member_type(types: Mapping[str, ArgType], path: MemberPath) -> ArgType:
+    """The type of what a launch passes for the member at ``path``; what reading it raises where there is no such member."""
+    arg = types[path.root]
+    if isinstance(arg, ArrayArg):  # its gradient
+        return arg
+    if isinstance(arg, StaticArg):
+        found = arg.member and arg.member(MemberPath(path.root, path.steps[:-1]).of(arg.value), path.of(arg.value))
+        if found is None:
+            raise LookupError(str(path))
+        return found
+    for step in path.steps:
+        if not isinstance(arg, ContainerArg) or step not in arg.names:
+            raise LookupError(str(path))
+        arg = arg.member(str(step))
+    return arg
+
+
 class MembersFound(Exception):
     """The kernel uses members of its arguments that the signature does not list yet.
 
     ``paths`` says where they are; code is made for a signature that has them all.
     """
 
-    def __init__(self, paths: Collection[Path]) -> None:
+    def __init__(self, paths: Collection[MemberPath]) -> None:
         super().__init__(", ".join(map(str, paths)))
         self.paths = paths
 

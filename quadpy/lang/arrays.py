@@ -9,7 +9,7 @@ from functools import partial
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
-from quadpy.lang.arguments import ArrayArg, Path
+from quadpy.lang.arguments import ArrayArg, MemberPath
 from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.checked_indices import check_element
 from quadpy.lang.checks import only_where, quietly, values_where
@@ -83,7 +83,7 @@ def _derivative(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
 
 def _passed_gradient(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
     """The gradient of an array that is an argument, or in one: a parameter, too."""
-    path = Path.named(array.name)
+    path = MemberPath.named(array.name)
     if kind != "grad" or path.root not in t.arguments or "[" in array.name:
         t.fail_type(f"this array has no {kind} inside a kernel", span, f"pass its {kind} as a parameter")
     found = member_parameter(t, path.attribute(kind), ArrayArg(array.type))

@@ -15,7 +15,7 @@ from quadpy.errors import KernelSyntaxError, KernelTypeError
 from quadpy.faults import Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
-from quadpy.lang.arguments import ArgType, Options, Path
+from quadpy.lang.arguments import ArgType, MemberPath, Options
 from quadpy.lang.builder import Builder
 from quadpy.lang.concurrent import OpenFork
 from quadpy.lang.dependencies import Dependencies
@@ -105,7 +105,7 @@ class Signature:
     results: tuple[Scalar, ...] = ()
     outline: ResultShape = None
     members: dict[str, Value] = field(default_factory=dict)
-    found: list[Path] = field(default_factory=list)
+    found: list[MemberPath] = field(default_factory=list)
 
     @property
     def is_pure(self) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
-from quadpy.lang.arguments import Path
+from quadpy.lang.arguments import MemberPath
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.source import FunctionSource
@@ -122,18 +122,18 @@ class Dependencies:
         """The object at a spot."""
         value = self._found[spot[0]]
         for position in spot[1:]:
-            value = list(value.values())[position] if isinstance(value, dict) else value[position]
+            value = _parts(value)[position]
         return value
 
-    def path(self, value: Any) -> Path | None:
+    def path(self, value: Any) -> MemberPath | None:
         """Where ``value`` is inside an argument; None where it comes from elsewhere."""
         spot = self._spots.get(id(value))
         return None if spot is None else self._path_of(spot)
 
-    def _path_of(self, spot: Spot) -> Path | None:
+    def _path_of(self, spot: Spot) -> MemberPath | None:
         origin, value = self._origins[spot[0]], self._found[spot[0]]
         if isinstance(origin, str):
-            path: Path | None = Path.named(origin)
+            path: MemberPath | None = MemberPath.named(origin)
         elif origin is not None and origin[0] in ("attribute", "kind") and (owner := self._path_of(origin[1])):
             path = owner.attribute(origin[2])
         else:
@@ -145,7 +145,7 @@ class Dependencies:
             path, value = path.item(key), value[key]
         return path
 
-    def attributes(self) -> Iterator[tuple[Path, Any]]:
+    def attributes(self) -> Iterator[tuple[MemberPath, Any]]:
         """The attributes of objects that were read inside arguments, and what they had: other values need other code."""
         for origin, value in zip(self._origins, self._found, strict=True):
             if not isinstance(origin, tuple) or origin[0] != "attribute" or origin[2].startswith("__"):
@@ -194,15 +194,31 @@ class Dependencies:
 
     def _place(self, value: Any, spot: Spot) -> None:
         """Records where an object, and each object in a container, can be found."""
+        if len(spot) <= _DEEPEST:
+            for position, item in enumerate(_parts(value)):
+                self._place(item, [*spot, position])
         if type(value) in (tuple, list, dict):
-            if len(spot) <= _DEEPEST:
-                for position, item in enumerate(value.values() if type(value) is dict else value):
-                    self._place(item, [*spot, position])
             return
         if type(value) not in _PLAIN:
             self._spots.setdefault(id(value), spot)
         if isinstance(value, (Func, Method)):
             self._spots.setdefault(id(_source_of(value)), spot)
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    """What a container holds; of a struct type its members and methods, and of what has one its type."""
+    if type(value) in (tuple, list):
+        return value  # type: ignore[no-any-return]  # it is one
+    if type(value) is dict:
+        return list(value.values())
+    if _is_struct_type(value):
+        return [*value.members.values(), *value.methods.values()]
+    of = getattr(value, "dtype", None) if is_our_module(type(value).__module__) else None
+    return [of] if _is_struct_type(of) else []
+
+
+def _is_struct_type(value: Any) -> bool:
+    return getattr(type(value), "__quadpy_constructor__", None) == "struct"
 
 
 def _source_of(value: Func | Method) -> FunctionSource:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from quadpy.ir import nodes as ir
-from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, Path, ScalarArg, StaticArg, StructArg, VecArg
+from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, ScalarArg, StaticArg, StructArg, VecArg
 from quadpy.lang.context import Trace
 from quadpy.lang.values import ArrayRef, Container, Record, Value, Vec
 
@@ -31,12 +31,12 @@ def parameter_value(t: Trace, name: str, arg: ArgType) -> Value:
             params.append(ir.ArrayParam(name, array, span=span))
             return ArrayRef(name, array, (), writable, found or array.element)
         case ContainerArg():
-            return Container(Path.named(name), arg)
+            return Container(MemberPath.named(name), arg)
         case StaticArg(value=value):
             return value
 
 
-def member_parameter(t: Trace, path: Path, arg: ArgType) -> Value:
+def member_parameter(t: Trace, path: MemberPath, arg: ArgType) -> Value:
     """As ``parameter_value``, of a member of an argument; each is one parameter, however often it is used."""
     members, name = t.signature.members, str(path)
     if name not in members:  # the arguments of the trace do not list it
@@ -64,7 +64,7 @@ def passed_array(t: Trace, value: object) -> Value | None:
     return None if path is None or arg is None else member_parameter(t, path, arg)
 
 
-def _passed_type(t: Trace, path: Path, owner: object, value: object) -> ArgType | None:
+def _passed_type(t: Trace, path: MemberPath, owner: object, value: object) -> ArgType | None:
     """The type of what a launch passes for ``value``, at ``path`` in an argument; None where it is known now."""
     root = t.arguments.get(path.root)
     return root.member(owner, value) if isinstance(root, StaticArg) and root.member is not None else None

@@ -20,7 +20,7 @@ from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Expr, Node
 from quadpy.ir.types import Array
 from quadpy.ir.walk import unhandled
-from quadpy.lang.arguments import ContainerArg, Path
+from quadpy.lang.arguments import ContainerArg, MemberPath
 from quadpy.output import Field
 from quadpy.records import Plain, RecordType, Shape, count_of, shape_of_member
 
@@ -177,7 +177,7 @@ class Text:
 class Container:
     """A dataclass among the arguments, found under ``path``: only its members have values."""
 
-    path: Path
+    path: MemberPath
     arg: ContainerArg
 
 
