@@ -65,7 +65,7 @@ class SparseMatrixBuilder:
             self.values[k] = x
 
     def triplets(self) -> tuple[Array, Array, Array]:
-        """Rows, columns and values in an order that does not depend on that of the threads.
+        """Rows, columns and values, by columns, in an order that does not depend on that of the threads.
 
         Raises:
             QuadpyError: kernels added more than ``max_num_triplets``.
@@ -78,7 +78,7 @@ class SparseMatrixBuilder:
                 hint=f"SparseMatrixBuilder(…, max_num_triplets={count})",
             )
         places, values = self.places.to_numpy()[:count], self.values.to_numpy()[:count]
-        order = np.lexsort((values, places[:, 1], places[:, 0]))
+        order = np.lexsort((values, places[:, 1].astype(np.int64) * self.shape[0] + places[:, 0]))
         places, values = places[order], values[order]
         outside = ((places < 0) | (places >= self.shape)).any(axis=1)
         if outside.any():
@@ -94,7 +94,11 @@ class SparseMatrixBuilder:
         """
         rows, columns, values = self.triplets()
         self.count[None] = 0
-        made = _scipy("sparse").coo_array((values, (rows, columns)), shape=self.shape)
+        first = np.ones(len(rows), bool)  # of the values that belong to one element
+        first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+        sums = np.add.reduceat(values, np.flatnonzero(first)) if len(values) else values
+        begins = np.searchsorted(columns[first], np.arange(self.shape[1] + 1)).astype(np.int32)
+        made = _scipy("sparse").csc_array((sums, rows[first], begins), shape=self.shape)
         return SparseMatrix(matrix=made, dtype=self.dtype if dtype is None else dtype)
 
     def print_triplets(self) -> None:
@@ -111,7 +115,7 @@ class SparseMatrix:
     ) -> None:  # fmt: skip
         self.dtype = dtype
         made = _scipy("sparse").csc_array((n, n if m is None else m)) if matrix is None else matrix
-        self.matrix = made.tocsc().astype(_numpy_type(dtype))
+        self.matrix = made.tocsc().astype(_numpy_type(dtype), copy=False)
 
     @property
     def shape(self) -> tuple[int, int]:
