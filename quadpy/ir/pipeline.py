@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.accumulate import accumulate
 from quadpy.ir.passes.atomics import demote_atomics, drop_unused_results
+from quadpy.ir.passes.hold import hold_elements
 from quadpy.ir.passes.split_tasks import split_tasks
 from quadpy.ir.uniform import check_meetings
 
@@ -37,6 +38,9 @@ TASK_PASSES: Final = (
     Pass("split_tasks", split_tasks, "cuts the body into tasks, one launch each"),
     Pass("drop_unused_results", drop_unused_results, "drops the old values of atomics that nothing reads"),
     Pass("demote_atomics", demote_atomics, "makes atomics plain where no other iteration can see the element"),
+    Pass(
+        "hold_elements", hold_elements, "keeps an iteration's own element in a variable while an inner loop updates it"
+    ),
     Pass("accumulate", accumulate, "finds reductions, and arrays that a loop only accumulates into"),
     Pass(
         "check_meetings",

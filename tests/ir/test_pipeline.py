@@ -46,6 +46,14 @@ def demote_atomics(x: F32, y: F32, total: F32):
 
 
 @qp.kernel
+def hold_elements(x: F32, y: F32):
+    for i in y:
+        for j in range(x.shape[0]):
+            if j != i:
+                y[i] += x[j]
+
+
+@qp.kernel
 def accumulate(x: F32, keys: I32, total: F32, histogram: I32):
     for i in x:
         total[0] += x[i]
@@ -139,7 +147,9 @@ def test_the_observer_sees_the_trace_and_then_each_pass_in_order(family):
 
 
 @pytest.mark.parametrize("family", TARGET_PASSES)
-@pytest.mark.parametrize("name", ["split_tasks", "accumulate", "check_meetings", "flatten_branches", "stores_last"])
+@pytest.mark.parametrize(
+    "name", ["split_tasks", "hold_elements", "accumulate", "check_meetings", "flatten_branches", "stores_last"]
+)
 def test_every_pass_leaves_sound_ir(name, family):
     for stage, kernel in stages(KERNELS[name], family).items():
         assert stage == TRACE or verify(kernel) is kernel

@@ -15,7 +15,7 @@ from quadpy.flow import Flow, Fork, Loop, tasks_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["demote_atomics", "drop_unused_results", "kept_atomics"]
+__all__ = ["demote_atomics", "drop_unused_results", "is_private", "kept_atomics"]
 
 
 def drop_unused_results(kernel: ir.Kernel) -> ir.Kernel:
@@ -43,7 +43,7 @@ def demote_atomics(kernel: ir.Kernel) -> ir.Kernel:
 def _demoted(task: ir.Task, noalias: bool, kept: frozenset[str]) -> ir.Task:
     arrays = {place.array for place in _elements(task)}
     if isinstance(task, ir.ParallelTask):
-        arrays = {name for name in arrays if noalias and _is_private(task, name)}
+        arrays = {name for name in arrays if noalias and is_private(task, name)}
     arrays -= kept
     slots, numbers = isinstance(task, ir.SerialTask), count(1)
 
@@ -90,7 +90,7 @@ def _elements(task: ir.Task) -> Iterator[ir.Element]:
     return (node for node in walk(task) if isinstance(node, ir.Element))
 
 
-def _is_private(task: ir.ParallelTask, array: str) -> bool:
+def is_private(task: ir.ParallelTask, array: str) -> bool:
     """Whether every access to ``array`` uses the same index, which differs from iteration to iteration."""
     indices = {place.index for place in _elements(task) if place.array == array}
     if len(indices) != 1:

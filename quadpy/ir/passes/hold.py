@@ -1,0 +1,124 @@
+"""An element that only one iteration touches stays in a variable while a loop inside the iteration updates it.
+
+``for j in range(n): y[i] += x[j]`` in a loop over ``i`` reads and writes ``y[i]`` once, and not ``n`` times.  The values
+and their order are the same, so the bits are.  LLVM does this by itself only where each turn of the loop stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.passes.atomics import is_private
+from quadpy.ir.types import Array, Space
+from quadpy.ir.walk import map_children, walk
+
+__all__ = ["hold_elements"]
+
+
+def hold_elements(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with variables in place of the elements that the loops of an iteration read and write."""
+    if not kernel.noalias:
+        return kernel
+    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    return replace(kernel, tasks=tuple(_held(task, arrays) for task in kernel.tasks))
+
+
+def _held(task: ir.Task, arrays: dict[str, Array]) -> ir.Task:
+    if not isinstance(task, ir.ParallelTask) or not any(
+        isinstance(node, (ir.For, ir.While)) for node in walk(task.body)
+    ):
+        return task
+    elements = [node for node in walk(task.body) if isinstance(node, ir.Element)]
+    kept = {
+        node.place.array
+        for node in walk(task.body)
+        if isinstance(node, ir.Atomic) and isinstance(node.place, ir.Element)
+    }
+    places = {place.array: place for place in elements}
+    own = {
+        name
+        for name, place in places.items()
+        if name not in kept and is_private(task, name) and _is_inside(task, place, arrays.get(name))
+    }
+    return replace(task, body=_Holder(own).block(task.body)) if own else task
+
+
+def _is_inside(task: ir.ParallelTask, place: ir.Element, type: Array | None) -> bool:
+    """Whether the element exists in each iteration, also where the program would not touch it."""
+    if type is None or type.strided or type.space is not Space.GLOBAL:
+        return False
+    axes = {axis.var: axis for axis in task.axes}
+    return all(
+        isinstance(part, ir.VarRead) and part.var in axes and _fits(axes[part.var], place.array, number, type)
+        for number, part in enumerate(place.index)
+    )
+
+
+def _fits(axis: ir.Axis, array: str, number: int, type: Array) -> bool:
+    """Whether the values of ``axis`` are indices of the array's axis with that number."""
+    starts = isinstance(axis.start, ir.Const) and axis.start.value >= 0
+    rises = isinstance(axis.step, ir.Const) and axis.step.value > 0
+    match axis.stop:
+        case ir.Const(value=stop):
+            ends = type.shape is not None and stop <= type.shape[number]
+        case ir.ShapeOf(array=other, axis=extent):
+            ends = (other, extent) == (array, number)
+        case _:
+            ends = False
+    return starts and rises and ends
+
+
+class _Holder:
+    """Rewrites the outermost loops of an iteration; ``own`` are the arrays of which it has one element each."""
+
+    def __init__(self, own: set[str]) -> None:
+        self.own, self.numbers = own, count(1)
+
+    def block(self, block: ir.Block) -> ir.Block:
+        return ir.Block(tuple(new for stmt in block.stmts for new in self.statement(stmt)), span=block.span)
+
+    def statement(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        if isinstance(stmt, (ir.For, ir.While)):
+            yield from self.loop(stmt)
+        else:
+            yield map_children(stmt, lambda child: self.block(child) if isinstance(child, ir.Block) else child)
+
+    def loop(self, loop: ir.For | ir.While) -> Iterator[ir.Stmt]:
+        held = {place: self.variable(place) for place in self.updated(loop)} if _ends_at_its_end(loop) else {}
+        for place, var in held.items():
+            now = ir.Var(f"{var.name}.old", place.type)
+            yield ir.Load(now, place, span=loop.span)
+            yield ir.Assign(var, ir.VarRead(now, span=loop.span), span=loop.span)
+        yield map_children(loop, lambda child: _with_variables(child, held)) if held else loop
+        for place, var in held.items():
+            yield ir.Store(place, ir.VarRead(var, span=loop.span), span=loop.span)
+
+    def updated(self, loop: ir.For | ir.While) -> Iterable[ir.Element]:
+        """The elements that the loop both reads and writes."""
+        read = {node.place for node in walk(loop) if isinstance(node, ir.Load)}
+        written = dict.fromkeys(node.place for node in walk(loop) if isinstance(node, ir.Store))
+        return [
+            place for place in written if isinstance(place, ir.Element) and place in read and place.array in self.own
+        ]
+
+    def variable(self, place: ir.Element) -> ir.Var:
+        return ir.Var(f"{place.array}$held{next(self.numbers)}", place.type)
+
+
+def _ends_at_its_end(loop: ir.For | ir.While) -> bool:
+    """Whether all ways out of the loop lead to the statement after it."""
+    inside = {node.label for node in walk(loop) if isinstance(node, ir.Region)}
+    return all(node.label in inside for node in walk(loop) if isinstance(node, ir.Leave))
+
+
+def _with_variables(node: ir.Node, held: dict[ir.Element, ir.Var]) -> ir.Node:
+    match node:
+        case ir.Load(var=var, place=ir.Element() as place) if place in held:
+            return ir.Let(var, ir.VarRead(held[place], span=node.span), span=node.span)
+        case ir.Store(place=ir.Element() as place, value=value) if place in held:
+            return ir.Assign(held[place], value, span=node.span)
+        case _:
+            return map_children(node, lambda child: _with_variables(child, held))
