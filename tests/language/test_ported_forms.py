@@ -254,6 +254,7 @@ def test_items_of_a_list_of_numbers_may_be_assigned_at_run_time():
     @qp.kernel
     def ordered(a: int, b: int, c: int) -> (int, int, int):
         v = [a, b, c]
+        qp.loop_config(serialize=True)
         for _ in range(2):
             for k in range(2):
                 if v[k] > v[k + 1]:
