@@ -7,34 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from quadpy.artifact import CodeObject
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.plan import Values, Views
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import Prepared, Runner, Scratch
 from quadpy.runtime.printing.host_rings import take_host_ring
-from quadpy.runtime.printing.records import learn
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["PrintingCpuPlan", "PrintingGpuPlan"]
-
-_WHY_SEPARATE = "it prints"
 
 
 class PrintingCpuPlan(CpuPlan):
     """Prints when a call returns."""
 
     __slots__ = ()
-
-    def __init__(self, code: CodeObject, **options: Any) -> None:
-        learn(code.messages)
-        super().__init__(code, **options)
 
     def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``CpuPlan.run``."""
@@ -75,13 +65,9 @@ class _PrintingRunner(Runner):
 class PrintingGpuPlan(GpuPlan):
     """Prints when the host has waited for the work of a call."""
 
-    def __init__(self, code: CodeObject, device: Device, **options: Any) -> None:
-        learn(code.messages)
-        super().__init__(code, device, **options)
-
     def fusion(self, values: Values) -> Fusion:
         """As ``Plan.fusion``."""
-        return Fusion(False, _WHY_SEPARATE)
+        return Fusion(False, "it prints")
 
     def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
         """As ``GpuPlan.submit``."""

@@ -37,6 +37,7 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder, Bound
 from quadpy.runtime.memory.host_storage import is_exported
+from quadpy.runtime.printing.records import learn
 from quadpy.target import TargetSpec
 
 __all__ = ["Specialisation", "prepare"]
@@ -201,6 +202,7 @@ class Specialisation:
             DeviceError: the kernel uses a field that is elsewhere.
         """
         compiled = compile_request(self._request(options))
+        learn(compiled.code.messages)
         if self._reads is None:
             self._reads, self._digest = compiled.reads, compiled.digest
         for field in compiled.fields:

@@ -68,7 +68,7 @@ class Prints:
         self._lock = new_lock()
 
     def take(self, on: Timeline) -> DeviceRing:
-        """A ring for one launch on ``on``; ``launching`` gives it back."""
+        """A ring for one launch on ``on``, which is another's when ``launched`` was told of it and it was read."""
         capacity = State.config.print_buffer // 8
         if len(self.pending) >= _MOST_PENDING:
             for ring in self.pending[:1]:
@@ -90,8 +90,10 @@ class Prints:
     def launching(self, rings: Collection[DeviceRing], on: Timeline) -> Iterator[None]:
         """Context manager: the block puts work on ``on`` that reports to ``rings``; nobody empties them meanwhile."""
         with self._lock:
-            yield
-            self.launched(rings, on)
+            try:
+                yield
+            finally:  # part of it may be under way
+                self.launched(rings, on)
 
     def launched(self, rings: Collection[DeviceRing], on: Timeline) -> None:
         """Work on ``on`` reports to ``rings``."""
