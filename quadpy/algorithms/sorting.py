@@ -285,9 +285,9 @@ def _sweep(run: Run, passes: list[Digits], ways: list[_Way], offsets: NDArray | 
     first, last = passes[0], passes[-1]
     near = offsets if offsets is not None else keys
     rule = (first.kind, first.infinity, first.descending)
-    steps = min(128, max(16, keys.size >> 19))
+    blocks = min(2048, -(-keys.size // 4096))
     groups = len(passes) - len(by_key)
-    run.launch(count_digits, keys, near, counts, words, last.extent, steps, len(by_key), groups, last.what, *rule)
+    run.launch(count_digits, keys, near, counts, words, last.extent, blocks, len(by_key), groups, last.what, *rule)
     for number, digits in enumerate(passes):
         (source, target), (from_values, to_values) = ways[0].step(number), ways[-1].step(number)
         run.launch(

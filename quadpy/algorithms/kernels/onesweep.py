@@ -57,7 +57,7 @@ def before_thread(value, thread, partial: T):
 
 
 @qp.kernel
-def count_digits(keys: Flat, offsets: Flat, counts: Plane, words: Flat, extent: qp.i64, steps: qp.i64, key_passes: T,
+def count_digits(keys: Flat, offsets: Flat, counts: Plane, words: Flat, extent: qp.i64, blocks: qp.i32, key_passes: T,
                  group_passes: T, what: T, kind: T, infinity: T, descending: T):  # fmt: skip
     """How many keys have lower digits, for each pass and digit; ``words`` become 0."""
     for i in words:
@@ -65,21 +65,18 @@ def count_digits(keys: Flat, offsets: Flat, counts: Plane, words: Flat, extent: 
     for p, d in counts:
         counts[p, d] = qp.cast(0, counts.dtype)
     qp.loop_config(block_dim=256)
-    for _ in range((qp.i64(keys.shape[0]) + 256 * steps - 1) // (256 * steps) * 256):
+    for _ in range(blocks * 256):
         own = block.SharedArray((key_passes + group_passes) * 256, qp.u32)
         thread = block.thread_idx()
         for p in qp.static(range(key_passes + group_passes)):
             own[256 * p + thread] = qp.u32(0)
         block.sync()
-        first = qp.i64(block.block_idx()) * 256 * steps + thread
-        for step in range(steps):
-            i = first + 256 * step
-            if i < keys.shape[0]:
-                key = ordered(keys[i], keys.dtype, kind, infinity, descending)
-                for p in qp.static(range(key_passes)):
-                    own[256 * p + qp.i32((key >> (8 * p)) & 255)] += qp.u32(1)
-                for p in qp.static(range(group_passes)):
-                    own[256 * (key_passes + p) + digit_of_place(i, 8 * p, what, extent, offsets)] += qp.u32(1)
+        for i in range(qp.i64(block.block_idx()) * 256 + thread, qp.i64(keys.shape[0]), 256 * qp.i64(blocks)):
+            key = ordered(keys[i], keys.dtype, kind, infinity, descending)
+            for p in qp.static(range(key_passes)):
+                own[256 * p + qp.i32((key >> (8 * p)) & 255)] += qp.u32(1)
+            for p in qp.static(range(group_passes)):
+                own[256 * (key_passes + p) + digit_of_place(i, 8 * p, what, extent, offsets)] += qp.u32(1)
         block.sync()
         for p in qp.static(range(key_passes + group_passes)):
             if own[256 * p + thread] != 0:
@@ -148,7 +145,7 @@ def counted_before(words: T, at, tile):
 
 @qp.kernel
 def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: Flat, sorted_keys: Flat,
-                sorted_values: Flat, number: qp.i32, shift: qp.i32, extent: qp.i64, tiles: qp.i64,
+                sorted_values: Flat, number: qp.i32, shift: qp.i32, extent: qp.i64, tiles: qp.i32,
                 what: T, kind: T, infinity: T, descending: T, pairs: T, items: T, cell: T):  # fmt: skip
     """Moves the keys, and their values if there are ``pairs``, to their places by one digit.
 
@@ -175,14 +172,17 @@ def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: F
         value = qp.Vector([qp.cast(0, values.dtype) for _ in range(items)])
         digit = qp.Vector([255 for _ in range(items)])
         rank = qp.Vector([0 for _ in range(items)])
+        for k in qp.static(range(items)):  # without branches, so that all loads are in flight
+            key[k] = keys[qp.min(first + k * wave.group_size(), n - 1)]
+            if qp.static(what != "keys"):
+                value[k] = values[qp.min(first + k * wave.group_size(), n - 1)]
         for k in qp.static(range(items)):
-            if first + k * wave.group_size() < n:
-                key[k] = keys[first + k * wave.group_size()]
-                if qp.static(what == "keys"):
-                    digit[k] = digit_of_key(key[k], shift, kind, infinity, descending, keys.dtype)
-                else:
-                    value[k] = values[first + k * wave.group_size()]
-                    digit[k] = digit_of_place(value[k], shift, what, extent, offsets)
+            found = 0
+            if qp.static(what == "keys"):
+                found = digit_of_key(key[k], shift, kind, infinity, descending, keys.dtype)
+            else:
+                found = digit_of_place(value[k], shift, what, extent, offsets)
+            digit[k] = qp.select(first + k * wave.group_size() < n, found, 255)
         for k in qp.static(range(items)):
             same = lanes_with(digit[k])
             below = lower_lanes(same)
@@ -214,8 +214,7 @@ def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: F
                 moved[rank[k]] = qp.cast(value[k], cell)
         if qp.static(pairs and what == "keys"):
             for k in qp.static(range(items)):
-                if first + k * wave.group_size() < n:
-                    value[k] = values[first + k * wave.group_size()]
+                value[k] = values[qp.min(first + k * wave.group_size(), n - 1)]
         if thread < 256:
             before = counted_before(words, at_word, tile)
             hand_out(words, at_word, before + count, True)

@@ -46,7 +46,7 @@ def of_last_lane(scanned):
 
 
 @qp.kernel
-def tile_scan(x: Flat, y: Flat, words: Flat, op: T, neutral: T, dtype: T, start: qp.u64, tiles: qp.i64, exclusive: T):
+def tile_scan(x: Flat, y: Flat, words: Flat, op: T, neutral: T, dtype: T, start: qp.u64, tiles: qp.i32, exclusive: T):
     """Scans ``x`` into ``y``; ``words`` has what blocks hand out: the ticket, the groups, the tiles."""
     for i in words:
         words[i] = qp.u64(0)
@@ -88,7 +88,7 @@ def tile_scan(x: Flat, y: Flat, words: Flat, op: T, neutral: T, dtype: T, start:
                 tile_before = tile_total
             tile_total = op(tile_total, strips[k])
         # Value 0 is the ticket; then there is one for each group and the one after the last, and one for each tile.
-        groups = (tiles + 127) // 128
+        groups = (qp.i64(tiles) + 127) // 128
         group, place = tile // 128, qp.i32(tile % 128)
         if thread == 0:
             publish(words, 2 + groups + tile, tile_total, dtype)
