@@ -63,11 +63,6 @@ def test_a_math_function_with_too_many_arguments(load):
         kernel(np.zeros(1, np.float32))
 
 
-def test_debug_warns_that_nothing_is_checked(init):
-    with pytest.warns(RuntimeWarning, match="no checks inside kernels"):
-        init(debug=True)
-
-
 def test_the_caret_stands_below_an_indented_decorator(load):
     method = load("""
         class Solver:
