@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import (
     array_attribute,
+    array_item,
     element_ref,
     index_values,
     is_element,
@@ -196,7 +197,7 @@ SUBSCRIPTS: Final[Mapping[Kind, Subscript]] = {
     Kind.SEQUENCE: _container_item,
     Kind.VECTOR: _vector_item,
     Kind.RECORD: _member_item,
-    Kind.ARRAY: _no_items,  # elements of arrays have places: ``arrays`` reads and writes them
+    Kind.ARRAY: array_item,  # of an array with a name, ``arrays`` reads and writes the place
     Kind.METHOD: _no_items,
     Kind.TEXT: _no_items,
     Kind.CONTAINER: _no_items,

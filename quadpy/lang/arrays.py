@@ -37,7 +37,7 @@ from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
 __all__ = [
-    "array_attribute", "element_ref", "extent_of", "index_values", "is_element", "load_element", "spread_indices",
+    "array_attribute", "array_item", "element_ref", "extent_of", "index_values", "is_element", "load_element", "spread_indices",
     "store_element", "struct_element", "written_places",
 ]  # fmt: skip
 
@@ -197,6 +197,11 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
         t.fail_type("this element is a scalar and has no components", span)
     numbers, shape = numbers_of(t, outer.array.scalar, outer.shape, step, span)
     return replace(outer, numbers=tuple(outer.numbers[k] for k in numbers), shape=shape)
+
+
+def array_item(t: Trace, array: Value, index: tuple[Value, ...], span: Span) -> Value:
+    """The element of an array that an expression gives, such as a call."""
+    return load_element(t, _array_element(t, array, spread_indices(index), "this array", span), span)
 
 
 def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, span: Span) -> ElementRef:

@@ -18,7 +18,7 @@ from quadpy.source import Span
 __all__ = ["ChosenPart", "Frame", "MutableVar", "Outline"]
 
 
-Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | None'
+Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | dict[object, Outline] | None'
 """The shape of what a function returns: of a number, a vector or struct, a tuple, or nothing."""
 
 

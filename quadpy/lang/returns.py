@@ -89,6 +89,10 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
 
 def _keep_result(t: Trace, frame: Frame, value: Value, span: Span) -> None:
     """Assigns the result to variables of its own types; ``leave`` brings those of all returns together."""
+    for item in items_of(value):
+        if not (is_runtime(item) or is_number(item)):
+            t.fail_type(f"what is returned under a condition of run time consists of numbers, not {shape_text(item)}", span,
+                        "decide with qp.static, or return at one place")  # fmt: skip
     flat = [t.build.freeze(e) for e in scalars_of(t, value, span)]
     literals = zip(flat, items_of(value), strict=True)
     frame.literals.update({id(e): e for e, item in literals if is_number(item) and isinstance(e, ir.Const)})
@@ -159,6 +163,8 @@ def items_of(value: Value) -> list[Value]:
         return []
     if isinstance(value, (tuple, list)):
         return [inner for item in value for inner in items_of(item)]
+    if isinstance(value, dict):
+        return [inner for item in value.values() for inner in items_of(item)]
     return list(value.elems) if isinstance(value, (Vec, Record)) else [value]
 
 
@@ -171,6 +177,8 @@ def outline_of(value: Value) -> Outline:
         return None
     if isinstance(value, (tuple, list)):
         return [outline_of(item) for item in value]
+    if isinstance(value, dict):
+        return {key: outline_of(item) for key, item in value.items()}
     return value.shape if isinstance(value, (Vec, Record)) else "scalar"
 
 
@@ -180,6 +188,8 @@ def rebuilt(outline: Outline, scalars: Iterator[ir.Expr]) -> Value:
         return None
     if isinstance(outline, list):
         return tuple(rebuilt(item, scalars) for item in outline)
+    if isinstance(outline, dict):
+        return {key: rebuilt(item, scalars) for key, item in outline.items()}
     if outline == "scalar":
         return next(scalars)
     return shaped(outline, [next(scalars) for _ in range(count_of(outline))])
@@ -197,6 +207,8 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
         t.fail_syntax(f"{where} cannot return", span, "return at the end of the kernel")
     if value is None:
         return
+    if _holds_dict(value):
+        t.fail_type("a kernel does not return a dict", span, "return a struct: qp.Struct(a=…)")
     if t.tasks.graph:
         t.fail_syntax("a graph kernel returns nothing", span, "store the result in an array")
     annotation = t.deps.annotation(t.frame.source, "return")
@@ -212,6 +224,10 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
     t.build.emit(ir.Return(tuple(scalars), span=span))
 
 
+def _holds_dict(value: Value) -> bool:
+    return isinstance(value, dict) or (isinstance(value, (tuple, list)) and any(map(_holds_dict, value)))
+
+
 def _has_none(outline: Outline) -> bool:
     return outline is None or (isinstance(outline, list) and any(map(_has_none, outline)))
 
@@ -221,6 +237,7 @@ def _result_shape(outline: Outline | Plain) -> ResultShape:
         return {name: _result_shape(member) for name, member in outline.members}
     if isinstance(outline, Plain):
         return outline.shape or "scalar"
+    assert not isinstance(outline, dict)  # which a kernel does not return
     return [_result_shape(part) for part in outline] if isinstance(outline, list) else outline
 
 

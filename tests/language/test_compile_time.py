@@ -274,6 +274,67 @@ def test_functions_with_several_returns_in_all_places(load, body):
     assert x.tolist() == [12, 12, 2, 2]
 
 
+def test_functions_return_containers_out_of_branches(load):
+    module = load("""
+        @qp.func
+        def parts(x):
+            if x > 1:
+                return {"size": x, "pair": (qp.Vector([x, 1.0]), 3)}
+            return {"size": -x, "pair": (qp.Vector([2.0, x]), 4)}
+
+        @qp.func
+        def chosen(a, b, k: qp.template()):
+            return a if k else b
+
+        @qp.kernel
+        def kernel(x: qp.types.ndarray(qp.f64, 1), y: qp.types.ndarray(qp.f64, 1)):
+            for i in x:
+                found = parts(i)
+                v, k = found["pair"]
+                x[i] = found["size"] * 100 + v[1] * 10 + k + chosen(x, y, False)[i]
+    """)
+    x = np.zeros(3)
+    module.kernel(x, np.ones(3))
+    assert x.tolist() == [5, -85, 214]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("if x > 1:\n        return 'a'\n    return 'b'", "consists of numbers, not str"),
+        ("if x > 1:\n        return lambda: 1\n    return lambda: 2", "consists of numbers, not Lambda"),
+        ("if x > 1:\n        return 1\n    return 1, 2", "must give values of the same shape"),
+        ("if x > 1:\n        return {'a': 1}\n    return {'b': 1}", "must give values of the same shape"),
+        ("if x > 1:\n        return 1", "ends without a return"),
+    ],
+)
+def test_returns_that_do_not_meet(load, body, message):
+    module = load(f"""
+@qp.func
+def f(x):
+    {body}
+
+@qp.kernel
+def kernel(x: qp.types.ndarray(qp.f64, 1)):
+    for i in x:
+        x[i] = f(x[i])
+""")
+    with pytest.raises(qp.KernelTypeError, match=message) as caught:
+        module.kernel(np.zeros(1))
+    assert caught.value.hint
+    assert caught.value.span.file == module.__file__
+
+
+def test_a_kernel_returns_no_dict(load):
+    module = load("""
+        @qp.kernel
+        def kernel():
+            return 1, {"a": 1.0}
+    """)
+    with pytest.raises(qp.KernelTypeError, match="a kernel does not return a dict"):
+        module.kernel()
+
+
 def test_a_function_whose_loop_ends_early_runs_it_alone(load):
     """At the top level of the kernel, other loops of functions are parallel."""
     module = load("""
