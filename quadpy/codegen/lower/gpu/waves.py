@@ -6,7 +6,6 @@ Values travel as words of 32 bits: narrower ones are extended, and 64 bits are t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never
 
 from quadpy.codegen.lower.atomics import combine, identity
 from quadpy.codegen.lower.casts import from_bits, resize, to_bits
@@ -18,6 +17,7 @@ from quadpy.dtypes import Scalar
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import WaveOp
+from quadpy.ir.walk import unhandled
 from quadpy.ir.waves import first_of_scan
 
 __all__ = ["lower_wave"]
@@ -75,7 +75,7 @@ class _Wave:
             case WaveOp.SYNC:
                 raise AssertionError("it has no result")
             case never:
-                assert_never(never)
+                raise unhandled(never)
 
     # ----------------------------------------------------------------- words
 
