@@ -248,3 +248,23 @@ def test_import_quadpy_loads_neither_llvm_nor_a_vendor_package():
 
 def test_a_cache_hit_needs_no_llvm():
     assert "llvmlite" not in loaded_by("import quadpy.codegen.cache.cache")
+
+
+NEWER = {
+    "typing": {"Never", "NotRequired", "Required", "Self", "TypeVarTuple", "Unpack", "assert_never", "assert_type", "override"},
+    "enum": {"StrEnum", "verify"},
+    "tomllib": {"*"},
+    "itertools": {"batched"},
+}  # fmt: skip
+"""What Python has since a version after 3.10, from which on quadpy runs."""
+
+
+def test_no_module_imports_what_python_3_10_lacks():
+    wrong = []
+    for path in sorted(ROOT.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in tree.body:  # what stands under TYPE_CHECKING is for type checkers
+            if isinstance(node, ast.ImportFrom):
+                newer = NEWER.get(node.module or "", set())
+                wrong += [f"{path.name}: {name.name}" for name in node.names if name.name in newer or "*" in newer]
+    assert wrong == []
