@@ -490,13 +490,16 @@ class Maker:
         """Some statements; names that they bind are known to those that follow them here."""
         statements, scope, variables = [], list(scope), list(variables)
         for _ in range(self.integer(1, self.size + 1)):
-            kinds = ["bind", "vector"] + ["set", "atomic"] * bool(variables)
+            kinds = ["bind", "vector", "struct"] + ["set", "atomic"] * bool(variables)
             kinds += ["unpack"] * any(len(f.results) > 1 for f in self.functions)
             kinds += ["if", "for", "while", "static"] * (depth > 0 and bool(variables))
             match self.pick(kinds):
                 case "vector":
                     statements.append(self.components(scope, variables))
                     scope.append(variables[-1])
+                case "struct":
+                    statements.append(self.struct(scope, variables))
+                    scope += variables[-len(statements[-1].names) :]
                 case "unpack":
                     statements.append(self.unpack(scope, variables))
                     scope += variables[-len(statements[-1].names) :]
@@ -585,6 +588,22 @@ class Maker:
             return step
         c = self.condition(scope)
         return Stmt([f"if {c.text}:", *indented(step.lines)], lambda env: step.run(env) if c.value(env) else None)
+
+    def struct(self, scope, variables):
+        """A struct, and perhaps a copy of it, whose members are variables from here on."""
+        name, given = self.name("s"), {m: self.expr(scope, 1) for m in "abc"[: self.pick([1, 2, 3])]}
+        lines = [f"{name} = qp.Struct({', '.join(f'{m}={e.text}' for m, e in given.items())})"]
+        owners = [name]
+        if self.chance(2):
+            owners.append(self.name("s"))
+            lines.append(f"{owners[-1]} = {name}")
+        members = [(f"{owner}.{m}", e) for owner in owners for m, e in given.items()]
+        variables += [Expr(text, e.type, getter(text)) for text, e in members]
+
+        def run(env):
+            env.update([(text, e.value(env)) for text, e in members])
+
+        return Stmt(lines, run, tuple(text for text, _ in members))
 
     def unpack(self, scope, variables):
         f = self.pick([f for f in self.functions if len(f.results) > 1])
