@@ -14,6 +14,7 @@ import _instructions
 import _nvidia
 import _samples
 import _tables
+import _waves
 
 _MARK = re.compile(r"^<!-- print: (?P<name>\w+)(?: (?P<argument>\w+))? -->$", re.MULTILINE)
 
@@ -39,6 +40,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "output": _samples.print_output_of,
     "report": _samples.print_report_of,
     "source": _samples.print_source_of,
+    "waves": _waves.print_waves,
 }
 
 
