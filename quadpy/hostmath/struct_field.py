@@ -51,7 +51,17 @@ class StructField(HasDerivatives):
     they are set, and ``f[i] = {...}`` writes some or all members.  ``f[1:3]`` reads a dict with an array for each member.
     """
 
-    __slots__ = ("__weakref__", "_members", "_whole", "derivative", "derivatives", "dtype", "follows", "name")
+    __slots__ = (
+        "__weakref__",
+        "_members",
+        "_whole",
+        "derivative",
+        "derivatives",
+        "dtype",
+        "follows",
+        "is_member",
+        "name",
+    )
     __quadpy_field__: ClassVar[bool] = True  # a kernel that names one takes it as a parameter
 
     dtype: StructType
@@ -63,12 +73,14 @@ class StructField(HasDerivatives):
         self._whole = None
         self.dtype, self.name, self.derivative = type, name, derivative
         self.derivatives: dict[str, StructField] = {}
-        self.follows = False  # as of other fields
+        self.follows = self.is_member = False  # as of other fields
         self._members = {
             member: StructField(dtype, f"{name}.{member}", derivative) if isinstance(dtype, StructType)
             else Field(*element_of(dtype), f"{name}.{member}", derivative)
             for member, dtype in type.members.items()
         }  # fmt: skip
+        for each in self._members.values():
+            each.is_member = True
 
     def leaves(self) -> tuple[Field, ...]:
         """The fields of numbers, vectors and matrices, in order."""
@@ -305,7 +317,7 @@ class StructField(HasDerivatives):
         leaves = [leaf.__quadpy_fingerprint__() for leaf in self.leaves()]
         if leaves[0].endswith(":none"):  # it has no memory, or none any more
             return f"field:{self.dtype.__quadpy_fingerprint__()}:none"
-        return f"field:{self.dtype.__quadpy_fingerprint__()}:{self.shape}:{self.offset}:{self.stored_members()!r}:{self.blocks}"
+        return f"field:{self.dtype.__quadpy_fingerprint__()}:{self.shape}:{self.offset}:{self.stored_members()!r}:{self.blocks}:{self.is_member}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles members, shape, offset, name and derivatives; the copy has C order."""

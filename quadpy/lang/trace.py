@@ -136,6 +136,16 @@ def trace_kernel(
         already_printed, before = max(already_printed, t.printed), t.deps
 
 
+def _share_memory(t: Trace) -> bool:
+    """Whether two fields of the kernel may be one in memory: a field of structs, and members that it is given separately.
+
+    Which struct a member belongs to is not asked, since the kernel cache would have to know it.
+    """
+    fields = [field for _, field in t.signature.fields.values()]
+    structs = [field for field in fields if len(field.leaves()) > 1 or field.leaves()[0] is not field]
+    return any(one is not other and one.is_member for one in fields for other in structs)
+
+
 def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], observe: Observer | None) -> Traced:
     body, options, signature = source.tree.body, t.options, t.signature
     t.frame.singles = t.bound_once(body, source)
@@ -150,7 +160,7 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
     kernel = ir.Kernel(
         _symbol(source.name), tuple(_parameters(t)), signature.results, tuple(signature.functions.values()),
         ir.Block(tuple(stmts), span=source.span), slots=len(signature.slots), index=options.index,
-        noalias=options.noalias, fast_math=options.fast_math, crossing=tuple(signature.slots), span=source.span,
+        noalias=options.noalias and not _share_memory(t), fast_math=options.fast_math, crossing=tuple(signature.slots), span=source.span,
         sites=tuple(t.checks.sites) if t.checks else (),
     )  # fmt: skip
     if observe is not None:

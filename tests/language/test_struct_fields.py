@@ -167,3 +167,39 @@ def test_code_for_gpus(target, layout):
             f[i].inner.big += f[i].m
 
     assert k.compile(target).image
+
+
+@pytest.mark.parametrize("layout", [qp.Layout.AOS, qp.Layout.SOA])
+def test_a_field_of_structs_beside_its_members(layout):
+    inner = qp.types.struct(k=qp.i32, w=qp.f32)
+    S = qp.types.struct(a=qp.f32, inner=inner)
+    f = S.field(shape=8, layout=layout)
+    a, nested, k = f.a, f.inner, f.inner.k
+
+    @qp.kernel
+    def work(whole: qp.template(), part: qp.template()) -> qp.f32:
+        f[0].a = 1.0
+        a[0] = 2.0
+        x = f[0].a
+        whole[1].a = 3.0
+        part[1] = 4.0
+        y = whole[1].a
+        nested[2].k = 5
+        k[2] = 6
+        f[2].inner.k += 1
+        return x + 10 * y + 100 * nested[2].k
+
+    assert work(f, a) == 2 + 40 + 700
+
+    @qp.kernel
+    def reverse(out: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+        for _ in range(1):
+            for j in range(8):
+                f[j].a = 1.0
+                a[7 - j] = 2.0
+                out[j] = f[j].a
+
+    out = qp.ndarray(qp.f32, 8)
+    reverse(out)
+    assert out.to_numpy().tolist() == [1, 1, 1, 1, 1, 1, 1, 1]
+    assert a.to_numpy().tolist() == [2, 2, 2, 2, 1, 1, 1, 1]

@@ -47,6 +47,7 @@ class Field(HasDerivatives, DenseArray):
         "derivative",
         "derivatives",
         "follows",
+        "is_member",
         "name",
         "offset",
     )  # fmt: skip
@@ -61,6 +62,7 @@ class Field(HasDerivatives, DenseArray):
         self._placement: Placement | None = None
         self._tree: FieldTree | None = None
         self.derivatives: dict[str, Field] = {}
+        self.is_member = False  # whether a field of structs has its memory, too
         self.follows = False  # whether its shape is that of another field, and not given
 
     def span(self, shape: tuple[int, ...], offset: object = None, tree: FieldTree | None = None) -> None:
@@ -188,7 +190,7 @@ class Field(HasDerivatives, DenseArray):
         """What a compiled kernel depends on: type, shape and layout, not the address."""
         if not hasattr(self, "shape") or isinstance(self._tree, _Freed):
             return f"field:{self.dtype}:{self.element_shape}:none"
-        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}:{self.blocks}"
+        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}:{self.blocks}:{self.is_member}"
 
     @property
     def storage(self) -> Storage:
