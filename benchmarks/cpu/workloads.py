@@ -29,6 +29,7 @@ SMALL = 64
 RAY_STEPS = 96
 RAY_NEAR = 1e-3
 RAY_FAR = 20.0
+PUSH_DT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,12 @@ _ALL = (
     # Rays that graze an edge hit it or do not.
     CpuWorkload("rays", "rays through distances, {n}²", 512, 64, rtol=1e-2, atol=1e-3, outliers=0.02, module="rays"),
     CpuWorkload("transcendental", "sin, cos, exp, log, pow of {n}", 2**22, 2**16, module="loops"),
+    CpuWorkload("structs", "push of {n} particles, structs", 2**22, 2**16, module="structs"),
+    CpuWorkload("structs_soa", "push of {n} particles, structs of arrays", 2**22, 2**16, module="structs"),
     CpuWorkload("launch0", "launch, no array", 1, 1, unit="µs", module="launches"),
     CpuWorkload("launch2", "launch, 2 arrays", 1, 1, unit="µs", module="launches"),
     CpuWorkload("launch8", "launch, 8 arrays", 1, 1, unit="µs", module="launches"),
+    CpuWorkload("launch_method", "launch, a method with 2 fields", 1, 1, unit="µs", module="structs"),
     CpuWorkload("small", "loop over {n} elements", SMALL, SMALL, unit="µs", module="launches"),
     CpuWorkload("dispatch", "loop over {n} elements", 2**14, 2**14, unit="µs", module="launches"),
 )
@@ -146,6 +150,11 @@ def _picture(_: np.random.Generator, n: int) -> dict[str, Array]:
     return {"image": np.zeros((n, n), np.float32)}
 
 
+def _structs(random: np.random.Generator, n: int) -> dict[str, Array]:
+    x, v = (random.random((n, 3), dtype=np.float32) for _ in range(2))
+    return {"x": x, "v": v, "mass": random.random(n, dtype=np.float32)}
+
+
 def _positive(random: np.random.Generator, n: int) -> dict[str, Array]:
     return {"x": random.random(n, dtype=np.float32) * np.float32(4) + np.float32(0.1)}
 
@@ -166,6 +175,8 @@ _INPUTS: dict[str, Callable[[np.random.Generator, int], dict[str, Array]]] = {
     "mpm88": _particles,
     "advection": _swirl,
     "transcendental": _positive,
+    "structs": _structs,
+    "structs_soa": _structs,
     "small": _two_vectors,
     "dispatch": _two_vectors,
     "first_saxpy": _two_vectors,
