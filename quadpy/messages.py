@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Final
 
@@ -27,6 +26,8 @@ def shown(value: object) -> str:
 
 def closest(name: str, known: Iterable[object]) -> str:
     """``did you mean 'sin'?`` for the name among ``known`` that resembles ``name`` most; empty where none does."""
+    import difflib  # only errors need it
+
     names = [text for text in known if isinstance(text, str) and not text.startswith("_")]
     same = [text for text in names if text.lower() == name.lower()]
     found = same or difflib.get_close_matches(name, names, 1, 0.7)

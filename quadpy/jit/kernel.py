@@ -185,7 +185,10 @@ class Kernel(ByName):
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
         offline = import_late("quadpy.jit.offline")
-        code: CodeObject = offline.compile_for(self, parse_target(target), arguments)
+        try:
+            code: CodeObject = offline.compile_for(self, parse_target(target), arguments)
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
         return code
 
     def graph_stats(self) -> GraphKernelStats:
@@ -196,10 +199,13 @@ class Kernel(ByName):
 
     def _configure(self) -> Dispatcher | VariantDispatcher:
         """Starts again after ``qp.init`` changed what kernels depend on."""
-        made = dispatcher_for(
-            self.source, current_config(), graph=self.graph, fuse=self.fuse, wave_size=self.wave_size, debug=self.debug,
-            receiver=self.receiver, members=self._passes_members,
-        )  # fmt: skip
+        try:
+            made = dispatcher_for(
+                self.source, current_config(), graph=self.graph, fuse=self.fuse, wave_size=self.wave_size,
+                debug=self.debug, receiver=self.receiver, members=self._passes_members,
+            )  # fmt: skip
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
         self._dispatcher, self._fast_call = made, None
         _configured.add(self)
         return made

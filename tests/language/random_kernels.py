@@ -873,7 +873,8 @@ class Maker:
         early, late, last = ([self.to(self.expr(place, 1), t) for t in results] for place in (scope, inside, scope))
         self.readable = hidden
         name = self.name("f")
-        lines = ["@qp.func", f"def {name}({', '.join(f'p{k}: qp.{t}' for k, t in enumerate(types))}):"]
+        kind = "real_func" if turns % 2 else "func"  # called or inlined, the bits are the same
+        lines = [f"@qp.{kind}", f"def {name}({', '.join(f'p{k}: qp.{t}' for k, t in enumerate(types))}):"]
         lines += indented([line for s in body for line in s.lines])
         lines += [f"    if {c.text}:", f"        return {returned(early)}"]
         if turns:

@@ -376,6 +376,8 @@ WRONG_CALLS = {
     "too many arguments": lambda module: module.kernel(1, 2),
     "the graph": lambda module: module.kernel.prepare(1),
     "a method": lambda module: module.Model().method(1),
+    "compiling": lambda module: module.kernel.compile("gfx942"),
+    "an annotation": lambda module: module.untyped(1),
 }
 
 
@@ -385,6 +387,10 @@ def test_tracebacks_have_the_users_frames_and_one_of_ours(load, case):
         @qp.kernel
         def kernel(n: qp.i32):
             y = qp.sinn(1.0)
+
+        @qp.kernel
+        def untyped(n):
+            pass
 
         @qp.data_oriented
         class Model:
