@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_access import BYTE, StructMember, members_to_numpy
+from quadpy.hostmath.struct_layout import Places, places_of
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
 from quadpy.messages import one_of
@@ -23,7 +24,6 @@ from quadpy.runtime.arrays.field_layout import (
     Layout,
     Placement,
     StoredMember,
-    axis_strides,
     require_no_layout,
 )
 from quadpy.runtime.arrays.parts import has_slices
@@ -36,12 +36,6 @@ from quadpy.runtime.memory.placement import allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
 __all__ = ["StructField", "struct_field"]
-
-_LINE: Final = 64
-"""With SOA, each array begins at a multiple of this many bytes."""
-_LARGE: Final = 1 << 16
-_APART: Final = (2 << 12) + 5 * _LINE
-"""Bytes between large arrays: if their distance is a multiple of a page, they compete for the same lines of the caches."""
 
 
 class StructField(HasDerivatives):
@@ -105,7 +99,7 @@ class StructField(HasDerivatives):
     def follow(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
         """Take the shape of another field, and memory of its own, until it is placed elsewhere."""
         record = self.dtype.record()
-        self.span(shape, offset, _StructTree(self, record, _placements(record, shape, None, Layout.AOS)))
+        self.span(shape, offset, _StructTree(self, record, places_of(record, shape, None, Layout.AOS)))
         self.follows = True
 
     @property
@@ -346,48 +340,17 @@ def struct_field(
         return made
     extents = shape_of(shape)
     record = type.record()
-    places = _placements(record, extents, order, layout)
+    places = places_of(record, extents, order, layout)
     for each in (made, *made.derivatives.values()):
         each.span(extents, offset, _StructTree(each, record, places))
     WITH_SHAPE.add(made)
     return made
 
 
-class _Places(NamedTuple):
-    """Where a field of structs is: for each leaf its first byte and its strides in scalars, and the bytes of all.
-
-    ``steps`` are bytes from struct to struct along each axis; None where structs are not stored as C does.
-    """
-
-    leaves: list[tuple[int, tuple[int, ...]]]
-    nbytes: int
-    steps: tuple[int, ...] | None
-
-
-def _placements(record: RecordType, shape: tuple[int, ...], order: str | None, layout: Layout) -> _Places:
-    unit = axis_strides(shape, order)
-    count = math.prod(shape)
-    if layout is Layout.AOS:
-        places = []
-        for plain in record.plain_members():
-            step = (
-                record.nbytes // plain.type.scalar.nbytes
-            )  # sizes of scalars are powers of two, and divide that of the struct
-            places.append((plain.offset, (*(axis * step for axis in unit), 1)))
-        return _Places(places, record.nbytes * count, tuple(axis * record.nbytes for axis in unit))
-    places, end = [], 0
-    for plain in record.plain_members():
-        nbytes = plain.type.scalar.nbytes
-        pitch = -(-count * nbytes // _LINE) * _LINE + (_APART if count * nbytes >= _LARGE else 0)
-        places.append((end, (*unit, pitch // nbytes)))
-        end += pitch * len(plain.type.types)
-    return _Places(places, end, None)
-
-
 class _StructTree:
     """Allocates the memory of one field of structs when it is first needed."""
 
-    def __init__(self, owner: StructField, record: RecordType, places: _Places) -> None:
+    def __init__(self, owner: StructField, record: RecordType, places: Places) -> None:
         self._owner, self._record, self._places = weakref.ref(owner), record, places
         self._leaves = [weakref.ref(leaf) for leaf in owner.leaves()]
         self._bound = False
