@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from quadpy.errors import ArgumentError
 from quadpy.jit.annotations import parameters_of
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from quadpy.jit.specialisation import Specialisation
 
 __all__ = ["VariantDispatcher", "dispatcher_for"]
+
+_MANY: Final = 16
+"""Variants for the same arguments that one warning is worth."""
 
 
 def dispatcher_for(
@@ -147,8 +151,19 @@ class VariantDispatcher:
             flat = variant.flat(*args)
             assert flat is not None
             known.append(variant)
+            if len(known) == _MANY:
+                self._warn(known, args)
             self._current = variant
             return variant, flat
+
+    def _warn(self, known: Sequence[Variant], args: Sequence[Argument]) -> None:
+        """Attributes that change with each call cost a compilation each time."""
+        changed = known[-2].difference(args)
+        warnings.warn(
+            f"{self.source.name} was compiled for {_MANY} values of {changed or 'attributes'}, which are compile-time values: "
+            "pass what changes as an argument, or use @qp.data_oriented(template_primitives=False)",
+            RuntimeWarning, stacklevel=5,
+        )  # fmt: skip
 
     def _extend(self, variant: Variant, args: Sequence[Argument], paths: Collection[MemberPath]) -> None:
         """Puts a variant that passes the members at ``paths``, too, in the place of ``variant``."""

@@ -171,6 +171,20 @@ class Variant:
         if len(self._guards) > before:
             self.flat = self._generated()
 
+    def difference(self, args: Sequence[Argument]) -> str | None:
+        """The first of what is compared in which a call with ``args`` differs, as the program names it."""
+        roots = {text: value for text, value in zip(self._texts.values(), args, strict=False) if text != "receiver"}
+        for text, guard in self._guards.items():
+            try:
+                differs = eval(guard, {**self._names, **roots})  # noqa: S307  (generated here)
+            except _REFUSALS:
+                continue
+            if differs:
+                names = {root: name for name, root in self._texts.items()}
+                root, dot, rest = text.partition(".")
+                return f"{names.get(root, root)}{dot}{rest}".removesuffix(".__class__")
+        return None
+
     def _generated(self) -> Flat:
         names = [text for text in self._texts.values() if text != "receiver"]
         guard = " or ".join(self._guards.values())

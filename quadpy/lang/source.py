@@ -198,4 +198,15 @@ class FunctionSource:
                 f"{self.name!r} is not a plain function", self.span,
                 hint="lambdas and async functions cannot be compiled; write a def",
             )  # fmt: skip
+        _mangle(body[0], self.fn.__qualname__)
         return body[0]
+
+
+def _mangle(tree: ast.FunctionDef, qualname: str) -> None:
+    """Gives private names, ``self.__x`` in a method, the names that Python gives them: ``self._Class__x``."""
+    cls = qualname.split(".")[-2].lstrip("_") if "." in qualname else ""
+    if not cls or cls == "<locals>":
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("__") and not node.attr.endswith("__"):
+            node.attr = f"_{cls}{node.attr}"

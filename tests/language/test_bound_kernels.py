@@ -423,3 +423,60 @@ def test_threads(counter):
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert counter.total() == 0
+
+
+def test_an_attribute_that_changes_all_the_time_is_told_once(init):
+    @qp.data_oriented
+    class Clock:
+        def __init__(self):
+            self.time = 0
+
+        @qp.kernel
+        def now(self) -> qp.i32:
+            return self.time
+
+    clock = Clock()
+
+    def run():
+        for clock.time in range(20):
+            assert clock.now() == clock.time
+
+    with pytest.warns(RuntimeWarning, match=r"now was compiled for 16 values of self.time, which are") as seen:
+        run()
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+
+
+def test_private_names(init):
+    class _Private:
+        def __init__(self):
+            self.__k = 3
+
+        @qp.func
+        def __twice(self, x):
+            return 2 * x
+
+        @qp.kernel
+        def run(self) -> qp.i32:
+            return self.__twice(self.__k)
+
+    assert _Private().run() == 6
+
+
+def test_kernels_of_a_class(init):
+    class Counted:
+        k = 4
+
+        @classmethod
+        @qp.kernel
+        def run(cls, x: qp.i32) -> qp.i32:
+            return cls.k * x
+
+    class Derived(Counted):
+        k = 5
+
+    assert Counted.run(2) == 8
+    assert Derived().run(2) == 10
+    assert Counted().run(3) == 12
+    Counted.k = 1
+    assert Counted.run(2) == 2
