@@ -44,11 +44,9 @@ __all__ += quadpy.__all__
 
 _log: Final = logging.getLogger("quadpy")
 
-x64 = x86_64 = arm64 = cc = "cpu"
+cc = "cpu"
 vulkan = opengl = gles = metal = dx11 = dx12 = "gpu"
 AOS, SOA = Layout.AOS, Layout.SOA
-
-TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
 
 TaichiCompilationError = quadpy.CompilationError
 TaichiSyntaxError = quadpy.KernelSyntaxError
@@ -89,17 +87,6 @@ def func(fn: Callable[..., Any]) -> Func:  # type: ignore[no-redef]  # in place 
     """
     getattr(fn, "__annotations__", {}).pop("return", None)
     return quadpy.func(fn)
-
-
-def set_logging_level(level: str) -> None:
-    """The least level that quadpy logs: one of ``ti.TRACE`` to ``ti.CRITICAL``."""
-    names = {"trace": logging.DEBUG, "warn": logging.WARNING}
-    _log.setLevel(names.get(level, level.upper()))
-
-
-def is_logging_effective(level: str) -> bool:
-    """Whether messages of that level are logged."""
-    return _log.isEnabledFor(logging.getLevelName("WARNING" if level == "warn" else level.upper()))
 
 
 def __getattr__(name: str) -> Any:
