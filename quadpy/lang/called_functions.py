@@ -90,10 +90,11 @@ def _traced(t: Trace, func: RealFunc, values: Mapping[str, Value], span: Span) -
     except CompilationError:
         return None  # tracing in place says what is wrong, and where
     finally:
-        t.printed = sub.printed
+        t.already_printed = max(t.already_printed, sub.printed)  # tracing in place does not print again
     body = ir.Block(tuple(stmts), span=span)
     if not scalars or not sub.signature.is_pure or not all(isinstance(node, _PURE) for node in walk(body)):
         return None
+    t.printed = sub.printed
     t.signature.functions.update(sub.signature.functions)
     results = tuple(e.type for e in scalars)
     made = _named(func.source.name, tuple(params), results, body, span)

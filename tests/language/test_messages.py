@@ -405,18 +405,15 @@ def test_tracebacks_have_the_users_frames_and_one_of_ours(load, case):
     assert "direct cause" not in "".join(traceback.format_exception(error))
 
 
-def test_an_option_shows_all_frames(load):
+def test_an_option_shows_all_frames(load, init):
     module = load("""
         @qp.kernel
         def kernel(n: qp.i32):
             y = qp.sinn(1.0)
     """)
     short = frames_of(failure(module.kernel, 1))
-    qp.init(arch=qp.cpu, print_full_traceback=True)
-    try:
-        full = frames_of(failure(module.kernel, 1))
-    finally:
-        qp.init(arch=qp.cpu)
+    init(print_full_traceback=True)
+    full = frames_of(failure(module.kernel, 1))
     assert len(full) > len(short) + 5
 
 

@@ -178,6 +178,57 @@ def test_functions_that_are_called_are_told_from_inlined_ones_in_the_ir(load):
     assert "called function" not in texts[0]
 
 
+def test_static_prints_print_once(load, capsys):
+    module = load("""
+        @qp.real_func
+        def called(x: qp.f64) -> qp.f64:
+            qp.static_print("called")
+            return x
+
+        @qp.real_func
+        def in_place(x: qp.template(), i: qp.i32):
+            qp.static_print("in place")
+            return x[i]
+
+        @qp.real_func
+        def random(x: qp.f64) -> qp.f64:
+            qp.static_print("random")
+            return x + qp.random() * 0
+
+        @qp.kernel
+        def kernel(x: qp.types.ndarray(qp.f64, 1)):
+            for i in x:
+                x[i] = called(1.0) + called(2.0) + in_place(x, i) + random(3.0)
+            qp.static_print("end")
+    """)
+    module.kernel(np.zeros(3))
+    assert capsys.readouterr().out.splitlines() == ["called", "in place", "random", "end"]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_checks_inside_are_kept(load, init, debug):
+    """Under ``debug=True`` a function with checks is traced in place."""
+    module = load("""
+        @qp.real_func
+        def f(x: qp.i32) -> qp.i32:
+            assert x < 3, "too large"
+            return x + 1
+
+        @qp.kernel
+        def kernel(x: qp.types.ndarray(qp.i32, 1)):
+            for i in x:
+                x[i] = f(x[i])
+    """)
+    init(debug=debug)
+    x = np.array([1, 2, 5], np.int32)
+    if debug:
+        with pytest.raises(qp.KernelAssertionError, match="too large"):
+            module.kernel(x)
+    else:
+        module.kernel(x)
+        assert x.tolist() == [2, 3, 6]
+
+
 def test_recursion_stays_an_error(load):
     module = load("""
         @qp.real_func
