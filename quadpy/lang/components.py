@@ -19,7 +19,19 @@ from quadpy.lang.names import base_name
 from quadpy.lang.promotion import literal
 from quadpy.lang.scope import lookup
 from quadpy.lang.structs import no_member, scalars_for
-from quadpy.lang.values import ArrayRef, ElementRef, Record, Value, Vec, elems_of, shape_text, shaped
+from quadpy.lang.values import (
+    ArrayRef,
+    Container,
+    ElementRef,
+    Kind,
+    Record,
+    Value,
+    Vec,
+    elems_of,
+    kind_of,
+    shape_text,
+    shaped,
+)
 from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, write_variable
 from quadpy.lang.vectors import flat_index, numbers_of
 from quadpy.records import RecordType
@@ -69,6 +81,10 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
     if isinstance(bound, (Vec, Record)):
         assign_name(t, name, bound, span)
         bound = t.frame.env[name]
+    if isinstance(target, ast.Attribute) and (isinstance(bound, Container) or kind_of(bound) is Kind.OBJECT):
+        what = "members of a dataclass" if isinstance(bound, Container) else "attributes of an object"
+        t.fail_type(f"a kernel cannot set {what}: {ast.unparse(target)}", span,
+                    "set an element of an array or field in it, or return the value and set it in Python")  # fmt: skip
     if not isinstance(bound, MutableVar) or not bound.shape:
         t.fail_type(f"{name!r} is not a vector or struct whose parts can be set", span)
     check_assigned(t, name, span)

@@ -20,7 +20,7 @@ from quadpy.lang.frames import MutableVar
 from quadpy.lang.operators import binary
 from quadpy.lang.scalars import convert
 from quadpy.lang.scope import static_object
-from quadpy.lang.values import ArrayRef, Value, Vec, is_runtime, shape_text
+from quadpy.lang.values import ArrayRef, Container, Value, Vec, is_runtime, shape_text
 from quadpy.lang.variables import bind_index
 from quadpy.source import Span
 
@@ -108,8 +108,9 @@ def iterable(t: Trace, node: ast.expr) -> Value:
         return _Range(start, stop, step)
     if isinstance(node, ast.Call) and static_object(t, node.func) is BUILTINS["static"]:
         value = t.expr(node)
-        if isinstance(value, ArrayRef):
-            t.fail_type("an array cannot be unrolled", t.span(node))
+        if isinstance(value, (ArrayRef, Container)):
+            what = "an array" if isinstance(value, ArrayRef) else f"a {shape_text(value)}"
+            t.fail_type(f"{what} cannot be unrolled", t.span(node))
         return python_call(t, list, [value], {}, t.span(node))
     value = t.expr(node)
     return list(value.elems) if isinstance(value, Vec) else value

@@ -27,7 +27,17 @@ from quadpy.lang.operators import sum_of
 from quadpy.lang.prints import print_values
 from quadpy.lang.scope import import_value
 from quadpy.lang.texts import TEXTS, format_text, text_call
-from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
+from quadpy.lang.values import (
+    ArrayRef,
+    Container,
+    Value,
+    Vec,
+    holds_runtime,
+    is_direct,
+    is_number,
+    is_runtime,
+    shape_text,
+)
 from quadpy.lang.vecmethods import METHODS
 from quadpy.source import Span
 
@@ -61,6 +71,8 @@ def _on_structure(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value]
         return kwargs
     if fn in (getattr, hasattr) and len(args) == 2 and isinstance(args[1], str) and not kwargs:
         return _attribute_or_not(t, fn, args[0], args[1], span)
+    if fn is isinstance and len(args) == 2 and isinstance(args[0], Container):
+        return python_call(t, issubclass, [args[0].arg.type, args[1]], kwargs, span)
     if fn is sum and args and not kwargs and isinstance(args[0], (tuple, list, Vec)):
         items = args[0].elems if isinstance(args[0], Vec) else args[0]
         return sum_of(t, [*args[1:2], *items], span)

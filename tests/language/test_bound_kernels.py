@@ -480,3 +480,19 @@ def test_kernels_of_a_class(init):
     assert Counted().run(3) == 12
     Counted.k = 1
     assert Counted.run(2) == 2
+
+
+def test_a_kernel_does_not_set_attributes(counter, load):
+    module = load(
+        """
+        class A:
+            k = 1
+
+            @qp.kernel
+            def run(self):
+                self.k = 2
+        """
+    )
+    with pytest.raises(qp.KernelTypeError, match=r"a kernel cannot set attributes of an object: self.k") as raised:
+        module.A().run()
+    assert "set it in Python" in raised.value.hint

@@ -355,6 +355,15 @@ def test_misuse_in_kernels(body, load):
             p.stiffness = 1.0
 
         @qp.kernel
+        def unrolls(p: P):
+            for _ in qp.static(p):
+                pass
+
+        @qp.kernel
+        def kinds(p: P) -> qp.i32:
+            return 1 if qp.static(isinstance(p, P) and not isinstance(p, int)) else 0
+
+        @qp.kernel
         def adds(p: P) -> qp.f32:
             return p + 1.0
 
@@ -364,9 +373,11 @@ def test_misuse_in_kernels(body, load):
         """
     )
     p = module.P(1.0, np.zeros(1, np.float32))
+    assert module.kinds(p) == 1
     for kernel, message in (
         (module.misspelt, r"P has no member 'stifness'(?s:.)*did you mean 'stiffness'"),
-        (module.stores, r"'p' is an argument|cannot be set|not a vector or struct whose parts can be set"),
+        (module.stores, r"a kernel cannot set members of a dataclass: p.stiffness"),
+        (module.unrolls, r"a P cannot be unrolled"),
         (module.adds, r"this operator is not defined for P and"),
         (module.indexes, r"P cannot be indexed"),
     ):
