@@ -19,9 +19,10 @@ from quadpy.codegen.targets import rules_for
 from quadpy.codegen.targets.rules import GpuRules, TargetRules
 from quadpy.flow import Flow, loops_of, map_tasks
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import needs_whole_blocks
+from quadpy.ir.blocks import has_barrier
 from quadpy.ir.effects import effects_of
 from quadpy.ir.nodes import Access
+from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec
 
 __all__ = ["PLAIN", "Form", "FusedSchedule", "KernelSchedule", "Schedule", "schedule_of"]
@@ -206,7 +207,9 @@ def _constants(kernel: ir.Kernel, task: ir.Task, form: Form, gpu: GpuRules) -> f
 
 def _exchanged(task: ir.Task) -> frozenset[str]:
     """The arrays through which the threads of a block may hand each other values: read and written, with barriers."""
-    if not needs_whole_blocks(task.body):
+    if not has_barrier(task.body) and not any(
+        isinstance(n, ir.Wave) and n.op is ir.WaveOp.SYNC for n in walk(task.body)
+    ):
         return frozenset()
     return frozenset(name for name, access in effects_of(task) if Access.READ in access and access != Access.READ)
 

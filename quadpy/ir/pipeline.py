@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from quadpy.ir.meetings import check_meetings
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.accumulate import accumulate
 from quadpy.ir.passes.atomics import demote_atomics, drop_unused_results
 from quadpy.ir.passes.hold import hold_elements
 from quadpy.ir.passes.split_tasks import split_tasks
-from quadpy.ir.uniform import check_meetings
 
 __all__ = ["TASK_PASSES", "TRACE", "Observer", "Pass", "run_passes"]
 

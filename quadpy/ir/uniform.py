@@ -1,49 +1,21 @@
-"""Which values the iterations of a block or wave have in common, and whether all of them reach what they do together.
+"""Which values the iterations of a block have in common, and whether all of them reach each barrier.
 
-Iterations differ in their number and in what is computed from it, in what they load (except from arrays that the loop
-only reads), and in variables that only some of them assign.  All other conditions are *uniform*.  Lanes of a wave also
-have in common what a reduction, a vote or a broadcast gives, and what the thread's number says of all of them.
+Iterations of a block differ in their number and in what is computed from it, in what they load (except from arrays
+that the loop only reads), and in variables that only some of them assign.  All other conditions are *uniform*.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container
-from typing import cast
 
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, done_together, has_barrier, has_wave
+from quadpy.ir.blocks import done_together
 from quadpy.ir.effects import effects_of
-from quadpy.ir.lanes import LaneValues, lane_values, same_in_waves
-from quadpy.ir.walk import children, walk
-from quadpy.ir.waves import UNIFORM_RESULTS
+from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["check_meetings", "decided_by", "is_launch_uniform", "undecided", "varying"]
-
-
-def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` itself; KernelSyntaxError where a condition that is not uniform decides who reaches a barrier or an
-    operation of a wave.
-    """
-    for task in kernel.tasks:
-        if not isinstance(task, ir.ParallelTask):
-            continue
-        axes = {axis.var for axis in task.axes}
-        if has_barrier(task.body):
-            _Divergence(task, axes, noalias=kernel.noalias).check()
-        if has_wave(task.body):
-            _WaveDivergence(task, axes, noalias=kernel.noalias).check()
-    return kernel
-
-
-def undecided(task: ir.ParallelTask, *, noalias: bool) -> frozenset[int]:
-    """The ``id`` of each branch and loop that waves must take together, where it is not known that all lanes agree."""
-    divergence = _WaveDivergence(task, {axis.var for axis in task.axes}, noalias=noalias)
-    divergence.run()
-    found = (n for n in walk(task.body) if isinstance(n, (ir.If, ir.For, ir.While)) and id(n) in divergence.together)
-    return frozenset(id(n) for n in found if any(map(divergence.varies, decided_by(n))))
+__all__ = ["Divergence", "decided_by", "is_launch_uniform", "varying"]
 
 
 def decided_by(stmt: ir.If | ir.For | ir.While) -> tuple[ir.Expr, ...]:
@@ -53,7 +25,7 @@ def decided_by(stmt: ir.If | ir.For | ir.While) -> tuple[ir.Expr, ...]:
 
 def varying(task: ir.ParallelTask, lanes: ir.Var, *, noalias: bool) -> set[ir.Var]:
     """The variables that may differ between iterations of ``task`` that only the axis of ``lanes`` tells apart."""
-    divergence = _Divergence(task, {lanes}, noalias=noalias)
+    divergence = Divergence(task, {lanes}, noalias=noalias)
     divergence.run()
     return divergence.varying
 
@@ -67,7 +39,7 @@ def is_launch_uniform(e: ir.Expr, known: Container[ir.Var] = ()) -> bool:
     )
 
 
-class _Divergence:
+class Divergence:
     """``varying`` holds variables that may differ in a block; ``split``, by the ``id`` of a loop or region, where some
     iterations leave it earlier than others.  Both grow until nothing changes.
 
@@ -202,66 +174,6 @@ class _Divergence:
         return any(
             isinstance(n, ir.ThreadIndex) or (isinstance(n, ir.VarRead) and n.var in self.varying) for n in walk(e)
         )
-
-
-class _WaveDivergence(_Divergence):
-    """The same between the lanes of a wave.
-
-    What lanes must decide together, and may decide differently, is checked where it runs (``passes.watch_waves``): here it
-    keeps lanes apart only if they are known to differ.
-
-    ``threads`` and ``size`` are those of a block and of a wave; ``known`` holds variables that follow from the thread's
-    number alone.
-    """
-
-    def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
-        super().__init__(task, varying, noalias=noalias)
-        self.threads = task.block_dim or DEFAULT_BLOCK
-        self.size = next(n.size for n in walk(task.body) if isinstance(n, ir.Wave))
-        self.known: dict[ir.Var, LaneValues] = {}
-        assigned = Counter(n.var for n in walk(task.body) if isinstance(n, ir.Assign))
-        always = {id(stmt) for stmt in task.body.stmts}
-        for n in walk(task.body):
-            if isinstance(n, ir.Let) or (isinstance(n, ir.Assign) and assigned[n.var] == 1 and id(n) in always):
-                values = lane_values(n.value, self.known, self.threads)
-                if values is not None:
-                    self.known[n.var] = values
-
-    def steps(self, body: ir.Block) -> frozenset[int]:
-        return done_by_waves(body)
-
-    def refuse(self, stmt: ir.Stmt, cause: Span) -> None:
-        what = "a subgroup operation comes after this, and is then"
-        if isinstance(stmt, ir.Wave):
-            what = "this subgroup operation is"
-        elif isinstance(stmt, ir.Barrier):
-            what = "this block.sync() is"
-        raise KernelSyntaxError(
-            f"{what} not reached by all lanes of a wave: what line {cause.line} decides differs between them",
-            stmt.span, hint="let all lanes call it, and select the values that count; or let a vote decide "
-            "(subgroup.any_true, subgroup.ballot)",
-        )  # fmt: skip
-
-    def rejoins(self, outer: ir.For | ir.While | ir.Region) -> bool:
-        return not isinstance(outer, ir.Region) and not has_barrier(outer)
-
-    def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:
-        if id(stmt) not in self.together:
-            return super().decides_apart(stmt)
-        found = [lane_values(e, self.known, self.threads) for e in decided_by(stmt)]
-        return any(values is not None and not same_in_waves(values, self.size) for values in found)
-
-    def result_varies(self, stmt: ir.Wave) -> bool:
-        return stmt.op not in UNIFORM_RESULTS and any(map(self.varies, stmt.args))
-
-    def varies(self, e: ir.Expr) -> bool:
-        if not super().varies(e):
-            return False
-        values = lane_values(e, self.known, self.threads)
-        if values is not None:
-            return not same_in_waves(values, self.size)
-        parts = [cast("ir.Expr", part) for part in children(e)]  # an expression consists of expressions
-        return not parts or any(map(self.varies, parts))
 
 
 _STEPS = (ir.Barrier, ir.Break, ir.Continue, ir.Leave, ir.Wave)

@@ -13,9 +13,10 @@ from quadpy.dtypes import Scalar, i32, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.types import Space, array_of
-from quadpy.lang.context import ParallelLoop, Trace
+from quadpy.lang.context import Trace
+from quadpy.lang.lanes import lane_of, wave_of
 from quadpy.lang.scalars import cast, to_condition
-from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, lane_of, wave, wave_of
+from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, wave
 from quadpy.lang.values import Value, shape_text
 from quadpy.source import Span
 
@@ -27,15 +28,9 @@ _NEUTRAL: Final = {AtomicOp.ADD: 0, AtomicOp.MUL: 1, AtomicOp.XOR: 0}
 """What changes nothing, for operations that count a value each time; of floats, -0.0 under addition."""
 
 
-def _loop_around(t: Trace) -> ParallelLoop:
-    """The loop that the iteration belongs to; calls of rows that are ``per_block`` are refused elsewhere."""
-    assert t.loop is not None
-    return t.loop
-
-
 def _waves(t: Trace) -> int:
     """How many waves a block has."""
-    return _loop_around(t).block_dim // t.options.wave_size
+    return t.loop_around.block_dim // t.options.wave_size
 
 
 def _binary(op: ir.BinOp, a: ir.Expr, b: ir.Expr | int, span: Span) -> ir.Expr:
@@ -52,7 +47,7 @@ def _results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp, s
     count, lane = _waves(t), lane_of(t, span)
     name, type_ = f"shared${t.shared_count}", array_of(value.type, 1, (), (count,), space=Space.SHARED)
     t.shared_count += 1
-    _loop_around(t).shared.append(ir.SharedArray(name, type_, span=span))
+    t.loop_around.shared.append(ir.SharedArray(name, type_, span=span))
     t.build.emit(ir.Barrier(span=span))  # in a loop, all have read what the turn before left
     own = ir.Element(name, (wave_of(t, span),), 0, value.type, span=span)
     t.build.branch(_is(lane, from_lane, span), [ir.Store(own, value, span=span)], [], span)
@@ -128,7 +123,7 @@ def _with_peers_parameters(one: Rule) -> Rule:
     """
 
     def run(t: Trace, span: Span, value: Value, block_dim: Value = None, dtype: Value = None) -> Value:
-        size = _loop_around(t).block_dim
+        size = t.loop_around.block_dim
         if block_dim is not None and block_dim != size:
             given = block_dim if isinstance(block_dim, int) else shape_text(block_dim)
             t.fail_type(f"the block has {size} iterations, not {given}", span,
@@ -157,7 +152,7 @@ def _any_nonzero(t: Trace, span: Span, cond: Value) -> Value:
 
 
 def _all_nonzero(t: Trace, span: Span, cond: Value) -> Value:
-    return _is(_count(t, span, cond), _loop_around(t).block_dim, span)
+    return _is(_count(t, span, cond), t.loop_around.block_dim, span)
 
 
 BLOCK_RULES: Final[dict[str, Rule]] = {

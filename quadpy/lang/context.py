@@ -306,6 +306,12 @@ class Trace:
     def in_parallel(self) -> bool:
         return self.loop is not None
 
+    @property
+    def loop_around(self) -> ParallelLoop:
+        """The loop that the iteration belongs to; calls of rows that are ``per_block`` are refused elsewhere."""
+        assert self.loop is not None
+        return self.loop
+
     def span(self, node: ast.AST) -> Span:
         return self.frame.source.place(node)
 

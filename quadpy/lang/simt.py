@@ -9,17 +9,11 @@ from quadpy.dtypes import Scalar, i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space, array_of
 from quadpy.lang.checks import meet
-from quadpy.lang.context import ParallelLoop, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.values import ArrayRef, Value, is_vector_type, shape_text
 from quadpy.source import Span
 
 __all__ = ["SIMT_RULES"]
-
-
-def _loop_around(t: Trace) -> ParallelLoop:
-    """The loop that the iteration belongs to; calls of rows that are ``per_block`` are refused elsewhere."""
-    assert t.loop is not None
-    return t.loop
 
 
 def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
@@ -32,7 +26,7 @@ def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
     type_ = array_of(elem, len(extents), element, extents, space=Space.SHARED)
     name = f"shared${t.shared_count}"
     t.shared_count += 1
-    _loop_around(t).shared.append(ir.SharedArray(name, type_, span=span))
+    t.loop_around.shared.append(ir.SharedArray(name, type_, span=span))
     return ArrayRef(name, type_, element=type_.element)
 
 
@@ -51,7 +45,7 @@ def _sync(t: Trace, span: Span) -> None:
 
 
 def _global_thread_idx(t: Trace, span: Span) -> Value:
-    dim = ir.Const(_loop_around(t).block_dim, i32, span=span)
+    dim = ir.Const(t.loop_around.block_dim, i32, span=span)
     first = ir.Binary(ir.BinOp.MUL, ir.BlockIndex(span=span), dim, i32, span=span)
     return ir.Binary(ir.BinOp.ADD, first, ir.ThreadIndex(span=span), i32, span=span)
 
@@ -64,6 +58,6 @@ SIMT_RULES: Final[dict[str, Callable[..., Any]]] = {
     "grid.memfence": lambda t, span: t.build.emit(ir.Fence(ir.Reach.GRID, span=span)),
     "block.thread_idx": lambda t, span: ir.ThreadIndex(span=span),
     "block.block_idx": lambda t, span: ir.BlockIndex(span=span),
-    "block.block_dim": lambda t, span: _loop_around(t).block_dim,
+    "block.block_dim": lambda t, span: t.loop_around.block_dim,
     "block.global_thread_idx": _global_thread_idx,
 }

@@ -6,20 +6,21 @@ import ast
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import BY_NAME, Scalar, i32, u1, u32, u64
+from quadpy.dtypes import BY_NAME, Scalar, i32, u1, u32
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.waves import wave_result
 from quadpy.lang.checks import meet
 from quadpy.lang.comparisons import compare
-from quadpy.lang.context import ParallelLoop, Trace
+from quadpy.lang.context import Trace
+from quadpy.lang.lanes import LANE_RULES, bits, lane_number, whole_waves
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.scalars import cast, convert, to_condition, to_scalar
-from quadpy.lang.values import Value, Vec, is_number, shape_text
+from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import make_vector, map_vec
 from quadpy.source import Span
 
-__all__ = ["OPERATIONS", "SUBGROUP_RULES", "by_component", "combinable", "lane_of", "wave", "wave_of"]
+__all__ = ["OPERATIONS", "SUBGROUP_RULES", "by_component", "combinable", "wave"]
 
 Rule: TypeAlias = Callable[..., Any]
 
@@ -32,89 +33,12 @@ OPERATIONS: Final = {
 def wave(t: Trace, op: WaveOp, args: tuple[ir.Expr, ...], span: Span, combine: AtomicOp | None = None) -> ir.Expr:
     """The result of ``op``, which all lanes of a wave do together."""
     meet(t)
-    size = _whole_waves(t, span)
+    size = whole_waves(t, span)
     type = wave_result(op, [arg.type for arg in args])
     assert isinstance(type, Scalar), f"{op} of {args}"
     var = t.build.var(op.value, type)
     t.build.emit(ir.Wave(op, size, args, var, combine, span=span))
     return ir.VarRead(var, span=span)
-
-
-def _whole_waves(t: Trace, span: Span) -> int:
-    """The lanes of a wave; a block must consist of whole waves."""
-    size, loop = t.options.wave_size, _loop_around(t)
-    if loop.block_dim % size:
-        t.fail_type(
-            f"a block of {loop.block_dim} iterations does not consist of whole waves: these have {size} lanes", span,
-            f"write qp.loop_config(block_dim={-(-loop.block_dim // size) * size}) above the loop",
-        )  # fmt: skip
-    return size
-
-
-def _loop_around(t: Trace) -> ParallelLoop:
-    """The loop that the iteration belongs to; calls of rows that are ``per_block`` are refused elsewhere."""
-    assert t.loop is not None
-    return t.loop
-
-
-# ------------------------------------------------------------------------ lanes
-
-
-def lane_of(t: Trace, span: Span) -> ir.Expr:
-    """The number of the lane."""
-    return _of_thread(t, ir.BinOp.AND, t.options.wave_size - 1, span)
-
-
-def _of_thread(t: Trace, op: ir.BinOp, number: int, span: Span) -> ir.Expr:
-    return ir.Binary(op, ir.ThreadIndex(span=span), ir.Const(number, i32, span=span), i32, span=span)
-
-
-def wave_of(t: Trace, span: Span) -> ir.Expr:
-    """The number of the wave in its block."""
-    return _of_thread(t, ir.BinOp.SHR, _log2(t), span)
-
-
-def _log2(t: Trace) -> int:
-    return t.options.wave_size.bit_length() - 1
-
-
-def _mask(*, below: bool, own: bool) -> Rule:
-    """The lanes below or above one, and that lane itself."""
-
-    def run(t: Trace, span: Span, lane: Value = None) -> Value:
-        number = lane_of(t, span) if lane is None else _number(t, lane, span)
-        bit = ir.Binary(ir.BinOp.SHL, _bits(1, span), cast(t, number, u64, span), u64, span=span)
-        before = ir.Binary(ir.BinOp.SUB, bit, _bits(1, span), u64, span=span)
-        upto = ir.Binary(ir.BinOp.OR, before, bit, u64, span=span)
-        if below:
-            return upto if own else before
-        everyone = _bits((1 << t.options.wave_size) - 1, span)
-        return ir.Binary(ir.BinOp.XOR, before if own else upto, everyone, u64, span=span)
-
-    return run
-
-
-def _own_bit(t: Trace, span: Span, lane: Value = None) -> Value:
-    number = lane_of(t, span) if lane is None else _number(t, lane, span)
-    return ir.Binary(ir.BinOp.SHL, _bits(1, span), cast(t, number, u64, span), u64, span=span)
-
-
-def _bits(value: int, span: Span) -> ir.Expr:
-    return ir.Const(value, u64, span=span)
-
-
-def _number(t: Trace, value: Value, span: Span) -> ir.Expr:
-    """A lane, a distance or a mask, as i32: a constant must be one of the wave's."""
-    size = t.options.wave_size
-    if is_number(value) and not (isinstance(value, int) and 0 <= value < size):
-        t.fail_type(f"lanes, distances and masks are integers from 0 to {size - 1} here, not {value!r}", span,
-                    f"waves have {size} lanes: see subgroup.group_size()")  # fmt: skip
-    if is_number(value):
-        return ir.Const(int(value), i32, span=span)
-    expr = to_scalar(t, value, span)
-    if not expr.type.is_integral or expr.type == u1:
-        t.fail_type(f"lanes, distances and masks are integers, not {expr.type}", span)
-    return cast(t, expr, i32, span)
 
 
 # ------------------------------------------------------------------- operations
@@ -133,7 +57,7 @@ def by_component(rule: Rule) -> Rule:
 
 def _move(op: WaveOp) -> Rule:
     def run(t: Trace, span: Span, value: ir.Expr, number: Value) -> Value:
-        return wave(t, op, (value, _number(t, number, span)), span)
+        return wave(t, op, (value, lane_number(t, number, span)), span)
 
     return by_component(run)
 
@@ -169,7 +93,7 @@ def _vote(op: WaveOp) -> Rule:
 def _ballot_first_n(t: Trace, span: Span, cond: Value, n: Value) -> Value:
     if not (isinstance(n, int) and 0 < n <= 32):
         t.fail_type(f"n is a number of lanes from 1 to 32, known at compile time, not {shape_text(n)}", span)
-    low = binary(t, ast.BitAnd, _vote(WaveOp.BALLOT)(t, span, cond), _bits((1 << n) - 1, span), span)
+    low = binary(t, ast.BitAnd, _vote(WaveOp.BALLOT)(t, span, cond), bits((1 << n) - 1, span), span)
     return cast(t, low, u32, span)
 
 
@@ -195,8 +119,8 @@ def _match_any(t: Trace, span: Span, value: Value) -> Value:
 
 
 def _match_all(t: Trace, span: Span, value: Value) -> Value:
-    everyone = _bits((1 << t.options.wave_size) - 1, span)
-    return select(t, _all_equal(t, span, value), everyone, _bits(0, span), span)
+    everyone = bits((1 << t.options.wave_size) - 1, span)
+    return select(t, _all_equal(t, span, value), everyone, bits(0, span), span)
 
 
 def _scalar(t: Trace, value: Value, span: Span) -> ir.Expr:
@@ -224,21 +148,11 @@ def combinable(t: Trace, how: AtomicOp, value: ir.Expr, span: Span) -> ir.Expr:
 
 
 def _sync(t: Trace, span: Span) -> None:
-    t.build.emit(ir.Wave(WaveOp.SYNC, _whole_waves(t, span), (), span=span))
+    t.build.emit(ir.Wave(WaveOp.SYNC, whole_waves(t, span), (), span=span))
 
 
 SUBGROUP_RULES: Final[dict[str, Rule]] = {
-    "subgroup.group_size": lambda t, span: t.options.wave_size,
-    "subgroup.log2_group_size": lambda t, span: _log2(t),
-    "subgroup.invocation_id": lane_of,
-    "subgroup.subgroup_id": wave_of,
-    "subgroup.num_subgroups": lambda t, span: _loop_around(t).block_dim // _whole_waves(t, span),
-    "subgroup.elect": lambda t, span: compare(t, ast.Eq, lane_of(t, span), 0, span),
-    "subgroup.lanemask_eq": _own_bit,
-    "subgroup.lanemask_lt": _mask(below=True, own=False),
-    "subgroup.lanemask_le": _mask(below=True, own=True),
-    "subgroup.lanemask_gt": _mask(below=False, own=False),
-    "subgroup.lanemask_ge": _mask(below=False, own=True),
+    **LANE_RULES,
     "subgroup.shuffle": _shuffle,
     "subgroup.shuffle_up": _shuffle_up,
     "subgroup.shuffle_down": _shuffle_down,

@@ -16,7 +16,8 @@ from quadpy.errors import KernelDivergenceError
 from quadpy.faults import Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_wave
-from quadpy.ir.uniform import decided_by, is_launch_uniform, undecided
+from quadpy.ir.meetings import undecided
+from quadpy.ir.uniform import decided_by, is_launch_uniform
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["watch_all_waves", "watch_checked_waves"]

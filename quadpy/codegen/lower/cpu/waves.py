@@ -192,9 +192,9 @@ class _Waves(Sections):
             self.give(result, lambda _: total)
             return
         for distance in (1, 2, 4, 8):
-            self.each(lambda row, d=distance: self.scan_row(row, d, merge), str(self.lanes // ROW))  # type: ignore[misc]  # d is bound early
+            self.scan_rows(distance, merge)
         for width in (ROW, 2 * ROW)[: self.lanes // 32]:
-            self.each(lambda pair, w=width: self.add_below(pair, w, merge), str(self.lanes // (2 * width)))  # type: ignore[misc]
+            self.add_below(width, merge)
         if op is WaveOp.INCLUSIVE:
             self.give(result, values.load)
             return
@@ -212,21 +212,29 @@ class _Waves(Sections):
         even = self.plus(k, k)
         merge(even, self.plus(even, 1), k)
 
-    def scan_row(self, row: str, distance: int, merge: Callable[[str, str], None]) -> None:
-        """From the top, so that each lane finds what the lane below had before."""
-        top = self.plus(self.s.text.op(f"mul nuw nsw i64 {row}, {ROW}"), ROW - 1)
+    def scan_rows(self, distance: int, merge: Callable[[str, str], None]) -> None:
+        """In each row from the top, so that each lane finds what the lane below had before."""
 
-        def one(k: str) -> None:
-            lane = self.s.text.op(f"sub nuw nsw i64 {top}, {k}")
-            merge(lane, self.plus(lane, -distance))
+        def row(number: str) -> None:
+            top = self.plus(self.s.text.op(f"mul nuw nsw i64 {number}, {ROW}"), ROW - 1)
 
-        self.each(one, str(ROW - distance))
+            def one(k: str) -> None:
+                lane = self.s.text.op(f"sub nuw nsw i64 {top}, {k}")
+                merge(lane, self.plus(lane, -distance))
 
-    def add_below(self, pair: str, width: int, merge: Callable[[str, str], None]) -> None:
-        """The upper ``width`` lanes of a pair of groups combine with the last of the lower ones."""
-        upper = self.plus(self.s.text.op(f"mul nuw nsw i64 {pair}, {2 * width}"), width)
-        last = self.plus(upper, -1)
-        self.each(lambda k: merge(self.plus(upper, k), last), str(width))
+            self.each(one, str(ROW - distance))
+
+        self.each(row, str(self.lanes // ROW))
+
+    def add_below(self, width: int, merge: Callable[[str, str], None]) -> None:
+        """In each pair of groups of ``width``, the lanes of the upper one combine with the last of the lower one."""
+
+        def pair(number: str) -> None:
+            upper = self.plus(self.s.text.op(f"mul nuw nsw i64 {number}, {2 * width}"), width)
+            last = self.plus(upper, -1)
+            self.each(lambda k: merge(self.plus(upper, k), last), str(width))
+
+        self.each(pair, str(self.lanes // (2 * width)))
 
     def plus(self, a: str, b: str | int) -> str:
         return self.s.text.op(f"add nsw i64 {a}, {b}")

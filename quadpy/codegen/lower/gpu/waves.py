@@ -130,18 +130,21 @@ class _Wave:
             return self.joined([found])
         total, nothing, distance = self.value, identity(how, t), 1
         while distance < lanes.size:
-            other = self.move_or(total, nothing, lambda word, fill, d=distance: lanes.fold(word, d, fill))  # type: ignore[misc]  # d is bound early
+            other = self.move_or(total, nothing, self.folding(distance))
             total = combine(self.s, how, total, other, t)
             distance *= 2
         return self.move(total, lanes.settle)
 
+    def folding(self, distance: int) -> Callable[[str, str], str]:
+        return lambda word, fill: self.lanes.fold(word, distance, fill)
+
+    def rising(self, distance: int) -> Callable[[str, str], str]:
+        return lambda word, fill: self.lanes.row_up(word, distance, fill)
+
     def scan(self, how: ir.AtomicOp, *, inclusive: bool) -> str:
         lanes, t, total = self.lanes, self.type, self.value
         nothing = identity(how, t)
-        steps: list[Callable[[str, str], str]] = [
-            lambda word, fill, d=d: lanes.row_up(word, d, fill)  # type: ignore[misc]
-            for d in (1, 2, 4, 8)
-        ]
+        steps = [self.rising(distance) for distance in (1, 2, 4, 8)]
         for step in (*steps, lanes.last_of_row, *[lanes.last_of_half] * (lanes.size == 64)):
             total = combine(self.s, how, total, self.move_or(total, nothing, step), t)
         return total if inclusive else self.move_or(total, constant(first_of_scan(how, t), t), lanes.one_up)

@@ -1,0 +1,104 @@
+"""Whether all iterations of a block, and all lanes of a wave, reach what they do together.
+
+Lanes of a wave have more in common than the iterations of a block: what a reduction, a vote or a broadcast gives, and what
+the thread's number says of all of them alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import cast
+
+from quadpy.errors import KernelSyntaxError
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, has_barrier, has_wave
+from quadpy.ir.lanes import LaneValues, lane_values, same_in_waves
+from quadpy.ir.uniform import Divergence, decided_by
+from quadpy.ir.walk import children, walk
+from quadpy.ir.waves import UNIFORM_RESULTS
+from quadpy.source import Span
+
+__all__ = ["check_meetings", "undecided"]
+
+
+def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` itself; KernelSyntaxError where a condition that is not uniform decides who reaches a barrier or an
+    operation of a wave.
+    """
+    for task in kernel.tasks:
+        if not isinstance(task, ir.ParallelTask):
+            continue
+        axes = {axis.var for axis in task.axes}
+        if has_barrier(task.body):
+            Divergence(task, axes, noalias=kernel.noalias).check()
+        if has_wave(task.body):
+            _WaveDivergence(task, axes, noalias=kernel.noalias).check()
+    return kernel
+
+
+def undecided(task: ir.ParallelTask, *, noalias: bool) -> frozenset[int]:
+    """The ``id`` of each branch and loop that waves must take together, where it is not known that all lanes agree."""
+    divergence = _WaveDivergence(task, {axis.var for axis in task.axes}, noalias=noalias)
+    divergence.run()
+    found = (n for n in walk(task.body) if isinstance(n, (ir.If, ir.For, ir.While)) and id(n) in divergence.together)
+    return frozenset(id(n) for n in found if any(map(divergence.varies, decided_by(n))))
+
+
+class _WaveDivergence(Divergence):
+    """The divergence of the lanes of a wave.
+
+    What lanes must decide together, and may decide differently, is checked where it runs (``passes.watch_waves``): here it
+    keeps lanes apart only if they are known to differ.
+
+    ``threads`` and ``size`` are those of a block and of a wave; ``known`` holds variables that follow from the thread's
+    number alone.
+    """
+
+    def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
+        super().__init__(task, varying, noalias=noalias)
+        self.threads = task.block_dim or DEFAULT_BLOCK
+        self.size = next(n.size for n in walk(task.body) if isinstance(n, ir.Wave))
+        self.known: dict[ir.Var, LaneValues] = {}
+        assigned = Counter(n.var for n in walk(task.body) if isinstance(n, ir.Assign))
+        always = {id(stmt) for stmt in task.body.stmts}
+        for n in walk(task.body):
+            if isinstance(n, ir.Let) or (isinstance(n, ir.Assign) and assigned[n.var] == 1 and id(n) in always):
+                values = lane_values(n.value, self.known, self.threads)
+                if values is not None:
+                    self.known[n.var] = values
+
+    def steps(self, body: ir.Block) -> frozenset[int]:
+        return done_by_waves(body)
+
+    def refuse(self, stmt: ir.Stmt, cause: Span) -> None:
+        what = "a subgroup operation comes after this, and is then"
+        if isinstance(stmt, ir.Wave):
+            what = "this subgroup operation is"
+        elif isinstance(stmt, ir.Barrier):
+            what = "this block.sync() is"
+        raise KernelSyntaxError(
+            f"{what} not reached by all lanes of a wave: what line {cause.line} decides differs between them",
+            stmt.span, hint="let all lanes call it, and select the values that count; or let a vote decide "
+            "(subgroup.any_true, subgroup.ballot)",
+        )  # fmt: skip
+
+    def rejoins(self, outer: ir.For | ir.While | ir.Region) -> bool:
+        return not isinstance(outer, ir.Region) and not has_barrier(outer)
+
+    def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:
+        if id(stmt) not in self.together:
+            return super().decides_apart(stmt)
+        found = [lane_values(e, self.known, self.threads) for e in decided_by(stmt)]
+        return any(values is not None and not same_in_waves(values, self.size) for values in found)
+
+    def result_varies(self, stmt: ir.Wave) -> bool:
+        return stmt.op not in UNIFORM_RESULTS and any(map(self.varies, stmt.args))
+
+    def varies(self, e: ir.Expr) -> bool:
+        if not super().varies(e):
+            return False
+        values = lane_values(e, self.known, self.threads)
+        if values is not None:
+            return not same_in_waves(values, self.size)
+        parts = [cast("ir.Expr", part) for part in children(e)]  # an expression consists of expressions
+        return not parts or any(map(self.varies, parts))

@@ -1,0 +1,102 @@
+"""The numbers of lanes and waves in a trace, and sets of lanes: what each lane can tell by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from quadpy.dtypes import i32, u1, u64
+from quadpy.ir import nodes as ir
+from quadpy.lang.comparisons import compare
+from quadpy.lang.context import Trace
+from quadpy.lang.scalars import cast, to_scalar
+from quadpy.lang.values import Value, is_number
+from quadpy.source import Span
+
+__all__ = ["LANE_RULES", "bits", "lane_number", "lane_of", "wave_of", "whole_waves"]
+
+Rule: TypeAlias = Callable[..., Any]
+
+
+def whole_waves(t: Trace, span: Span) -> int:
+    """The lanes of a wave; a block must consist of whole waves."""
+    size, loop = t.options.wave_size, t.loop_around
+    if loop.block_dim % size:
+        t.fail_type(
+            f"a block of {loop.block_dim} iterations does not consist of whole waves: these have {size} lanes", span,
+            f"write qp.loop_config(block_dim={-(-loop.block_dim // size) * size}) above the loop",
+        )  # fmt: skip
+    return size
+
+
+def lane_of(t: Trace, span: Span) -> ir.Expr:
+    """The number of the lane."""
+    return _of_thread(t, ir.BinOp.AND, t.options.wave_size - 1, span)
+
+
+def _of_thread(t: Trace, op: ir.BinOp, number: int, span: Span) -> ir.Expr:
+    return ir.Binary(op, ir.ThreadIndex(span=span), ir.Const(number, i32, span=span), i32, span=span)
+
+
+def wave_of(t: Trace, span: Span) -> ir.Expr:
+    """The number of the wave in its block."""
+    return _of_thread(t, ir.BinOp.SHR, _log2(t), span)
+
+
+def _log2(t: Trace) -> int:
+    return t.options.wave_size.bit_length() - 1
+
+
+def _mask(*, below: bool, own: bool) -> Rule:
+    """The lanes below or above one, and that lane itself."""
+
+    def run(t: Trace, span: Span, lane: Value = None) -> Value:
+        number = lane_of(t, span) if lane is None else lane_number(t, lane, span)
+        bit = ir.Binary(ir.BinOp.SHL, bits(1, span), cast(t, number, u64, span), u64, span=span)
+        before = ir.Binary(ir.BinOp.SUB, bit, bits(1, span), u64, span=span)
+        upto = ir.Binary(ir.BinOp.OR, before, bit, u64, span=span)
+        if below:
+            return upto if own else before
+        everyone = bits((1 << t.options.wave_size) - 1, span)
+        return ir.Binary(ir.BinOp.XOR, before if own else upto, everyone, u64, span=span)
+
+    return run
+
+
+def _own_bit(t: Trace, span: Span, lane: Value = None) -> Value:
+    number = lane_of(t, span) if lane is None else lane_number(t, lane, span)
+    return ir.Binary(ir.BinOp.SHL, bits(1, span), cast(t, number, u64, span), u64, span=span)
+
+
+def bits(value: int, span: Span) -> ir.Expr:
+    return ir.Const(value, u64, span=span)
+
+
+def lane_number(t: Trace, value: Value, span: Span) -> ir.Expr:
+    """A lane, a distance or a mask, as i32: a constant must be one of the wave's."""
+    size = t.options.wave_size
+    if is_number(value) and not (isinstance(value, int) and 0 <= value < size):
+        t.fail_type(f"lanes, distances and masks are integers from 0 to {size - 1} here, not {value!r}", span,
+                    f"waves have {size} lanes: see subgroup.group_size()")  # fmt: skip
+    if is_number(value):
+        return ir.Const(int(value), i32, span=span)
+    expr = to_scalar(t, value, span)
+    if not expr.type.is_integral or expr.type == u1:
+        t.fail_type(f"lanes, distances and masks are integers, not {expr.type}", span)
+    return cast(t, expr, i32, span)
+
+
+LANE_RULES: Final[dict[str, Rule]] = {
+    "subgroup.group_size": lambda t, span: t.options.wave_size,
+    "subgroup.log2_group_size": lambda t, span: _log2(t),
+    "subgroup.invocation_id": lane_of,
+    "subgroup.subgroup_id": wave_of,
+    "subgroup.num_subgroups": lambda t, span: t.loop_around.block_dim // whole_waves(t, span),
+    "subgroup.elect": lambda t, span: compare(t, ast.Eq, lane_of(t, span), 0, span),
+    "subgroup.lanemask_eq": _own_bit,
+    "subgroup.lanemask_lt": _mask(below=True, own=False),
+    "subgroup.lanemask_le": _mask(below=True, own=True),
+    "subgroup.lanemask_gt": _mask(below=False, own=False),
+    "subgroup.lanemask_ge": _mask(below=False, own=True),
+}
