@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import random
+import threading
 import weakref
 
 import numpy as np
@@ -405,3 +406,37 @@ def test_indices_of_blocks_are_checked_in_debug_mode(init):
         with pytest.raises(qp.BoundsError, match=str(outside)):
             store(outside)
     assert f.to_numpy().sum() == 2
+
+
+def test_threads_that_use_a_field_while_it_is_destroyed():
+    @qp.kernel
+    def add(f: qp.template()):
+        for i in f:
+            f[i] += 1.0
+
+    for _ in range(8):
+        builder, x = qp.FieldsBuilder(), qp.field(qp.f32, name="x")
+        builder.dense(qp.i, 1 << 16).place(x)
+        tree, begun, wrong = builder.finalize(), threading.Event(), []
+        add(x)
+
+        def use(x=x, begun=begun, wrong=wrong):
+            try:
+                for _ in range(300):
+                    add(x)
+                    begun.set()
+            except qp.QuadpyError as error:
+                wrong += [error] if "'x' was destroyed" not in str(error) else []
+
+        threads = [threading.Thread(target=use) for _ in range(2)]
+        for each in threads:
+            each.start()
+        begun.wait(60)
+        tree.destroy()
+        junk = [qp.ndarray(qp.f32, 1 << 16) for _ in range(4)]
+        for each in threads:
+            each.join(60)
+        assert wrong == []
+        assert not any(each.to_numpy().any() for each in junk)
+        with pytest.raises(qp.QuadpyError, match="'x' was destroyed"):
+            add(x)

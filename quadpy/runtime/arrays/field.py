@@ -116,7 +116,8 @@ class Field(HasDerivatives, DenseArray):
 
     def free(self) -> None:
         """Give the memory back: every later use is an error."""
-        self._placement, self._tree = None, _Freed(self.name)
+        self._tree = _Freed(self.name)
+        self._placement = None
         if hasattr(self, "_storage"):
             del self._storage
 
@@ -143,13 +144,14 @@ class Field(HasDerivatives, DenseArray):
     @property
     def placement(self) -> Placement:
         """Where the field is stored; the first use allocates the memory of its tree, which no field can join then."""
-        if self._placement is None:
+        found = self._placement
+        while found is None:
             if self._tree is None:
                 hint = f"pass needs_{self.derivative}=True" if self.derivative else "pass shape="
                 raise ArgumentError(f"{self!r} has no memory", hint=f"{hint}, or place it under qp.root")
-            self._tree.bind()
-        assert self._placement is not None
-        return self._placement
+            self._tree.bind()  # raises if another thread destroys it meanwhile
+            found = self._placement
+        return found
 
     @property
     def pointer(self) -> int:
@@ -199,8 +201,11 @@ class Field(HasDerivatives, DenseArray):
 
     def _memory(self) -> Storage:
         if self._placement is None:
-            self.placement  # noqa: B018 - binds the tree
-        return self._storage
+            self.placement  # noqa: B018 - binds the tree, or raises
+        try:
+            return self._storage
+        except AttributeError:  # another thread has destroyed it since
+            return self._memory()
 
     def _origin(self) -> tuple[int, ...]:
         return self.offset
