@@ -150,5 +150,8 @@ def sync() -> None:
     """Wait for all work on the device, on every stream, and raise the first error of a host function of a graph.
 
     On the CPU, every call returns when its work is complete.
+
+    Raises:
+        KernelFault: a check of a kernel failed, under ``debug=True``.
     """
     current_device().synchronize()
