@@ -91,11 +91,11 @@ def _traced(t: Trace, func: RealFunc, values: Mapping[str, Value], span: Span) -
         return None  # tracing in place says what is wrong, and where
     finally:
         t.already_printed = max(t.already_printed, sub.printed)  # tracing in place does not print again
+        t.signature.functions.update(sub.signature.functions)  # as ``called`` has them, whatever comes of this one
     body = ir.Block(tuple(stmts), span=span)
     if not scalars or not sub.signature.is_pure or not all(isinstance(node, _PURE) for node in walk(body)):
         return None
     t.printed = sub.printed
-    t.signature.functions.update(sub.signature.functions)
     results = tuple(e.type for e in scalars)
     made = _named(func.source.name, tuple(params), results, body, span)
     t.signature.functions.setdefault(made.name, made)

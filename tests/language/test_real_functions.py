@@ -379,3 +379,23 @@ print(x[0])
     path.write_text(program.replace("NUMBER", "7"))
     ran = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True, timeout=120, check=True)
     assert float(ran.stdout) == 14
+
+
+def test_a_function_that_is_traced_in_place_calls_others():
+    """What reads a field is compiled into its caller, and the function that it calls is not."""
+    field = qp.field(qp.f32, 4)
+
+    @qp.real_func
+    def doubled(x: qp.i32) -> qp.i32:
+        return 2 * x
+
+    @qp.real_func
+    def element(x: qp.i32) -> qp.f32:
+        return field[doubled(x)]
+
+    @qp.kernel
+    def k(x: qp.i32) -> (qp.f32, qp.i32):
+        return element(x), doubled(x)
+
+    field[2] = 7.0
+    assert tuple(k(1)) == (7, 2)
