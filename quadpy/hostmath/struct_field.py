@@ -54,6 +54,7 @@ class StructField(HasDerivatives):
         "dtype",
         "follows",
         "is_member",
+        "layout",
         "name",
     )
     __quadpy_field__: ClassVar[bool] = True  # a kernel that names one takes it as a parameter
@@ -64,7 +65,7 @@ class StructField(HasDerivatives):
     _whole: StructMember | None
 
     def __init__(self, type: StructType, name: str, derivative: str = "") -> None:
-        self._whole = None
+        self._whole, self.layout = None, Layout.AOS
         self.dtype, self.name, self.derivative = type, name, derivative
         self.derivatives: dict[str, StructField] = {}
         self.follows = self.is_member = False  # as of other fields
@@ -343,6 +344,7 @@ def struct_field(
     places = places_of(record, extents, order, layout)
     for each in (made, *made.derivatives.values()):
         each.span(extents, offset, _StructTree(each, record, places))
+        each.layout = layout
     WITH_SHAPE.add(made)
     return made
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import quadpy as qp
 from quadpy.dtypes import bf16, f32, f64, i8, i32
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
@@ -272,3 +273,12 @@ def test_threads_that_use_a_new_field_get_one_memory():
     f = field(f32, 64)
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(lambda _: f.pointer, range(64)))) == 1
+
+
+def test_a_field_says_its_layout():
+    placed = Vector.field(2, f32)
+    tree.root.dense(tree.i, 3).place(placed)
+    soa = Vector.field(2, f32, 3, layout=Layout.SOA)
+    structs = [qp.types.struct(a=f32).field(3, layout=layout) for layout in Layout]
+    assert [f.layout for f in (placed, soa, *structs)] == [Layout.AOS, Layout.SOA, Layout.AOS, Layout.SOA]
+    assert not soa.placed

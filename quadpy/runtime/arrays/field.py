@@ -164,6 +164,13 @@ class Field(HasDerivatives, DenseArray):
         return self._memory().block
 
     @property
+    def layout(self) -> Layout:
+        """How the components of vectors and matrices are stored."""
+        if isinstance(self._tree, _OwnTree):
+            return self._tree.layout
+        return Layout.AOS
+
+    @property
     def blocks(self) -> Blocks:
         """For each axis the extents of its levels in memory, the outermost first; empty if each has a single one."""
         return self.placement.blocks
@@ -272,7 +279,7 @@ def field(
     extents = shape_of(shape)
     strides = strides_of(extents, order_of(order, len(extents)), math.prod(made.element_shape), layout)
     for each in (made, *made.derivatives.values()):
-        each.span(extents, offset, _OwnTree(each, strides))
+        each.span(extents, offset, _OwnTree(each, strides, layout))
     WITH_SHAPE.add(made)
     return made
 
@@ -283,8 +290,8 @@ class _OwnTree:
     So a field that a module creates before ``qp.init`` is on the device that ``qp.init`` chooses.
     """
 
-    def __init__(self, owner: Field, strides: tuple[int, ...]) -> None:
-        self._owner, self._strides = weakref.ref(owner), strides
+    def __init__(self, owner: Field, strides: tuple[int, ...], layout: Layout = Layout.AOS) -> None:
+        self._owner, self._strides, self.layout = weakref.ref(owner), strides, layout
         self._lock = new_lock()
 
     def bind(self) -> None:
