@@ -45,6 +45,7 @@ GROUPS: Final = {
             _TRACED, effects=_MEETS, per_block=True),
         Row("block.mem_fence", "", "The block sees what this iteration wrote before it sees what it writes after.", _TRACED,
             effects=Effect.ORDERS, per_block=True),
+        Row("block.mem_sync", "", "Another name of ``mem_fence``.", _TRACED, effects=Effect.ORDERS, per_block=True),
         Row("block.thread_idx", "", "The number of this iteration in its block, as i32.", _TRACED, per_block=True),
         Row("block.block_idx", "", "The number of this iteration's block, as i32.", _TRACED, per_block=True),
         Row("block.block_dim", "", "How many iterations a block has; known at compile time.", _TRACED, per_block=True),

@@ -56,6 +56,8 @@ GROUPS: Final = {
         _together("broadcast", "value, lane", "The value of the lane that lane 0 names."),
         _together("broadcast_first", "value", "The value of lane 0."),
         _together("sync", "", "All lanes of the wave come here before one goes on, and see what the others wrote before."),
+        _together("barrier", "", "Another name of ``sync``."),
+        Row("subgroup.memory_barrier", "", "Another name of ``mem_fence``.", _TRACED, effects=Effect.ORDERS, per_block=True),
         Row("subgroup.mem_fence", "", "The wave sees what this lane wrote before it sees what it writes after.", _TRACED,
             effects=Effect.ORDERS, per_block=True),
     ),
@@ -70,6 +72,7 @@ GROUPS: Final = {
     ),
     "Reductions and scans of a wave": (
         *(_together(f"reduce_{op}", "value", f"The {name} of all lanes' values.") for op, name in OPERATIONS.items()),
+        *(_together(f"reduce_all_{op}", "value", f"Another name of ``reduce_{op}``.") for op in OPERATIONS),
         *(_together(f"inclusive_{op}", "value", f"The {name} of the values of the lanes up to this one.")
           for op, name in OPERATIONS.items()),
         *(_together(f"exclusive_{op}", "value", f"The {name} of the values of the lanes before this one.")

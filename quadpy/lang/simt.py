@@ -54,6 +54,7 @@ SIMT_RULES: Final[dict[str, Callable[..., Any]]] = {
     "block.SharedArray": _shared_array,
     "block.sync": _sync,
     "block.mem_fence": lambda t, span: t.build.emit(ir.Fence(span=span)),
+    "block.mem_sync": lambda t, span: t.build.emit(ir.Fence(span=span)),
     "grid.mem_fence": lambda t, span: t.build.emit(ir.Fence(ir.Reach.GRID, span=span)),
     "grid.memfence": lambda t, span: t.build.emit(ir.Fence(ir.Reach.GRID, span=span)),
     "block.thread_idx": lambda t, span: ir.ThreadIndex(span=span),

@@ -160,6 +160,8 @@ SUBGROUP_RULES: Final[dict[str, Rule]] = {
     "subgroup.broadcast": _broadcast,
     "subgroup.broadcast_first": lambda t, span, value: _broadcast(t, span, value, 0),
     "subgroup.sync": _sync,
+    "subgroup.barrier": _sync,
+    "subgroup.memory_barrier": lambda t, span: t.build.emit(ir.Fence(ir.Reach.WAVE, span=span)),
     "subgroup.mem_fence": lambda t, span: t.build.emit(ir.Fence(ir.Reach.WAVE, span=span)),
     "subgroup.ballot": _vote(WaveOp.BALLOT),
     "subgroup.ballot_first_n": _ballot_first_n,
@@ -168,7 +170,11 @@ SUBGROUP_RULES: Final[dict[str, Rule]] = {
     "subgroup.all_equal": _all_equal,
     "subgroup.match_any": _match_any,
     "subgroup.match_all": _match_all,
-    **{f"subgroup.reduce_{name}": _combine(WaveOp.REDUCE, op) for name, op in OPERATIONS.items()},
+    **{
+        f"subgroup.{prefix}_{name}": _combine(WaveOp.REDUCE, op)
+        for name, op in OPERATIONS.items()
+        for prefix in ("reduce", "reduce_all")
+    },
     **{f"subgroup.inclusive_{name}": _combine(WaveOp.INCLUSIVE, op) for name, op in OPERATIONS.items()},
     **{f"subgroup.exclusive_{name}": _combine(WaveOp.EXCLUSIVE, op) for name, op in OPERATIONS.items()},
 }

@@ -2,7 +2,7 @@
 # fmt: off
 from typing import Any
 
-__all__ = ["group_size", "log2_group_size", "invocation_id", "subgroup_id", "num_subgroups", "elect", "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge", "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "broadcast", "broadcast_first", "sync", "mem_fence", "ballot", "ballot_first_n", "all_true", "any_true", "all_equal", "match_any", "match_all", "reduce_add", "reduce_mul", "reduce_min", "reduce_max", "reduce_and", "reduce_or", "reduce_xor", "inclusive_add", "inclusive_mul", "inclusive_min", "inclusive_max", "inclusive_and", "inclusive_or", "inclusive_xor", "exclusive_add", "exclusive_mul", "exclusive_min", "exclusive_max", "exclusive_and", "exclusive_or", "exclusive_xor"]
+__all__ = ["group_size", "log2_group_size", "invocation_id", "subgroup_id", "num_subgroups", "elect", "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge", "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "broadcast", "broadcast_first", "sync", "barrier", "memory_barrier", "mem_fence", "ballot", "ballot_first_n", "all_true", "any_true", "all_equal", "match_any", "match_all", "reduce_add", "reduce_mul", "reduce_min", "reduce_max", "reduce_and", "reduce_or", "reduce_xor", "reduce_all_add", "reduce_all_mul", "reduce_all_min", "reduce_all_max", "reduce_all_and", "reduce_all_or", "reduce_all_xor", "inclusive_add", "inclusive_mul", "inclusive_min", "inclusive_max", "inclusive_and", "inclusive_or", "inclusive_xor", "exclusive_add", "exclusive_mul", "exclusive_min", "exclusive_max", "exclusive_and", "exclusive_or", "exclusive_xor"]
 
 def group_size() -> Any: """How many lanes a wave has, 32 or 64; known at compile time."""
 def log2_group_size() -> Any: """5 or 6; known at compile time."""
@@ -22,6 +22,8 @@ def shuffle_xor(value: Any, mask: Any) -> Any: """The value of the lane whose nu
 def broadcast(value: Any, lane: Any) -> Any: """The value of the lane that lane 0 names."""
 def broadcast_first(value: Any) -> Any: """The value of lane 0."""
 def sync() -> Any: """All lanes of the wave come here before one goes on, and see what the others wrote before."""
+def barrier() -> Any: """Another name of ``sync``."""
+def memory_barrier() -> Any: """Another name of ``mem_fence``."""
 def mem_fence() -> Any: """The wave sees what this lane wrote before it sees what it writes after."""
 def ballot(cond: Any) -> Any: """A u64 with the bit of each lane in which ``cond`` holds."""
 def ballot_first_n(cond: Any, n: Any) -> Any: """As ``ballot``, of the first ``n`` lanes, as u32; ``n`` is at most 32."""
@@ -37,6 +39,13 @@ def reduce_max(value: Any) -> Any: """The greatest of all lanes' values."""
 def reduce_and(value: Any) -> Any: """The bitwise and of all lanes' values."""
 def reduce_or(value: Any) -> Any: """The bitwise or of all lanes' values."""
 def reduce_xor(value: Any) -> Any: """The bitwise exclusive or of all lanes' values."""
+def reduce_all_add(value: Any) -> Any: """Another name of ``reduce_add``."""
+def reduce_all_mul(value: Any) -> Any: """Another name of ``reduce_mul``."""
+def reduce_all_min(value: Any) -> Any: """Another name of ``reduce_min``."""
+def reduce_all_max(value: Any) -> Any: """Another name of ``reduce_max``."""
+def reduce_all_and(value: Any) -> Any: """Another name of ``reduce_and``."""
+def reduce_all_or(value: Any) -> Any: """Another name of ``reduce_or``."""
+def reduce_all_xor(value: Any) -> Any: """Another name of ``reduce_xor``."""
 def inclusive_add(value: Any) -> Any: """The sum of the values of the lanes up to this one."""
 def inclusive_mul(value: Any) -> Any: """The product of the values of the lanes up to this one."""
 def inclusive_min(value: Any) -> Any: """The least of the values of the lanes up to this one."""

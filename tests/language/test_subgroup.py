@@ -378,6 +378,24 @@ def test_waves_and_barriers_and_shared_memory(size):
     same_bits(y, (sums + (np.arange(x.size) % size + 1).astype(np.float32)).astype(np.float32))
 
 
+@qp.kernel
+def by_other_names(x: A(dtype=qp.f32, ndim=1), y: A(dtype=qp.f32, ndim=2)):
+    for i in range(x.shape[0]):
+        y[0, i] = subgroup.reduce_all_add(x[i])
+        subgroup.barrier()
+        subgroup.memory_barrier()
+        block.mem_sync()
+        y[1, i] = subgroup.reduce_all_max(x[i])
+
+
+def test_the_references_other_names(size):
+    x = numbers("float32", 256 // size, size)
+    y = np.zeros((2, 256), np.float32)
+    by_other_names(x.ravel(), y)
+    same_bits(y[0].reshape(x.shape), oracle.reduce("add", x))
+    same_bits(y[1].reshape(x.shape), oracle.reduce("max", x))
+
+
 @qp.func
 def total_of(v):
     return subgroup.reduce_add(v)

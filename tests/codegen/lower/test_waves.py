@@ -56,7 +56,7 @@ def kernel_of(load, rows, dtype):
         call = call_of(row)
         stores.append(
             call
-            if row.name.endswith((".sync", "mem_fence", "memfence", "warp.sync"))
+            if row.name.endswith((".sync", "barrier", "mem_fence", "memfence", "mem_sync"))
             else f"y[i] {'+' if dtype[0] == 'f' else '^'}= {result.format(call)}"
         )
     body = "\n                ".join(stores)
