@@ -90,15 +90,13 @@ class VariantDispatcher:
 
     def resolve(self, args: Sequence[Argument]) -> Resolved:
         """As ``Dispatcher.resolve``."""
-        while True:
-            variant = self._current
-            flat = None if variant is None else variant.flat(*args)
-            if variant is None or flat is None:
-                variant, flat = self._find(args)
-            try:
-                return variant.dispatcher.resolve(flat, args)
-            except MembersFound as found:
-                self._extend(variant, args, found.paths)
+        if (variant := self._current) is None or (flat := variant.flat(*args)) is None:
+            variant, flat = self._find(args)
+        try:
+            return variant.resolve(flat, args)
+        except MembersFound as found:
+            self._extend(variant, args, found.paths)
+        return self.resolve(args)
 
     def checked(self, args: Sequence[Argument], views: Sequence[ArrayView]) -> Values:
         """As ``Dispatcher.checked``."""

@@ -86,6 +86,7 @@ class Variant:
             source, config, tuple(self._parameters), graph=graph, fuse=fuse, wave_size=wave_size, debug=debug
         )
         self.dispatcher.variant = self
+        self.resolve = self.dispatcher.resolve
         self.flat: Flat = self._generated()
 
     def fixed_types(self, args: Sequence[Argument]) -> dict[str, ArgType]:
