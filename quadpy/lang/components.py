@@ -81,7 +81,8 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
     if isinstance(bound, (Vec, Record)):
         assign_name(t, name, bound, span)
         bound = t.frame.env[name]
-    if isinstance(target, ast.Attribute) and (isinstance(bound, Container) or kind_of(bound) is Kind.OBJECT):
+    is_object = isinstance(bound, Container) or (kind_of(bound) is Kind.OBJECT and not isinstance(bound, MutableVar))
+    if isinstance(target, ast.Attribute) and is_object:
         what = "members of a dataclass" if isinstance(bound, Container) else "attributes of an object"
         t.fail_type(f"a kernel cannot set {what}: {ast.unparse(target)}", span,
                     "set an element of an array or field in it, or return the value and set it in Python")  # fmt: skip
