@@ -182,6 +182,8 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
             t.fail_type(str(exc), span)
     name, known = getattr(fn, "__name__", ""), not holds_runtime(args) and not holds_runtime(kwargs)
     static = "call it in qp.static(…), while compiling" if known else ""
+    if isinstance(fn, FunctionType) and fn.__code__.co_name == "<lambda>":
+        return inline(t, _expanded(fn), args, kwargs, span)
     if isinstance(fn, FunctionType):
         t.fail_syntax(f"{name} is a plain Python function", span,
                       ", or ".join(filter(None, ["decorate it with @qp.func", static])))  # fmt: skip
@@ -194,7 +196,7 @@ def _module_of(fn: Any) -> str:
 
 
 def _expanded(fn: Any) -> Func:
-    """The ``Func`` of a plain function that the library marks with ``expand``."""
+    """The ``Func`` of a lambda, or of a plain function that the library marks with ``expand``."""
     return _EXPANDED.setdefault(fn, Func(fn))
 
 

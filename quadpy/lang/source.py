@@ -11,6 +11,7 @@ from typing import Any
 
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
 from quadpy.lang.fingerprints import is_our_module, text_digest
+from quadpy.lang.lambda_source import lambda_tree
 from quadpy.lang.names import item_targets, local_names
 from quadpy.lang.running import is_text_of
 from quadpy.source import Span
@@ -171,6 +172,8 @@ class FunctionSource:
 
     def _parsed(self) -> ast.FunctionDef:
         first, lines = self.span.line, self._text()
+        if self.code.co_name == "<lambda>":
+            return self._parsed_lambda(lines)
         try:
             block = inspect.getblock(lines[first - 1 :])
         except (IndexError, SyntaxError, tokenize.TokenError):
@@ -196,10 +199,20 @@ class FunctionSource:
         if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
             raise KernelSourceError(
                 f"{self.name!r} is not a plain function", self.span,
-                hint="lambdas and async functions cannot be compiled; write a def",
+                hint="async functions cannot be compiled; write a def",
             )  # fmt: skip
         _mangle(body[0], self.fn.__qualname__)
         return body[0]
+
+    def _parsed_lambda(self, lines: list[str]) -> ast.FunctionDef:
+        self._lines, self._first_line = lines, 1
+        tree = lambda_tree(lines, self.code)
+        if tree is None:
+            raise KernelSourceError(
+                "the text of this lambda cannot be found", self.span,
+                hint="write it on a line of its own, in a file or a notebook cell, or make it a @qp.func",
+            )  # fmt: skip
+        return tree
 
 
 def _mangle(tree: ast.FunctionDef, qualname: str) -> None:

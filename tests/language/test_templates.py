@@ -278,3 +278,27 @@ def test_what_a_wrong_annotation_says(arch):
     assert "qp.template()" in raised.value.hint
     with pytest.raises(qp.KernelTypeError, match=r"the parameter 'x' has no annotation"):
         without(1, 1.0)
+
+
+def test_lambdas_from_python(arch):
+    @qp.func
+    def twice(f: qp.template(), x):
+        return f(f(x))
+
+    @qp.kernel
+    def run(f: qp.template(), x: qp.f32) -> qp.f32:
+        return f(x) + twice(f, x)
+
+    k = 3.0
+    assert run(lambda x: 2 * x, 1.0) == 6.0
+    assert run(lambda y: y + k, 1.0) == 4.0 + 7.0
+    for factor in (1.0, 2.0):
+        assert run(lambda x: x * factor if x > 0 else -x, -4.0) == 4.0 + 4.0 * factor  # noqa: B023
+    pair = (lambda x: x, lambda x: x + 1)
+    assert [run(f, 1.0) for f in pair] == [2.0, 5.0]
+    same = (lambda x: x, lambda x: x)
+    assert run(same[1], 2.0) == 4.0
+    with pytest.raises(qp.KernelSourceError, match="the text of this lambda cannot be found"):
+        run(eval("lambda x: x"), 1.0)
+    with pytest.raises(qp.CompilationError, match="missing a required argument: 'z'"):
+        run(lambda x, z: x + z, 1.0)
