@@ -17,12 +17,13 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.printer import print_function
 from quadpy.ir.walk import walk
 from quadpy.lang.context import CalledFunction, Trace
-from quadpy.lang.decorators import RealFunc
+from quadpy.lang.decorators import Method, RealFunc
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.functions import bind_arguments, inline
+from quadpy.lang.lambdas import Lambda
 from quadpy.lang.returns import outline_of, rebuilt, scalars_of
 from quadpy.lang.scalars import emit_call, to_scalar
-from quadpy.lang.values import Record, Value, Vec, is_direct, is_number, is_runtime, shaped
+from quadpy.lang.values import Record, Value, Vec, is_direct, is_number, is_runtime, parts_of, shaped
 from quadpy.records import Shape
 from quadpy.source import Span
 
@@ -37,8 +38,7 @@ _PURE: Final = (
 
 def call_real(t: Trace, func: RealFunc, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
     """A call of ``func``."""
-    given = [*args, *kwargs.values()]
-    if any(isinstance(value, MutableVar) or (is_direct(value) and not _is_plain(value)) for value in given):
+    if not all(_is_plain(value) or _is_of_compile_time(value) for value in (*args, *kwargs.values())):
         return inline(t, func, args, kwargs, span)
     bound = bind_arguments(t, func.source, args, kwargs, span)
     values = {name: to_scalar(t, value, span) if is_number(value) else value for name, value in bound.items()}
@@ -51,6 +51,17 @@ def call_real(t: Trace, func: RealFunc, args: list[Value], kwargs: dict[str, Val
 
 def _is_plain(value: Value) -> bool:
     return is_runtime(value) or isinstance(value, (Vec, Record))
+
+
+def _is_of_compile_time(value: Value) -> bool:
+    """Whether nothing in ``value`` is a value or a place of the caller's."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if is_direct(item) or isinstance(item, (Lambda, MutableVar)):
+            return False
+        waiting += [item.instance] if isinstance(item, Method) else parts_of(item)
+    return True
 
 
 def _elems(value: Value) -> Sequence[ir.Expr]:
@@ -89,6 +100,9 @@ def _traced(t: Trace, func: RealFunc, values: Mapping[str, Value], span: Span) -
             sub.build.emit(ir.Return(tuple(scalars), span=span))
     except CompilationError:
         return None  # tracing in place says what is wrong, and where
+    except Exception:
+        t.trail, t.doing = sub.trail, sub.doing
+        raise
     finally:
         t.already_printed = max(t.already_printed, sub.printed)  # tracing in place does not print again
         t.signature.functions.update(sub.signature.functions)  # as ``called`` has them, whatever comes of this one

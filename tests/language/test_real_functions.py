@@ -281,6 +281,49 @@ def test_wrong_arguments(load, call):
     assert caught.value.span.line == 11
 
 
+def test_arguments_that_hold_values_of_the_caller(load):
+    """Names of the caller are not those of the function, even where they are alike."""
+    module = load("""
+        P = qp.types.struct(a=qp.f64)
+
+        @qp.dataclass
+        class Scale:
+            a: qp.f64
+
+            @qp.func
+            def apply(self, x):
+                return self.a * x
+
+        @qp.real_func
+        def applied(f: qp.template(), x: qp.f64):
+            y = 100.0
+            n = y + x
+            return f(n) + y
+
+        @qp.real_func
+        def total(items, n: qp.f64):
+            return sum(items) + n
+
+        @qp.kernel
+        def kernel(x: qp.types.ndarray(qp.f64, 1), n: qp.f64):
+            for i in x:
+                y = x[i] + 1
+                fs = [lambda a: a + y, lambda a: a * n]
+                x[i] = applied(lambda a: a + y + n, x[i]) + applied(Scale(y).apply, n) + total([y, n, 3], y)
+                x[i] += applied(fs[0], 0.0) + applied(fs[1], 0.0) + total((y,), 1.0)
+    """)
+
+    def inlined(x, n):
+        y = x + 1
+        applied = lambda f, a: f(100.0 + a) + 100.0  # noqa: E731
+        result = applied(lambda a: a + y + n, x) + applied(lambda a: a * y, n) + (y + n + 3) + y
+        return result + applied(lambda a: a + y, 0.0) + applied(lambda a: a * n, 0.0) + y + 1.0
+
+    x = np.array([1.0, 2.0])
+    module.kernel(x, 5.0)
+    assert x.tolist() == [inlined(1.0, 5.0), inlined(2.0, 5.0)]
+
+
 def test_methods_of_classes_and_structs(load):
     module = load("""
         @qp.dataclass
