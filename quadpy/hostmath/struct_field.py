@@ -47,6 +47,7 @@ class StructField(HasDerivatives):
 
     __slots__ = (
         "__weakref__",
+        "_bound",
         "_members",
         "_whole",
         "derivative",
@@ -65,7 +66,7 @@ class StructField(HasDerivatives):
     _whole: StructMember | None
 
     def __init__(self, type: StructType, name: str, derivative: str = "") -> None:
-        self._whole, self.layout = None, Layout.AOS
+        self._whole, self._bound, self.layout = None, False, Layout.AOS
         self.dtype, self.name, self.derivative = type, name, derivative
         self.derivatives: dict[str, StructField] = {}
         self.follows = self.is_member = False  # as of other fields
@@ -93,7 +94,7 @@ class StructField(HasDerivatives):
 
     def free(self) -> None:
         """Give the memory back: every later use is an error."""
-        self._whole = None
+        self._whole, self._bound = None, False
         for leaf in self.leaves():
             leaf.free()
 
@@ -196,12 +197,13 @@ class StructField(HasDerivatives):
 
     def put_whole(self, whole: StructMember) -> None:
         """``whole`` is the same memory as structs of C."""
-        self._whole = whole
+        self._whole = None if whole.device is None else whole
 
     def _on_gpu(self) -> StructMember | None:
         """The structs as a whole where they are stored so on a GPU: one copy fetches what has a copy for each member else."""
-        device = self.device  # gives the field its memory
-        return None if device is None else self._whole
+        if not self._bound:
+            self._bound = self.leaves()[0].storage is not None  # gives the field its memory, or raises
+        return self._whole
 
     @property
     def keys(self) -> list[str]:

@@ -272,7 +272,8 @@ def field(
         options = {"order": order, "offset": offset, "layout": layout, "name": name}
         return dtype.field(shape, needs_grad=needs_grad, needs_dual=needs_dual, **options)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
     made = Field(*element_of(dtype), name)
-    made.need(needed(made, needs_grad, needs_dual))
+    if needs_grad or needs_dual:
+        made.need(needed(made, needs_grad, needs_dual))
     if shape is None:
         require_no_layout(order, offset, layout)
         return made

@@ -29,7 +29,9 @@ class Part(NamedTuple):
 
 def has_slices(index: object) -> bool:
     """Whether ``index`` means a part of an array, and not one element."""
-    return any(isinstance(item, slice) or item is ... for item in (index if isinstance(index, tuple) else (index,)))
+    if isinstance(index, tuple):
+        return any(isinstance(item, slice) or item is ... for item in index)
+    return isinstance(index, slice) or index is ...
 
 
 def part_of(index: object, shape: tuple[int, ...], origin: tuple[int, ...], array: object) -> Part:
