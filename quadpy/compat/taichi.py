@@ -7,7 +7,6 @@ or else the CPU, the annotation of a function's result means nothing, and window
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
@@ -42,8 +41,6 @@ __all__ = [
 ]
 __all__ += quadpy.__all__
 
-_log: Final = logging.getLogger("quadpy")
-
 cc = "cpu"
 vulkan = opengl = gles = metal = dx11 = dx12 = "gpu"
 AOS, SOA = Layout.AOS, Layout.SOA
@@ -62,21 +59,15 @@ ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui
 _lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False, GGUI_AVAILABLE=False))
 """What Taichi's own examples ask before they choose a backend: ``ti.vulkan`` and ``ti.cuda`` are any GPU here."""
 
-_OPTIONS: Final = {
-    "default_fp", "default_ip", "fast_math", "debug", "random_seed", "cpu_max_num_threads", "enable_fallback",
-}  # fmt: skip
+_DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
+"""What Python's types mean as ``default_fp`` and ``default_ip``."""
 
 
 def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:  # type: ignore[no-redef]  # in place of quadpy's
     """As ``quadpy.init``, with Taichi's default of ``fast_math=True``; options that mean nothing here are ignored."""
-    ignored = sorted(set(options) - _OPTIONS)
-    if ignored:
-        _log.info("ti.init: %s: ignored", ", ".join(ignored))
-    known: dict[str, Any] = {"fast_math": True} | {name: options[name] for name in _OPTIONS & set(options)}
-    for name, default in (("default_fp", {float: f32}), ("default_ip", {int: i32})):
-        if isinstance(known.get(name), type):
-            known[name] = default.get(known[name], known[name])
-    quadpy.init(arch=arch, **known)
+    for name in {"default_fp", "default_ip"} & set(options):
+        options[name] = _DEFAULTS.get(options[name], options[name])
+    quadpy.init(arch=arch, **{"fast_math": True, **options})
 
 
 def func(fn: Callable[..., Any]) -> Func:  # type: ignore[no-redef]  # in place of quadpy's

@@ -49,9 +49,14 @@ def test_a_program_changes_its_import_only():
 def test_init_has_taichis_default_and_ignores_what_means_nothing_here(caplog):
     with caplog.at_level(logging.INFO, "quadpy"):
         ti.init(arch=ti.x64, packed=True, default_fp=ti.f64, device_memory_GB=2)
-    assert caplog.messages == ["ti.init: device_memory_GB, packed: ignored"]
+    assert caplog.messages == ["qp.init: device_memory_GB, packed: ignored, since quadpy has no use for it"]
     a = ti.field(float, shape=())
     assert a.dtype == qp.f64
+
+
+def test_default_types_may_be_pythons():
+    ti.init(arch=ti.cpu, default_fp=float, default_ip=int)
+    assert (ti.field(float, shape=()).dtype, ti.field(int, shape=()).dtype) == (qp.f32, qp.i32)
 
 
 @pytest.mark.parametrize("arch", [ti.gpu, ti.vulkan, ti.metal, ti.opengl])
