@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
@@ -20,6 +19,7 @@ from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
 from quadpy.lang.arguments import MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.current import State, current_config, require_wave_size
+from quadpy.runtime.device.live_objects import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
 from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
 from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
@@ -34,12 +34,12 @@ __all__ = ["BoundKernel", "Kernel", "kernel"]
 
 T = TypeVar("T")
 
-_configured: Final[weakref.WeakSet[Kernel]] = weakref.WeakSet()
+_configured: Final[LiveObjects[Kernel]] = LiveObjects()
 """Kernels that have plans."""
 
 
 def _forget_plans() -> None:
-    for known in list(_configured):
+    for known in _configured:
         known.forget()
 
 

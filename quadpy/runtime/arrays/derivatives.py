@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
+from quadpy.runtime.device.live_objects import LiveObjects
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -16,7 +16,7 @@ __all__ = ["KINDS", "WITH_SHAPE", "HasDerivatives", "needed", "require_floats"]
 KINDS: Final = ("grad", "dual")
 """Derivatives of reverse mode, and of forward mode."""
 
-WITH_SHAPE: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+WITH_SHAPE: Final[LiveObjects[Any]] = LiveObjects()
 """Fields that were made with a shape: ``qp.root.lazy_grad()`` gives them a gradient, too."""
 
 

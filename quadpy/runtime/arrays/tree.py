@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import warnings
-import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -20,6 +19,7 @@ from quadpy.runtime.arrays.derivatives import WITH_SHAPE
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import AXIS_NAMES, Placement
 from quadpy.runtime.device.current import renew_config
+from quadpy.runtime.device.live_objects import LiveObjects
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.memory.placement import Memory, allocate_lasting
 
@@ -183,7 +183,7 @@ class Root(_Roots):
     """``qp.root``: each ``dense`` starts a new tree."""
 
     def __init__(self) -> None:
-        self._trees: weakref.WeakSet[Tree] = weakref.WeakSet()  # fields keep their tree alive
+        self._trees: LiveObjects[Tree] = LiveObjects()  # fields keep their tree alive
 
     def _new(self) -> Tree:
         tree = Tree()
@@ -192,7 +192,7 @@ class Root(_Roots):
 
     def _need(self, kind: str) -> None:
         super()._need(kind)
-        for field in list(WITH_SHAPE):
+        for field in WITH_SHAPE:
             if field.is_differentiable and not field.has_derivative(kind):
                 field.declare(kind).follow(field.shape, field.offset)
 
