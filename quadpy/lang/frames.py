@@ -89,7 +89,8 @@ class Frame:
     returns that jump to the end of the region ``label``.  ``results`` are the variables of returned values,
     ``outline`` their shape, ``returned`` the value of the one return; ``literals`` maps the ids of returned constants
     to them: they stay exact until all returns meet.  ``unset`` are the variables that a path to here leaves without a
-    value, ``breaks`` what was set at each ``break`` of the run-time loops around.
+    value, ``breaks`` what was set at each ``break`` of the run-time loops around; ``outer`` are the names that were bound
+    before the parallel loop around.
     """
 
     source: FunctionSource
@@ -108,6 +109,7 @@ class Frame:
     literals: dict[int, ir.Const] = field(default_factory=dict)
     unset: set[str] = field(default_factory=set)
     breaks: list[list[set[str]]] = field(default_factory=list)
+    outer: dict[str, object] = field(default_factory=dict)
 
     @contextmanager
     def at_compile_time(self) -> Iterator[None]:

@@ -68,7 +68,7 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, opti
     span, frame = t.span(node), t.frame
     axes = loop_axes(t, target_names(t, node, len(bounds), form), bounds, span)
     env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, t.random.draws
-    frame.singles, t.random.draws = t.bound_once(node.body, frame.source), None
+    frame.outer, frame.singles, t.random.draws = env, t.bound_once(node.body, frame.source), None
     frame.loops.append("parallel")
     position, order = _iteration_number(t, axes, span), partial(_order_number, t, axes, span)
     loop = t.loop = ParallelLoop(position, order, options.block_dim or DEFAULT_BLOCK)
@@ -81,7 +81,7 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, opti
     finally:
         t.loop = None
         frame.loops.pop()
-        frame.env, frame.unset, frame.singles, t.random.draws = env, unset, singles, draws
+        frame.env, frame.unset, frame.singles, t.random.draws, frame.outer = env, unset, singles, draws, {}
     if loop.prints:
         loop_begins(t, loop.prints, span)
     body = ir.Block(tuple(stmts), span=span)

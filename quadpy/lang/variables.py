@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from quadpy.errors import KernelNameError
 from quadpy.intrinsics import BUILTINS
@@ -36,6 +36,9 @@ __all__ = [
     "read_variable", "undefined", "write_variable",
 ]  # fmt: skip
 
+_UNBOUND: Final = object()
+"""What a name has that is not bound: None is a value."""
+
 
 def declare(t: Trace, name: str, value: Value, span: Span) -> None:
     """A new variable called ``name`` that starts as ``value``."""
@@ -66,7 +69,7 @@ def write_variable(t: Trace, part: MutableVar, items: Sequence[ir.Expr], span: S
 def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     """The first assignment fixes the type of a name."""
     env = t.frame.env
-    bound = env.get(name)
+    bound = env.get(name, _UNBOUND)
     if (
         isinstance(value, (list, tuple))
         and isinstance(bound, MutableVar)
@@ -79,7 +82,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     if isinstance(value, dict) and isinstance(bound, MutableVar) and isinstance(bound.shape, RecordType):
         value = record_of(t, value, bound.shape, span)
     if not is_numeric(value):
-        if isinstance(bound, MutableVar) or (bound is not None and _may_run_again(t) and bound is not value):
+        if isinstance(bound, MutableVar) or (bound is not value and _is_kept(t, name)):
             t.fail_type(f"{name!r} cannot become {shape_text(value)} here", span,
                         "bind compile-time values outside run-time branches and loops")  # fmt: skip
         env[name] = freeze_all(t, value)
@@ -87,14 +90,14 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         _set_variable(t, name, bound, value, span)
     elif isinstance(bound, ArrayRef):
         t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "use another name")
+    elif _is_kept(t, name):
+        t.fail_type(f"{name!r} is a compile-time {shape_text(bound)} and cannot change here", span,
+                    "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
     elif name in t.frame.singles:
         if isinstance(value, (Vec, Record)):
             env[name] = shaped(value.shape, [t.build.let(e, name) for e in value.elems])
         else:
             env[name] = t.build.let(to_scalar(t, value, span), name)
-    elif bound is not None and _may_run_again(t):
-        t.fail_type(f"{name!r} is a compile-time {shape_text(bound)} and cannot change here", span,
-                    "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
     else:
         declare(t, name, value, span)
 
@@ -103,9 +106,15 @@ def _is_scalar(item: Value) -> bool:
     return is_runtime(item) or is_number(item)
 
 
-def _may_run_again(t: Trace) -> bool:
-    """True where a statement may run more than once, or not at all."""
-    return t.frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
+def _is_kept(t: Trace, name: str) -> bool:
+    """Whether ``name`` is bound, and what it means cannot change here: the statement may run more than once, or not at
+    all, or the iterations of a parallel loop share the name with what follows the loop.
+    """
+    frame = t.frame
+    if name not in frame.env:
+        return False
+    repeated = frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
+    return repeated or frame.outer.get(name, _UNBOUND) is frame.env[name]
 
 
 def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
