@@ -47,8 +47,11 @@ Flat: TypeAlias = Callable[..., "tuple[Argument, ...] | None"]
 Receiver: TypeAlias = tuple[str, object]
 """The name of the first parameter, and the object that it is in every call."""
 
-_UNWATCHED: Final = (Method, MethodType, ModuleType, np.ndarray, type(MISSING))
-"""What attributes have that no call compares: made anew by each read, or too large."""
+_UNWATCHED: Final = (Method, MethodType, ModuleType, type(MISSING))
+"""What attributes have that no call compares: made anew by each read."""
+
+_DEEPEST: Final = 20
+"""Containers deeper inside others are compared by identity."""
 
 _REFUSALS: Final = (AttributeError, LookupError, TypeError)
 
@@ -65,7 +68,7 @@ class Variant:
         receiver: Receiver | None,
     ) -> None:  # fmt: skip
         self.paths = tuple(paths)
-        self._names: dict[str, object] = {"same": _same, "key": value_key}
+        self._names: dict[str, object] = {"same": _same, "key": _contents, "equal": _equal_arrays}
         self._guards: dict[str, str] = {}  # by the expression that is compared
         self._passed: list[str] = []  # expressions
         self._parameters: list[Parameter] = []
@@ -154,20 +157,31 @@ class Variant:
             return
         name = f"g{len(self._guards)}"
         self._names[name] = value
-        if isinstance(value, (Elements, Struct)):  # these can change
-            self._names[name] = value_key(value)
+        if _can_change(value):
+            self._names[name], self._names[f"{name}_kept"] = _contents(value), _kept(value)  # ids stay unique
             self._guards[text] = f"key({text}) != {name}"
         elif _equals_itself_alone(value):
             self._guards[text] = f"{text} is not {name}"
         else:
             self._guards[text] = f"(v := {text}) is not {name} and not same(v, {name})"
 
+    def _guard_array(self, text: str, array: Any, contents: Any) -> None:
+        """Calls of the variant have ``array`` there, whatever is in it now, or another one with the same ``contents``."""
+        if text not in self._guards:
+            name = f"g{len(self._guards)}"
+            self._names[name], self._names[f"{name}_contents"] = array, contents
+            self._guards[text] = f"(v := {text}) is not {name} and not equal(v, {name}_contents)"
+
     def watch(self, reads: Dependencies) -> None:
         """Code was compiled; calls with other values of what it read have code of their own."""
         before = len(self._guards)
         for path, value in reads.attributes():
             watched = path.root in self._roots and not isinstance(value, _UNWATCHED)
-            if watched and _is_stable(path, self._roots[path.root], value):
+            if not watched or not _is_stable(path, self._roots[path.root], value):
+                continue
+            if isinstance(value, np.ndarray):
+                self._guard_array(self._text(path), path.of(self._roots[path.root]), value)
+            else:
                 self._guard(self._text(path), value)
         if len(self._guards) > before:
             self.flat = self._generated()
@@ -215,11 +229,46 @@ class _Flat(Dispatcher):
         return made
 
 
+def _can_change(value: object) -> bool:
+    """Whether ``value`` can mean something else to a kernel later."""
+    return isinstance(value, (Elements, Struct, list, dict)) or (
+        isinstance(value, tuple) and any(map(_can_change, value))
+    )
+
+
+def _contents(value: object, depth: int = 0) -> Hashable:
+    """Equal for values that are the same to a kernel, down to the items of containers; arrays keep what they had."""
+    match value:
+        case list() | tuple() | dict() if depth > _DEEPEST:  # it may contain itself
+            return ("id", id(value))
+        case list() | tuple():
+            return (type(value).__name__, *(_contents(item, depth + 1) for item in value))
+        case dict():
+            return ("dict", *((value_key(key), _contents(item, depth + 1)) for key, item in value.items()))
+        case np.ndarray():
+            return "array"
+        case _:
+            return value_key(value)
+
+
+def _kept(value: object, depth: int = 0) -> object:
+    """All that is in a container now."""
+    match value:
+        case list() | tuple() if depth <= _DEEPEST:
+            return tuple(_kept(item, depth + 1) for item in value)
+        case dict() if depth <= _DEEPEST:
+            return tuple((key, _kept(item, depth + 1)) for key, item in value.items())
+        case _:
+            return value
+
+
+def _equal_arrays(a: object, b: Any) -> bool:
+    return isinstance(a, np.ndarray) and (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
+
+
 def _equals_itself_alone(value: object) -> bool:
     key = value_key(value)
-    return (
-        value is None or isinstance(value, (bool, Scalar)) or (key[0] == "id" and not isinstance(value, (list, dict)))
-    )
+    return value is None or isinstance(value, (bool, Scalar)) or key[0] == "id"
 
 
 def _same(a: object, b: object) -> bool:

@@ -10,7 +10,7 @@ from quadpy.lang.context import LocalAtomicFound, Trace
 from quadpy.lang.decorators import Func, Method, is_template
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
-from quadpy.lang.values import ElementRef, Record, Value, is_numeric
+from quadpy.lang.values import ElementRef, Record, Value, is_number, is_numeric
 from quadpy.lang.variables import check_assigned
 
 __all__ = ["argument_places", "named_place"]
@@ -43,6 +43,7 @@ def named_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
 
     Raises:
         LocalAtomicFound: the name is not yet known to change.
+        KernelTypeError: it is a number of compile time.
     """
     if is_element(t, node):
         return element_ref(t, node)
@@ -53,6 +54,9 @@ def named_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
     key = t.frame.source.code, name
     if key not in t.changing:
         raise LocalAtomicFound(key)
+    if isinstance(node, ast.Name) and is_number(bound):
+        t.fail_type(f"{name!r} is known at compile time and cannot be changed by a function", t.span(node),
+                    "assign it to a variable, and pass that")  # fmt: skip
     if not isinstance(bound, MutableVar):
         return None
     check_assigned(t, name, t.span(node))

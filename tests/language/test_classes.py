@@ -216,3 +216,23 @@ def test_code_of_one_process_is_right_in_the_next(tmp_path):
             [sys.executable, program, str(scale)], capture_output=True, text=True, check=True, env=environment
         )
         assert child.stdout.split() == [str(10 * scale), str(10 * scale + 1)]
+
+
+class Table:
+    def __init__(self, values):
+        self.values = values
+
+    @qp.kernel
+    def second(self) -> qp.f64:
+        return self.values[1]
+
+
+def test_numpy_arrays_that_are_replaced(arch):
+    table = Table(np.array([1.0, 2.0]))
+    assert table.second() == 2
+    table.values = np.array([3.0, 4.0])
+    assert table.second() == 4
+    table.values[1] = 9.0  # changed in place: the contents of the first call count
+    assert table.second() == 4
+    table.values = np.array([1.0, 2.0])
+    assert table.second() == 2

@@ -76,6 +76,11 @@ def scale(p: Frozen):
         p.a[i] *= p.s
 
 
+@dataclasses.dataclass
+class Weights:
+    each: list
+
+
 @pytest.fixture
 def array(arch):
     def make(*numbers):
@@ -452,3 +457,17 @@ def test_replace_keeps_the_code(array):
     scale(dataclasses.replace(p, s=3.0))
     assert p.a.to_numpy().tolist() == [6.0, 12.0]
     assert before is None or len(scale._dispatcher.specialisations) <= before + 1
+
+
+def test_lists_that_change(arch):
+    @qp.kernel
+    def total(weights: Weights) -> qp.f32:
+        result = 0.0
+        for each in qp.static(weights.each):
+            result += each
+        return result
+
+    weights = Weights([1, 2])
+    assert total(weights) == 3
+    weights.each.append(4)
+    assert total(weights) == 7

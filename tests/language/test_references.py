@@ -1,5 +1,7 @@
 """Template parameters that a function assigns: places of the caller, passed by reference."""
 
+import textwrap
+
 import numpy as np
 import pytest
 
@@ -166,6 +168,27 @@ def test_a_literal_is_a_local_value_of_the_function():
         return count_down(5)
 
     assert k() == 3
+
+
+@pytest.mark.parametrize(
+    "body", ["for i in qp.static(range(3)):\n    add_to(i, 5)", "add_to(n, 5)", "add_to(a=n, n=5)"]
+)
+def test_a_number_of_compile_time_is_no_place(load, body):
+    module = load(f"""
+@qp.func
+def add_to(a: qp.template(), n: int):
+    a += n
+
+@qp.kernel
+def k(n: qp.template()):
+{textwrap.indent(body, "    ")}
+""")
+    with pytest.raises(
+        qp.KernelTypeError, match="is known at compile time and cannot be changed by a function"
+    ) as caught:
+        module.k(3)
+    assert "assign it to a variable" in caught.value.hint
+    assert caught.value.span is not None
 
 
 def test_an_expression_is_no_place():

@@ -302,3 +302,46 @@ def test_lambdas_from_python(arch):
         run(eval("lambda x: x"), 1.0)
     with pytest.raises(qp.CompilationError, match="missing a required argument: 'z'"):
         run(lambda x, z: x + z, 1.0)
+
+
+def test_containers_that_change(arch):
+    @qp.kernel
+    def total(values: qp.template()) -> qp.f32:
+        result = 0.0
+        for each in qp.static(values):
+            result += each
+        return result
+
+    values = [1, 2]
+    assert total(values) == 3
+    values.append(4)
+    assert total(values) == 7
+    values[0] = 1.5
+    assert total(values) == 7.5
+    values[:] = [1, 2]
+    assert total(values) == 3
+
+
+@pytest.mark.parametrize(
+    "container", [list, tuple, lambda items: dict(enumerate(items))], ids=["list", "tuple", "dict"]
+)
+def test_containers_in_containers_that_change(arch, container):
+    @qp.kernel
+    def first(values: qp.template()) -> qp.f32:
+        return values[0][0]
+
+    inner, vector = [1], qp.Vector([4.0, 5.0])
+    nested, vectors = container([inner]), container([vector])
+    assert (first(nested), first(vectors)) == (1, 4)
+    inner[0], vector[0] = 2, 6.0
+    assert (first(nested), first(vectors)) == (2, 6)
+
+
+def test_a_list_that_contains_itself(arch):
+    @qp.kernel
+    def first(values: qp.template()) -> qp.f32:
+        return values[0]
+
+    values = [1]
+    values.append(values)
+    assert first(values) == 1
