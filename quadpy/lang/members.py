@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from types import MethodType, ModuleType
+from types import ModuleType
 
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.parameters import passed_attribute
-from quadpy.lang.scope import container_member, import_value
-from quadpy.lang.supers import Super, super_attribute
+from quadpy.lang.scope import container_member
+from quadpy.lang.supers import Super, import_attribute, super_attribute
 from quadpy.lang.values import Container, Value, shape_text
 from quadpy.messages import closest, one_of
 from quadpy.source import Span
@@ -26,9 +26,7 @@ def object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
     found = t.deps.attribute(value, name)
     if found is MISSING:
         t.fail_type(f"{_named(value)} has no attribute {name!r}", span, closest(name, _attributes(value)))
-    if isinstance(found, MethodType) and isinstance(found.__func__, Func):  # a classmethod, from Python 3.13 on
-        return Method(found.__func__, found.__self__)
-    return import_value(t, found)
+    return import_attribute(t, found)
 
 
 def container_attribute(t: Trace, value: Container, name: str, span: Span) -> Value:
@@ -44,7 +42,7 @@ def container_attribute(t: Trace, value: Container, name: str, span: Span) -> Va
             span,
             one_of(name, value.arg.names),
         )
-    return Method(found, value) if isinstance(found, Func) else import_value(t, found)
+    return Method(found, value) if isinstance(found, Func) else import_attribute(t, found)
 
 
 def _named(value: Value) -> str:

@@ -30,21 +30,29 @@ def is_text_of(text: str, code: CodeType, first_line: int) -> bool:
     """
     if code.co_name == "<lambda>":
         return True  # refused later, as a lambda
-    header = ""
-    if text[:1].isspace():  # a method, or a function in another, whose names it may use
-        header = f"def outer({', '.join(code.co_freevars)}):\n" if code.co_flags & inspect.CO_NESTED else "if True:\n"
-    lines_above = "\n" * (first_line - 1 - bool(header))
+    header, around = _around(code) if text[:1].isspace() else ("", ())
+    lines_above = "\n" * (first_line - 1 - header.count("\n"))
     try:
         tree = ast.parse(lines_above + header + text)
-        if not _defines(tree, code.co_name, inside=bool(header)):
+        if not _defines(tree, code.co_name, depth=header.count("\n")):
             return False
-        if _compiled(tree, code) == code:
+        if _compiled(tree, code, around) == code:
             return True
-        found = _compiled(_WithoutAssertions().visit(tree), code)
+        found = _compiled(_WithoutAssertions().visit(tree), code, around)
     except (SyntaxError, ValueError):
         return False
     steps = iter(_steps(code))  # the search for a step goes on after the one before it: all are there, in this order
     return all(step in steps for step in _steps(found))
+
+
+def _around(code: CodeType) -> tuple[str, tuple[str, ...]]:
+    """Lines for the text of a method, or of a function in another, whose names it may use; and what they define."""
+    nested, names = code.co_flags & inspect.CO_NESTED, code.co_freevars
+    outer = f"def outer({', '.join(name for name in names if name != '__class__')}):\n"
+    lines, around = (outer, ("outer",)) if nested else ("", ())
+    if "__class__" in names:  # it has ``super()``, which is other code outside of a class
+        return f"{lines}{' ' if nested else ''}class Around:\n", (*around, "Around")
+    return lines or "if True:\n", around
 
 
 class _WithoutAssertions(ast.NodeTransformer):
@@ -52,16 +60,19 @@ class _WithoutAssertions(ast.NodeTransformer):
         return ast.copy_location(ast.Pass(), node)
 
 
-def _defines(tree: ast.Module, name: str, *, inside: bool) -> bool:
-    """Whether there is one function of that name, and nothing else."""
-    (first, *others) = getattr(tree.body[0], "body", []) if inside else tree.body
+def _defines(tree: ast.Module, name: str, *, depth: int) -> bool:
+    """Whether there is one function of that name, and nothing else, inside of ``depth`` statements."""
+    body: list[ast.stmt] = tree.body
+    for _ in range(depth):
+        body = getattr(body[0], "body", [])
+    (first, *others) = body
     return not others and isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef)) and first.name == name
 
 
-def _compiled(tree: ast.Module, code: CodeType) -> CodeType:
-    """The code of the one function in ``tree``, or in the one function around it."""
+def _compiled(tree: ast.Module, code: CodeType, around: tuple[str, ...]) -> CodeType:
+    """The code of the one function in ``tree``, inside of what is ``around`` it."""
     found: CodeType = compile(tree, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
-    for name in ("outer", code.co_name) if code.co_flags & inspect.CO_NESTED else (code.co_name,):
+    for name in (*around, code.co_name):
         inside = [inner for inner in found.co_consts if isinstance(inner, CodeType) and inner.co_name == name]
         found = inside[0]  # others may be the code of its annotations
     return found

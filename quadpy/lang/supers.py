@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 from quadpy.lang.context import Trace
@@ -13,7 +14,7 @@ from quadpy.lang.structs import changes_self
 from quadpy.lang.values import Container, Record, Value, is_direct
 from quadpy.source import Span
 
-__all__ = ["Super", "make_super", "super_attribute"]
+__all__ = ["Super", "import_attribute", "make_super", "super_attribute"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,13 @@ def _order(t: Trace, receiver: Value, cls: type) -> tuple[type, ...]:
     return order
 
 
+def import_attribute(t: Trace, found: Any) -> Value:
+    """``import_value`` of an attribute, which may be a function of the class."""
+    if isinstance(found, MethodType) and isinstance(found.__func__, Func):  # a classmethod, from Python 3.13 on
+        return Method(found.__func__, found.__self__)
+    return import_value(t, found)
+
+
 def super_attribute(t: Trace, value: Super, name: str, span: Span) -> Value:
     receiver: Any = value.receiver
     for base in value.bases:
@@ -63,5 +71,5 @@ def super_attribute(t: Trace, value: Super, name: str, span: Span) -> Value:
             changes = isinstance(receiver, Record) and changes_self(t, found)
             return Method(found, t.frame.env[value.name] if changes else receiver)
         raw = vars(base)[name]
-        return import_value(t, raw.__get__(receiver, type(receiver)) if hasattr(raw, "__get__") else raw)
+        return import_attribute(t, raw.__get__(receiver, type(receiver)) if hasattr(raw, "__get__") else raw)
     t.fail_type(f"super() has no attribute {name!r}", span)
