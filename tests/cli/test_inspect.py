@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 from quadpy.cli import main
+from quadpy.runtime.device.current import current_config, set_config
 
 
 def test_the_ir_comes_first(sample, capsys):
     assert main(["inspect", f"{sample}:saxpy"]) == 0
     assert capsys.readouterr().out.startswith("kernel saxpy(a: f32, x: f32[?], y: f32[?]) -> ()")
+
+
+@pytest.fixture
+def configuration():
+    before = current_config()
+    yield
+    set_config(before)
+
+
+@pytest.mark.usefixtures("configuration")
+def test_checks_are_shown_with_their_lines(sample, capsys):
+    assert main(["inspect", f"{sample}:saxpy", "--debug"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"check 0: KernelIndexError .*sample\.py:11:\d+ 'y'", shown)
+    assert "fault" in shown
 
 
 @pytest.mark.parametrize(
