@@ -90,14 +90,14 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         _set_variable(t, name, bound, value, span)
     elif isinstance(bound, ArrayRef):
         t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "use another name")
-    elif _is_kept(t, name):
-        t.fail_type(f"{name!r} is a compile-time {shape_text(bound)} and cannot change here", span,
-                    "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
-    elif name in t.frame.singles:
+    elif name in t.frame.singles and not _is_outer(t, name):  # static loops may come here again
         if isinstance(value, (Vec, Record)):
             env[name] = shaped(value.shape, [t.build.let(e, name) for e in value.elems])
         else:
             env[name] = t.build.let(to_scalar(t, value, span), name)
+    elif _is_kept(t, name):
+        t.fail_type(f"{name!r} is a compile-time {shape_text(bound)} and cannot change here", span,
+                    "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
     else:
         declare(t, name, value, span)
 
@@ -114,7 +114,13 @@ def _is_kept(t: Trace, name: str) -> bool:
     if name not in frame.env:
         return False
     repeated = frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
-    return repeated or frame.outer.get(name, _UNBOUND) is frame.env[name]
+    return repeated or _is_outer(t, name)
+
+
+def _is_outer(t: Trace, name: str) -> bool:
+    """Whether ``name`` is what it was before the parallel loop around."""
+    outer = t.frame.outer
+    return name in outer and outer[name] is t.frame.env.get(name, _UNBOUND)
 
 
 def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:

@@ -450,3 +450,16 @@ def test_ndranges_on_the_host():
     assert list(qp.ndrange(0, 5)) == []
     with pytest.raises(qp.ArgumentError, match="integers and pairs"):
         qp.ndrange(1.5)
+
+
+def test_a_name_of_an_unrolled_loop_in_a_branch_is_bound_in_each_turn():
+    @qp.kernel
+    def k(n: qp.i32) -> qp.f32:
+        total = 0.0
+        if n > 1:
+            for turn in qp.static(range(3)):
+                part = n * 1.0 + turn
+                total += part
+        return total
+
+    assert (k(1), k(2)) == (0.0, 9.0)
