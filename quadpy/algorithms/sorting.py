@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from quadpy.algorithms.kernels.copies import convert, count_along, count_up, gather, take, transpose
-from quadpy.algorithms.kernels.onesweep import MOST_PASSES, THREADS, count_digits, items_of, sweep_digit
+from quadpy.algorithms.kernels.onesweep import MOST_PASSES, count_digits, shape_of_tile, sweep_digit
 from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_offsets
 from quadpy.algorithms.operands import axis_of, input_array, output_array, refuse_overlap, refuse_partial_overlap
 from quadpy.algorithms.reduction import cube_of
@@ -277,8 +277,8 @@ def _sweep(run: Run, passes: list[Digits], ways: list[_Way], offsets: NDArray | 
     wide = keys.size > _MOST_IN_WORD
     word = u64 if wide else u32
     nbytes = max(keys.dtype.nbytes, values.dtype.nbytes)
-    items, cell = items_of(nbytes) if run.on_gpu else 2, _BITS[8 * nbytes]
-    tiles = -(-keys.size // (THREADS * items))
+    threads, items = shape_of_tile(nbytes) if run.on_gpu else (256, 2)  # few, as waves on a CPU take long to compile
+    tiles = -(-keys.size // (threads * items))
     words = run.temporary(word, MOST_PASSES + len(passes) * tiles * 256)
     counts = run.temporary(word, (len(passes), 256))
     by_key = [digits for digits in passes if digits.what == "keys"]
@@ -292,7 +292,8 @@ def _sweep(run: Run, passes: list[Digits], ways: list[_Way], offsets: NDArray | 
         (source, target), (from_values, to_values) = ways[0].step(number), ways[-1].step(number)
         run.launch(
             sweep_digit, source, from_values, near, counts, words, target, to_values, number, digits.shift,
-            digits.extent, tiles, digits.what, *rule, len(ways) > 1, items, cell,
+            digits.extent, tiles, digits.what, *rule, len(ways) > 1, threads,
+            items, _BITS[8 * nbytes],
         )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def test_many_runs_at_once(rng, place, blocks):
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
 def test_they_compile_for_every_target(target):
-    from quadpy.algorithms.kernels.onesweep import count_digits, items_of, sweep_digit
+    from quadpy.algorithms.kernels.onesweep import count_digits, shape_of_tile, sweep_digit
     from quadpy.algorithms.kernels.tiles import tile_scan
     from quadpy.algorithms.operators import add
 
@@ -88,5 +88,6 @@ def test_they_compile_for_every_target(target):
     shared = {"offsets": u32, "counts": table, "words": u32, **rule}
     count_digits.compile(target, keys=u32, key_passes=4, group_passes=0, **shared)
     for keys, cell in ((u32, qp.u32), (u64, qp.u64)):
-        sizes = {"keys": keys, "sorted_keys": keys, "items": items_of(cell.nbytes), "cell": cell}
+        threads, items = shape_of_tile(cell.nbytes)
+        sizes = {"keys": keys, "sorted_keys": keys, "threads": threads, "items": items, "cell": cell}
         sweep_digit.compile(target, values=u32, sorted_values=u32, pairs=True, **sizes, **shared)

@@ -10,20 +10,19 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.orders import ordered, segment_of
 
-__all__ = ["MOST_PASSES", "THREADS", "count_digits", "items_of", "sweep_digit"]
+__all__ = ["MOST_PASSES", "count_digits", "shape_of_tile", "sweep_digit"]
 
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 Plane = qp.types.ndarray(ndim=2)
 block, wave = qp.simt.block, qp.simt.subgroup
 
-THREADS = 512
 MOST_PASSES = 16
 
 
-def items_of(nbytes: int) -> int:
-    """How many keys a thread moves, if a key and a value have at most so many bytes: a tile fits into shared memory."""
-    return 8 if nbytes == 8 else 16
+def shape_of_tile(nbytes: int) -> tuple[int, int]:
+    """How many threads a block has, and how many keys each, if a key and a value have at most so many bytes."""
+    return 512, 8 if nbytes == 8 else 16
 
 
 @qp.func
@@ -146,51 +145,50 @@ def counted_before(words: T, at, tile):
 @qp.kernel
 def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: Flat, sorted_keys: Flat,
                 sorted_values: Flat, number: qp.i32, shift: qp.i32, extent: qp.i64, tiles: qp.i32,
-                what: T, kind: T, infinity: T, descending: T, pairs: T, items: T, cell: T):  # fmt: skip
+                what: T, kind: T, infinity: T, descending: T, pairs: T, threads: T, items: T, cell: T):  # fmt: skip
     """Moves the keys, and their values if there are ``pairs``, to their places by one digit.
 
     ``words`` begins with a ticket for each pass; then each pass has 256 words for each tile.
     """
-    qp.loop_config(block_dim=512)
-    for _ in range(tiles * 512):
+    qp.loop_config(block_dim=threads)
+    for _ in range(tiles * threads):
         shared_tile = block.SharedArray(1, qp.i64)
         hist = block.SharedArray(wave.num_subgroups() * 256, qp.u16)
         partial = block.SharedArray(16, qp.u32)
         base = block.SharedArray(256, words.dtype)
-        moved = block.SharedArray(512 * items, cell)
+        moved = block.SharedArray(threads * items, cell)
         thread, lane, own = block.thread_idx(), wave.invocation_id(), wave.subgroup_id() * 256
         if thread == 0:
             shared_tile[0] = qp.i64(qp.atomic_add(words[number], qp.cast(1, words.dtype)))
-        for k in qp.static(range(wave.num_subgroups() // 2)):
-            hist[thread + 512 * k] = qp.u16(0)
+        for k in qp.static(range(256 // wave.group_size())):
+            hist[thread + threads * k] = qp.u16(0)
         block.sync()
         tile = shared_tile[0]
         n = qp.i64(keys.shape[0])
-        start = tile * (512 * items)
+        start = tile * (threads * items)
         first = start + wave.subgroup_id() * (wave.group_size() * items) + lane
         key = qp.Vector([qp.cast(0, keys.dtype) for _ in range(items)])
         value = qp.Vector([qp.cast(0, values.dtype) for _ in range(items)])
-        digit = qp.Vector([255 for _ in range(items)])
-        rank = qp.Vector([0 for _ in range(items)])
         for k in qp.static(range(items)):  # without branches, so that all loads are in flight
             key[k] = keys[qp.min(first + k * wave.group_size(), n - 1)]
             if qp.static(what != "keys"):
                 value[k] = values[qp.min(first + k * wave.group_size(), n - 1)]
+        # The low 16 bits have the rank among the same digits of the wave, and then the place in the tile.
+        ranked = qp.Vector([qp.u32(0) for _ in range(items)])
         for k in qp.static(range(items)):
-            found = 0
+            digit = 255
             if qp.static(what == "keys"):
-                found = digit_of_key(key[k], shift, kind, infinity, descending, keys.dtype)
+                digit = digit_of_key(key[k], shift, kind, infinity, descending, keys.dtype)
             else:
-                found = digit_of_place(value[k], shift, what, extent, offsets)
-            digit[k] = qp.select(first + k * wave.group_size() < n, found, 255)
-        for k in qp.static(range(items)):
-            same = lanes_with(digit[k])
+                digit = digit_of_place(value[k], shift, what, extent, offsets)
+            digit = qp.select(first + k * wave.group_size() < n, digit, 255)
+            same = lanes_with(digit)
             below = lower_lanes(same)
-            counted = qp.i32(hist[own + digit[k]])
-            rank[k] = counted + below
+            counted = qp.i32(hist[own + digit])
+            ranked[k] = qp.u32((digit << 16) | (counted + below))
             wave.sync()
             if below == 0:
-                hist[own + digit[k]] = qp.u16(counted + qp.popcnt(same))
+                hist[own + digit] = qp.u16(counted + qp.popcnt(same))
             wave.sync()
         block.sync()
         count = qp.u32(0)
@@ -207,11 +205,11 @@ def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: F
                 hist[w * 256 + thread] = qp.u16(hist[w * 256 + thread] + local)
         block.sync()
         for k in qp.static(range(items)):
-            rank[k] += qp.i32(hist[own + digit[k]])
+            ranked[k] = (ranked[k] & 0xFFFF) + hist[own + qp.i32(ranked[k] >> 16)]
             if qp.static(what == "keys"):
-                moved[rank[k]] = qp.cast(key[k], cell)
+                moved[ranked[k]] = qp.cast(key[k], cell)
             else:
-                moved[rank[k]] = qp.cast(value[k], cell)
+                moved[ranked[k]] = qp.cast(value[k], cell)
         if qp.static(pairs and what == "keys"):
             for k in qp.static(range(items)):
                 value[k] = values[qp.min(first + k * wave.group_size(), n - 1)]
@@ -222,29 +220,29 @@ def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: F
         block.sync()
         goes = qp.Vector([qp.cast(0, words.dtype) for _ in range(items)])
         for k in qp.static(range(items)):
-            if start + (thread + 512 * k) < n:
-                cell_here = moved[thread + 512 * k]
+            cell_here = moved[thread + threads * k]
+            to = 0
+            if qp.static(what == "keys"):
+                to = digit_of_key(qp.cast(cell_here, keys.dtype), shift, kind, infinity, descending, keys.dtype)
+            else:
+                to = digit_of_place(qp.cast(cell_here, values.dtype), shift, what, extent, offsets)
+            goes[k] = base[to] + qp.cast(thread + threads * k, words.dtype)
+            if start + (thread + threads * k) < n:
                 if qp.static(what == "keys"):
-                    item = qp.cast(cell_here, keys.dtype)
-                    to = digit_of_key(item, shift, kind, infinity, descending, keys.dtype)
-                    goes[k] = base[to] + qp.cast(thread + 512 * k, words.dtype)
-                    sorted_keys[goes[k]] = item
+                    sorted_keys[goes[k]] = qp.cast(cell_here, keys.dtype)
                 else:
-                    place = qp.cast(cell_here, values.dtype)
-                    to_group = digit_of_place(place, shift, what, extent, offsets)
-                    goes[k] = base[to_group] + qp.cast(thread + 512 * k, words.dtype)
-                    sorted_values[goes[k]] = place
+                    sorted_values[goes[k]] = qp.cast(cell_here, values.dtype)
         if qp.static(pairs):
             block.sync()
             for k in qp.static(range(items)):
                 if qp.static(what == "keys"):
-                    moved[rank[k]] = qp.cast(value[k], cell)
+                    moved[ranked[k]] = qp.cast(value[k], cell)
                 else:
-                    moved[rank[k]] = qp.cast(key[k], cell)
+                    moved[ranked[k]] = qp.cast(key[k], cell)
             block.sync()
             for k in qp.static(range(items)):
-                if start + (thread + 512 * k) < n:
+                if start + (thread + threads * k) < n:
                     if qp.static(what == "keys"):
-                        sorted_values[goes[k]] = qp.cast(moved[thread + 512 * k], values.dtype)
+                        sorted_values[goes[k]] = qp.cast(moved[thread + threads * k], values.dtype)
                     else:
-                        sorted_keys[goes[k]] = qp.cast(moved[thread + 512 * k], keys.dtype)
+                        sorted_keys[goes[k]] = qp.cast(moved[thread + threads * k], keys.dtype)
