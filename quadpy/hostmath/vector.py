@@ -78,6 +78,8 @@ class Vector(Elements):
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
         """1 at ``i``, 0 elsewhere; without ``dt``, of the default integer type."""
         require_extents(n)
+        if not 0 <= i < n:
+            raise ArgumentError(f"a vector of {n} numbers has no component {i}", hint=f"pass 0 to {n - 1}")
         return Vector([int(k == i) for k in range(n)], int if dt is None else dt)
 
     @staticmethod

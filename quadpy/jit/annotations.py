@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, u1
-from quadpy.errors import KernelTypeError, QuadpyError
+from quadpy.errors import ArgumentError, KernelTypeError, QuadpyError
 from quadpy.hostmath import NDArrayType, StructType, element_of, scalar_of
 from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, TemplateParameter, TensorParameter
 from quadpy.jit.parameters import (
@@ -30,7 +30,6 @@ from quadpy.runtime.device.current import Config
 __all__ = ["parameters_of"]
 
 _ARRAYS: Final = (NDArrayType, NDArray, np.ndarray)
-_DEEPEST: Final = 20
 
 
 def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...]:
@@ -58,7 +57,9 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...
     return tuple(made)
 
 
-def _declared(name: str, annotation: Any, source: FunctionSource, config: Config, depth: int = 0) -> Declared | None:
+def _declared(
+    name: str, annotation: Any, source: FunctionSource, config: Config, within: tuple[type, ...] = ()
+) -> Declared | None:
     """The parameter with this annotation; None for one that is not a kernel type."""
     if (scalar := _scalar(annotation, config)) is not None:
         if scalar == f32:
@@ -78,7 +79,7 @@ def _declared(name: str, annotation: Any, source: FunctionSource, config: Config
     if isinstance(annotation, StructType):
         return StructParameter(name, annotation, annotation.record(lambda dtype: scalar_of(dtype, config)))
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        return _container(name, annotation, source, config, depth)
+        return _container(name, annotation, source, config, within)
     return None
 
 
@@ -104,19 +105,29 @@ def _array(name: str, annotation: NDArrayType, config: Config) -> ArrayParameter
     return ArrayParameter(name, dtype, element, annotation.ndim)
 
 
-def _container(name: str, cls: type, source: FunctionSource, config: Config, depth: int) -> ContainerParameter:
-    """A dataclass; members with annotations that are no kernel types are compile-time values."""
-    if depth > _DEEPEST:
-        raise KernelTypeError(f"{source.name}: {cls.__name__} contains itself", source.span)
+def _container(
+    name: str, cls: type, source: FunctionSource, config: Config, within: tuple[type, ...]
+) -> ContainerParameter:
+    """A dataclass; members with annotations that are no kernel types are compile-time values.
+
+    ``within`` are the classes of the dataclasses around.
+    """
+    if cls in within:
+        raise ArgumentError(
+            f"the dataclass {cls.__name__} contains itself",
+            hint="annotate the member with qp.template(), or leave it out",
+        )
     members: dict[str, Declared] = {}
     for member, annotation in _annotations(cls, source).items():
         path = f"{name}.{member}"
         try:
-            declared = _declared(path, annotation, source, config, depth + 1)
+            declared = _declared(path, annotation, source, config, (*within, cls))
+        except KernelTypeError:
+            raise  # it says where
         except QuadpyError as error:
             raise KernelTypeError(f"{source.name}: {path}: {error.message}", source.span, hint=error.hint) from error
         members[member] = declared or TemplateParameter(path)
-    return ContainerParameter(name, cls, members, lambda derived: _container(name, derived, source, config, depth))
+    return ContainerParameter(name, cls, members, lambda derived: _container(name, derived, source, config, ()))
 
 
 def _annotations(cls: type, source: FunctionSource) -> dict[str, Any]:

@@ -87,6 +87,8 @@ def call_value(t: Trace, fn: Value, args: list[Value], kwargs: dict[str, Value],
 
 def _call_object(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
     """Calls a Python object."""
+    if not callable(fn):
+        t.fail_type(f"{shape_text(fn)} cannot be called inside a kernel", span)
     if fn in (int, float, bool):
         return _call_type(t, fn, args, kwargs, span)
     if getattr(fn, "__quadpy_kernel__", False):

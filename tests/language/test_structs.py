@@ -293,6 +293,8 @@ def test_a_struct_as_argument_and_result_of_a_kernel():
     assert made == Particle([2, 4], [1, 0], 5.0)
     with pytest.raises(qp.ArgumentError, match=r"takes Particle.*not float"):
         k(1.0, Outer(), 2.0)
+    with pytest.raises(qp.ArgumentError, match=r"the member 'inner\.m' is missing"):
+        k(Particle(), {"a": 0, "v": [0, 0, 0], "inner": {"n": 3}}, 2.0)
     with pytest.raises(qp.ArgumentError, match="the member 'm' is missing"):
         k({"x": [0, 0], "v": [0, 0]}, Outer(), 2.0)
 

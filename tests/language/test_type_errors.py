@@ -37,6 +37,9 @@ def kernel(x: qp.types.ndarray(qp.f32, 1), m: qp.types.ndarray(qp.i32, 2), n: qp
 FIRST_LINE = KERNEL.count("\n", 0, KERNEL.index("{body}")) + 3  # ``load`` puts two lines before
 TYPE, VALUE, SYNTAX = qp.KernelTypeError, qp.KernelValueError, qp.KernelSyntaxError
 CASES = {
+    "a call of a number": ("a = n\na()", TYPE, "i32 cannot be called inside a kernel"),
+    "a call of a vector": ("a = qp.Vector([n, 2])\na()", TYPE, "i32 2 cannot be called inside a kernel"),
+    "a unit vector along no axis": ("qp.Vector.unit(3, 5)", TYPE, "a vector of 3 numbers has no component 5"),
     "a method of a list": ("a = []\na.append(n)", TYPE, "append cannot be called inside a kernel"),
     "a variable that becomes a float": ("t = 1\nt = 2.5", TYPE, "'t' is i32 since line 28"),
     "a variable that becomes a float in a loop": ("t = 0\nfor i in range(n):\n    t += f", TYPE, "'t' is i32"),

@@ -179,6 +179,9 @@ def test_constructors():
     assert Vector.zero(f64, 2).entries == (0, 0)
     assert Vector.one(i32, 2).entries == (1, 1)
     assert Vector.unit(3, 1).entries == Matrix.unit(3, 1).entries == (0, 1, 0)
+    for outside in (3, -1):
+        with pytest.raises(qp.ArgumentError, match=f"a vector of 3 numbers has no component {outside}"):
+            Vector.unit(3, outside)
     assert Matrix.zero(f32, 1, 2).to_list() == [[0, 0]]
     assert Matrix.one(f32, 2).shape == (2,)
     assert Matrix.identity(f32, 2).to_list() == [[1, 0], [0, 1]]

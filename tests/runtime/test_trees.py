@@ -301,3 +301,11 @@ def test_misuse_of_a_builder():
     for sparse in ("pointer", "bitmasked", "dynamic"):
         with pytest.raises(AttributeError, match="no sparse trees: use dense"):
             getattr(qp.root, sparse)
+
+
+def test_elements_of_a_field_without_memory():
+    x = qp.field(qp.f32, name="x")
+    for use in (lambda: x[0], lambda: x[:], lambda: x.__setitem__(0, 1)):
+        with pytest.raises(ArgumentError, match="has no memory") as caught:
+            use()
+        assert "pass shape=, or place it" in caught.value.hint

@@ -218,6 +218,8 @@ class Field(HasDerivatives, DenseArray):
         return self.offset
 
     def locate(self, index: object) -> tuple[int, ...] | None:
+        if self._placement is None:
+            self.placement  # noqa: B018 - binds the tree, or raises
         if not any(self.offset):
             return super().locate(index)
         key = self._key(index)
