@@ -182,6 +182,8 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         return make_record(t, record, defaults, args, kwargs, span)
     if kind == "struct value":
         return struct_value(t, args, kwargs, span)
+    if unknown := kwargs.keys() - ({"dt", "dtype"} if kind != "type" else set()):
+        t.fail_type(f"{getattr(fn, '__name__', repr(fn))} takes no {min(unknown)}=", span)
     if kind == "type":  # a vector or matrix type: its shape and scalar are given
         flat = items_of(args[0] if len(args) == 1 else args)
         shape = fn.element_shape

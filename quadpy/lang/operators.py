@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -50,12 +51,19 @@ def _scalar_unary(t: Trace, op: type[ast.unaryop], value: ir.Expr, span: Span) -
     return checked_unary(t, ir.UnOp.NEG, number, span)
 
 
+def _percent(t: Trace, template: str, values: Value, span: Span) -> Value:
+    try:
+        return python_call(t, operator.mod, [template, values], {}, span)
+    except ValueError as exc:  # a format that does not exist
+        t.fail_type(str(exc), span)
+
+
 def binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
     """``a op b``."""
     if op is ast.MatMult:
         return matmul(t, a, b, span)
-    if isinstance(a, str) and op is ast.Mod and holds_runtime(b):
-        return percent_text(t, a, b, span)
+    if isinstance(a, str) and op is ast.Mod:
+        return percent_text(t, a, b, span) if holds_runtime(b) else _percent(t, a, b, span)
     return BINARY[max(kind_of(a), kind_of(b))](t, op, a, b, span)
 
 

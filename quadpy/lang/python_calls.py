@@ -171,6 +171,8 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         return text_call(t, fn, args, span)
     if fn is range and holds_runtime(args):
         t.fail_syntax("a run-time range can only be used in a for statement", span)
+    if _belongs_to_python(fn):
+        t.fail_syntax(f"{fn.__name__} cannot be called inside a kernel", span, "call it from Python, outside")
     if fn in AT_COMPILE_TIME or is_our_module(_module_of(fn)):
         if fn not in AT_COMPILE_TIME:  # makes vectors, with as many components as its arguments say
             t.effort.take(math.prod(a for a in [*args, *kwargs.values()] if isinstance(a, int) and a > 0))
@@ -191,6 +193,12 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
                 f"there is qp.{name}" if name in BUILTINS else static if callable(fn) else "")  # fmt: skip
 
 
+def _belongs_to_python(fn: Any) -> bool:
+    """Whether ``fn`` is quadpy's own, and makes or changes what is outside of kernels."""
+    module = _module_of(fn)
+    return module.startswith(_OUTSIDE) or (module.startswith("quadpy.hostmath") and fn.__name__ in _ALLOCATING)
+
+
 def _module_of(fn: Any) -> str:
     return getattr(fn, "__module__", None) or ""
 
@@ -199,5 +207,10 @@ def _expanded(fn: Any) -> Func:
     """The ``Func`` of a lambda, or of a plain function that the library marks with ``expand``."""
     return _EXPANDED.setdefault(fn, Func(fn))
 
+
+_OUTSIDE: Final = (
+    "quadpy.api", "quadpy.graph", "quadpy.jit", "quadpy.runtime.arrays", "quadpy.runtime.device", "quadpy.runtime.streams",
+)  # fmt: skip
+_ALLOCATING: Final = ("field", "ndarray", "tensor")
 
 _EXPANDED: dict[Any, Func] = {}

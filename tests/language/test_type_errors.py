@@ -37,6 +37,19 @@ def kernel(x: qp.types.ndarray(qp.f32, 1), m: qp.types.ndarray(qp.i32, 2), n: qp
 FIRST_LINE = KERNEL.count("\n", 0, KERNEL.index("{body}")) + 3  # ``load`` puts two lines before
 TYPE, VALUE, SYNTAX = qp.KernelTypeError, qp.KernelValueError, qp.KernelSyntaxError
 CASES = {
+    "too few values for a text": ("print('%d %d' % (1,))", TYPE, "not enough arguments for format string"),
+    "a value that a text does not take": ("print('%d' % 'a')", TYPE, "%d format: a real number is required, not str"),
+    "a format that does not exist": ("print('%q' % 1)", TYPE, "unsupported format character 'q'"),
+    "a keyword that a vector does not take": ("qp.Vector([1], x=2)", TYPE, "Vector takes no x="),
+    "a keyword that a vector type does not take": ("qp.math.vec2(1, 2, dt=qp.f64)", TYPE, "takes no dt="),
+    "a reset": ("qp.reset()", SYNTAX, "reset cannot be called inside a kernel"),
+    "a static reset": ("qp.static(qp.reset())", SYNTAX, "reset cannot be called inside a kernel"),
+    "an init": ("qp.init(arch=qp.cpu)", SYNTAX, "init cannot be called inside a kernel"),
+    "a sync": ("qp.sync()", SYNTAX, "sync cannot be called inside a kernel"),
+    "a field that is made": ("qp.field(qp.f32, 3)", SYNTAX, "field cannot be called inside a kernel"),
+    "a field of vectors that is made": ("qp.Vector.field(2, qp.f32, 3)", SYNTAX, "field cannot be called inside a kernel"),
+    "an array that is made": ("qp.ndarray(qp.f32, 3)", SYNTAX, "ndarray cannot be called inside a kernel"),
+    "a tree that is made": ("qp.root.dense(qp.i, 3)", SYNTAX, "dense cannot be called inside a kernel"),
     "a call of a number": ("a = n\na()", TYPE, "i32 cannot be called inside a kernel"),
     "a call of a vector": ("a = qp.Vector([n, 2])\na()", TYPE, "i32 2 cannot be called inside a kernel"),
     "a unit vector along no axis": ("qp.Vector.unit(3, 5)", TYPE, "a vector of 3 numbers has no component 5"),
