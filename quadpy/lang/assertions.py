@@ -28,7 +28,8 @@ def stmt_Assert(t: Trace, node: ast.Assert) -> None:
         t.build.splice(stmts)
     if not is_runtime(cond):
         if not decide(t, cond, t.span(node.test)):
-            t.fail_type("this assertion fails at compile time", span)
+            said = None if node.msg is None else _message(t, node)
+            t.fail_type("this assertion fails at compile time" + (f": {said}" if isinstance(said, str) else ""), span)
         return
     if t.checks is None:
         return

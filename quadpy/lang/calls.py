@@ -95,6 +95,8 @@ def _call_object(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value],
         t.fail_syntax("a kernel cannot call another kernel", span, "make the callee a @qp.func")
     if fn is super:
         return make_super(t, args, span)
+    if isinstance(getattr(type(fn), "__call__", None), Func):  # noqa: B004 - it need not be callable from Python
+        return call_value(t, t.deps.attribute(fn, "__call__"), args, kwargs, span)
     if is_pythons_own(fn):
         return call_pythons_own(t, fn, args, kwargs, span)
     made = _construct(t, fn, args, kwargs, span)

@@ -236,3 +236,33 @@ def test_numpy_arrays_that_are_replaced(arch):
     assert table.second() == 4
     table.values = np.array([1.0, 2.0])
     assert table.second() == 2
+
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @qp.func
+    def __call__(self, x, power: qp.template() = 1):
+        return x * self.factor**power
+
+    @qp.kernel
+    def apply(self, x: float) -> float:
+        return self(x, power=2)
+
+
+class Shifted(Scaled):
+    @qp.func
+    def __call__(self, x):
+        return super().__call__(x) + 1
+
+
+def test_objects_that_kernels_call(arch):
+    @qp.kernel
+    def call(f: qp.template(), x: float) -> float:
+        return f(x)
+
+    scaled = Scaled(3.0)
+    assert (scaled.apply(2.0), call(scaled, 2.0), call(Shifted(4.0), 2.0)) == (18, 6, 9)
+    scaled.factor = 5.0
+    assert (scaled.apply(2.0), call(scaled, 2.0)) == (50, 10)

@@ -411,6 +411,8 @@ FAILS = {
     "None that becomes a number in a parallel loop": ("s = None\nfor i in range(n): s = i\nx[0] = 1 if qp.static(s is None) else 2", qp.KernelTypeError, "'s' is a compile-time NoneType", "assign it to a variable"),
     "a function that changes in a parallel loop": ("f = qp.sin\nfor i in range(n): f = qp.cos\nx[0] = f(0.0)", qp.KernelTypeError, "'f' cannot become", "and loops"),
     "a field that changes in a parallel loop": ("f = SCALAR\nfor i in range(n): f = x\nx[0] = f[()]", qp.KernelTypeError, "'f' cannot become", "and loops"),
+    "an assertion with a message": ("assert qp.static(1 > 2), f'{1 + 1} is too many'", qp.KernelTypeError, "this assertion fails at compile time: 2 is too many", ""),
+    "an assertion with a message of run time": ("assert False, f'{n} is too many'", qp.KernelTypeError, "this assertion fails at compile time", ""),
     "text that is no number": ("x[0] = float('x')", qp.KernelTypeError, "could not convert", ""),
     "an endless loop": ("while True:\n    x[0] = 1\nx[1] = 2", qp.KernelSyntaxError, "this loop never ends", "break"),
 }  # fmt: skip
