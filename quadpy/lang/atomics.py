@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Final
 
-from quadpy.dtypes import BY_NAME
+from quadpy.dtypes import BY_NAME, u1
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import chosen_parts, is_number_at, written_places
@@ -32,6 +32,12 @@ _LOCAL_OPERATORS: Final[dict[ir.AtomicOp, type[ast.operator]]] = {
     ir.AtomicOp.ADD: ast.Add, ir.AtomicOp.SUB: ast.Sub, ir.AtomicOp.MUL: ast.Mult, ir.AtomicOp.AND: ast.BitAnd,
     ir.AtomicOp.OR: ast.BitOr, ir.AtomicOp.XOR: ast.BitXor,
 }  # fmt: skip
+
+_ON_U1: Final = {
+    ir.AtomicOp.ADD: ir.AtomicOp.OR, ir.AtomicOp.MAX: ir.AtomicOp.OR, ir.AtomicOp.SUB: ir.AtomicOp.XOR,
+    ir.AtomicOp.MUL: ir.AtomicOp.AND, ir.AtomicOp.MIN: ir.AtomicOp.AND,
+}  # fmt: skip
+"""What gives the same u1 as arithmetic in the default integer type, converted back: 1 + 1 is not 0, so it is True."""
 
 
 def atomic_call(t: Trace, op: ir.AtomicOp, node: ast.Call) -> Value:
@@ -124,6 +130,7 @@ def atomic_update(
     if op in (ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR) and type.is_float:
         t.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span)
     items = components_for(t, value, target.shape, type, span)
+    op = _ON_U1.get(op, op) if type == u1 else op
     compared = components_for(t, expected, target.shape, type, span) if expected is not None else [None] * len(places)
 
     def update() -> list[ir.Expr]:

@@ -55,6 +55,62 @@ def test_floats(dtype):
 
 
 @qp.kernel
+def every_operation_on_truth_values(x: A(qp.u1, 2), y: A(qp.u1, 1), old: A(qp.u1, 2)):
+    for i in y:
+        old[0, i] = qp.atomic_add(x[0, i], y[i])
+        old[1, i] = qp.atomic_sub(x[1, i], y[i])
+        old[2, i] = qp.atomic_mul(x[2, i], y[i])
+        old[3, i] = qp.atomic_min(x[3, i], y[i])
+        old[4, i] = qp.atomic_max(x[4, i], y[i])
+        x[5, i] += y[i]
+        x[6, i] -= y[i]
+        x[7, i] *= y[i]
+
+
+def test_truth_values_give_what_plain_assignments_give():
+    a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    x, old = np.tile(a.astype(bool), (8, 1)), np.zeros((5, 4), bool)
+    every_operation_on_truth_values(x, b.astype(bool), old)
+    expected = [a + b, a - b, a * b, np.minimum(a, b), np.maximum(a, b), a + b, a - b, a * b]
+    assert x.tolist() == [(row != 0).tolist() for row in expected]
+    assert (old == a.astype(bool)).all()
+
+
+@qp.kernel
+def votes(x: A(qp.u1, 1), found: A(qp.u1, 1)) -> qp.u1:
+    every = True
+    for i in x:
+        found[0] += x[i]
+        every *= x[i]
+    return every
+
+
+@pytest.mark.parametrize("ones", [0, 1, 256, N])
+def test_truth_values_accumulate(ones):
+    x, found = np.arange(N) < ones, np.zeros(1, bool)
+    assert votes(x, found) == (ones == N)
+    assert found[0] == (ones > 0)
+
+
+@qp.kernel
+def shared_flags(x: A(qp.u1, 1)):
+    qp.loop_config(block_dim=64)
+    for i in x:
+        flag = qp.simt.block.SharedArray(1, qp.u1)
+        flag[0] = False
+        qp.simt.block.sync()
+        flag[0] += i == 70
+        qp.simt.block.sync()
+        x[i] = flag[0]
+
+
+def test_truth_values_in_shared_memory():
+    x = np.zeros(128, bool)
+    shared_flags(x)
+    assert x.tolist() == [False] * 64 + [True] * 64
+
+
+@qp.kernel
 def tickets(counter: A(qp.i32, 1), taken: A(qp.i32, 1)):
     for i in taken:
         taken[i] = qp.atomic_add(counter[0], 1)
