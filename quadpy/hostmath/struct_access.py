@@ -140,8 +140,15 @@ class StructAccess(DenseArray):
         return found
 
     def fill(self, value: object, *, stream: object = None) -> None:
-        """Set every element to a struct, or a dict of its members; 0 clears all."""
-        self._memory().write(..., self._bytes_of({} if value == 0 else value), stream)
+        """Set every element to a struct, or the members that a dict has; a number is the value of all members."""
+        if isinstance(value, (int, float, np.number)):
+            value = self._struct.filled_with_scalar(value)
+        given = dict(self._given(value))
+        if not self._struct.missing(given):
+            self._memory().write(..., self._bytes_of(given), stream)
+            return
+        for name, item in given.items():
+            self.get_member_field(name).fill(item, stream=stream)
 
     def _bytes_of(self, value: object) -> Numbers:
         given = dict(self._given(value))

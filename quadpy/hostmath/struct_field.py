@@ -243,18 +243,18 @@ class StructField(HasDerivatives):
 
     def __setitem__(self, index: object, value: Struct | Mapping[str, Any]) -> None:
         given = dict(self._given(value))
-        if len(given) == len(self._members) and not has_slices(index) and (whole := self._on_gpu()) is not None:
+        if not has_slices(index) and (whole := self._on_gpu()) is not None and not self.dtype.missing(given):
             whole[self.leaves()[0].locate(index)] = self.dtype(given)
             return
         for name, item in given.items():
             self._members[name][index] = item
 
     def fill(self, value: object, *, stream: object = None) -> None:
-        """Set every element to a struct or dict; a number is the value of all members."""
+        """Set every element to a struct, or the members that a dict has; a number is the value of all members."""
         if not isinstance(value, (Struct, Mapping)):
             value = self.dtype.filled_with_scalar(value)
         given = dict(self._given(value))
-        if len(given) == len(self._members) and (whole := self._on_gpu()) is not None:
+        if (whole := self._on_gpu()) is not None and not self.dtype.missing(given):
             whole.fill(given, stream=stream)
             return
         for name, item in given.items():

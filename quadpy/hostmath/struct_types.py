@@ -104,6 +104,21 @@ class StructType:
             raise ArgumentError(f"{self!r} has no member {min(unknown)!r}", hint=one_of(min(unknown), self.members))
         return made_of(self, {name: self.converted(name, given.get(name, self.default(name))) for name in self.members})
 
+    def missing(self, given: Struct | Mapping[str, Any]) -> str:
+        """The first member that ``given`` lacks, with its path; empty if it has all."""
+        found = dict(given.items())
+        for name, dtype in self.members.items():
+            if name not in found:
+                return name
+            inner = found[name]
+            if (
+                isinstance(dtype, StructType)
+                and isinstance(inner, (Struct, Mapping))
+                and (path := dtype.missing(inner))
+            ):
+                return f"{name}.{path}"
+        return ""
+
     def filled_with_scalar(self, value: Any) -> Struct:
         """A struct whose numbers all are ``value``."""
         return self({

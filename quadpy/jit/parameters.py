@@ -95,18 +95,6 @@ class VectorParameter:
         return VecArg(self.shape, self.type)
 
 
-def _missing(type: StructType, given: Struct | Mapping[str, Any]) -> str:
-    """The first member that ``given`` lacks, with its path; empty if it has all."""
-    found = dict(given.items())
-    for name, dtype in type.members.items():
-        if name not in found:
-            return name
-        inner = found[name]
-        if isinstance(dtype, StructType) and isinstance(inner, (Struct, Mapping)) and (lacks := _missing(dtype, inner)):
-            return f"{name}.{lacks}"
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class StructParameter:
     """A struct by value."""
@@ -121,7 +109,7 @@ class StructParameter:
             raise ArgumentError(
                 f"{self.name} takes {self.type!r}, not {type(given).__name__}", hint="pass a struct or a dict"
             )
-        if missing := _missing(self.type, given):
+        if missing := self.type.missing(given):
             raise ArgumentError(f"{self.name} takes {self.type!r}: the member {missing!r} is missing")
         try:
             numbers = self.type(given).entries

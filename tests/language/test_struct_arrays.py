@@ -156,3 +156,25 @@ def test_members_of_arrays_of_structs_are_array_arguments(arch):
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
 def test_code_for_gpus(target):
     assert advance.compile(target).image
+
+
+MADE_BY = {
+    "field": lambda: Particle.field(shape=2),
+    "SOA": lambda: Particle.field(shape=2, layout=qp.Layout.SOA),
+    "ndarray": lambda: qp.ndarray(Particle, 2),
+}
+
+
+@pytest.mark.parametrize("make", MADE_BY.values(), ids=MADE_BY)
+def test_a_dict_sets_the_members_that_it_has(arch, make):
+    p = make()
+    p.fill(7)
+    assert p[1] == Particle([7, 7], 7, Inner(7, 7), 7)
+    p.fill({"m": 5})
+    p[0] = {"inner": {"big": 2}, "n": 3}
+    assert (p[0], p[1]) == (Particle([7, 7], 5, Inner(2, 7), 3), Particle([7, 7], 5, Inner(7, 7), 7))
+    p.fill({"x": [1, 2], "m": 3, "inner": {"small": 4}, "n": 5})
+    p[0] = {"x": [0, 0], "m": 0, "inner": {"big": 9}, "n": 0}
+    assert (p[0], p[1]) == (Particle([0, 0], 0, Inner(9, 4), 0), Particle([1, 2], 3, Inner(7, 4), 5))
+    p.fill(Particle(m=4))
+    assert p[0] == p[1] == Particle(m=4)
