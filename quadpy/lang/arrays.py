@@ -214,8 +214,8 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, 
     for axis, item in enumerate(index):
         if is_runtime(item) and item.type.is_float:
             t.fail_type(f"an index must be an integer, not {item.type}", span, "cast it: qp.i32(...)")
-        if isinstance(item, int) and item < 0 and not array.offset:
-            t.fail_type(f"index {item} is out of bounds", span, "count from the end with x.shape[0] - 1")
+        if isinstance(item, int):
+            _check_constant(t, array, axis, item, span)
         if not is_runtime(item) and not isinstance(item, int):
             hint = "write a loop over the indices" if isinstance(item, slice) else ""
             t.fail_type(f"an index must be an integer, not {shape_text(item)}", span, hint)
@@ -232,6 +232,18 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, 
                 at for found, levels in zip(exprs, array.blocks, strict=True) for at in _levels(t, found, levels, span)
             ]
     return ElementRef(array, tuple(exprs), tuple(array.numbers), array.element, inside=inside)
+
+
+def _check_constant(t: Trace, array: ArrayRef, axis: int, index: int, span: Span) -> None:
+    """Refuses an index that is known to be out of range, where no branch may keep the access from happening."""
+    if index < 0 and not array.offset:
+        t.fail_type(f"index {index} is out of bounds", span, "count from the end with x.shape[0] - 1")
+    if array.shape is None or any(frame.runtime_depth or frame.early_returns for frame in t.frames):
+        return
+    start, extent = array.offset[axis] if array.offset else 0, array.shape[axis]
+    if not 0 <= index - start < extent:
+        begins = f" and begins at {start}" if start else ""
+        t.fail_type(f"index {index} of axis {axis} is out of range: the axis has extent {extent}{begins}", span)
 
 
 def _levels(t: Trace, at: ir.Expr, extents: tuple[int, ...], span: Span) -> list[ir.Expr]:
