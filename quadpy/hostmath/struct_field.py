@@ -279,14 +279,23 @@ class StructField(HasDerivatives):
 
     def from_numpy(self, arrays: Mapping[str, Any] | Any, *, stream: object = None) -> None:
         """Copy a dict of arrays, or a structured array, into this field."""
+        given = self._accepted(arrays)  # all members, before the first is written
+        if (whole := self._on_gpu()) is not None:
+            whole.from_numpy(given, stream=stream)
+            return
+        for name, member in self._members.items():
+            member.from_numpy(given[name], stream=stream)
+
+    def _accepted(self, arrays: Mapping[str, Any] | Any) -> dict[str, Any]:
+        """``arrays`` as values for ``from_numpy``.
+
+        Raises:
+            ArgumentError: the members, a shape or a value do not fit.
+        """
         names = arrays.dtype.names if isinstance(arrays, np.ndarray) else tuple(arrays)
         if set(names or ()) != set(self._members):
             raise ArgumentError(f"from_numpy takes arrays for {', '.join(self._members)}, not for {names!r}")
-        if (whole := self._on_gpu()) is not None:
-            whole.from_numpy(arrays, stream=stream)
-            return
-        for name, member in self._members.items():
-            member.from_numpy(arrays[name], stream=stream)
+        return {name: member._accepted(arrays[name]) for name, member in self._members.items()}  # noqa: SLF001 - of fields
 
     def to_torch(self, device: Any = None, *, stream: object = None, **options: Any) -> dict[str, Any]:
         """A dict with a tensor for each member; the arguments are those of other fields."""

@@ -200,3 +200,15 @@ def test_a_field_of_structs_in_a_tree_leaves_its_neighbours(arch):
     f.fill(f[2])
     assert g.to_numpy().tolist() == [5] * 4
     assert f.to_numpy()["v"].sum() == 24
+
+
+@pytest.mark.parametrize("wrong", [np.array([1.5, 2.5]), np.zeros(3, np.int32), np.array([1, 2**40])])
+def test_arrays_that_do_not_fit_change_nothing(wrong):
+    pair = qp.types.struct(x=qp.f32, inner=qp.types.struct(n=qp.i32))
+    f = pair.field(shape=2)
+    f.fill(7)
+    with pytest.raises(qp.ArgumentError):
+        f.from_numpy({"x": np.zeros(2), "inner": {"n": wrong}})
+    assert f.x.to_numpy().tolist() == f.inner.n.to_numpy().tolist() == [7, 7]
+    f.from_numpy({"x": np.zeros(2), "inner": {"n": np.array([3, 4])}})
+    assert f[1] == {"x": 0, "inner": {"n": 4}}

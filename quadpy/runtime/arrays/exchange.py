@@ -44,13 +44,21 @@ class Exchange:
         Floats are rounded to the type; integers must fit it; floats are not converted to integers implicitly.  A vector of n
         numbers may come as a matrix of n by 1, and the other way round.  ``array`` may change when the call returns.
         """
+        self._memory().write(..., encode(self._accepted(array), self.dtype), stream)
+
+    def _accepted(self, array: Any) -> Numbers:
+        """``array`` as values for ``from_numpy``.
+
+        Raises:
+            ArgumentError: its shape or its values do not fit.
+        """
         source = as_numpy(array)
         expected = self.shape + self.element_shape
         if source.shape != expected:
             if source.shape != self.shape + _as_column(self.element_shape):
                 raise ArgumentError(f"an array of shape {source.shape} does not fit {self!r}, which takes {expected}")
             source = source.reshape(expected)
-        self._memory().write(..., encode(self._admitted(source), self.dtype), stream)
+        return self._admitted(source)
 
     def _admitted(self, source: Numbers) -> Numbers:
         """``source`` as values of the type; ArgumentError for floats where the type has integers."""
