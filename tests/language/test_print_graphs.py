@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.graph.replays.verify import Verification
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
@@ -105,6 +106,25 @@ def test_replays(arch):
         value += n
         assert lines == bumped(n, value) + doubled(2 * value)
         value *= 2
+
+
+def test_verified_replays_print_once(arch, monkeypatch):
+    monkeypatch.setattr(Verification, "failed", False)
+    x = qp.ndarray(qp.f32, 1000)
+
+    @qp.graph.replay
+    def step(n):
+        bump(x, n)
+
+    step._verification = Verification()
+    with output() as lines:
+        for n in (1, 2, 3, 4):
+            step(n)
+    assert lines == bumped(1, 1) + bumped(2, 3) + bumped(3, 6) + bumped(4, 10)
+    assert not Verification.failed
+    with output() as lines:  # what comes after it is printed
+        bump(x, 5)
+    assert lines == bumped(5, 15)
 
 
 @pytest.mark.parametrize("fuse", [False, True])

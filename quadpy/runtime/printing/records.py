@@ -7,15 +7,19 @@ what one run of the loop prints is sorted by iteration, so that the text is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final, NamedTuple
 
 from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD, Message
 
-__all__ = ["Header", "Output", "learn", "output_of", "show"]
+__all__ = ["Header", "Output", "learn", "muted", "output_of", "show"]
 
 _KNOWN: Final[dict[int, tuple[Message, int]]] = {}
 """The messages of all code that was loaded, by key, each with the number of its words."""
+
+_muted: Final = ContextVar("quadpy_prints_muted", default=False)
 
 
 class Header(NamedTuple):
@@ -83,5 +87,15 @@ def _loss(header: Header) -> str:
 
 def show(output: Output) -> None:
     """Print ``output`` as Python does."""
-    if output.text or output.flush:
+    if (output.text or output.flush) and not _muted.get():
         print(output.text, end="", flush=output.flush)  # noqa: T201 - what the user asked for
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Context manager: what this thread would print of kernels is dropped."""
+    before = _muted.set(True)
+    try:
+        yield
+    finally:
+        _muted.reset(before)
