@@ -6,22 +6,34 @@ import functools
 import pkgutil
 import re
 
+import numpy as np
 import pytest
 
+import quadpy as qp
 from quadpy import examples
 from quadpy.artifact import CodeObject
 from quadpy.cli.loading import load_kernels
 from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.codegen.report import report_tasks
+from quadpy.examples import cloth, lattice_boltzmann, materials, path_tracer, sph, two_stream
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.offline import compile_with_asm
 from quadpy.target import AMD_ARCHS, parse_target
 
 WITHOUT_KERNELS = {"_common", "_pictures", "decode"}  # the decoder's are in _transformer
+OBJECTS = {
+    "cloth": lambda: cloth.Cloth(np.zeros((2, 3), np.float32), [(0, 1, 1.0)], np.ones(2), 0.1),
+    "lattice_boltzmann": lambda: lattice_boltzmann.Flow(np.zeros((8, 8), bool), 0.1),
+    "materials": lambda: materials.Box(8),
+    "path_tracer": lambda: path_tracer.Camera([{"centre": [0, 0, 0], "radius": 1, "colour": [1, 1, 1]}], 8, 8),
+    "sph": lambda: sph.Water(np.full((8, 2), 0.5, np.float32), 0.1),
+    "two_stream": lambda: two_stream.Plasma(np.linspace(0, 0.9, 8), np.zeros(8), 8),
+}
+"""The examples whose kernels use an object."""
 EXAMPLES = sorted(
     f"quadpy.examples.{module.name}"
     for module in pkgutil.iter_modules(examples.__path__)
-    if module.name not in WITHOUT_KERNELS
+    if module.name not in WITHOUT_KERNELS and module.name not in OBJECTS
 )
 TARGETS = [*AMD_ARCHS, "gfx1030:w64", "gfx1100:w64", "gfx1201:w64"]
 WITHOUT_F32_ADD = {"gfx1030", "gfx1030:w64", "gfx9-generic", "gfx10-1-generic", "gfx10-3-generic"}
@@ -35,6 +47,21 @@ def kernels_of(example: str) -> dict[str, Kernel]:
     return load_kernels(example)
 
 
+@functools.cache
+def object_of(example: str) -> object:
+    qp.init(arch=qp.cpu)
+    return OBJECTS[example]()
+
+
+def compiled_of_object(example: str, target: str) -> list[CodeObject]:
+    used = object_of(example)
+    if example == "path_tracer":
+        given = {"scene": used.spheres, "film": used.film}
+        return [compile_with_asm(path_tracer.trace, parse_target(target), given)]
+    found = [getattr(used, name) for name in dir(type(used)) if not name.startswith("__")]
+    return [compile_with_asm(one, parse_target(target), {}) for one in found if isinstance(one, Kernel)]
+
+
 def compiled(example: str, target: str) -> list[CodeObject]:
     return [compile_with_asm(kernel, parse_target(target), {}) for kernel in kernels_of(example).values()]
 
@@ -42,7 +69,19 @@ def compiled(example: str, target: str) -> list[CodeObject]:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_code_object_is_lean_and_takes_the_arguments_that_the_launch_gives(example, target):
-    for code in compiled(example, target):
+    check(compiled(example, target), target)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("example", OBJECTS)
+def test_so_is_the_code_of_methods(example, target):
+    codes = compiled_of_object(example, target)
+    assert codes
+    check(codes, target)
+
+
+def check(codes, target):
+    for code in codes:
         for report in report_tasks(code.image, code.asm, parse_target(target)):
             excess = {
                 "spills": report.vgpr_spills + report.sgpr_spills,

@@ -36,6 +36,7 @@ def test_the_cpu_is_the_default_target():
 
 
 def test_a_launch_finds_what_was_compiled_ahead(monkeypatch):
+    qp.init(arch=qp.cpu)
     scale.compile("cpu", x=FLOATS, n=4)
     monkeypatch.setattr(compilation, "compile_kernel", lambda *_: pytest.fail("compiled a second time"))
     x = np.ones(5, np.float32)

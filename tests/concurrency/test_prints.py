@@ -37,7 +37,12 @@ def ran(tmp_path, text, **environment):
     """What a program prints; it ends well."""
     file = tmp_path / "program.py"
     file.write_text(HEAD + text, encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": SUPPORT, "PYTHONIOENCODING": "utf-8", **environment}
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([SUPPORT, *sys.path]),
+        "PYTHONIOENCODING": "utf-8",
+        **environment,
+    }
     done = subprocess.run(
         [sys.executable, str(file)], check=False, capture_output=True, text=True, timeout=100, env=env, encoding="utf-8"
     )

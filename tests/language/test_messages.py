@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import traceback
@@ -445,7 +446,7 @@ def test_a_setting_shows_all_frames(tmp_path):
     )
     counts = []
     for flag in ("0", "1"):
-        env = {"QUADPY_FULL_TRACEBACK": flag, "PATH": "", "HOME": str(tmp_path)}
+        env = {**os.environ, "QUADPY_FULL_TRACEBACK": flag}
         ran = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True, timeout=120, check=True)
         counts.append(int(ran.stdout))
     assert counts[0] == 2

@@ -274,6 +274,8 @@ def test_a_builder_gives_its_memory_back():
 
 
 def test_memory_goes_back_to_the_device(gpu):
+    gc.collect()
+    qp.sync()
     before = gpu.memory_stats()
     builder, x = qp.FieldsBuilder(), qp.field(qp.f32)
     builder.dense(qp.i, 1 << 20).place(x)
