@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Final
@@ -34,7 +35,7 @@ def init(
     default_ip: Scalar | None = None,
     fast_math: bool | None = None,
     debug: bool | None = None,
-    random_seed: int = 0,
+    random_seed: int | None = 0,
     wave_size: int | None = None,
     cpu_max_num_threads: int | None = None,
     print_buffer: int | None = None,
@@ -54,7 +55,7 @@ def init(
         fast_math: permit contraction, reassociation and approximations; results are then exact only to a tolerance.
         debug: check indices, overflow, divisions, shifts, casts and ``assert`` inside kernels; a failed check is an
             exception at the next synchronize, on the CPU at the call.
-        random_seed: the seed of ``qp.random``.
+        random_seed: the seed of ``qp.random``, modulo 2**64.
         wave_size: lanes of a wave (``qp.simt.subgroup``), 32 or 64, where the device has both, as RDNA and the CPU have; by
             default the device's own, on the CPU 32.  A kernel's own ``wave_size`` comes first.
         cpu_max_num_threads: threads of the CPU backend; by default, all CPUs of the process.
@@ -68,17 +69,18 @@ def init(
 
     Raises:
         NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.
-        ArgumentError: an invalid default type, number of threads or print buffer; there is no such option.
+        ArgumentError: an option has a value that it cannot have; there is no such option.
     """
     env = settings()
     apply_options(others, tuple(init.__kwdefaults__ or ()))
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     require_wave_size(wave_size)
-    if cpu_max_num_threads is not None and cpu_max_num_threads < 1:
-        raise ArgumentError(f"cpu_max_num_threads must be at least 1, not {shown(cpu_max_num_threads)}")
-    if print_buffer is not None and print_buffer < 1:
-        raise ArgumentError(f"print_buffer must be a number of bytes above 0, not {shown(print_buffer)}")
+    _check_switch(fast_math, "fast_math")
+    _check_switch(debug, "debug")
+    _check_number(cpu_max_num_threads, 1, "cpu_max_num_threads must be at least 1")
+    _check_number(print_buffer, 1, "print_buffer must be a number of bytes above 0")
+    _check_number(random_seed, None, "random_seed must be a whole number")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     threads = cpu_max_num_threads or env.num_threads
     config = Config(
@@ -88,7 +90,7 @@ def init(
         default_ip=default_ip or _IP[env.default_ip or 32],
         fast_math=bool(env.fast_math) if fast_math is None else fast_math,
         debug=debug,
-        random_seed=random_seed,
+        random_seed=(random_seed or 0) % (1 << 64),
         num_threads=threads,
         full_traceback=print_full_traceback or env.full_traceback,
         print_buffer=print_buffer or env.print_buffer,
@@ -101,6 +103,22 @@ def init(
 def _check(given: Scalar | None, known: tuple[Scalar, Scalar], name: str) -> None:
     if given is not None and given not in known:
         raise ArgumentError(f"{name} must be qp.{known[0]} or qp.{known[1]}, not {given!r}")
+
+
+def _check_switch(given: object, name: str) -> None:
+    if given is not None and given not in (False, True):
+        raise ArgumentError(f"{name} must be True or False, not {shown(given)}")
+
+
+def _check_number(given: object, least: int | None, rule: str) -> None:
+    """``given`` is None or a whole number, of at least ``least``; ``rule`` says so."""
+    try:
+        number = 0 if given is None else operator.index(given)  # type: ignore[arg-type]  # TypeError
+        fits = given is None or least is None or number >= least
+    except TypeError:
+        fits = False
+    if isinstance(given, bool) or not fits:
+        raise ArgumentError(f"{rule}, not {shown(given)}")
 
 
 def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, int]:

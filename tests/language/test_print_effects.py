@@ -255,6 +255,23 @@ def test_a_kernel_that_does_not_print_is_as_before(arch):
     assert not two.has_fast_calls
 
 
-def test_a_number_of_bytes_that_makes_no_sense():
-    with pytest.raises(qp.ArgumentError, match="print_buffer must be a number of bytes above 0, not 0"):
-        qp.init(print_buffer=0)
+@pytest.mark.parametrize("size", [0, -1, 1.5, "1 MiB", True])
+def test_a_number_of_bytes_that_makes_no_sense(size):
+    with pytest.raises(qp.ArgumentError, match=f"print_buffer must be a number of bytes above 0, not '?{size}'?"):
+        qp.init(print_buffer=size)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"debug": "no"}, "debug must be True or False, not 'no'"),
+        ({"fast_math": 2}, "fast_math must be True or False, not 2"),
+        ({"random_seed": "now"}, "random_seed must be a whole number, not 'now'"),
+        ({"random_seed": 0.5}, "random_seed must be a whole number, not 0.5"),
+        ({"cpu_max_num_threads": 1.5}, "cpu_max_num_threads must be at least 1, not 1.5"),
+        ({"cpu_max_num_threads": 0}, "cpu_max_num_threads must be at least 1, not 0"),
+    ],
+)
+def test_options_that_make_no_sense(options, message):
+    with pytest.raises(qp.ArgumentError, match=message):
+        qp.init(**options)

@@ -55,3 +55,16 @@ def test_the_sequence_does_not_depend_on_the_number_of_threads(init):
 
 def test_draws_of_one_iteration_differ():
     assert np.count_nonzero(drawn(pairs)) > N - 100
+
+
+@pytest.mark.parametrize(("seed", "same"), [(-1, 2**64 - 1), (2**70 + 3, 3), (None, 0)])
+def test_seeds_count_modulo_their_width(seed, same):
+    @qp.kernel
+    def draw() -> qp.u32:
+        return qp.random(qp.u32)
+
+    found = []
+    for given in (seed, same):
+        qp.init(arch=qp.cpu, random_seed=given)
+        found.append(draw())
+    assert found[0] == found[1]
