@@ -122,6 +122,14 @@ def test_every_page_is_in_the_navigation():
     assert [page for page in pages if page not in nav] == []
 
 
+def test_the_index_of_decisions_has_each_with_its_title():
+    rows = dict(
+        re.findall(r"^\| \[(\d{4})\]\([\w.-]+\) \| (.+) \|$", (DOCS / "adr/index.md").read_text(), re.MULTILINE)
+    )
+    pages = [page.read_text().partition("\n")[0].removeprefix("# ") for page in sorted((DOCS / "adr").glob("0*.md"))]
+    assert [f"{number} {title}" for number, title in sorted(rows.items())] == pages
+
+
 def test_the_readmes_test_command_is_what_ci_runs():
     command = re.search(r"pip install -e '\.\[dev\]' && (pytest.*)", text_of("README.md"))[1]
     assert f"step {command}\n" in text_of(".ci/run")
