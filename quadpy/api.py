@@ -12,7 +12,7 @@ from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
 from quadpy.messages import shown
 from quadpy.reference_options import apply_options
-from quadpy.runtime.device.current import Config, require_wave_size, set_config
+from quadpy.runtime.device.current import Config, require_switch, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.settings import settings
 
@@ -76,8 +76,8 @@ def init(
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     require_wave_size(wave_size)
-    _check_switch(fast_math, "fast_math")
-    _check_switch(debug, "debug")
+    require_switch(fast_math, "fast_math")
+    require_switch(debug, "debug")
     _check_number(cpu_max_num_threads, 1, "cpu_max_num_threads must be at least 1")
     _check_number(print_buffer, 1, "print_buffer must be a number of bytes above 0")
     _check_number(random_seed, None, "random_seed must be a whole number")
@@ -103,11 +103,6 @@ def init(
 def _check(given: Scalar | None, known: tuple[Scalar, Scalar], name: str) -> None:
     if given is not None and given not in known:
         raise ArgumentError(f"{name} must be qp.{known[0]} or qp.{known[1]}, not {given!r}")
-
-
-def _check_switch(given: object, name: str) -> None:
-    if given is not None and given not in (False, True):
-        raise ArgumentError(f"{name} must be True or False, not {shown(given)}")
 
 
 def _check_number(given: object, least: int | None, rule: str) -> None:

@@ -18,7 +18,7 @@ from quadpy.jit.tracebacks import shortened
 from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
 from quadpy.lang.arguments import MembersFound
 from quadpy.lang.source import FunctionSource
-from quadpy.runtime.device.current import State, current_config, require_wave_size
+from quadpy.runtime.device.current import State, current_config, require_switch, require_wave_size
 from quadpy.runtime.device.live_objects import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
 from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
@@ -64,6 +64,7 @@ class Kernel(ByName):
         functools.update_wrapper(self, fn)
         require_fuse(fuse, graph=graph)
         require_wave_size(wave_size)
+        require_switch(debug, "debug")
         self.wave_size = wave_size
         self.graph, self.debug = graph, debug
         self.fuse: Fuse = fuse if graph else False

@@ -275,3 +275,11 @@ def test_a_number_of_bytes_that_makes_no_sense(size):
 def test_options_that_make_no_sense(options, message):
     with pytest.raises(qp.ArgumentError, match=message):
         qp.init(**options)
+
+
+def test_a_kernel_that_is_asked_for_half_its_checks():
+    with pytest.raises(qp.ArgumentError, match="debug must be True or False, not 'some'"):
+
+        @qp.kernel(debug="some")
+        def nothing():
+            pass

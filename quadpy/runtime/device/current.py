@@ -11,7 +11,7 @@ from quadpy.errors import ArgumentError
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = [
-    "Config", "State", "current_config", "launches_so_far", "next_launch", "renew_config", "require_wave_size", "set_config",
+    "Config", "State", "current_config", "launches_so_far", "next_launch", "renew_config", "require_switch", "require_wave_size", "set_config",
     "take_back_launches",
 ]  # fmt: skip
 
@@ -34,6 +34,12 @@ class Config:
     full_traceback: bool = False
     print_buffer: int = 1 << 20
     wave_size: int | None = None
+
+
+def require_switch(given: object, name: str) -> None:
+    """ArgumentError unless ``given`` is True, False, or None for the default."""
+    if given is not None and given not in (False, True):
+        raise ArgumentError(f"{name} must be True or False, not {given!r}")
 
 
 def require_wave_size(size: int | None) -> None:
