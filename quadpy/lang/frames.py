@@ -89,8 +89,9 @@ class Frame:
     returns that jump to the end of the region ``label``.  ``results`` are the variables of returned values,
     ``outline`` their shape, ``returned`` the value of the one return; ``literals`` maps the ids of returned constants
     to them: they stay exact until all returns meet.  ``unset`` are the variables that a path to here leaves without a
-    value, ``breaks`` what was set at each ``break`` of the run-time loops around; ``outer`` are the names that were bound
-    before the parallel loop around.
+    value, ``breaks`` what was set at each ``break`` of the run-time loops around.  ``outer`` is what was bound before
+    the parallel loop around, ``shared`` the names of compile-time values of it that the loop has read; ``private`` are names that an earlier such loop bound again, with
+    its line: they have no value after it.
     """
 
     source: FunctionSource
@@ -110,6 +111,8 @@ class Frame:
     unset: set[str] = field(default_factory=set)
     breaks: list[list[set[str]]] = field(default_factory=list)
     outer: dict[str, object] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    private: dict[str, Span] = field(default_factory=dict)
 
     @contextmanager
     def at_compile_time(self) -> Iterator[None]:

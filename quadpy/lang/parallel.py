@@ -14,6 +14,7 @@ from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.lang.checks import counting, stoppable
 from quadpy.lang.context import LoopOptions, ParallelLoop, Trace
 from quadpy.lang.iteration import Bounds, IndexForm, bind_axes, counter_names, loop_axes, target_names
+from quadpy.lang.names import local_names
 from quadpy.lang.prints import loop_begins
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
@@ -81,7 +82,12 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, opti
     finally:
         t.loop = None
         frame.loops.pop()
-        frame.env, frame.unset, frame.singles, t.random.draws, frame.outer = env, unset, singles, draws, {}
+        again = [name for name in local_names([node]) if name in env and frame.env.get(name) is not env[name]]
+        frame.env, frame.unset, frame.singles, t.random.draws = env, unset, singles, draws
+        frame.outer, frame.shared = {}, set()
+        for name in again:
+            frame.private[name] = span
+            del env[name]
     if loop.prints:
         loop_begins(t, loop.prints, span)
     body = ir.Block(tuple(stmts), span=span)

@@ -106,6 +106,8 @@ def lookup(t: Trace, name: str, span: Span) -> Value:
     if name in frame.env:
         bound = frame.env[name]
         if not isinstance(bound, MutableVar):
+            if name in frame.outer and frame.outer[name] is bound:
+                frame.shared.add(name)
             return bound
         check_assigned(t, name, span)
         return read_part(t, name, bound, span)

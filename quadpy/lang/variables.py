@@ -90,7 +90,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         _set_variable(t, name, bound, value, span)
     elif isinstance(bound, ArrayRef):
         t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "use another name")
-    elif name in t.frame.singles and not _is_outer(t, name):  # static loops may come here again
+    elif name in t.frame.singles and not _is_shared(t, name):  # static loops may come here again
         if isinstance(value, (Vec, Record)):
             env[name] = shaped(value.shape, [t.build.let(e, name) for e in value.elems])
         else:
@@ -108,19 +108,19 @@ def _is_scalar(item: Value) -> bool:
 
 def _is_kept(t: Trace, name: str) -> bool:
     """Whether ``name`` is bound, and what it means cannot change here: the statement may run more than once, or not at
-    all, or the iterations of a parallel loop share the name with what follows the loop.
+    all, or an iteration of a parallel loop has read it, and the next one would read what this one assigns.
     """
     frame = t.frame
     if name not in frame.env:
         return False
     repeated = frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
-    return repeated or _is_outer(t, name)
+    return repeated or _is_shared(t, name)
 
 
-def _is_outer(t: Trace, name: str) -> bool:
-    """Whether ``name`` is what it was before the parallel loop around."""
-    outer = t.frame.outer
-    return name in outer and outer[name] is t.frame.env.get(name, _UNBOUND)
+def _is_shared(t: Trace, name: str) -> bool:
+    """Whether ``name`` is what the parallel loop around found and read."""
+    frame = t.frame
+    return name in frame.shared and frame.outer[name] is frame.env.get(name, _UNBOUND)
 
 
 def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
@@ -174,6 +174,11 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
         return KernelNameError(
             f"{name!r} belongs to a concurrent section (line {other.line})", span,
             hint="read it after the sections, or assign it before them",
+        )  # fmt: skip
+    if (loop := t.frame.private.get(name)) is not None:
+        return KernelNameError(
+            f"each iteration of the loop in line {loop.line} binds {name!r} for itself: it has no value after the loop", span,
+            hint=f"start it as a variable before the loop ({name} = 0), or use another name inside",
         )  # fmt: skip
     if name in source.locals:
         return KernelNameError(

@@ -404,13 +404,16 @@ FAILS = {
     "a lambda that changes in a branch": ("f = lambda a: a\nif n > 1: f = lambda a: a + 1\nx[0] = f(1)", qp.KernelTypeError, "'f' cannot become", "outside run-time branches"),
     "None that changes in a branch": ("s = None\nif n > 1: s = 'b'\nx[0] = 1 if qp.static(s is None) else 2", qp.KernelTypeError, "'s' cannot become str", "outside run-time branches"),
     "None that becomes a number in a branch": ("s = None\nif n > 1: s = 5\nx[0] = 1 if qp.static(s is None) else 2", qp.KernelTypeError, "'s' is a compile-time NoneType", "assign it to a variable"),
-    "a text that changes in a parallel loop": ("s = 'a'\nfor i in range(n): s = 'b'\nx[0] = len(s)", qp.KernelTypeError, "'s' cannot become str", "and loops"),
-    "a tuple that changes in a parallel loop": ("s = (1, 2)\nfor i in range(n): s = (3, 4)\nx[0] = s[0]", qp.KernelTypeError, "'s' cannot become tuple", "and loops"),
+    "a text that changes in a parallel loop": ("s = 'a'\nfor i in range(n): s = 'b'\nx[0] = len(s)", qp.KernelNameError, "each iteration of the loop in line", "use another name inside"),
+    "a tuple that changes in a parallel loop": ("s = (1, 2)\nfor i in range(n): s = (3, 4)\nx[0] = s[0]", qp.KernelNameError, "binds 's' for itself", "use another name inside"),
     "texts swapped in a parallel loop": ("a, b = 'a', 'b'\nfor i in range(n): a, b = b, a\nx[0] = len(a)", qp.KernelTypeError, "'a' cannot become str", "and loops"),
     "a list that changes in a serialized loop": ("s = [1]\nqp.loop_config(serialize=True)\nfor i in range(n): s = [2, 'b']\nx[0] = s[0]", qp.KernelTypeError, "'s' cannot become list", "and loops"),
-    "None that becomes a number in a parallel loop": ("s = None\nfor i in range(n): s = i\nx[0] = 1 if qp.static(s is None) else 2", qp.KernelTypeError, "'s' is a compile-time NoneType", "assign it to a variable"),
-    "a function that changes in a parallel loop": ("f = qp.sin\nfor i in range(n): f = qp.cos\nx[0] = f(0.0)", qp.KernelTypeError, "'f' cannot become", "and loops"),
-    "a field that changes in a parallel loop": ("f = SCALAR\nfor i in range(n): f = x\nx[0] = f[()]", qp.KernelTypeError, "'f' cannot become", "and loops"),
+    "None that becomes a number in a parallel loop": ("s = None\nfor i in range(n): s = i\nx[0] = 1 if qp.static(s is None) else 2", qp.KernelNameError, "binds 's' for itself", "use another name inside"),
+    "None that an iteration reads and changes": ("s = None\nfor i in range(n):\n    x[i] = 1 if qp.static(s is None) else 2\n    s = i", qp.KernelTypeError, "'s' is a compile-time NoneType", "assign it to a variable"),
+    "an index that shadows a text": ("s = 'a'\nfor s in range(n): x[s] = 1\nx[0] = len(s)", qp.KernelNameError, "binds 's' for itself", "use another name inside"),
+    "a static index that shadows a text": ("s = 'a'\nfor i in range(n):\n    for s in qp.static(('x', 'y')): x[i] = len(s)\nx[0] = len(s)", qp.KernelNameError, "binds 's' for itself", "use another name inside"),
+    "a function that changes in a parallel loop": ("f = qp.sin\nfor i in range(n): f = qp.cos\nx[0] = f(0.0)", qp.KernelNameError, "binds 'f' for itself", "use another name inside"),
+    "a field that changes in a parallel loop": ("f = SCALAR\nfor i in range(n): f = x\nx[0] = f[()]", qp.KernelNameError, "binds 'f' for itself", "use another name inside"),
     "an assertion with a message": ("assert qp.static(1 > 2), f'{1 + 1} is too many'", qp.KernelTypeError, "this assertion fails at compile time: 2 is too many", ""),
     "an assertion with a message of run time": ("assert False, f'{n} is too many'", qp.KernelTypeError, "this assertion fails at compile time", ""),
     "text that is no number": ("x[0] = float('x')", qp.KernelTypeError, "could not convert", ""),
@@ -465,3 +468,21 @@ def test_a_name_of_an_unrolled_loop_in_a_branch_is_bound_in_each_turn():
         return total
 
     assert (k(1), k(2)) == (0.0, 9.0)
+
+
+def test_an_iteration_binds_a_name_of_compile_time_for_itself():
+    @qp.kernel
+    def k(x: qp.types.ndarray(dtype=qp.i32, ndim=1)):
+        best = None
+        for d in qp.static(range(2)):
+            x[d] += 100
+        for i in x:
+            d = i * 2
+            best = d + 1
+            x[i] += best
+        for d in qp.static(range(2)):
+            x[d] += 1000
+
+    x = np.zeros(3, np.int32)
+    k(x)
+    assert x.tolist() == [1101, 1103, 5]
