@@ -9,7 +9,6 @@ function of the user's runs.
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +23,7 @@ from quadpy.graph.replays.session import ReplaySession
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.device.live_objects import LiveObjects
 
 __all__ = ["MAX_VARIANTS", "Hint", "Variant", "Variants", "hint_of"]
 
@@ -142,9 +141,8 @@ class Variants:
     """The variants of all threads; those of a thread end with it."""
 
     def __init__(self) -> None:
-        self._lock = new_lock()  # a finalizer that runs under it may come here
-        self._lists: weakref.WeakSet[_VariantList] = weakref.WeakSet()
-        self._own = _Own(self._add)
+        self._lists: LiveObjects[_VariantList] = LiveObjects()
+        self._own = _Own(self._lists.add)
 
     def take(self, device: Device, hint: Hint) -> Variant | None:
         """Remove the variant that a call most likely repeats, and return it."""
@@ -177,7 +175,7 @@ class Variants:
     def clear(self) -> list[Variant]:
         """Remove and return the variants of all threads."""
         found = []
-        for each in self._all():
+        for each in self._lists:
             variants, each.variants = each.variants, []
             found += variants
         return found
@@ -189,18 +187,10 @@ class Variants:
     def __iter__(self) -> Iterator[Variant]:
         """The variants of all threads, those of the calling thread last."""
         own = self._own.list
-        others = [variant for each in self._all() if each is not own for variant in each.variants]
+        others = [variant for each in self._lists if each is not own for variant in each.variants]
         return iter([*others, *own.variants])
 
     @property
     def thread_count(self) -> int:
         """How many of the threads that live have made variants."""
-        return sum(each.used for each in self._all())
-
-    def _add(self, each: _VariantList) -> None:
-        with self._lock:
-            self._lists.add(each)
-
-    def _all(self) -> list[_VariantList]:
-        with self._lock:
-            return list(self._lists)
+        return sum(each.used for each in self._lists)
