@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+import quadpy as qp
 from quadpy.algorithms.kernels.chunks import finish, fold, fold_flat
 from quadpy.algorithms.kernels.copies import fill
 from quadpy.algorithms.kernels.places import best_of_chunks, best_places
-from quadpy.algorithms.kernels.sums import add_all, first_place, greatest, least
+from quadpy.algorithms.kernels.sums import add_all, extreme, first_place
 from quadpy.algorithms.operands import axis_of, dtype_of, input_array, output_array
 from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_type
 from quadpy.algorithms.running import Run, run_algorithm
@@ -91,8 +92,8 @@ def _reduce_flat(run: Run, x: NDArray, operator: Operator, working: Scalar, to: 
     if operator.name == "add":
         run.launch(add_all, x, run.temporary(working, 1), to)
     elif operator.name in ("min", "max"):
-        kernel = least if operator.name == "min" else greatest
-        run.launch(kernel, x, run.temporary(working, 1), run.temporary(i32, 1), to, operator.start)
+        update = qp.atomic_min if operator.name == "min" else qp.atomic_max
+        run.launch(extreme, x, run.temporary(working, 1), run.temporary(i32, 1), to, operator.start, update)
     else:
         while True:
             totals = run.temporary(working, -(-x.size // CHUNK))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["add_all", "first_place", "greatest", "least"]
+__all__ = ["add_all", "extreme", "first_place"]
 
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
@@ -20,28 +20,15 @@ def add_all(x: Flat, total: Flat, result: Flat):
 
 
 @qp.kernel
-def least(x: Flat, total: Flat, numbers: Flat, result: Flat, start: T):
-    """``result[0]`` is the least number, or a NaN if there is none; ``numbers[0]`` becomes whether there is one."""
+def extreme(x: Flat, total: Flat, numbers: Flat, result: Flat, start: T, update: T):
+    """``result[0]`` is the least or greatest number, as ``update`` (``qp.atomic_min``, ``qp.atomic_max``) says, or a NaN if
+    there is no number; ``numbers[0]`` becomes whether there is one.
+    """
     total[0] = qp.cast(start, total.dtype)
     numbers[0] = 0
     for i in x:
         value = qp.cast(x[i], total.dtype)
-        qp.atomic_min(total[0], value)
-        qp.atomic_or(numbers[0], qp.i32(value == value))
-    if numbers[0] != 0:
-        result[0] = qp.cast(total[0], result.dtype)
-    else:
-        result[0] = x[0]
-
-
-@qp.kernel
-def greatest(x: Flat, total: Flat, numbers: Flat, result: Flat, start: T):
-    """As ``least``."""
-    total[0] = qp.cast(start, total.dtype)
-    numbers[0] = 0
-    for i in x:
-        value = qp.cast(x[i], total.dtype)
-        qp.atomic_max(total[0], value)
+        update(total[0], value)
         qp.atomic_or(numbers[0], qp.i32(value == value))
     if numbers[0] != 0:
         result[0] = qp.cast(total[0], result.dtype)
