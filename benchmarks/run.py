@@ -9,7 +9,7 @@ COMMANDS = {
     "cpu": ("cpu.command", "quadpy on the CPU beside Taichi, Quadrants and numba"),
     "gpu": ("gpu.command", "quadpy on a GPU beside CUDA C, Quadrants, numba-cuda, Triton and torch"),
     "graphs": ("gpu.graphs", "steps of several tasks, in every way to launch them"),
-    "algorithms": ("host.algorithms", "qp.algorithms beside NumPy and numba, or torch (CUB)"),
+    "algorithms": ("host.algorithms", "qp.algorithms beside NumPy, or torch (CUB)"),
     "launch": ("host.launch", "what a kernel call costs beside the bare call of the driver"),
     "replay": ("host.replay", "what a replayed function costs beside the calls it stands for"),
     "debug": ("host.debug", "what debug=True costs the example programs"),

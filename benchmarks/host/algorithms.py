@@ -1,4 +1,4 @@
-"""``qp.algorithms`` beside NumPy and numba on the CPU, and beside torch, which calls CUB, on a GPU.
+"""``qp.algorithms`` beside NumPy on the CPU, and beside torch, which calls CUB, on a GPU.
 
 Results are checked before anything is timed.  Rounds take turns; the table has medians.
 """
@@ -94,7 +94,7 @@ def seconds(call: Call, arch: str) -> float:
 
 
 def cpu_rows(shift: int) -> list[Row]:
-    """Rows beside NumPy, and numba where it is there."""
+    """Rows beside NumPy."""
     al, rng, n = qp.algorithms, np.random.default_rng(0), 1 << shift
     f, u = rng.random(n, np.float32), rng.integers(0, 1 << 32, n, np.uint32)
     v, flags = np.arange(n, dtype=np.uint32), rng.random(n) < 0.5

@@ -33,7 +33,7 @@ def input_array(run: Run, given: Any, name: str) -> NDArray:
     """``given`` as a contiguous array on the device of the call; copied there if it is not one.
 
     Raises:
-        ArgumentError: it is no array of numbers.
+        ArgumentError: not an array of numbers.
     """
     if isinstance(given, (NDArray, Field)):
         _require_numbers(given, name)
