@@ -23,6 +23,7 @@ from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
 from quadpy.lang.decorators import Template, Tensor, data_oriented, func, pyfunc, real_func, template
 from quadpy.math.linalg import eig, polar_decompose, solve, svd, sym_eig
+from quadpy.other_project import warn_of_other_project as _warn_of_other_project
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.field_layout import Layout
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
@@ -135,6 +136,8 @@ __all__ = [
 __all__ += _aliases.__all__
 __all__ += _errors.__all__
 __all__ += _top.__all__
+
+_warn_of_other_project(_sys.modules[__name__].__path__[0])
 
 if _typing.TYPE_CHECKING:
     from quadpy import algorithms as algorithms

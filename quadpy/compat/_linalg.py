@@ -29,7 +29,9 @@ def _scipy(module: str) -> Any:
     try:
         return importlib.import_module(f"scipy.{module}")
     except ModuleNotFoundError as error:
-        raise QuadpyError("sparse matrices need SciPy, which is not installed", hint="pip install scipy") from error
+        raise QuadpyError(
+            "sparse matrices need SciPy, which is not installed", hint="pip install 'quadpy-lang[compat]'"
+        ) from error
 
 
 def _numpy_type(dtype: Any) -> Any:

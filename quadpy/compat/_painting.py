@@ -34,7 +34,9 @@ def pillow() -> Any:
     try:
         return importlib.import_module("PIL.Image")
     except ModuleNotFoundError as error:
-        raise QuadpyError("pictures need Pillow, which is not installed", hint="pip install pillow") from error
+        raise QuadpyError(
+            "pictures need Pillow, which is not installed", hint="pip install 'quadpy-lang[compat]'"
+        ) from error
 
 
 def array_of(data: object) -> Array:

@@ -100,4 +100,4 @@ def _pillow() -> Any:
     try:
         return importlib.import_module("PIL.Image")
     except ImportError:
-        raise QuadpyError("pillow is not installed", hint="pip install 'quadpy[examples]'") from None
+        raise QuadpyError("pillow is not installed", hint="pip install 'quadpy-lang[examples]'") from None

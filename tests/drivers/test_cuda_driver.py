@@ -280,7 +280,7 @@ def test_cuda_without_its_package_is_no_device(monkeypatch):
     table.cuda_api.cache_clear()
     with pytest.raises(NoDeviceError, match="no NVIDIA GPU") as caught:
         table.open_cuda_driver()
-    assert caught.value.hint == "pip install 'quadpy[cuda]'"
+    assert caught.value.hint == "pip install 'quadpy-lang[cuda]'"
 
 
 def test_the_table_comes_from_the_binding(monkeypatch):

@@ -81,7 +81,7 @@ def test_no_steps_is_a_wrong_command_line(capsys):
 def test_without_pillow_it_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     assert run("game_of_life") == 1
-    assert "pip install 'quadpy[examples]'" in capsys.readouterr().err
+    assert "pip install 'quadpy-lang[examples]'" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_picture(tmp_path, capsys):

@@ -22,6 +22,7 @@ LEAVES = {
     "errors",
     "faults",
     "importing",
+    "other_project",
     "messages",
     "forms",
     "formula",

@@ -30,7 +30,7 @@ def monkeypatch_module():
 
 
 def distribution_info(wheel: zipfile.ZipFile, name: str) -> str:
-    return wheel.read(f"quadpy-{__version__}.dist-info/{name}").decode()
+    return wheel.read(f"quadpy_lang-{__version__}.dist-info/{name}").decode()
 
 
 def test_the_wheel_is_pure(wheel):

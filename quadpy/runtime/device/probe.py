@@ -61,7 +61,7 @@ def probe_cuda() -> Probe:
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        return Probe("cuda", reason=_missing("cuda-bindings", "quadpy[cuda]", error))
+        return Probe("cuda", reason=_missing("cuda-bindings", "quadpy-lang[cuda]", error))
     binding = f"cuda-bindings {version('cuda-bindings')}"
     try:
         known = _answer(driver.cuDriverGetVersion())

@@ -45,7 +45,7 @@ def cuda_api() -> GpuApi:
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        raise NoDeviceError(f"no NVIDIA GPU: {error}", hint="pip install 'quadpy[cuda]'") from error
+        raise NoDeviceError(f"no NVIDIA GPU: {error}", hint="pip install 'quadpy-lang[cuda]'") from error
     _require_device(driver)
     return _table(driver)
 
