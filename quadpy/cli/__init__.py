@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final, Protocol, TextIO
 
 from quadpy._version import __version__
-from quadpy.cli import cache, compile, demo, doctor, inspect, report  # noqa: A004 - the module is named as the command
+from quadpy.cli import cache, compile, demo, doctor, inspect, new, report  # noqa: A004 - the module is named as the command
 from quadpy.errors import QuadpyError
 
 __all__ = ["main"]
@@ -31,11 +32,11 @@ class Subcommand(Protocol):
     def run(self, args: argparse.Namespace, out: TextIO, /) -> int: ...
 
 
-SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, cache, demo)
+SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, cache, demo, new)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; returns 0 for success, 1 for a failure, 2 for a wrong command line or an exceeded budget."""
+    """Run one subcommand; returns 0 for success, 1 for a failure, 2 for a wrong command line, 3 for an exceeded budget."""
     args = _parser().parse_args(argv)
     run = args.run
     try:
@@ -43,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as head, has closed the pipe; flushing at exit would fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT  # as shells count it
     except (QuadpyError, OSError) as error:
         print(f"quadpy: {error}", file=sys.stderr)
         return 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 import warnings
 from typing import Final, NamedTuple, TextIO
@@ -33,16 +34,22 @@ class Finding(NamedTuple):
     text: str
 
 
-def add_arguments(_parser: argparse.ArgumentParser) -> None:
-    """The command has no arguments: it checks everything."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON: the versions, and each part's works and text")
 
 
-def run(_args: argparse.Namespace, out: TextIO) -> int:
+def run(args: argparse.Namespace, out: TextIO) -> int:
     """Print one line for each part; the exit status is 0 if kernels run on the CPU."""
     cpu = _cpu()
-    print(f"quadpy {__version__}, Python {platform.python_version()}, {platform.platform()}", file=out)
-    for works, subject, text in (cpu, _gpu(probe_hip()), _gpu(probe_cuda()), _cache(settings())):
-        print(f"  {'ok' if works else '--'}  {subject:<7} {text}", file=out)
+    findings = (cpu, _gpu(probe_hip()), _gpu(probe_cuda()), _cache(settings()))
+    versions = {"quadpy": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    if args.json:
+        parts = {subject: {"works": works, "text": text} for works, subject, text in findings}
+        print(json.dumps({**versions, "parts": parts}, indent=2), file=out)
+    else:
+        print("quadpy {quadpy}, Python {python}, {platform}".format(**versions), file=out)
+        for works, subject, text in findings:
+            print(f"  {'ok' if works else '--'}  {subject:<7} {text}", file=out)
     return 0 if cpu.works else 1
 
 

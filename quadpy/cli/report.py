@@ -1,6 +1,6 @@
 """``quadpy report``: the registers, memory, occupancy and instructions of each task of a kernel on AMD GPUs.
 
-Prints a table or JSON.  Budgets can guard a build: if a task exceeds one, the exit status is 2 and stderr names both.
+Prints a table or JSON.  Budgets can guard a build: if a task exceeds one, the exit status is 3 and stderr names both.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
-    """The exit status is 2 if a task exceeds a budget."""
+    """The exit status is 3 if a task exceeds a budget."""
     targets = targets_of(args)
     reports = [report for selected in select(args) for target in targets for report in _reports(selected, target)]
     text = json.dumps([report.to_dict() for report in reports], indent=2) if args.json else format_reports(reports)
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     exceeded = [line for report in reports for line in _exceeded(report, args)]
     for line in exceeded:
         print(f"quadpy: {line}", file=sys.stderr)
-    return 2 if exceeded else 0
+    return 3 if exceeded else 0
 
 
 def _reports(selected: Selected, target: TargetSpec) -> tuple[TaskReport, ...]:

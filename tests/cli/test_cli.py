@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ from quadpy import settings as settings_module
 from quadpy._version import __version__
 from quadpy.cli import SUBCOMMANDS, main
 from quadpy.codegen.cache.cache import Cache, CacheKey
+from quadpy.examples import mpm88
 from quadpy.runtime.device import probe
 
 DIGEST = CacheKey("ir", "cpu", "toolchain").digest()
@@ -114,3 +116,29 @@ def test_doctor_says_that_others_may_write_the_cache(tmp_path, capsys):
     (line,) = [line for line in capsys.readouterr().out.splitlines() if " cache " in line]
     assert line.startswith("  --")
     assert "it is not used, since other users may write to it (its mode is 777)" in line
+
+
+def test_cache_and_doctor_print_json(tmp_path, capsys):
+    Cache(tmp_path / "cache", 1 << 20).store(DIGEST, bytes(1000))
+    assert main(["cache", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found.pop("nbytes") >= 1000
+    assert found == {"path": str(tmp_path / "cache"), "entries": 1, "limit": 256 << 20, "freed": 0}
+    assert main(["cache", "clear", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["freed"] >= 1000
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["quadpy"] == __version__
+    assert {name: part["works"] for name, part in found["parts"].items() if name in {"cpu", "cache"}} == {
+        "cpu": True,
+        "cache": True,
+    }
+
+
+def test_ctrl_c_in_a_demo_is_quiet(monkeypatch, capsys):
+    def interrupted(_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mpm88, "main", interrupted)
+    assert main(["demo", "mpm88"]) == 130
+    assert capsys.readouterr() == ("", "")

@@ -48,8 +48,8 @@ def test_json_has_the_same_facts(sample, capsys):
         ("--min-occupancy", 9, "has 8 waves per SIMD, --min-occupancy is 9"),
     ],
 )
-def test_a_broken_budget_is_status_2_and_named(option, bound, complaint, sample, capsys):
-    assert main(["report", f"{sample}:saxpy", "--target", "gfx942", option, str(bound)]) == 2
+def test_a_broken_budget_is_status_3_and_named(option, bound, complaint, sample, capsys):
+    assert main(["report", f"{sample}:saxpy", "--target", "gfx942", option, str(bound)]) == 3
     printed = capsys.readouterr()
     assert "saxpy_t0 on gfx942" in printed.err
     assert complaint in printed.err
@@ -66,7 +66,7 @@ def test_spills_and_scratch_have_budgets(tmp_path, capsys):
         + "        x[j] = 1.0\n"  # no load may sink below this store
         + "".join(f"        x[i - {n}] = v{n}\n" for n in range(140))
     )
-    assert main(["report", str(file), "--target", "gfx942", "--max-spills", "0", "--max-scratch", "0"]) == 2
+    assert main(["report", str(file), "--target", "gfx942", "--max-spills", "0", "--max-scratch", "0"]) == 3
     spills, scratch = capsys.readouterr().err.splitlines()
     assert "spilled registers, --max-spills is 0" in spills
     assert "bytes of scratch memory per thread, --max-scratch is 0" in scratch

@@ -203,7 +203,7 @@ def test_methods_of_classes(tmp_path, capsys):
     message = capsys.readouterr().err
     assert "step: the compile-time parameter 'self' has no value" in message
     assert "--arg self=" in message
-    assert main(["report", f"{file}:solver.step", "--target", "gfx942", "--max-vgprs", "1"]) == 2
+    assert main(["report", f"{file}:solver.step", "--target", "gfx942", "--max-vgprs", "1"]) == 3
     assert main(["inspect", f"{file}:Solver.step", "--arg", "self=Solver(3)"]) == 0
     assert "step" in capsys.readouterr().out
 
