@@ -13,7 +13,7 @@ from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
-from quadpy.jit.plan import Values, Views
+from quadpy.jit.plan import Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
@@ -42,7 +42,7 @@ class CpuPlan:
 
     __slots__ = (
         "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_spans", "checks_values",
-        "code", "hidden",
+        "code", "footprints", "hidden",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +56,7 @@ class CpuPlan:
         spans: Sequence[Span | None] = (),
     ) -> None:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
+        self.footprints = unknown_footprints(code)
         self._loaded = load_object(code.image)
         entry: Callable[..., int] = _ENTRY(self._loaded.address(code.entry))
         self._entry = CheckedEntry(entry) if code.sites else entry

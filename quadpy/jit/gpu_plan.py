@@ -15,7 +15,7 @@ from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
-from quadpy.jit.plan import Plan, Values, Views
+from quadpy.jit.plan import Plan, Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
@@ -63,6 +63,7 @@ class GpuPlan:
         self._result = ResultReader(code.results, result_shape) if code.results else None
         self.spare: list[ArgumentBlock] = []
         self.origin: Origin | None = None
+        self.footprints = unknown_footprints(code)
         self._indirect: tuple[Indirect | None, ...] = (None,) * len(self.launches)
 
     def set_indirect(self, compiled: Callable[[], GpuPlan]) -> None:

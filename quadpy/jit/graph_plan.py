@@ -23,7 +23,7 @@ from quadpy.graph.engines.stats import Counts
 from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import copied_host_arrays
-from quadpy.jit.plan import Values, Views
+from quadpy.jit.plan import Footprints, Values, Views
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import HostLaunch, MemoryRange, Prepared
@@ -61,6 +61,10 @@ class GraphPlan:
     @property
     def code(self) -> CodeObject:
         return self.eager.code
+
+    @property
+    def footprints(self) -> Footprints:
+        return self.eager.footprints
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
         """As ``Plan.prepare``."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Sequence
-from typing import Final, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from quadpy.artifact import CodeObject
 from quadpy.runtime.arrays.view import ArrayView
@@ -12,7 +13,10 @@ from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["MISFITS", "ArgumentValue", "Plan", "Values", "Views"]
+if TYPE_CHECKING:
+    from quadpy.jit.footprints import KernelFootprints
+
+__all__ = ["MISFITS", "ArgumentValue", "Footprints", "Plan", "Values", "Views", "unknown_footprints"]
 
 ArgumentValue: TypeAlias = int | float
 """One value of the argument block, as ``struct`` packs it."""
@@ -26,6 +30,22 @@ Views: TypeAlias = Sequence[ArrayView]
 
 MISFITS: Final = (struct.error, OverflowError, TypeError)
 """What a value that does not fit its parameter raises when it is packed."""
+
+
+Footprints: TypeAlias = "Callable[[], KernelFootprints]"
+"""The footprints of a plan's launches, which are found when they are first asked for."""
+
+
+def unknown_footprints(code: CodeObject) -> Footprints:
+    """Those of code of which no more is known than which arrays each launch touches."""
+
+    @functools.cache
+    def found() -> KernelFootprints:
+        from quadpy.jit.footprints import KernelFootprints
+
+        return KernelFootprints(code, None)
+
+    return found
 
 
 class Plan(Protocol):
@@ -55,6 +75,10 @@ class Plan(Protocol):
         Raises:
             struct.error, OverflowError, TypeError, ArgumentError: as ``run``.
         """
+
+    @property
+    def footprints(self) -> Footprints:
+        """What the launches of ``code`` touch."""
 
     def fusion(self, values: Values) -> Fusion:
         """Whether ``run`` is one launch, and why."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from quadpy.artifact import CodeObject
 from quadpy.dtypes import i64
-from quadpy.errors import CodegenError, DeviceError
+from quadpy.errors import CodegenError, CompilationError, DeviceError
 from quadpy.graph.engines.stats import Counts
 from quadpy.ir.nodes import Kernel
 from quadpy.jit.compilation import Compiled, Request, cached_code, compile_request, digest_of, traced_for
@@ -39,6 +40,9 @@ from quadpy.runtime.launch.launch import Binder, Bound
 from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.runtime.printing.records import learn
 from quadpy.target import TargetSpec
+
+if TYPE_CHECKING:
+    from quadpy.jit.footprints import KernelFootprints
 
 __all__ = ["Specialisation", "prepare"]
 
@@ -152,10 +156,12 @@ class Specialisation:
         if device is None:
             compiled = self._compiled(options, None)
             kind = PrintingCpuPlan if compiled.code.messages else CpuPlan
-            return kind(
+            plan = kind(
                 compiled.code, fields=tuple(map(FieldMemory.of, compiled.fields)), seed=self._config.random_seed, result_shape=compiled.result_shape,
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
+            plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
+            return plan
         tasks = self._gpu_plan(options, device, self._config.random_seed)
         if options.predicated or options.indirect or not options.graph or tasks.code.messages:
             return tasks
@@ -178,6 +184,7 @@ class Specialisation:
         )  # fmt: skip
         mode = options.index, options.fast_math, options.wave_size
         plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options))
+        plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
         if not (options.predicated or options.indirect):
             plan.set_indirect(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
         return plan
@@ -230,6 +237,15 @@ class Specialisation:
                     hint="pass what changes as an argument, or as a template() for code of its own",
                 )  # fmt: skip
         return Request(self._source, self._args, options, target, reads)
+
+    def _footprints(self, options: Options, code: CodeObject) -> KernelFootprints:
+        """What the launches of ``code`` touch; code from the disk is traced for this."""
+        from quadpy.jit.footprints import KernelFootprints
+
+        try:
+            return KernelFootprints(code, self._traced(options))
+        except CompilationError:  # what the kernel reads from around it has changed
+            return KernelFootprints(code, None)
 
     def _traced(self, options: Options) -> Kernel:
         return traced_for(self._request(options)).kernel

@@ -79,7 +79,7 @@ class FusingPlan:
         self, separate: GraphPlan, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]
     ) -> None:
         self.separate, self.device, self._fuse, self._compile = separate, device, fuse, compile_fused
-        self.code = separate.code
+        self.code, self.footprints = separate.code, separate.footprints
         formulas = [task.extent for task in self.code.tasks if task.extent is not None]
         self._extents, self._key = [compile_formula(formula) for formula in formulas], deciding_values(formulas)
         self._last: tuple[object, str] | None = None
