@@ -1,81 +1,105 @@
-"""What `debug=True` costs: the example programs with and without checks.
+"""What `debug=True` costs: a step of each example program with and without checks.
 
-Each number is the time of one more step: a run of twice the steps minus a run of the steps, which leaves out compilation and
-pictures.
+A step is measured warm, with its arrays on the device: by events on a GPU, by the clock on the CPU.  Checked and plain steps
+run in processes of their own; of several samples, the fastest counts.  On the simulated device (``recording``) the host alone is
+measured, and a loop on the device, as `conjugate_gradient` has, does not end.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
-import io
 import json
 import os
+import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-EXAMPLES = {
-    # steps and size on the CPU, then on a GPU
-    "mandelbrot": ((2000, 160), (40000, 960)),
-    "game_of_life": ((400, 512), (2000, 2048)),
-    "nbody": ((3, 320), (40, 960)),
-    "mpm88": ((200, 320), (400, 320)),
-    "stable_fluids": ((10, 256), (60, 960)),
-    "image_filter": ((4, 400), (200, 1200)),
-    "conjugate_gradient": ((200, 256), (2000, 1024)),
-    "decode": ((100, None), (240, None)),
-}
-"""Name -> what to run; a size of None leaves it to the example."""
-MORE_WORDS = {"mandelbrot": ["--centre", "0", "--width", "0.1"]}  # inside the set, where each point takes all steps
+import quadpy as qp
+from harness.report import table
+from harness.simulated import open_simulated
+from host.example_steps import EXAMPLES, Step
+
+Times = Mapping[str, float]
+WARM = 2  # steps before the first sample: they compile, and fill the caches
 
 
 def main(words: Sequence[str]) -> int:
-    """Prints a table; with ``--child``, measures one example in this process, and prints JSON."""
+    """Prints a table; with ``--child``, measures the examples in this process, and prints JSON."""
+    options = _options(words)
+    names = options.examples or list(EXAMPLES)
+    if options.child:
+        if options.arch == "recording":
+            open_simulated()
+        else:
+            qp.init(arch=options.arch, fast_math=True, cpu_max_num_threads=options.threads)  # as the examples
+        for name in names:
+            print(json.dumps([name, _seconds(name, options)]), flush=True)
+        return 0
+    plain, checked = (_measured(names, options, debug=debug) for debug in (False, True))
+    both = [name for name in names if name in plain and name in checked]
+    lines = [
+        [name, f"{plain[name] * 1e3:.3f}", f"{checked[name] * 1e3:.3f}", f"{checked[name] / plain[name]:.2f}"]
+        for name in both
+    ]
+    print(table(["example", "plain, ms", "debug, ms", "ratio"], lines, 1))
+    if both:
+        print(f"\ngeometric mean {statistics.geometric_mean([checked[name] / plain[name] for name in both]):.2f}")
+    if missing := [name for name in names if name not in both]:
+        print(f"not measured: {', '.join(missing)}", file=sys.stderr)
+    return int(bool(missing))
+
+
+def _measured(names: Sequence[str], options: argparse.Namespace, *, debug: bool) -> Times:
+    """Seconds of a step of each example, from a process with or without checks."""
+    command = [sys.executable, sys.argv[0], "debug", "--child", *names]
+    command += ["--arch", options.arch, "--seconds", str(options.seconds), "--threads", str(options.threads)]
+    environment = {**os.environ, "QUADPY_DEBUG": str(int(debug))}
+    done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, text=True)
+    return dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+
+
+def _seconds(name: str, options: argparse.Namespace) -> float:
+    step = EXAMPLES[name](options.arch in ("amdgpu", "cuda"))
+    for _ in range(WARM):
+        step()
+    qp.sync()
+    once = _by_clock(step, 1)
+    timed = _by_events if options.arch in ("amdgpu", "cuda") else _by_clock
+    count = max(1, round(options.seconds / 5 / once))
+    samples, end = [timed(step, count)], time.perf_counter() + options.seconds
+    while time.perf_counter() + once * count < end or len(samples) < 3:
+        samples.append(timed(step, count))
+    return min(samples)
+
+
+def _by_clock(step: Step, count: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(count):
+        step()
+    qp.sync()
+    return (time.perf_counter() - begin) / count
+
+
+def _by_events(step: Step, count: int) -> float:
+    begin, end = qp.create_event(timing=True), qp.create_event(timing=True)
+    begin.record()
+    for _ in range(count):
+        step()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e-3 / count
+
+
+def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run.py debug", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"of {', '.join(EXAMPLES)} (default: all)")
-    parser.add_argument("--arch", default="cpu", help="cpu, amdgpu or cuda (%(default)s)")
-    parser.add_argument("--runs", type=int, default=3, help="measurements, of which the best counts (%(default)s)")
+    parser.add_argument("--arch", choices=("cpu", "recording", "amdgpu", "cuda"), default="cpu")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of samples of an example (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="of the CPU (%(default)s)")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args(words)
-    if unknown := set(args.examples) - set(EXAMPLES):
-        parser.error(f"there is no example {', '.join(unknown)}")
-    if args.child:
-        print(json.dumps(_seconds_a_step(args.examples[0], args.arch, args.runs)))
-        return 0
-    print(f"{'example':<20} {'plain':>12} {'debug':>12} {'ratio':>6}")
-    for name in args.examples or EXAMPLES:
-        plain, checked = (_measured(name, args, debug=debug) for debug in (False, True))
-        print(f"{name:<20} {plain * 1e3:>9.3f} ms {checked * 1e3:>9.3f} ms {checked / plain:>6.2f}", flush=True)
-    return 0
-
-
-def _measured(name: str, args: argparse.Namespace, *, debug: bool) -> float:
-    command = [sys.executable, sys.argv[0], "debug", "--child", name, "--arch", args.arch, "--runs", str(args.runs)]
-    environment = {**os.environ, "QUADPY_DEBUG": str(int(debug))}
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    return float(json.loads(done.stdout.splitlines()[-1]))
-
-
-def _seconds_a_step(name: str, arch: str, runs: int) -> float:
-    steps, size = EXAMPLES[name][arch != "cpu"]
-    example = importlib.import_module(f"quadpy.examples.{name}")
-    with tempfile.TemporaryDirectory() as folder:
-
-        def run(count: int) -> float:
-            words = ["--arch", arch, "--steps", str(count), "--out", str(Path(folder) / "picture.png")]
-            words += [*(["--size", str(size)] if size else []), *MORE_WORDS.get(name, [])]
-            start = time.perf_counter()
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
-                status = example.main(words)
-            if status:
-                raise SystemExit(f"{name}: {said.getvalue()}")
-            return time.perf_counter() - start
-
-        run(steps)  # compiles
-        once, twice = zip(*((run(steps), run(2 * steps)) for _ in range(runs)), strict=True)
-        return (min(twice) - min(once)) / steps
+    options = parser.parse_args(words)
+    if unknown := set(options.examples) - set(EXAMPLES):
+        parser.error(f"there is no example {', '.join(sorted(unknown))}")
+    return options

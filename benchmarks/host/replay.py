@@ -18,13 +18,9 @@ from typing import Any
 
 import quadpy as qp
 from harness.report import table
+from harness.simulated import open_simulated
 from harness.timing import in_turns, repeat
-from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
-from quadpy.runtime.device import devices
-from quadpy.runtime.device.current import Config, set_config
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 KERNELS = 20
@@ -65,25 +61,11 @@ def closure(size: int) -> Callable[..., None]:
     return step
 
 
-class _Anything(dict[str, RecordedKernel]):
-    """Kernels of the simulated device that do nothing."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __missing__(self, name: str) -> RecordedKernel:
-        return RecordedKernel(lambda _: None)
-
-
 def main(words: Sequence[str]) -> int:
     """Prints the table; the exit status is 1 where a replay is slower than ``--most`` allows."""
     options = _options(words)
     if options.arch == "recording":
-        driver = RecordingDriver(history=False)
-        driver.kernels = _Anything()
-        assert upload_name(UPLOAD_SIZES[0]) in driver.kernels
-        devices._open["recording", 0] = Device(driver)  # noqa: SLF001 - a device that no user opens
-        set_config(Config(arch="recording"))
+        open_simulated()
     else:
         qp.init(arch=options.arch)
     worst, lines = 0.0, []
