@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from quadpy.hostmath import DType, MatrixType, NDArrayType, ScalarLike, StructType, VectorType, scalar_of
 
-__all__ = ["NDArray", "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "struct", "vector"]
+__all__ = [
+    "Array", "Array1D", "Array2D", "Array3D", "Array4D", "NDArray",
+    "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "struct", "vector",
+]  # fmt: skip
 
-ndarray = NDArray = NDArrayType
+ndarray = NDArray = Array = NDArrayType
+Array1D: Final = NDArrayType(None, 1)
+Array2D: Final = NDArrayType(None, 2)
+Array3D: Final = NDArrayType(None, 3)
+Array4D: Final = NDArrayType(None, 4)
 matrix = MatrixType
 vector = VectorType
 struct = StructType

@@ -6,10 +6,11 @@ import contextvars
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
+from quadpy.jit.kernel import Kernel
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.arrays.reinterpret import over_memory_of
 from quadpy.runtime.device.current import current_config
@@ -21,12 +22,6 @@ T = TypeVar("T")
 
 _ALIGNMENT: Final = 256
 """Each array in the scratch memory begins at a multiple of so many bytes."""
-
-
-class Kernel(Protocol):
-    """What a run launches."""
-
-    def __call__(self, /, *args: Any, stream: object = None) -> Any: ...
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ class MatrixType(_Constructible):
 
 @dataclass(frozen=True)
 class NDArrayType:
-    """The annotation of an array parameter: ``qp.types.ndarray(dtype=qp.f32, ndim=1)`` or ``NDArray[qp.f32, 1]``.
+    """The annotation of an array parameter: ``qp.Array1D[qp.f32]`` or ``qp.types.ndarray(dtype=qp.f32, ndim=1)``.
 
     If one of them is None, each call takes it from its argument.
     """
@@ -104,6 +104,12 @@ class NDArrayType:
 
     def __class_getitem__(cls, key: Any) -> NDArrayType:
         return cls(*key) if isinstance(key, tuple) else cls(key)
+
+    def __getitem__(self, dtype: Any) -> NDArrayType:
+        """``Array1D[qp.f32]``: this number of axes, with elements of type ``dtype``."""
+        if self.dtype is not None:
+            raise ArgumentError(f"{self!r} has a type of elements already, and takes no other")
+        return NDArrayType(dtype, self.ndim)
 
 
 def type_of(scalar: Scalar, element_shape: tuple[int, ...]) -> ElementType:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -143,6 +144,10 @@ class DenseArray(Exchange):
             self._memory().copy_from(theirs, stream)
         else:
             self.from_numpy(decode(theirs.read(...), other.dtype), stream=stream)
+
+    if TYPE_CHECKING:  # kernels loop over the indices of an array
+
+        def __iter__(self) -> Iterator[Any]: ...
 
     def __len__(self) -> int:
         if not self.shape:

@@ -1,0 +1,108 @@
+"""What type checkers and editors take quadpy's types, arrays and kernels for; nothing of this exists at run time.
+
+In a kernel, ``qp.f32`` is a type of 32 bits; in an annotation that a checker reads it is ``float``, so that numbers can be
+passed.  Arrays are protocols, which NumPy's arrays, torch's tensors, fields and ``qp.ndarray`` fulfil.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+from quadpy.jit import kernel as _jit
+from quadpy.lang import decorators as _lang
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = [
+    "Array", "Array1D", "Array2D", "Array3D", "Array4D", "Template", "Tensor",
+    "bf16", "f16", "f32", "f64", "func", "i8", "i16", "i32", "i64", "kernel", "pyfunc", "real_func",
+    "u1", "u8", "u16", "u32", "u64",
+]  # fmt: skip
+
+f16: TypeAlias = float
+bf16: TypeAlias = float
+f32: TypeAlias = float
+f64: TypeAlias = float
+i8: TypeAlias = int
+i16: TypeAlias = int
+i32: TypeAlias = int
+i64: TypeAlias = int
+u8: TypeAlias = int
+u16: TypeAlias = int
+u32: TypeAlias = int
+u64: TypeAlias = int
+u1: TypeAlias = bool
+
+Template: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+_T = TypeVar("_T")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Q = ParamSpec("_Q")
+_I = TypeVar("_I")
+_Fuse: TypeAlias = bool | Literal["auto"]
+
+class _Indexed(Protocol[_T, _I]):
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def __getitem__(self, index: _I, /) -> _T: ...
+    def __setitem__(self, index: _I, value: _T, /) -> None: ...
+    def __iter__(self) -> Iterator[_I]: ...
+
+class Array(Protocol[_T]):
+    """An array of elements of type ``T``; ``Array1D`` to ``Array4D`` also say how many axes it has."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def __getitem__(self, index: Any, /) -> _T: ...
+    def __setitem__(self, index: Any, value: _T, /) -> None: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+Array1D: TypeAlias = _Indexed[_T, int]
+Array2D: TypeAlias = _Indexed[_T, tuple[int, int]]
+Array3D: TypeAlias = _Indexed[_T, tuple[int, int, int]]
+Array4D: TypeAlias = _Indexed[_T, tuple[int, int, int, int]]
+
+class Kernel(_jit.Kernel, Generic[_P, _R]):
+    """A kernel that keeps the parameters and the result of its function."""
+
+    @overload  # type: ignore[override]  # narrower on purpose: it keeps the function's parameters
+    def __call__(self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    @overload
+    def __call__(self, /, *args: Any, stream: Stream | int | None, **kwargs: Any) -> _R: ...
+    @overload
+    def __get__(self, instance: None, owner: type) -> Kernel[_P, _R]: ...
+    @overload
+    def __get__(
+        self: Kernel[Concatenate[Any, _Q], _R], instance: object, owner: type | None = None
+    ) -> BoundKernel[_Q, _R]: ...
+
+class BoundKernel(_jit.BoundKernel, Generic[_P, _R]):
+    """A kernel of an object, without ``self`` among its parameters."""
+
+    @overload  # type: ignore[override]  # narrower on purpose: it keeps the method's parameters
+    def __call__(self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    @overload
+    def __call__(self, /, *args: Any, stream: Stream | int | None, **kwargs: Any) -> _R: ...
+
+class Func(_lang.Func, Generic[_P, _R]):
+    """A function of the kernel language that keeps the parameters and the result of its Python function."""
+
+    def __call__(self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    @overload
+    def __get__(self, instance: None, owner: type) -> Func[_P, _R]: ...
+    @overload
+    def __get__(self: Func[Concatenate[Any, _Q], _R], instance: object, owner: type | None = None) -> Func[_Q, _R]: ...
+
+@overload
+def kernel(
+    fn: Callable[_P, _R], /, *, fastcache: bool = False, graph: bool = False, fuse: _Fuse = "auto",
+    wave_size: int | None = None, debug: bool | None = None,
+) -> Kernel[_P, _R]: ...  # fmt: skip
+@overload
+def kernel(
+    *, fastcache: bool = False, graph: bool = False, fuse: _Fuse = "auto", wave_size: int | None = None,
+    debug: bool | None = None,
+) -> Callable[[Callable[_P, _R]], Kernel[_P, _R]]: ...  # fmt: skip
+def func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
+def real_func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
+def pyfunc(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...

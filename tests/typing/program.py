@@ -1,0 +1,72 @@
+"""A program as users write it, which type checkers must accept whole."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import quadpy as qp
+
+qp.init(arch=qp.cpu)
+
+temperature = qp.field(qp.f32, shape=(4, 4))
+velocity = qp.Vector.field(3, qp.f32, shape=4)
+
+
+@qp.func
+def twice(value: qp.f32) -> qp.f32:
+    return value * 2.0
+
+
+@qp.kernel
+def saxpy(a: qp.f32, x: qp.Array1D[qp.f32], y: qp.Array1D[qp.f32]) -> None:
+    for i in x:
+        y[i] = a * x[i] + qp.sin(twice(y[i]))
+
+
+@qp.kernel
+def step(old: qp.Array2D[qp.f32], new: qp.Array2D[qp.f32], rate: qp.f32) -> qp.f32:
+    total = 0.0
+    for i, j in old:
+        if 0 < i < old.shape[0] - 1 and 0 < j < old.shape[1] - 1:
+            new[i, j] = rate * old[i - 1, j]
+        total += new[i, j]
+    return total
+
+
+@qp.kernel(debug=True)
+def spin(n: qp.i32) -> qp.f32:
+    total = 0.0
+    for i, j in temperature:
+        temperature[i, j] = qp.cast(i, qp.f32)
+        total += temperature[i, j]
+    for i in velocity:
+        velocity[i] = [1.0, 2.0, float(n)]
+    return total
+
+
+@qp.data_oriented
+class Gas:
+    def __init__(self, n: int) -> None:
+        self.energy = qp.field(qp.f32, shape=n)
+
+    @qp.kernel
+    def heat(self, dt: qp.f32) -> None:
+        for i in self.energy:
+            self.energy[i] += dt * self.source(1.0)
+
+    @qp.func
+    def source(self, value: qp.f32) -> qp.f32:
+        return value
+
+
+x, y = np.arange(8, dtype=np.float32), np.ones(8, dtype=np.float32)
+stream = qp.create_stream()
+grid = qp.ndarray(qp.f32, (4, 4))
+gas = Gas(4)
+
+saxpy(2.0, x, y)
+saxpy(2.0, x, y, stream=stream)
+total: float = step(grid, grid, 0.5) + step(temperature, grid, 0.5)
+spin(3)
+gas.heat(0.5)
+gas.heat(0.5, stream=stream)
