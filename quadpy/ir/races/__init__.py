@@ -1,0 +1,14 @@
+"""Races inside a parallel loop: two iterations that touch one element, of which one writes.
+
+Iterations of a loop have no order, so such a program has no meaning, whatever a serial run may give.  ``races_of`` says of
+each array that a task touches whether it is proved free of races, has two iterations that certainly collide, or neither.
+"""
+
+from __future__ import annotations
+
+from quadpy.ir.races.find import definite_races, is_race_free, races_of
+from quadpy.ir.races.verdicts import AccessPoint, Definite, Proved, Unknown, Verdict
+
+__all__ = [
+    "AccessPoint", "Definite", "Proved", "Unknown", "Verdict", "definite_races", "is_race_free", "races_of",
+]  # fmt: skip

@@ -1,0 +1,408 @@
+"""What an iteration does to memory: its body is run on terms instead of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.effects import effects_of
+from quadpy.ir.races.terms import Atom, Term, Terms, constant_of, parts_of, wrapped
+from quadpy.ir.walk import children, unhandled, walk
+from quadpy.source import Span
+
+__all__ = ["Facts", "Iteration", "Touch", "slot_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An access to ``array[index]``, or to a variable that iterations share.
+
+    operation  of an atomic update; None for a plain load or store
+    value      what is stored, or what is combined with the element; None for a load
+    certain    whether every iteration does this, whatever the data
+    phase      how many meetings of a block or wave came before
+    """
+
+    array: str
+    component: int
+    index: tuple[Term, ...]
+    access: ir.Access
+    operation: ir.AtomicOp | None
+    value: Term | None
+    certain: bool
+    phase: int
+    span: Span
+
+
+def slot_name(number: int) -> str:
+    """The name of scratch memory that stands for a variable: no array has such a name."""
+    return f"${number}"
+
+
+_BREAK: Final = "break"
+_CONTINUE: Final = "continue"
+_RETURN: Final = "return"
+_CHECKS: Final = "$stop"
+"""Begins the labels of the regions that a failed check leaves: a check that fails is an error of its own."""
+
+_MOST_TURNS: Final = 4
+"""Turns of an inner loop that are run one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What holds of all iterations of ``task``.
+
+    written    arrays and slots that it changes
+    noalias    whether arrays that it changes are no others
+    shared     arrays of which each block has its own
+    unread     variables on which nothing depends: of a vector, all components are loaded
+    """
+
+    task: ir.ParallelTask
+    written: frozenset[str]
+    noalias: bool
+    shared: frozenset[str]
+    unread: frozenset[ir.Var]
+
+    @staticmethod
+    def of(task: ir.ParallelTask, *, noalias: bool) -> Facts:
+        arrays = {name for name, access in effects_of(task) if access is not ir.Access.READ}
+        changes = (n.place for n in walk(task) if isinstance(n, (ir.Store, ir.Atomic, ir.Reduction)))
+        slots = {slot_name(place.number) for place in changes if isinstance(place, ir.Slot)}
+        shared = frozenset(array.name for array in task.shared)
+        return Facts(task, frozenset(arrays | slots), noalias or not arrays, shared, _unread(task))
+
+
+def _unread(task: ir.ParallelTask) -> frozenset[ir.Var]:
+    needs: dict[ir.Var, set[ir.Var]] = {}
+    waiting = [reduction.var for reduction in task.reductions]
+    blocks: list[ir.Block] = [task.body]
+    while blocks:
+        for stmt in blocks.pop().stmts:
+            if isinstance(stmt, (ir.Let, ir.Assign, ir.Load)):
+                needs.setdefault(stmt.var, set()).update(_read_in(stmt))
+                continue
+            for child in children(stmt):
+                if isinstance(child, ir.Block):
+                    blocks.append(child)
+                else:
+                    waiting += _read_in(child)
+    unread = set(needs)
+    while waiting:
+        var = waiting.pop()
+        if var in unread:
+            unread.remove(var)
+            waiting += needs[var]
+    return frozenset(unread)
+
+
+def _read_in(node: ir.Node) -> set[ir.Var]:
+    return {each.var for each in walk(node) if isinstance(each, ir.VarRead)}
+
+
+class Iteration:
+    """Runs one iteration of a task; ``touches`` are its accesses, in their order.
+
+    at      the values of the loop's variables
+    every   stands for all iterations: all branches are taken, and the variable of an inner loop for all its values.
+            Otherwise an iteration in particular: what may not happen is left out
+    ranges  low and high (exclusive) of the variables of inner loops, by their atoms
+    """
+
+    def __init__(self, terms: Terms, facts: Facts, at: Mapping[ir.Var, Term], *, every: bool) -> None:
+        self.terms, self.facts, self.every = terms, facts, every
+        self.touches: list[Touch] = []
+        self.bound: dict[ir.Var, Term] = dict(at)
+        self.ranges: dict[int, tuple[Term, Term]] = {}
+        self.phase = 0
+        self._doubts: list[str] = []  # where an iteration may have jumped to already
+        self._unsure = 0
+
+    def run(self) -> list[Touch]:
+        self.block(self.facts.task.body)
+        self._doubts.clear()
+        for reduction in self.facts.task.reductions:
+            self.touch(reduction.place, ir.Access.ATOMIC, reduction.op, self.terms.unknown("sum"), reduction.span)
+        return self.touches
+
+    # ---------------------------------------------------------------- statements
+
+    def block(self, block: ir.Block) -> str | None:
+        """Runs ``block``; where it certainly jumps to."""
+        for stmt in block.stmts:
+            if (jump := self.stmt(stmt)) is not None:
+                return jump
+        return None
+
+    def stmt(self, stmt: ir.Stmt) -> str | None:
+        match stmt:
+            case ir.Let(var=var, value=value) | ir.Assign(var=var, value=value):
+                self.bound[var] = self.term(value)
+            case ir.Load(var=var, place=place):
+                if var not in self.facts.unread:
+                    self.bound[var] = self.loaded(place, stmt.span)
+            case ir.Store(place=place, value=value):
+                self.touch(place, ir.Access.WRITE, None, self.term(value), stmt.span)
+            case ir.Atomic():
+                self.update(stmt)
+            case ir.CallMany(results=results, args=args):
+                given = tuple(map(self.term, args))
+                for number, var in enumerate(results):
+                    self.bound[var] = self.terms.operation(f"{stmt.function}.{number}", given, var.type)
+            case ir.If():
+                return self.branch(stmt)
+            case ir.For() | ir.While():
+                self.loop(stmt)
+            case ir.Region(label=label, body=body):
+                jump = self.block(body)
+                self.settle((body,), label)
+                return None if jump == label else jump
+            case ir.Break():
+                return self.jump(_BREAK)
+            case ir.Continue():
+                return self.jump(_CONTINUE)
+            case ir.Leave(label=label):
+                return None if label.startswith(_CHECKS) else self.jump(label)
+            case ir.Return():
+                return self.jump(_RETURN)
+            case ir.Barrier() | ir.Wave():
+                self.phase += 1
+                if isinstance(stmt, ir.Wave) and stmt.result is not None:
+                    self.bound[stmt.result] = self.terms.unknown(stmt.result.name)
+            case ir.Fence() | ir.Print() | ir.Fault():
+                pass
+            case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
+                raise AssertionError("a task has none of these")
+            case _:
+                raise unhandled(stmt)
+        return None
+
+    def jump(self, to: str) -> str | None:
+        """A jump that happens; where all branches are taken, one that may happen."""
+        if not self.every:
+            return to
+        self._doubts.append(to)
+        return None
+
+    def settle(self, blocks: tuple[ir.Block, ...], *labels: str) -> None:
+        """Jumps in ``blocks`` to ``labels`` meet here: what the blocks assign is unknown where any may have happened."""
+        left = [each for each in self._doubts if each not in labels]
+        if len(left) < len(self._doubts):
+            self.forget(blocks)
+        self._doubts = left
+
+    def branch(self, stmt: ir.If) -> str | None:
+        cond = self.term(stmt.cond)
+        if isinstance(cond, int):
+            return self.block(stmt.then if cond else stmt.orelse)
+        if not self.every:
+            self.skip((stmt.then, stmt.orelse))
+            return None
+        self._unsure += 1
+        before = dict(self.bound)
+        self.block(stmt.then)
+        then, self.bound = self.bound, before
+        self.block(stmt.orelse)
+        for var in assigned((stmt.then, stmt.orelse)):
+            if then.get(var) != self.bound.get(var):
+                self.bound[var] = self.terms.unknown(var.name)
+        self._unsure -= 1
+        return None
+
+    def skip(self, blocks: Iterable[ir.Block]) -> None:
+        """``blocks`` may or may not run: what they assign is unknown, and where they jump to too."""
+        blocks = tuple(blocks)
+        self.forget(blocks)
+        self._doubts += escapes(blocks)
+
+    def forget(self, blocks: Iterable[ir.Block]) -> None:
+        """``blocks`` may have run, in part or again: what they assign is unknown."""
+        for block in blocks:
+            if any(isinstance(node, (ir.Barrier, ir.Wave)) for node in walk(block)):
+                self.phase += 1000
+        for var in assigned(blocks):
+            self.bound[var] = self.terms.unknown(var.name)
+
+    # ---------------------------------------------------------------- inner loops
+
+    def loop(self, stmt: ir.For | ir.While) -> None:
+        """An inner loop; doubts about jumps from the loops around stay, and so do those about jumps out of it."""
+        outer, self._doubts = self._doubts, []
+        self._unsure += bool(outer)
+        blocks = (stmt.body,) if isinstance(stmt, ir.For) else (stmt.head, stmt.body)
+        if self.every:
+            self.all_turns(stmt, blocks)
+        else:
+            self.first_turns(stmt, blocks)
+        self._unsure -= bool(outer)
+        self._doubts = outer + self._doubts
+
+    def all_turns(self, stmt: ir.For | ir.While, blocks: tuple[ir.Block, ...]) -> None:
+        """Runs ``blocks`` once, for all turns."""
+        bounds = [self.term(e) for e in (stmt.start, stmt.stop, stmt.step)] if isinstance(stmt, ir.For) else []
+        self.forget(blocks)
+        if isinstance(stmt, ir.For):
+            start, stop, step = bounds
+            var = self.terms.unknown(stmt.var.name)
+            self.bound[stmt.var] = var
+            if (found := self.terms.range_of(start, stop, step)) is not None:
+                self.ranges[var.parts[0][0][0]] = found
+        self._unsure += 1
+        for block in blocks:
+            self.block(block)
+        self._unsure -= 1
+        self._doubts = [each for each in self._doubts if each not in (_BREAK, _CONTINUE)]
+        self.forget(blocks)
+
+    def first_turns(self, stmt: ir.For | ir.While, blocks: tuple[ir.Block, ...]) -> None:
+        """Runs the turns that certainly happen, and no more than ``_MOST_TURNS``."""
+        if isinstance(stmt, ir.While):
+            jump = self.block(stmt.head)
+            known = jump is not None or self.term(stmt.cond) == 0
+            self._doubts += [jump] if jump else []
+        else:
+            known = self.counted_turns(stmt)
+        self.settle(blocks, _BREAK, _CONTINUE)
+        if not known:
+            self.skip(blocks)
+            self._doubts = [each for each in self._doubts if each not in (_BREAK, _CONTINUE)]
+
+    def counted_turns(self, stmt: ir.For) -> bool:
+        """Whether these are all turns."""
+        start, stop, step = (self.term(e) for e in (stmt.start, stmt.stop, stmt.step))
+        if not isinstance(step, int) or not step:
+            return step == 0
+        turns = self.turns(start, stop, step)
+        for turn in range(min(turns, _MOST_TURNS)):
+            self.bound[stmt.var] = self.terms.add(start, turn * step)
+            jump = self.block(stmt.body)
+            self.settle((stmt.body,), _CONTINUE)
+            if jump == _BREAK:
+                return True
+            if jump not in (None, _CONTINUE):
+                self._doubts.append(jump)
+                return True
+        return turns <= _MOST_TURNS and isinstance(self.terms.add(stop, start, -1), int)
+
+    def turns(self, start: Term, stop: Term, step: int) -> int:
+        """How many turns there certainly are: extents of arrays are taken to be 2 at least."""
+        length = self.terms.add(stop, start, -1)
+        if isinstance(length, int):
+            return max(0, -(-length // step))
+        others = [part for part in parts_of(length) if part[0]]
+        if step > 0 and all(factor > 0 and self.is_extent(m) for m, factor in others):
+            least = constant_of(length) + sum(factor << len(m) for m, factor in others)
+            return min(1, max(0, least))
+        return 0
+
+    def is_extent(self, monomial: tuple[int, ...]) -> bool:
+        return all(self.terms.atoms[number].name.startswith("shape(") for number in monomial)
+
+    # ---------------------------------------------------------------- memory
+
+    def loaded(self, place: ir.Place, span: Span) -> Term:
+        name, index, component = self.place(place)
+        self.touch(place, ir.Access.READ, None, None, span)
+        facts, is_array = self.facts, isinstance(place, ir.Element)
+        if name in facts.written or name in facts.shared or (is_array and not facts.noalias):
+            return self.terms.unknown(name)
+        return self.terms.operation(f"load {name}.{component}", index, place.type)
+
+    def update(self, stmt: ir.Atomic) -> None:
+        value = self.term(stmt.value)
+        self.touch(stmt.place, ir.Access.ATOMIC, stmt.op, value, stmt.span)
+        if stmt.result is not None:
+            self.bound[stmt.result] = self.terms.unknown(stmt.result.name)
+
+    def touch(
+        self, place: ir.Place, access: ir.Access, operation: ir.AtomicOp | None, value: Term | None, span: Span
+    ) -> None:
+        name, index, component = self.place(place)
+        if name not in self.facts.shared:
+            certain = not (self._unsure or self._doubts)
+            self.touches.append(
+                Touch(name, component, index, access, operation, value, certain, self.phase, span)
+            )  # fmt: skip
+
+    def place(self, place: ir.Place) -> tuple[str, tuple[Term, ...], int]:
+        if isinstance(place, ir.Slot):
+            return slot_name(place.number), (), 0
+        return place.array, tuple(map(self.term, place.index)), place.component
+
+    # ---------------------------------------------------------------- expressions
+
+    def term(self, e: ir.Expr) -> Term:
+        terms = self.terms
+        match e:
+            case ir.Const(value=number, type=scalar):
+                return (
+                    terms.atom(Atom(repr(number), type=scalar.name))
+                    if scalar.is_float
+                    else wrapped(int(number), scalar)
+                )
+            case ir.VarRead(var=var):
+                found = self.bound.get(var)
+                return 0 if found is None else found
+            case ir.ParamRead(name=name):
+                return terms.atom(Atom(name))
+            case ir.ShapeOf(array=array, axis=axis):
+                return terms.atom(Atom(f"shape({array}, {axis})"))
+            case ir.SlotRead(number=slot):
+                return terms.atom(Atom(slot_name(slot)))
+            case ir.Binary(op=op, lhs=lhs, rhs=rhs, type=scalar):
+                return terms.binary(op, self.term(lhs), self.term(rhs), scalar)
+            case ir.Unary(op=ir.UnOp.NEG, operand=operand, type=scalar) if scalar.kind == "int":
+                return terms.binary(ir.BinOp.SUB, 0, self.term(operand), scalar)
+            case ir.Unary(op=ir.UnOp.NOT, operand=operand, type=scalar) if isinstance(bits := self.term(operand), int):
+                return wrapped(~bits, scalar)
+            case ir.Compare(op=op, lhs=lhs, rhs=rhs):
+                return terms.compare(op, self.term(lhs), self.term(rhs), lhs.type)
+            case ir.Select(cond=cond, then=then, orelse=orelse, type=scalar):
+                return terms.select(self.term(cond), self.term(then), self.term(orelse), scalar)
+            case ir.Cast(operand=operand, type=scalar):
+                return terms.cast(self.term(operand), operand.type, scalar)
+            case ir.Unary(op=unary, operand=operand, type=scalar):
+                return terms.operation(unary.value, (self.term(operand),), scalar)
+            case ir.BitCast(operand=operand, type=scalar):
+                return terms.operation("bits", (self.term(operand),), scalar)
+            case ir.Intrinsic(name=name, args=args, type=scalar) | ir.Call(function=name, args=args, type=scalar):
+                return terms.operation(name, map(self.term, args), scalar)
+            case ir.ThreadIndex() | ir.BlockIndex():
+                return terms.unknown(e.__class__.__name__)
+            case _:
+                raise unhandled(e)
+
+
+def assigned(blocks: Iterable[ir.Block]) -> set[ir.Var]:
+    """The variables that ``blocks`` assign."""
+    return {node.var for block in blocks for node in walk(block) if isinstance(node, ir.Assign)}
+
+
+def escapes(blocks: Iterable[ir.Block]) -> list[str]:
+    """Where jumps in ``blocks`` lead to outside of them; failed checks are not asked for."""
+    return [to for block in blocks for stmt in block.stmts for to in _jumps(stmt)]
+
+
+def _jumps(stmt: ir.Stmt) -> list[str]:
+    match stmt:
+        case ir.Break():
+            return [_BREAK]
+        case ir.Continue():
+            return [_CONTINUE]
+        case ir.Leave(label=label) if not label.startswith(_CHECKS):
+            return [label]
+        case ir.Return():
+            return [_RETURN]
+        case ir.If(then=then, orelse=orelse):
+            return escapes((then, orelse))
+        case ir.For(body=body):
+            return [to for to in escapes((body,)) if to not in (_BREAK, _CONTINUE)]
+        case ir.While(head=head, body=body):
+            return [to for to in escapes((head, body)) if to not in (_BREAK, _CONTINUE)]
+        case ir.Region(label=label, body=body):
+            return [to for to in escapes((body,)) if to != label]
+        case _:
+            return []

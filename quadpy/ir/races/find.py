@@ -1,0 +1,171 @@
+"""The verdict about each array of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.effects import effects_of
+from quadpy.ir.passes.atomics import is_private
+from quadpy.ir.races.accesses import Facts, Iteration, Touch, slot_name
+from quadpy.ir.races.proofs import Space, are_apart
+from quadpy.ir.races.terms import Atom, Term, Terms
+from quadpy.ir.races.texts import term_text
+from quadpy.ir.races.verdicts import AccessPoint, Definite, Proved, Unknown, Verdict
+from quadpy.ir.races.witnesses import Collision, Point, collisions, counts_of
+from quadpy.ir.walk import walk
+
+__all__ = ["definite_races", "is_race_free", "races_of"]
+
+_VERBS = {ir.Access.READ: "reads", ir.Access.WRITE: "writes", ir.Access.ATOMIC: "updates"}
+
+
+def races_of(task: ir.Task, *, noalias: bool = True) -> dict[str, Verdict]:
+    """What is known about each array that ``task`` touches, and each variable that it shares between iterations.
+
+    Variables have the names of their slots, such as ``$0``.  ``noalias`` as in ``ir.Kernel``: where arrays may overlap,
+    nothing is proved about them.  Shared arrays of blocks are not among them.
+    """
+    names = touched_by(task)
+    if not isinstance(task, ir.ParallelTask):
+        return dict.fromkeys(names, Proved())
+    return _Search(task, noalias=noalias).verdicts(names)
+
+
+def is_race_free(task: ir.Task, array: str, *, noalias: bool = True) -> bool:
+    """Whether no two iterations of ``task`` touch one element of ``array``, but to read it or to update it atomically."""
+    return isinstance(races_of(task, noalias=noalias).get(array, Proved()), Proved)
+
+
+def definite_races(task: ir.Task, *, noalias: bool = True) -> dict[str, Definite]:
+    """The definite races of ``task`` alone, which takes less time."""
+    if not isinstance(task, ir.ParallelTask):
+        return {}
+    written = {name for name, access in effects_of(task) if ir.Access.WRITE in access}
+    written -= {array for array in written if is_private(task, array)}
+    written |= {
+        slot_name(n.place.number) for n in walk(task.body) if isinstance(n, ir.Store) and isinstance(n.place, ir.Slot)
+    }
+    return _Search(task, noalias=noalias).definite(written) if written else {}
+
+
+def touched_by(task: ir.Task) -> list[str]:
+    """The arrays and slots that ``task`` touches, by name; slots that it only reads are not among them."""
+    arrays = {node.array for node in walk(task) if isinstance(node, ir.Element)}
+    if isinstance(task, ir.ParallelTask):
+        arrays -= {array.name for array in task.shared}
+    slots = {
+        slot_name(node.place.number)
+        for node in walk(task)
+        if isinstance(node, (ir.Store, ir.Atomic, ir.Reduction)) and isinstance(node.place, ir.Slot)
+    }
+    return sorted(arrays) + sorted(slots)
+
+
+class _Search:
+    """The rules for one task, in their order."""
+
+    def __init__(self, task: ir.ParallelTask, *, noalias: bool) -> None:
+        self.task, self.noalias, self.terms = task, noalias, Terms()
+        self.axes = [self.terms.atom(Atom(axis.var.name), varies=True) for axis in task.axes]
+        at: dict[ir.Var, Term] = {axis.var: term for axis, term in zip(task.axes, self.axes, strict=True)}
+        self.facts = Facts.of(task, noalias=noalias)
+        self.all = Iteration(self.terms, self.facts, at, every=True)
+        self.counts = counts_of(self.terms, task.axes, self.all)
+
+    @property
+    def has_one_iteration(self) -> bool:
+        return all(count == 1 for count in self.counts) or 0 in self.counts
+
+    def definite(self, names: set[str]) -> dict[str, Definite]:
+        if self.has_one_iteration:
+            return {}
+        found = collisions(self.terms, self.facts, self.counts)
+        return {name: self.described(each) for name, each in found.items() if name in names}
+
+    def verdicts(self, names: Sequence[str]) -> dict[str, Verdict]:
+        if self.has_one_iteration:
+            return dict.fromkeys(names, Proved())
+        touches: dict[str, list[Touch]] = {name: [] for name in names}
+        for touch in self.all.run():
+            touches.setdefault(touch.array, []).append(touch)
+        reasons = {name: self.reason_against(name, touches[name]) for name in names}
+        left = {name for name, reason in reasons.items() if reason}
+        definite = self.definite(left) if left else {}
+        return {
+            name: definite.get(name) or (Unknown(reason) if reason else Proved()) for name, reason in reasons.items()
+        }
+
+    def reason_against(self, name: str, touches: list[Touch]) -> str:
+        """Why ``name`` is not proved free of races; empty where it is."""
+        conflicting = [
+            (a, b)
+            for a, b in combinations_with_replacement(touches, 2)
+            if a.component == b.component and _conflict(a, b)
+        ]
+        if not conflicting:
+            return _mixed_updates(touches)
+        if not self.noalias and not name.startswith("$"):
+            return "the arrays of this call may overlap"
+        space = self.space()
+        for a, b in conflicting:
+            if not are_apart(space, a, b):
+                return self.why(a, b)
+        return _mixed_updates(touches)
+
+    def space(self) -> Space:
+        ranges = dict(self.all.ranges)
+        for axis, term in zip(self.task.axes, self.axes, strict=True):
+            start, stop, step = (self.all.term(e) for e in (axis.start, axis.stop, axis.step))
+            if (found := self.terms.range_of(start, stop, step)) is not None:
+                ranges[term.parts[0][0][0]] = found
+        axes = frozenset(term.parts[0][0][0] for term in self.axes)
+        ends = (ranges[axis][1] for axis in axes if axis in ranges and ranges[axis][0] == 0)
+        positive = frozenset(number for end in ends if self.terms.is_atom(end) for number in self.terms.numbers_in(end))
+        return Space(self.terms, axes, ranges, positive)
+
+    def why(self, a: Touch, b: Touch) -> str:
+        places = " and ".join(dict.fromkeys(f"line {t.span.line} {_VERBS[t.access]}" for t in (a, b)))
+        if a.access is b.access is ir.Access.WRITE and a.value == b.value and not self.terms.varies(a.value or 0):
+            return f"{places} one value, the same in every iteration"
+        if all(_is_fixed(self.terms, t) for t in (a, b)):
+            return f"{places} one element in every iteration that comes there"
+        return f"{places} elements that were not shown to differ between iterations"
+
+    def described(self, found: Collision) -> Definite:
+        first, second = found.first, found.second
+        return Definite(
+            self.access_point(first, found.at_first), self.access_point(second, found.at_second),
+            tuple(term_text(self.terms, index) for index in second.index), self.needs((found.at_first, found.at_second)),
+            is_slot=first.array.startswith("$"),
+        )  # fmt: skip
+
+    def access_point(self, touch: Touch, at: Point) -> AccessPoint:
+        pairs = zip(self.task.axes, at.values, strict=True)
+        iteration = tuple(f"{axis.var.name.partition('.')[0]}={term_text(self.terms, value)}" for axis, value in pairs)
+        return AccessPoint(_VERBS[touch.access], iteration, touch.span)
+
+    def needs(self, points: tuple[Point, Point]) -> str:
+        """What a launch must have so that both iterations exist."""
+        open_axes = [k for k, count in enumerate(self.counts) if count is None and any(p.numbers[k] for p in points)]
+        names = [self.task.axes[k].var.name.partition(".")[0] for k in open_axes]
+        return f"two or more iterations over {' and '.join(names)}" if names else ""
+
+
+def _conflict(a: Touch, b: Touch) -> bool:
+    accesses = a.access | b.access
+    return ir.Access.WRITE in accesses or accesses == ir.Access.READ | ir.Access.ATOMIC
+
+
+def _mixed_updates(touches: list[Touch]) -> str:
+    """Why updates do not commute, if they do not."""
+    names = {t.operation for t in touches if t.operation is not None}
+    names = {ir.AtomicOp.ADD if op is ir.AtomicOp.SUB else op for op in names}
+    if len(names) < 2:
+        return ""
+    return f"atomic updates by {' and '.join(sorted(op.value for op in names))} do not commute"
+
+
+def _is_fixed(terms: Terms, touch: Touch) -> bool:
+    return not any(map(terms.varies, touch.index))

@@ -1,0 +1,260 @@
+"""Normal forms of expressions: equal forms are equal values.
+
+A term is an integer, or a polynomial over *atoms*: variables, parameters, extents, and pure operations whose result is
+not a polynomial.  Signed arithmetic is taken not to overflow, which ``debug=True`` reports; unsigned arithmetic may wrap,
+so only constants of it are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+
+__all__ = ["Atom", "Monomial", "Poly", "Term", "Terms", "constant_of", "parts_of"]
+
+Monomial: TypeAlias = tuple[int, ...]
+"""A product of atoms, by their numbers in ascending order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poly:
+    """A sum of monomials with coefficients that are not 0, in the order of the monomials; not a constant."""
+
+    parts: tuple[tuple[Monomial, int], ...]
+
+
+Term: TypeAlias = int | Poly
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A variable or parameter called ``name``, or the operation ``name`` on ``operands``.
+
+    ``number`` tells apart what happens to have the same name, such as two values that memory held.
+    """
+
+    name: str
+    operands: tuple[Term, ...] = ()
+    type: str = ""
+    number: int = 0
+
+
+_WRAPPING: Final[dict[ir.BinOp, Callable[[int, int], int]]] = {
+    ir.BinOp.ADD: lambda a, b: a + b,
+    ir.BinOp.SUB: lambda a, b: a - b,
+    ir.BinOp.MUL: lambda a, b: a * b,
+    ir.BinOp.FLOORDIV: lambda a, b: a // b if b else 0,
+    ir.BinOp.MOD: lambda a, b: a % b if b else 0,
+    ir.BinOp.AND: lambda a, b: a & b,
+    ir.BinOp.OR: lambda a, b: a | b,
+    ir.BinOp.XOR: lambda a, b: a ^ b,
+    ir.BinOp.MIN: min,
+    ir.BinOp.MAX: max,
+}
+_COMPARED: Final[dict[ir.CmpOp, Callable[[int], bool]]] = {
+    ir.CmpOp.EQ: lambda d: d == 0,
+    ir.CmpOp.NE: lambda d: d != 0,
+    ir.CmpOp.LT: lambda d: d < 0,
+    ir.CmpOp.LE: lambda d: d <= 0,
+    ir.CmpOp.GT: lambda d: d > 0,
+    ir.CmpOp.GE: lambda d: d >= 0,
+}
+
+
+def parts_of(term: Term) -> tuple[tuple[Monomial, int], ...]:
+    """The monomials of ``term`` with their coefficients; the constant is that of ``()``."""
+    if isinstance(term, Poly):
+        return term.parts
+    return (((), term),) if term else ()
+
+
+def constant_of(term: Term) -> int:
+    """What ``term`` adds to its other monomials."""
+    return next((factor for monomial, factor in parts_of(term) if not monomial), 0)
+
+
+def _poly(found: dict[Monomial, int]) -> Term:
+    parts = tuple(sorted((monomial, factor) for monomial, factor in found.items() if factor))
+    if not parts:
+        return 0
+    return parts[0][1] if parts[0][0] == () and len(parts) == 1 else Poly(parts)
+
+
+class Terms:
+    """The atoms of one task by number, and arithmetic with terms.
+
+    ``varying`` are the atoms that may differ between iterations.
+    """
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        self.varying: set[int] = set()
+        self._numbers: dict[Atom, int] = {}
+        self._fresh = 0
+
+    def atom(self, atom: Atom, *, varies: bool = False) -> Poly:
+        """The term that is ``atom`` alone; an operation varies where an operand does."""
+        number = self._numbers.get(atom)
+        if number is None:
+            number = self._numbers[atom] = len(self.atoms)
+            self.atoms.append(atom)
+            if varies or any(map(self.varies, atom.operands)):
+                self.varying.add(number)
+        return Poly((((number,), 1),))
+
+    def unknown(self, name: str) -> Poly:
+        """A term that equals no other one."""
+        self._fresh += 1
+        return self.atom(Atom(name, number=self._fresh), varies=True)
+
+    def varies(self, term: Term) -> bool:
+        return any(number in self.varying for number in self.numbers_in(term))
+
+    def numbers_in(self, term: Term) -> Iterator[int]:
+        """The atoms of the monomials of ``term``, not those inside operations."""
+        return (number for monomial, _ in parts_of(term) for number in monomial)
+
+    def is_atom(self, term: Term) -> Atom | None:
+        """The atom that ``term`` is, if it is one."""
+        match term:
+            case Poly(parts=(((number,), 1),)):
+                return self.atoms[number]
+        return None
+
+    def names_in(self, term: Term) -> set[str]:
+        """The names of all atoms of ``term``, also inside operations."""
+        found: set[str] = set()
+        waiting = [term]
+        while waiting:
+            for number in self.numbers_in(waiting.pop()):
+                atom = self.atoms[number]
+                found.add(atom.name)
+                waiting += atom.operands
+        return found
+
+    def range_of(self, start: Term, stop: Term, step: Term) -> tuple[Term, Term] | None:
+        """Low and high (exclusive) of the variable of a loop; None where the direction is not known."""
+        match step:
+            case int() if step > 0:
+                return start, stop
+            case int() if step < 0:
+                return self.add(stop, 1), self.add(start, 1)
+        return None
+
+    # ---------------------------------------------------------------- arithmetic
+
+    def add(self, a: Term, b: Term, factor: int = 1) -> Term:
+        """``a + factor * b``."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + factor * b
+        found = dict(parts_of(a))
+        for monomial, each in parts_of(b):
+            found[monomial] = found.get(monomial, 0) + factor * each
+        return _poly(found)
+
+    def mul(self, a: Term, b: Term) -> Term:
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        found: dict[Monomial, int] = {}
+        for some, m in parts_of(a):
+            for others, n in parts_of(b):
+                product = tuple(sorted(some + others))
+                found[product] = found.get(product, 0) + m * n
+        return _poly(found)
+
+    def quotient(self, term: Term, by: Term) -> Term | None:
+        """``term / by`` where that has no rest; ``by`` is a number or one monomial."""
+        (divisor, factor), *others = parts_of(by) or (((), 0),)
+        if others or not factor:
+            return None
+        found: dict[Monomial, int] = {}
+        for monomial, each in parts_of(term):
+            left = _without(monomial, divisor)
+            if left is None or each % factor:
+                return None
+            found[left] = each // factor
+        return _poly(found)
+
+    def binary(self, op: ir.BinOp, a: Term, b: Term, type: Scalar) -> Term:
+        """``op`` of two numbers of ``type``."""
+        if type.is_float:
+            return self._operation(op.value, (a, b), type)
+        if isinstance(a, int) and isinstance(b, int) and (compute := _WRAPPING.get(op)):
+            return wrapped(compute(a, b), type)
+        if not type.is_signed:
+            return self._operation(op.value, (a, b), type)
+        match op, b:
+            case ir.BinOp.ADD, _:
+                return self.add(a, b)
+            case ir.BinOp.SUB, _:
+                return self.add(a, b, -1)
+            case ir.BinOp.MUL, _:
+                return self.mul(a, b)
+            case ir.BinOp.SHL, int() if 0 <= b < type.bits - 1:
+                return self.mul(a, 1 << b)
+            case ir.BinOp.SHR, int() if 0 <= b < type.bits - 1:
+                return self.divided("floordiv", a, 1 << b, type)
+            case ir.BinOp.AND, int() if b >= 0 and not b & (b + 1):
+                return self.divided("mod", a, b + 1, type)
+            case ((ir.BinOp.FLOORDIV | ir.BinOp.MOD), _):
+                return self.divided(op.value, a, b, type)
+            case ((ir.BinOp.MIN | ir.BinOp.MAX), _) if isinstance(apart := self.add(a, b, -1), int):
+                return a if (apart < 0) == (op is ir.BinOp.MIN) else b
+        return self._operation(op.value, (a, b), type)
+
+    def divided(self, name: str, a: Term, b: Term, type: Scalar | str) -> Term:
+        """``a // b`` or ``a % b``, rounded down."""
+        if b == 1:
+            return a if name == "floordiv" else 0
+        if isinstance(a, int) and isinstance(b, int) and b:
+            return a // b if name == "floordiv" else a % b
+        inner = self.is_atom(a)
+        if name == "floordiv" and isinstance(b, int) and b > 0 and inner and inner.name == name:
+            by = inner.operands[1]
+            if isinstance(by, int) and by > 0:
+                return self.divided(name, inner.operands[0], by * b, type)
+        return self._operation(name, (a, b), type)
+
+    def compare(self, op: ir.CmpOp, a: Term, b: Term, type: Scalar) -> Term:
+        if not type.is_float and isinstance(apart := self.add(a, b, -1), int):
+            return int(_COMPARED[op](apart))
+        return self._operation(op.value, (a, b), type)
+
+    def select(self, cond: Term, then: Term, orelse: Term, type: Scalar) -> Term:
+        if isinstance(cond, int):
+            return then if cond else orelse
+        return then if then == orelse else self._operation("select", (cond, then, orelse), type)
+
+    def cast(self, operand: Term, source: Scalar, type: Scalar) -> Term:
+        """A conversion; between signed integers it keeps the value."""
+        if isinstance(operand, int) and not source.is_float and not type.is_float:
+            return int(operand != 0) if type.bits == 1 else wrapped(operand, type)
+        if not source.is_float and not type.is_float and source.is_signed and type.is_signed:
+            return operand
+        return self._operation("cast", (operand,), type)
+
+    def operation(self, name: str, operands: Iterable[Term], type: Scalar) -> Term:
+        """The result of a pure operation that has no rule of its own."""
+        return self._operation(name, tuple(operands), type)
+
+    def _operation(self, name: str, operands: tuple[Term, ...], type: Scalar | str) -> Term:
+        return self.atom(Atom(name, operands, str(type)))
+
+
+def wrapped(value: int, type: Scalar) -> int:
+    """``value`` as an integer of ``type``."""
+    value &= (1 << type.bits) - 1
+    return value - (1 << type.bits) if type.is_signed and value >> (type.bits - 1) else value
+
+
+def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    left = list(monomial)
+    for number in divisor:
+        if number not in left:
+            return None
+        left.remove(number)
+    return tuple(left)

@@ -1,0 +1,53 @@
+"""What is known about races of one array in one parallel task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from quadpy.source import Span
+
+__all__ = ["AccessPoint", "Definite", "Proved", "Unknown", "Verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """No two iterations touch one element, unless both only read it, or both only update it atomically.
+
+    This holds for all arguments for which no index overflows and nothing is divided by 0.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPoint:
+    """One of the two accesses that collide: ``verb`` says what it does, ``iteration`` has the loop's variables, as text."""
+
+    verb: str
+    iteration: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Definite:
+    """Two iterations touch one element, whatever the data; at least one writes, and not both update atomically.
+
+    element   the indices, as text
+    needs     what the launch must have for that, as text: empty where every launch has it
+    is_slot   whether it is a variable from before the loop, and not an array
+    """
+
+    first: AccessPoint
+    second: AccessPoint
+    element: tuple[str, ...]
+    needs: str = ""
+    is_slot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Neither was shown, because of ``reason``."""
+
+    reason: str
+
+
+Verdict: TypeAlias = Proved | Definite | Unknown

@@ -1,0 +1,109 @@
+"""Finds two iterations of a task that touch one element, by running the first few."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import has_wave
+from quadpy.ir.races.accesses import Facts, Iteration, Touch
+from quadpy.ir.races.terms import Term, Terms
+from quadpy.ir.walk import walk
+
+__all__ = ["Collision", "Point", "collisions", "counts_of"]
+
+_MOST_POINTS: Final = 64
+"""Iterations that are run."""
+_OPEN_AXIS: Final = 2
+"""Iterations of an axis whose length only the launch knows: whoever writes a parallel loop means two or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One iteration: its numbers along the axes, and what the loop's variables are there."""
+
+    numbers: tuple[int, ...]
+    values: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    first: Touch
+    second: Touch
+    at_first: Point
+    at_second: Point
+
+
+def counts_of(terms: Terms, axes: Sequence[ir.Axis], run: Iteration) -> list[int | None]:
+    """How many iterations each axis has; None where only the launch knows."""
+    counts: list[int | None] = []
+    for axis in axes:
+        start, stop, step = (run.term(e) for e in (axis.start, axis.stop, axis.step))
+        length = terms.add(stop, start, -1)
+        known = isinstance(length, int) and isinstance(step, int)
+        counts.append((max(0, -(-length // step)) if step else 0) if known else None)  # type: ignore[operator]  # known
+    return counts
+
+
+def collisions(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> dict[str, Collision]:
+    """For each array, two accesses to one element that certainly happen, in iterations that the loop certainly has.
+
+    Iterations that order themselves, by fences or by waiting for each other, are not judged.
+    """
+    task = facts.task
+    if _orders_itself(task):
+        return {}
+    seen: dict[tuple[object, ...], list[tuple[Touch, Point]]] = {}
+    found: dict[str, Collision] = {}
+    for point in _points(terms, facts, counts):
+        at = {axis.var: value for axis, value in zip(task.axes, point.values, strict=True)}
+        run = Iteration(terms, facts, at, every=False)
+        for touch in run.run():
+            if not touch.certain or touch.array in found:
+                continue
+            others = seen.setdefault((touch.array, touch.component, touch.index), [])
+            for other, there in others:
+                if there is not point and collide(other, touch):
+                    found[touch.array] = Collision(other, touch, there, point)
+                    break
+            others.append((touch, point))
+    return found
+
+
+def collide(a: Touch, b: Touch) -> bool:
+    """Whether these accesses to one element by two iterations are a race."""
+    accesses = a.access | b.access
+    if a.phase != b.phase or (ir.Access.WRITE not in accesses and accesses != ir.Access.READ | ir.Access.ATOMIC):
+        return False
+    return not (a.access is b.access is ir.Access.WRITE and a.value == b.value)
+
+
+def _points(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> Iterator[Point]:
+    """The first iterations along each axis."""
+    run = Iteration(terms, facts, {}, every=False)
+    open_axes = sum(count is None for count in counts)
+    known = len(counts) - open_axes
+    most = max(2, int((_MOST_POINTS / _OPEN_AXIS**open_axes) ** (1 / known))) if known else 0
+    ranges = [range(_OPEN_AXIS if count is None else min(count, most)) for count in counts]
+    for numbers in itertools.islice(itertools.product(*ranges), _MOST_POINTS):
+        values = []
+        for axis, number in zip(facts.task.axes, numbers, strict=True):
+            start, step = run.term(axis.start), run.term(axis.step)
+            values.append(terms.add(start, terms.mul(step, number)))
+        yield Point(numbers, tuple(values))
+
+
+def _orders_itself(task: ir.ParallelTask) -> bool:
+    """Whether iterations may wait for each other: by fences, or in loops that look at what atomics return."""
+    nodes = list(walk(task.body))
+    if has_wave(task.body) or any(isinstance(node, ir.Fence) for node in nodes):
+        return True
+    return any(
+        isinstance(inner, ir.Atomic) and inner.result is not None
+        for node in nodes
+        if isinstance(node, ir.While)
+        for inner in walk(node)
+    )
