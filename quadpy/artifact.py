@@ -86,6 +86,7 @@ class TaskInfo:
     scratch      what it does with scratch memory: nothing, ``r`` or ``rw``
     latch        whether it decides which part of a loop comes next
     cooperative  whether its blocks wait for each other, so that the device must hold all of them at once
+    shared_bytes shared memory that the launch must ask for, since it is more than the code can declare
     """
 
     symbol: str
@@ -100,6 +101,7 @@ class TaskInfo:
     scratch: str = ""
     latch: bool = False
     cooperative: bool = False
+    shared_bytes: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The same, with formulas as ``formula_to_json`` writes them."""

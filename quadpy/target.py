@@ -13,7 +13,9 @@ from typing import Final, Literal
 
 from quadpy.errors import UnknownTargetError
 
-__all__ = ["AMD_ARCHS", "NVIDIA_ARCHS", "AmdArch", "Family", "TargetSpec", "amd_arch", "parse_target", "with_waves"]
+__all__ = [
+    "AMD_ARCHS", "NVIDIA_ARCHS", "AmdArch", "Family", "TargetSpec", "amd_arch", "nvidia_shared_bytes", "parse_target", "with_waves",
+]  # fmt: skip
 
 Family = Literal["cpu", "amdgpu", "nvptx"]
 
@@ -126,9 +128,17 @@ _AMD: Final = (
 
 AMD_ARCHS: Final = {arch.name: arch for arch in _AMD}
 
-NVIDIA_ARCHS: Final = tuple(
-    f"sm_{n}" for n in ("70", "72", "75", "80", "86", "87", "89", "90", "90a", "100", "100a", "103", "120", "121")
-)
+_SHARED_KIB: Final = {
+    "sm_70": 96, "sm_72": 96, "sm_75": 64, "sm_80": 163, "sm_86": 99, "sm_87": 163, "sm_89": 99, "sm_90": 227,
+    "sm_90a": 227, "sm_100": 227, "sm_100a": 227, "sm_103": 227, "sm_120": 99, "sm_121": 99,
+}  # fmt: skip
+"""The most shared memory of a block (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
+NVIDIA_ARCHS: Final = tuple(_SHARED_KIB)
+
+
+def nvidia_shared_bytes(name: str) -> int:
+    """The most shared memory that a block of processor ``name`` can have."""
+    return _SHARED_KIB[name] * _KIB
 
 
 def amd_arch(name: str) -> AmdArch:

@@ -8,7 +8,9 @@ from quadpy.artifact import AbiLayout, TaskInfo
 from quadpy.codegen.extent import coarsened_extent, extent_of
 from quadpy.codegen.frames import BlockCopies, Blocks, Coarsened, GpuFrame, GridStride, Reduced
 from quadpy.codegen.plans.frame import block_of
+from quadpy.codegen.plans.fusion import dynamic_shared
 from quadpy.codegen.predication import Latch
+from quadpy.codegen.targets.rules import GpuRules
 from quadpy.flow import conditions_of
 from quadpy.formula import Formula, Operation
 from quadpy.ir import nodes as ir
@@ -55,7 +57,9 @@ def cpu_launch(kernel: ir.Kernel, number: int, layout: AbiLayout) -> TaskInfo:
     return TaskInfo(symbol, True, dim, _count(task), effects, extent=extent, has_barrier=meets)
 
 
-def gpu_launches(kernel: ir.Kernel, number: int, frame: GpuFrame, layout: AbiLayout) -> tuple[TaskInfo, ...]:
+def gpu_launches(
+    kernel: ir.Kernel, number: int, frame: GpuFrame, layout: AbiLayout, gpu: GpuRules
+) -> tuple[TaskInfo, ...]:
     """The kernels that run task ``number``, in order; one that is not parallel has one block."""
     task, symbol = kernel.tasks[number], task_symbol(kernel, number)
     effects, scratch, dim = print_effects(effects_of(task)), scratch_use(task), block_of(task, frame)
@@ -65,6 +69,7 @@ def gpu_launches(kernel: ir.Kernel, number: int, frame: GpuFrame, layout: AbiLay
     first = TaskInfo(
         symbol, True, dim, _count(task), effects, strides, extent_of(task, layout), needs_whole_blocks(task.body),
         coarsened_extent(task, layout, frame.axis, frame.size) if isinstance(frame, Coarsened) else None, scratch,
+        shared_bytes=dynamic_shared(task, gpu),
     )  # fmt: skip
     if not isinstance(frame, Reduced):
         return (first,)

@@ -153,7 +153,7 @@ def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules) -> Ke
                 task,
                 task_symbol(kernel, number),
                 frame,
-                gpu_launches(kernel, number, frame, layout),
+                gpu_launches(kernel, number, frame, layout, gpu),
                 segment=found.segments.get(number) if found else None,
                 constants=_constants(kernel, task, form, gpu),
                 exchanged=_exchanged(task),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from quadpy.artifact import CodeObject
+from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.errors import DeviceError, DriverError
 from quadpy.flow import Flow, Fork, Loop, has_loop
@@ -60,6 +60,7 @@ class TaskLaunch:
     coarsened    counts the threads where each runs several iterations; None where none does
     coarsen_from from this many blocks on threads are coarsened
     cooperative  whether the blocks wait for each other
+    shared_bytes shared memory that the launch asks for
     """
 
     name: str
@@ -73,6 +74,7 @@ class TaskLaunch:
     coarsened: Evaluator | None = None
     coarsen_from: int = 0
     cooperative: bool = False
+    shared_bytes: int = 0
 
     def blocks(self, values: Sequence[ArgumentValue]) -> int | None:
         """How many blocks to launch; None where the grid cannot be that large."""
@@ -108,17 +110,17 @@ def task_launches(
         extent = None if task.extent is None else compile_formula(task.extent)
         coarsened = None if task.coarsened is None else compile_formula(task.coarsened)
         function, any_number = module.function(task.symbol), task.grid_stride or extent is None
-        most = _resident_blocks(driver, function, task.block_dim) if task.parallel and any_number else 1
+        most = _resident_blocks(driver, function, task) if task.parallel and any_number else 1
         yield TaskLaunch(
             f"{name}, {task.symbol}" if name else task.symbol, function, (task.block_dim, 1, 1), task.parallel,
-            task.grid_stride, most, extent, span, coarsened, many // task.block_dim, task.cooperative,
+            task.grid_stride, most, extent, span, coarsened, many // task.block_dim, task.cooperative, task.shared_bytes,
         )  # fmt: skip
 
 
-def _resident_blocks(driver: Driver, function: FunctionHandle, threads: int) -> int:
+def _resident_blocks(driver: Driver, function: FunctionHandle, task: TaskInfo) -> int:
     """How many blocks of ``function`` the device runs at once.  No result depends on it."""
     try:
-        return driver.max_blocks(function, threads, 0) or _GRID_STRIDE_BLOCKS
+        return driver.max_blocks(function, task.block_dim, task.shared_bytes) or _GRID_STRIDE_BLOCKS
     except DriverError:  # an older library has no such call; the launch reports any other error
         return _GRID_STRIDE_BLOCKS
 
@@ -162,7 +164,7 @@ class Submission:
         try:
             driver = self.device.driver
             launch = driver.launch_cooperative if task.cooperative else driver.launch
-            launch(task.function, (blocks, 1, 1), task.block, 0, on.handle, self.arguments)
+            launch(task.function, (blocks, 1, 1), task.block, task.shared_bytes, on.handle, self.arguments)
         except DeviceError as error:
             raise task.named(error) from error
 

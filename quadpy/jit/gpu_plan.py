@@ -141,7 +141,7 @@ class GpuPlan:
         keep = (self._module, *arrays, scratch)
         return tuple(
             KernelLaunch(
-                task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, 0, block,
+                task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, task.shared_bytes, block,
                 self.arrays.ranges(number, "ra", arrays), self.arrays.ranges(number, "wa", arrays), keep, task.span,
                 self._indirect[number],
             )

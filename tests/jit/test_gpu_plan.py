@@ -65,6 +65,20 @@ def test_the_block_holds_the_arguments_and_the_copy(device):
     assert call[1:3] == ((4, 1, 1), (256, 1, 1))
 
 
+@qp.kernel
+def tiled(x: F32):
+    for i in x:
+        tile = qp.simt.block.SharedArray(15_000, qp.f32)
+        tile[qp.simt.block.thread_idx()] = x[i]
+
+
+def test_a_launch_asks_for_shared_memory_that_code_cannot_declare():
+    view = describe_host_array(np.zeros(256, np.float32))
+    with Device(RecordingDriver(loops=True)) as device:  # of NVIDIA
+        plan_for(device, tiled, "sm_90").run([*view.abi], [view], None)
+        assert [call[3] for call in launches(device)] == [60_000]
+
+
 def test_no_iterations_are_no_launch(device):
     view = describe_host_array(np.zeros(0, np.float32))
     plan_for(device, scale).run([2.0, *view.abi], [view], None)

@@ -107,6 +107,45 @@ def test_more_blocks_than_are_launched():
 
 
 @qp.kernel
+def reverse_in_large_tiles(x: A(dtype=qp.f32, ndim=1)):
+    """60,000 bytes: more than NVIDIA's code can declare, and less than a block of AMD can have."""
+    qp.loop_config(block_dim=250)
+    for i in range(x.shape[0]):
+        tile = block.SharedArray((2, 3750), qp.f32)
+        far = block.SharedArray(7500, qp.i32)
+        lane = block.thread_idx()
+        for k in range(30):
+            n = lane * 30 + k
+            tile[n // 3750, n % 3750] = x[i] + k
+            far[7499 - n] = n
+        block.sync()
+        n = far[lane]
+        x[i] = tile[n // 3750, n % 3750]
+
+
+@pytest.mark.parametrize("way", ["calls", "graph"])
+def test_shared_memory_that_the_launch_asks_for(way):
+    x = np.arange(1000, dtype=np.float32)
+    n = 7499 - np.arange(1000) % 250
+    expected = x[np.arange(1000) // 250 * 250 + n // 30] + n % 30
+    if way == "calls":
+        for _ in range(3):  # the later ones take shortcuts
+            found = qp.ndarray(qp.f32, 1000)
+            found.from_numpy(x)
+            reverse_in_large_tiles(found)
+            assert (found.to_numpy() == expected).all()
+        return
+    found = qp.ndarray(qp.f32, 1000)
+    with qp.graph.capture() as captured:
+        reverse_in_large_tiles(found)
+    run = captured.instantiate()
+    for _ in range(2):
+        found.from_numpy(x)
+        run.launch()
+        assert (found.to_numpy() == expected).all()
+
+
+@qp.kernel
 def rotate_vectors(x: A(dtype=vec3, ndim=1)):
     qp.loop_config(block_dim=32)
     for i in range(x.shape[0]):

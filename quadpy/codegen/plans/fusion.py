@@ -6,13 +6,15 @@ from typing import Final
 
 from quadpy.codegen.plans.privatise import block_copies, scalar_count
 from quadpy.codegen.reduction import WIDTH
-from quadpy.codegen.targets.rules import TargetRules
+from quadpy.codegen.targets.rules import GpuRules, TargetRules
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 from quadpy.ir.walk import walk
 
-__all__ = ["NotFusable", "fused_block", "fused_copies", "require_fusable", "shared_bytes"]
+__all__ = [
+    "NotFusable", "dynamic_shared", "fused_block", "fused_copies", "require_fusable", "shared_bytes",
+]  # fmt: skip
 
 _MOST_TASKS: Final = 64
 """Beyond that, code of one kernel takes long to compile, and its registers are those of the worst task."""
@@ -71,6 +73,17 @@ def _shared_by_tasks(kernel: ir.Kernel) -> int:
 def shared_bytes(array: ir.SharedArray) -> int:
     """The size of a shared array."""
     return scalar_count(array.type) * array.type.elem.nbytes
+
+
+def _block_bytes(task: ir.ParallelTask) -> int:
+    """What the shared arrays of a loop take of a block's shared memory."""
+    return sum(-(-shared_bytes(array) // 16) * 16 for array in task.shared)
+
+
+def dynamic_shared(task: ir.ParallelTask, gpu: GpuRules) -> int:
+    """Bytes of shared memory that a launch of the loop asks for: all of its arrays, if they are too large to be declared."""
+    used = _block_bytes(task)
+    return used if used > gpu.shared_bytes else 0
 
 
 def _loops(kernel: ir.Kernel) -> list[ir.ParallelTask]:

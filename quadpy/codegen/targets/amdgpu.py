@@ -63,6 +63,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
             block_pointer="ptr addrspace(4)",  # scalar loads
             has_constant_loads=False,
             shared_bytes=amd_arch(spec.arch).lds_bytes,
+            most_shared_bytes=amd_arch(spec.arch).lds_bytes,
             pause=_pause,
             fences_for_block=False,  # it waits for the stores of its own wave alone
             approximate=_APPROXIMATE,

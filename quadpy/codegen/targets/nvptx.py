@@ -14,6 +14,7 @@ from quadpy.codegen.targets.nvptx_lanes import NvptxLanes
 from quadpy.codegen.targets.rules import GpuRules, TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, Reach
+from quadpy.target import nvidia_shared_bytes
 
 __all__ = ["nvptx_rules"]
 
@@ -54,7 +55,8 @@ def nvptx_rules(arch: str) -> TargetRules:
             lanes=functools.partial(NvptxLanes, _version(arch)),
             block_pointer="ptr addrspace(1)",
             has_constant_loads=True,
-            shared_bytes=48 << 10,  # what needs no leave of the driver's
+            shared_bytes=48 << 10,
+            most_shared_bytes=nvidia_shared_bytes(arch),
             pause=lambda _out: None,
             fences_for_block=True,
             approximate=_APPROXIMATE,

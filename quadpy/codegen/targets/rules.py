@@ -26,7 +26,8 @@ class GpuRules:
     lanes         the instructions of a wave, by what writes them and the number of the lane
     block_pointer the type of a pointer to arguments in memory
     has_constant_loads  whether there are special loads for memory that nothing writes meanwhile
-    shared_bytes  the most shared memory of a block
+    shared_bytes  the most shared memory that the code of a block can declare
+    most_shared_bytes  the most shared memory of a block; what is declared at most, or more where a launch can ask for it
     pause         writes what a thread does between two looks at memory that it waits for
     fences_for_block  whether one thread's fence of the whole device, between two barriers, orders the memory of its
                   whole block
@@ -45,6 +46,7 @@ class GpuRules:
     block_pointer: str
     has_constant_loads: bool
     shared_bytes: int
+    most_shared_bytes: int
     pause: Callable[[Writer], None]
     fences_for_block: bool
     approximate: Mapping[str, str]

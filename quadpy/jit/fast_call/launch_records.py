@@ -65,7 +65,7 @@ class LaunchRecords:
         for number, (task, blocks) in enumerate(zip(self._tasks, grids, strict=True)):
             if number < first or not blocks:
                 continue
-            call = (task.function, (blocks, 1, 1), task.block, 0, StreamHandle(stream), arguments)
+            call = (task.function, (blocks, 1, 1), task.block, task.shared_bytes, StreamHandle(stream), arguments)
             try:
                 if status and number == first and self._native is not None:
                     self._native.refused(status, *call)

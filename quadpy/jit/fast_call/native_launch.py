@@ -138,7 +138,7 @@ class NativeTasks:
     def __init__(self, calls: NativeLaunch, tasks: Sequence[TaskLaunch]) -> None:
         self.refused = calls.refused
         self._calls = ctypes.create_string_buffer(_CALLS.pack(calls.lost, calls.select, calls.selects, calls.launch))
-        table = b"".join(_TASK.pack(task.function, *task.block, 0) for task in tasks)
+        table = b"".join(_TASK.pack(task.function, *task.block, task.shared_bytes) for task in tasks)
         self._tasks, self._count = ctypes.create_string_buffer(table), len(tasks)
 
     def record(self, block: bytearray, extra: int) -> Callable[[], int]:

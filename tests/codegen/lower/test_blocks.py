@@ -16,7 +16,7 @@ from quadpy.codegen.compile import lower
 from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.ir.effects import effects_of
 from quadpy.jit.offline import compile_with_asm, trace_for
-from quadpy.target import AMD_ARCHS, amd_arch, parse_target
+from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, amd_arch, nvidia_shared_bytes, parse_target
 
 pytestmark = pytest.mark.cpu_only
 A = qp.types.ndarray
@@ -128,17 +128,45 @@ def large(x: A(dtype=qp.f32, ndim=1)):
         x[i] = first[255 - i] + second[255 - i]
 
 
-@pytest.mark.parametrize("target", ["sm_90", "gfx942", "gfx950", "gfx1100", "gfx1250"])
+@pytest.mark.parametrize("target", ["sm_75", "sm_90", "gfx942", "gfx950", "gfx1100", "gfx1250"])
 def test_too_much_shared_memory_is_refused(target):
     """LLVM would end the process."""
     spec = parse_target(target)
-    limit = amd_arch(target).lds_bytes if spec.family == "amdgpu" else 48 << 10
+    limit = amd_arch(target).lds_bytes if spec.family == "amdgpu" else nvidia_shared_bytes(target)
     if limit >= 80_000:
         assert code(large, target)[0].image
         return
     with pytest.raises(qp.CodegenError, match=rf"80000 bytes.*{limit}") as caught:
         large.compile(target)
     assert caught.value.span.line == large.source.span.line + 4
+
+
+def test_nvidia_is_asked_for_what_its_code_cannot_declare():
+    made, text = code(large, "sm_90")
+    (task,) = made.tasks
+    assert task.shared_bytes == 80_000
+    assert re.search(r"\.extern \.shared \.align 16 \.b8 \w+\[", made.image.decode())
+    assert re.search(r"ld\.shared\S*\s+%\w+, \[%\w+\+1020\]", text)
+    assert re.search(r"ld\.shared\S*\s+%\w+, \[%\w+\+41020\]", text), "the second array begins after the first"
+    assert code(matmul, "sm_90")[0].tasks[0].shared_bytes == 0
+
+
+@pytest.mark.parametrize("target", NVIDIA_ARCHS)
+def test_nvidia_shared_memory_has_the_size_of_the_processor(target):
+    most = nvidia_shared_bytes(target) // 4
+
+    def kernel_with(size):
+        @qp.kernel
+        def fill(x: A(dtype=qp.f32, ndim=1)):
+            for i in x:
+                tile = block.SharedArray(size, qp.f32)
+                tile[block.thread_idx()] = x[i]
+
+        return fill
+
+    assert kernel_with(most).compile(target).tasks[0].shared_bytes == most * 4
+    with pytest.raises(qp.CodegenError, match=f"{most * 4 + 16} bytes up to this one; nvptx has {most * 4} a block"):
+        kernel_with(most + 1).compile(target)
 
 
 def test_a_thread_of_a_block_has_one_iteration():

@@ -7,6 +7,7 @@ the launch has refused other numbers, so each thread has an iteration.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from quadpy.codegen.frames import Blocks
 from quadpy.codegen.lower.axes import bind_axes, lower_axes, total_count
@@ -21,10 +22,18 @@ from quadpy.ir import nodes as ir
 
 __all__ = ["lower_blocks"]
 
+_DYNAMIC: Final = "@dynamic_shared"
+"""The shared memory that a launch asks for."""
 
-def lower_blocks(s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int, iteration: Callable[[], None]) -> None:
-    """``iteration`` writes the statements; it finds shared arrays, the block and the loop variables bound."""
-    _define_shared(s, task)
+
+def lower_blocks(
+    s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int, iteration: Callable[[], None], *, dynamic: bool
+) -> None:
+    """``iteration`` writes the statements; it finds shared arrays, the block and the loop variables bound.
+
+    ``dynamic`` says whether the launch asks for the shared memory; if not, the code declares it.
+    """
+    _define_shared(s, task, dynamic=dynamic)
     s.thread = thread_in_block(s)
     if frame.grid_stride:
         _stride(s, task, frame, block_dim, iteration)
@@ -84,18 +93,26 @@ def _stride(s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int, iter
     strided(out, out.op(f"zext i32 {block_number(s)} to i64"), blocks, launched, one)
 
 
-def _define_shared(s: Scope, task: ir.ParallelTask) -> None:
-    """Each shared array is a variable of the module; LLVM ends the process where they are too large for the target."""
+def _define_shared(s: Scope, task: ir.ParallelTask, *, dynamic: bool) -> None:
+    """Each shared array is a variable of the module, or a part of what the launch asks for.
+
+    LLVM ends the process where variables are too large for the target.
+    """
     used, gpu = 0, gpu_rules(s)
+    if dynamic:
+        s.text.module.define(_DYNAMIC, "external addrspace(3) global [0 x i8], align 16")
     for array in task.shared:
-        used += -(-shared_bytes(array) // 16) * 16
-        if used > gpu.shared_bytes:
+        first, used = used, used + -(-shared_bytes(array) // 16) * 16
+        if used > gpu.most_shared_bytes:
             raise CodegenError(
                 f"the shared arrays of this loop have {used} bytes up to this one; {s.rules.family} has "
-                f"{gpu.shared_bytes} a block", array.span, hint="make them smaller, or of a narrower type",
+                f"{gpu.most_shared_bytes} a block", array.span, hint="make them smaller, or of a narrower type",
             )  # fmt: skip
         name, t = symbol(array.name), array.type
-        cells = f"[{scalar_count(t)} x {memory_type(t.elem)}]"
-        s.text.module.define(name, f"internal addrspace(3) global {cells} undef, align 16")
+        if dynamic:
+            name = s.text.op(f"getelementptr i8, ptr addrspace(3) {_DYNAMIC}, i32 {first}")
+        else:
+            cells = f"[{scalar_count(t)} x {memory_type(t.elem)}]"
+            s.text.module.define(name, f"internal addrspace(3) global {cells} undef, align 16")
         extents = tuple(map(str, t.shape or ()))
         s.arrays[array.name] = ArrayOperands(t, name, extents, extents)

@@ -49,7 +49,8 @@ def lower_loop(s: Scope, schedule: Schedule, task: ir.ParallelTask, block_dim: i
     iteration = lower_iteration(s, task.body)
     match schedule.frame:
         case Blocks() as frame:
-            lower_blocks(s, task, frame, block_dim, iteration)
+            dynamic = any(launch.shared_bytes for launch in schedule.launches)
+            lower_blocks(s, task, frame, block_dim, iteration, dynamic=dynamic)
         case BlockCopies(copies=copies):
             lower_copies(s, task, copies, block_dim, iteration)
         case GridStride(bits=bits):
