@@ -1,0 +1,35 @@
+"""Each device of this machine, for programs with hazards: on the simulated one, nothing asserts that they have none."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from simulated import AnyKernel, current, simulated
+
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+
+from ..runtime.conftest import (  # noqa: TID252 - fixtures
+    cpu_unless_a_test_says_otherwise,  # noqa: F401
+    pytest_generate_tests,  # noqa: F401
+)
+
+
+@contextlib.contextmanager
+def device_for_hazards(arch):
+    """Make ``arch`` the current backend; kernels of the simulated device do nothing."""
+    if arch != "recording":
+        with current(arch) as device:
+            yield device
+        return
+    driver = RecordingDriver(history=False)
+    driver.kernels = AnyKernel()
+    with simulated(driver) as device:
+        yield device
+
+
+@pytest.fixture
+def arch(request):
+    """The backend on which new arrays live until the test ends."""
+    with device_for_hazards(request.param):
+        yield request.param

@@ -1,0 +1,105 @@
+"""What a program of the corpus is: its function, what is expected of it, and its mended form.
+
+A racy program marks the two lines that a report must name with ``# first`` and ``# second``.  The comment ``# mended by:
+line`` stands where a line is missing, and ``# mended to: line`` says what the line after it must be: the mended program
+has both, on the same lines.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import linecache
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+PROGRAMS = []
+"""All programs, in the order of their definition."""
+_MENDED = re.compile(r"^(?P<indent> *)# mended (?P<how>by|to): (?P<code>.*)$")
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Program:
+    """``verdict`` is racy, possible or clean; ``kinds`` has the kinds of hazard of which the report has one."""
+
+    function: Callable[..., None]
+    verdict: str
+    kinds: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def name(self):
+        return f"{self.function.__module__.rpartition('.')[2]}-{self.function.__name__}"
+
+    @property
+    def lines(self):
+        """The lines marked ``# first`` and ``# second``."""
+        return self._line_of("first"), self._line_of("second")
+
+    def _line_of(self, mark):
+        text, start = inspect.getsourcelines(self.function)
+        found = [start + k for k, line in enumerate(text) if re.search(rf"# {mark}\b", line)]
+        both = [start + k for k, line in enumerate(text) if re.search(r"# first and second\b", line)]
+        (line,) = found or both
+        return line
+
+    @functools.cached_property
+    def mended(self):
+        """The function with the lines that mend it."""
+        text, start = inspect.getsourcelines(self.function)
+        mended = mend([line.rstrip("\n") for line in text])
+        source = "\n" * (start - 1) + textwrap.dedent("\n".join(mended)) + "\n"
+        file = f"<{self.name}, mended, {next(_numbers)}>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        names = dict(self.function.__globals__, __name__=self.function.__module__)
+        names.update(racy=_plain, possible=_plain)
+        exec(compile(source, file, "exec"), names)
+        return names[self.function.__name__]
+
+
+def mend(lines):
+    """``lines`` with what their comments say; the number of lines stays."""
+    found = []
+    replaced = False
+    for line in lines:
+        if replaced:
+            line = ""
+        given = _MENDED.match(line)
+        replaced = given is not None and given["how"] == "to"
+        found.append(line if given is None else given["indent"] + given["code"])
+    assert found != lines, "nothing mends this program"
+    return found
+
+
+def _plain(*kinds, **options):
+    return lambda function: function
+
+
+def racy(*kinds):
+    """A program with one certain hazard, of one of ``kinds``."""
+
+    def register(function):
+        PROGRAMS.append(Program(function, "racy", kinds))
+        return function
+
+    return register
+
+
+def possible(*kinds, reason):
+    """A program of which the checker cannot know whether its accesses meet; it must say why, with the word ``reason``."""
+
+    def register(function):
+        PROGRAMS.append(Program(function, "possible", kinds, reason))
+        return function
+
+    return register
+
+
+def clean(function):
+    """A program without hazards."""
+    PROGRAMS.append(Program(function, "clean"))
+    return function
