@@ -68,6 +68,11 @@ class CpuPlan:
         self._arrays = ArrayArguments(code)
         self.checks_values = bool(self._barrier_loops or self._arrays.conditions)
 
+    @property
+    def fields(self) -> tuple[FieldMemory, ...]:
+        """As ``Plan.fields``."""
+        return self.hidden.fields
+
     def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``Plan.run``; returns when the kernel is done.  Ctrl-C takes effect between two tasks of a long kernel."""
         if (stream is not None or CAPTURES.count) and self._captured(values, views, stream):

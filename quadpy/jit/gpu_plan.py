@@ -66,6 +66,11 @@ class GpuPlan:
         self.footprints = unknown_footprints(code)
         self._indirect: tuple[Indirect | None, ...] = (None,) * len(self.launches)
 
+    @property
+    def fields(self) -> tuple[FieldMemory, ...]:
+        """As ``Plan.fields``."""
+        return self.hidden.fields
+
     def set_indirect(self, compiled: Callable[[], GpuPlan]) -> None:
         """``compiled`` gives the plan of the same kernel whose code reads its arguments from memory."""
         self._indirect = tuple(

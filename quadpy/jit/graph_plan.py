@@ -24,7 +24,10 @@ from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.plan import Footprints, Values, Views
+from quadpy.jit.plan import Values, Views
+from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import HostLaunch, MemoryRange, Prepared
 from quadpy.runtime.memory.device_storage import stream_of
@@ -66,6 +69,10 @@ class GraphPlan:
     def footprints(self) -> Footprints:
         return self.eager.footprints
 
+    def fields(self) -> tuple[FieldMemory, ...]:
+        """As ``Plan.fields``."""
+        return self.eager.fields
+
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
         """As ``Plan.prepare``."""
         return self.eager.prepare(values, views, stream)
@@ -77,7 +84,7 @@ class GraphPlan:
     def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``GpuPlan.run``; waits for the device where the host must know whether a loop goes on."""
         on = stream_of(self.device, stream)
-        if not self.device.life.direct:  # a capture notes the launches
+        if not self.device.life.direct and session_of(on) is not None:  # a capture notes the launches
             return self.eager.run(values, views, stream)
         eager, given = self.eager, values[:]
         values += eager.hidden.values()

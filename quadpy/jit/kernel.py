@@ -12,6 +12,7 @@ from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError, Q
 from quadpy.graph.engines.stats import Counts, GraphKernelStats
 from quadpy.importing import import_late
 from quadpy.jit.dispatcher import Dispatcher
+from quadpy.jit.observed_call import run_observed
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import MISFITS, Plan, Values, Views
 from quadpy.jit.tracebacks import shortened
@@ -102,12 +103,11 @@ class Kernel(ByName):
             plan = specialisation.pick(views)
             if specialisation.has_fast_calls:
                 self._fast_call = dispatcher.fast_call(specialisation, args, views)
-            if CAPTURES.count:
-                set_launching_kernel(self, args)
+            run = self._watched(plan, args) if CAPTURES.watched else plan.run
             try:
-                return plan.run(values, views, stream)
+                return run(values, views, stream)
             except MISFITS:
-                return plan.run(dispatcher.checked(args, views), views, stream)
+                return run(dispatcher.checked(args, views), views, stream)
         except MembersFound:
             self._pass_members()
             return self(*args, stream=stream)
@@ -115,6 +115,14 @@ class Kernel(ByName):
             raise shortened(self.named(error)) from error.__cause__
         except QuadpyError as error:
             raise shortened(error)  # noqa: B904 - the error itself
+
+    def _watched(self, plan: Plan, args: tuple[Argument, ...]) -> Callable[[Values, Views, object], object]:
+        """``plan.run`` for a call that a capture records, or that somebody observes."""
+        if CAPTURES.count:
+            set_launching_kernel(self, args)
+        if (observer := CAPTURES.observer) is None:
+            return plan.run
+        return functools.partial(run_observed, observer, self.source, plan)
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """What a call with these arguments would launch, without launching it; a graph takes it as a node.

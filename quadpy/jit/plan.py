@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from quadpy.artifact import CodeObject
+from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
@@ -56,6 +57,9 @@ class Plan(Protocol):
 
     @property
     def code(self) -> CodeObject: ...
+    @property
+    def fields(self) -> tuple[FieldMemory, ...]:
+        """The fields that the kernel names."""
 
     def run(self, values: Values, views: Views, stream: object) -> object:
         """Launches the kernel on ``stream``, or the calling thread's for None; its result, None where it has none.

@@ -86,10 +86,16 @@ class FusingPlan:
         self._fused: FusedPlan | str | None = None
         self._lock = new_lock()
 
+    @property
+    def fields(self) -> tuple[FieldMemory, ...]:
+        """As ``Plan.fields``."""
+        return self.separate.fields
+
     def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``GpuPlan.run``."""
         given = values[:]
-        fused = self._choose(values) if self.device.life.direct else ""
+        direct = self.device.life.direct or session_of(stream_of(self.device, stream)) is None
+        fused = self._choose(values) if direct else ""
         if isinstance(fused, FusedPlan):
             try:
                 return fused.run(values, views, stream)

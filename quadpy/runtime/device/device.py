@@ -18,7 +18,7 @@ from quadpy.runtime.device.modules import Modules
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, AllocatorName, Driver, StreamHandle
 from quadpy.runtime.launch.call_site import call_site
-from quadpy.runtime.launch.capturing import CapturedStream, refuse_in_capture, session_of
+from quadpy.runtime.launch.capturing import CAPTURES, CapturedStream, refuse_in_capture, session_of
 from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.memory.staging import Staging
 from quadpy.runtime.printing.device_rings import Prints
@@ -200,6 +200,8 @@ class Device(OneProcess):
     def _settle(self) -> None:
         self.life.check()
         self.timelines.synchronize()
+        if (observer := CAPTURES.observer) is not None:
+            observer.device_synchronized(self)
         if self.prints.pending:
             self.prints.drain()
         self.reaper.drain()

@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from quadpy.errors import DeviceError
 from quadpy.runtime.device.reaper import Reaper
@@ -26,18 +26,23 @@ THREAD: Final = _Thread()
 class Life:
     """The lifetime of a device.  ``ended`` is None while it can be used.
 
-    ``direct`` combines all checks: the device can be used, no capture is active on it, and calls go to the driver.
+    ``direct`` combines all checks: the device can be used, no capture is active on it, nobody observes its work, and
+    calls go to the driver.
     """
+
+    _observed: ClassVar[bool] = False
+    _all: ClassVar[weakref.WeakSet[Life]] = weakref.WeakSet()
 
     def __init__(self, *, survives_fork: bool) -> None:
         self.ended: DeviceError | None = None
         self.closed = False
         self.captures = 0
-        self.direct = True
+        self.direct = not Life._observed
         self.reapers: list[Reaper] = []
         """They are abandoned in the child of a fork."""
         if not survives_fork:
             _mortal.add(self)
+        Life._all.add(self)
 
     def check(self) -> None:
         """Raise DeviceError if the device was closed, belongs to the parent process, or calls this host function."""
@@ -59,7 +64,17 @@ class Life:
     def captured(self, count: int) -> None:
         """Set the number of active captures; only one thread at a time may call this."""
         self.captures = count
-        self.direct = not self.captures and self.ended is None
+        self._update()
+
+    @staticmethod
+    def observe(observed: bool) -> None:
+        """Whether somebody is told of all work, on every device; only one thread at a time may call this."""
+        Life._observed = observed
+        for life in tuple(Life._all):
+            life._update()
+
+    def _update(self) -> None:
+        self.direct = not self.captures and self.ended is None and not Life._observed
 
 
 def refuse_in_host_function() -> None:

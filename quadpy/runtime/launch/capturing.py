@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, NoReturn, Protocol, TypeVar
 
 from quadpy.errors import CaptureError
+from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.captured_work import CapturedWork
+from quadpy.runtime.launch.observing import Observer
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.streams.owned import OwningDevice
@@ -136,13 +138,19 @@ class _Thread(threading.local):
 
 
 class _Captures:
-    """Counts the active captures of the process.  While ``count`` is 0, nothing else needs to be looked at.
+    """Counts the active captures of the process, and knows who observes its work.
+
+    count     the active captures; while it is 0, no stream is captured
+    observer  who is told of all work on streams, if anybody
+    watched   whether there is either; while it is false, nothing else needs to be looked at
 
     ``begin`` and ``end`` may be called again, for example after an interrupt of the first call.
     """
 
     def __init__(self) -> None:
         self.count = 0
+        self.observer: Observer | None = None
+        self.watched = False
         self._open: set[Session] = set()
         self._lock = new_lock()  # a finalizer may end a capture while this thread begins one
 
@@ -156,6 +164,13 @@ class _Captures:
         self._open.discard(session)
         self._tell(session.device)
 
+    def observe(self, observer: Observer | None) -> None:
+        """From now on ``observer`` is told of all work; None: nobody is."""
+        with self._lock:
+            self.observer = observer
+            self.watched = bool(self.count) or observer is not None
+            Life.observe(observer is not None)
+
     def _tell(self, device: OwningDevice) -> None:
         with self._lock:
             told: set[Session] | None = None
@@ -163,6 +178,7 @@ class _Captures:
                 told = self._open.copy()
                 device.life.captured(sum([session.device is device for session in told]) if told else 0)
                 self.count = len(told)
+                self.watched = bool(told) or self.observer is not None
 
 
 CAPTURES: Final = _Captures()

@@ -10,7 +10,7 @@ from quadpy.runtime.device.life import THREAD, refuse_in_host_function
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.call_site import call_site
-from quadpy.runtime.launch.capturing import CapturedRecord, session_of, thread_captures
+from quadpy.runtime.launch.capturing import CAPTURES, CapturedRecord, session_of, thread_captures
 from quadpy.runtime.streams.owned import Owned, OwnerRef
 from quadpy.runtime.streams.stream import Stream, StreamDevice
 
@@ -101,6 +101,8 @@ class Event(Owned[EventHandle]):
             session.record_event(target, self)
             return
         device.driver.event_record(mine.handle, theirs.handle)
+        if (observer := CAPTURES.observer) is not None:
+            observer.recorded(self._ref, target.timeline)
         self.captured = None
         self._stamp = time.perf_counter()
 
@@ -138,6 +140,8 @@ class Event(Owned[EventHandle]):
             raise EventError(f"a stream of {target.device} cannot wait for an event of {self.device}", hint=hint)
         if not self._wait_in_capture(target):
             driver.stream_wait(theirs.handle, mine.handle)
+            if (observer := CAPTURES.observer) is not None:
+                observer.waited(self._ref, target.timeline)
 
     def _wait_in_capture(self, target: Stream) -> bool:
         """Record the wait, if it belongs to a capture; returns whether it does."""
@@ -196,6 +200,8 @@ class Event(Owned[EventHandle]):
         self._refuse_captured("synchronize()")
         owner = self._take()
         self.device.driver.event_synchronize(owner.handle)
+        if (observer := CAPTURES.observer) is not None:
+            observer.completed(self._ref)
         if self.device.prints.pending:
             self.device.prints.drain()
         self.device.faults.raise_first()
@@ -209,7 +215,10 @@ class Event(Owned[EventHandle]):
         """
         self._refuse_captured("query()")
         owner = self._take()
-        return self.device.driver.event_query(owner.handle)
+        complete = self.device.driver.event_query(owner.handle)
+        if complete and (observer := CAPTURES.observer) is not None:
+            observer.completed(self._ref)
+        return complete
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds from the last record of this event to that of ``end``.

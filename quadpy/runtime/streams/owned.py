@@ -35,12 +35,16 @@ class OwningDevice(Protocol):
 
 
 class OwnerRef(Generic[H]):
-    """Refers to the owner of a handle; ``owner`` is None once the handle was destroyed."""
+    """Refers to the owner of a handle; ``owner`` is None once the handle was destroyed.
 
-    __slots__ = ("__weakref__", "owner")
+    ``observed`` belongs to the observer of work on streams: what it knows of the stream or event.
+    """
+
+    __slots__ = ("__weakref__", "observed", "owner")
 
     def __init__(self, owner: Owner[H] | None) -> None:
         self.owner = owner
+        self.observed: object = None
 
 
 class Owned(OneProcess, Generic[H]):

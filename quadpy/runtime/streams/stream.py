@@ -12,7 +12,7 @@ from quadpy.runtime.device.faults import Faults
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.launch.call_site import call_site
-from quadpy.runtime.launch.capturing import session_of, thread_captures
+from quadpy.runtime.launch.capturing import CAPTURES, session_of, thread_captures
 from quadpy.runtime.memory.device_memory import DeviceMemory
 from quadpy.runtime.printing.device_rings import Prints
 from quadpy.runtime.streams.manager import StreamManager
@@ -93,6 +93,8 @@ class Stream(Owned[StreamHandle]):
         self._refuse_captured("synchronize()", "synchronize after a launch of the graph")
         owner = self._take()
         self.device.driver.stream_synchronize(owner.handle)
+        if (observer := CAPTURES.observer) is not None:
+            observer.synchronized(self.timeline)
         if self.device.prints.pending:
             self.device.prints.drain()
         self.device.reaper.drain()
@@ -103,7 +105,10 @@ class Stream(Owned[StreamHandle]):
         """Whether all work on this stream is complete."""
         self._refuse_captured("query()", "query after a launch of the graph")
         owner = self._take()
-        return self.device.driver.stream_query(owner.handle)
+        complete = self.device.driver.stream_query(owner.handle)
+        if complete and (observer := CAPTURES.observer) is not None:
+            observer.synchronized(self.timeline)
+        return complete
 
     def destroy(self) -> None:
         """Destroy the stream.  Submitted work still completes, and memory that it used waits for it.

@@ -19,9 +19,10 @@ class Block:
     cell     the address, while the memory belongs to this block.  It moves from list to list in one step, so it is always
              in exactly one of them
     marks    what the block waits for after its release
+    observed what the observer of work on streams knows of the memory
     """
 
-    __slots__ = ("cell", "guests", "home", "lent", "marks", "nbytes", "pointer", "writers")
+    __slots__ = ("cell", "guests", "home", "lent", "marks", "nbytes", "observed", "pointer", "writers")
 
     def __init__(self, pointer: int, nbytes: int, home: Timeline, *, lent: bool = False) -> None:
         self.pointer, self.nbytes, self.home, self.lent = pointer, nbytes, home, lent
@@ -29,6 +30,7 @@ class Block:
         self.writers: set[Timeline] = set()
         self.cell: list[Any] = []
         self.marks: list[Mark] = []
+        self.observed: object = None
 
     def users(self) -> set[Timeline]:
         """All streams that may have used the memory."""

@@ -1,0 +1,117 @@
+"""A call of a kernel that an observer is told of."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from quadpy.artifact import CodeObject
+from quadpy.ir.expressions import COMBINES, Access, AtomicOp
+from quadpy.jit.footprints import KernelFootprints, Touch, Touches
+from quadpy.jit.plan import Plan, Values, Views
+from quadpy.lang.source import FunctionSource
+from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.launch.capturing import session_of
+from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer
+from quadpy.runtime.memory.device_storage import stream_of
+
+__all__ = ["accesses_of", "run_observed"]
+
+_COMMUTING: Final = {op: "add" if op is AtomicOp.SUB else op.value for op in COMBINES}
+"""Atomic operations that commute with their like, by one name; an exchange and a compare-and-swap do not."""
+
+_MOST: Final = 64
+"""Different calls of one plan whose accesses are kept."""
+
+
+def run_observed(
+    observer: Observer, source: FunctionSource, plan: Plan, values: Values, views: Views, stream: object
+) -> object:
+    """``plan.run``, of which ``observer`` is told unless a capture records the call.
+
+    Raises:
+        HazardError: the observer refuses the call; nothing has been launched.
+    """
+    on = stream_of(current_device(), stream)
+    if session_of(on) is not None:
+        return plan.run(values, views, stream)
+    accesses = accesses_of(plan, values)
+    call = ObservedCall(source.name, source.span, (*views, *plan.fields), accesses, bool(plan.code.results))
+    with observer.launching(on, call):
+        return plan.run(values, views, stream if stream is None else on)
+
+
+_known: Final[weakref.WeakKeyDictionary[KernelFootprints, dict[int, tuple[Touches, tuple[KernelAccess, ...]]]]] = (
+    weakref.WeakKeyDictionary()
+)
+"""What was found for each plan, by the identity of the touches, which it keeps."""
+
+
+def accesses_of(plan: Plan, values: Sequence[float]) -> tuple[KernelAccess, ...]:
+    """What a call with ``values`` does with its arrays; the identical object for the same touches."""
+    footprints = plan.footprints()
+    touches = footprints.at(values)
+    known = _known.setdefault(footprints, {})
+    found = known.get(id(touches))
+    if found is None:
+        if len(known) >= _MOST:
+            known.clear()
+        found = known[id(touches)] = touches, tuple(_without_implied(_accesses(plan.code, touches)))
+    return found[1]
+
+
+def _accesses(code: CodeObject, touches: Touches) -> Iterator[KernelAccess]:
+    names = [value.param for value in code.layout.values if value.part == "pointer"]
+    numbers = {name: number for number, name in enumerate(names)}
+    for task in touches:
+        for touch in task:
+            if touch.footprint.array in numbers:
+                yield _access(numbers[touch.footprint.array], touch)
+
+
+def _access(number: int, touch: Touch) -> KernelAccess:
+    footprint, box = touch
+    kind = "read" if footprint.access is Access.READ else "write"
+    if footprint.access is Access.ATOMIC:
+        kind = _COMMUTING.get(footprint.operation, "write")
+    certain = box.axes is not None and box.exact and box.always
+    return KernelAccess(
+        number, footprint.array, kind, box.axes, footprint.components, certain, _reason(touch), footprint.location
+    )
+
+
+def _reason(touch: Touch) -> str:
+    """Why an access may not take place as described; empty if it does."""
+    if touch.box.axes is None:
+        return "which elements it touches depends on data"
+    if not touch.box.always:
+        return "whether it takes place depends on data"
+    return "" if touch.box.exact else "it may touch only some of these elements"
+
+
+def _without_implied(accesses: Iterable[KernelAccess]) -> list[KernelAccess]:
+    """``accesses`` without those that another one of the same kind covers."""
+    found: list[KernelAccess] = []
+    for new in accesses:
+        if not any(_covers(known, new) for known in found):
+            found = [known for known in found if not _covers(new, known)]
+            found.append(new)
+    return found
+
+
+def _covers(one: KernelAccess, other: KernelAccess) -> bool:
+    same = (one.array, one.kind) == (other.array, other.kind) and one.certain >= other.certain
+    if not same or (one.components is not None and one.components != other.components):
+        return False
+    if one.axes is None or one.axes == other.axes:
+        return one.axes is None or other.axes is not None
+    return other.axes is not None and all(map(_contains, one.axes, other.axes))
+
+
+def _contains(outer: range, inner: range) -> bool:
+    if not inner:
+        return True
+    if len(inner) == 1:
+        return inner[0] in outer
+    return inner[0] in outer and inner[-1] in outer and inner.step % outer.step == 0

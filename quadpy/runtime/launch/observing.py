@@ -1,0 +1,120 @@
+"""The protocol of an observer, which is told of all work on streams and of everything that orders it.
+
+Wherever work is submitted, ``CAPTURES.observer`` is told, if there is one; captured work is not its concern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.runtime.memory.allocators.block import Block
+from quadpy.runtime.memory.strided_layout import StridedLayout
+from quadpy.runtime.streams.owned import OwnerRef, OwningDevice
+from quadpy.runtime.streams.timeline import Timeline
+from quadpy.source import Span
+
+__all__ = ["KernelAccess", "ObservedAccess", "ObservedCall", "ObservedStream", "Observer", "Where"]
+
+Where = tuple[int | slice, ...] | None
+"""A part of an array, by a position or a slice for each of its first axes; None for all of it."""
+
+
+class ObservedStream(Protocol):
+    """What an observer needs of a stream; see ``Stream``."""
+
+    timeline: Timeline
+
+    @property
+    def device(self) -> OwningDevice: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelAccess:
+    """What a kernel does with one of its arrays.
+
+    array       its number among the arrays of the call
+    name        of the parameter or field
+    kind        "read", "write", or the operation of an atomic update, which commutes with its like
+    axes        the elements, as a range for each axis; None for the whole array
+    components  the scalars of each element, by their numbers; None for all of them
+    certain     whether each of them is touched, whatever the data; else ``reason`` says why not
+    span        where in the kernel
+    """
+
+    array: int
+    name: str
+    kind: str
+    axes: tuple[range, ...] | None
+    components: tuple[int, ...] | None
+    certain: bool
+    reason: str
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCall:
+    """A call of a kernel, before it runs.
+
+    span      where the kernel is
+    arrays    the caller's arrays, then the kernel's fields
+    accesses  what it does with them: the identical object for calls that do the same
+    returns   whether the host waits for a result
+    """
+
+    name: str
+    span: Span
+    arrays: Sequence[ArrayMemory]
+    accesses: tuple[KernelAccess, ...]
+    returns: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedAccess:
+    """What the host accesses of one array: ``where`` in ``layout``, whose ``start`` is the address.
+
+    memory  the allocation: a block of a device, or the NumPy array that has memory of the host
+    """
+
+    memory: Block | Numbers
+    layout: StridedLayout
+    where: Where
+    name: str
+
+
+class Observer(Protocol):
+    """Is told of work before it is submitted, and may raise an error to refuse it."""
+
+    def launching(self, on: ObservedStream, call: ObservedCall) -> AbstractContextManager[object]:
+        """A kernel is launched on ``on`` while the result is entered."""
+
+    def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
+        """The host reads by a copy on ``on``, after all work that wrote the array, and waits for the copy."""
+
+    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> None:
+        """The host writes by a copy or fill (``what``) on ``on``, after all work that used the array."""
+
+    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> None:
+        """``source`` is copied to ``target`` on ``on``, after their users."""
+
+    def recorded(self, event: OwnerRef[int], stream: Timeline) -> None:
+        """``event`` is recorded on ``stream``."""
+
+    def waited(self, event: OwnerRef[int], stream: Timeline) -> None:
+        """Later work on ``stream`` waits for the last record of ``event``."""
+
+    def completed(self, event: OwnerRef[int]) -> None:
+        """The host knows that the work before ``event`` is complete."""
+
+    def synchronized(self, stream: Timeline) -> None:
+        """The host knows that the work on ``stream`` so far is complete."""
+
+    def device_synchronized(self, device: OwningDevice) -> None:
+        """The host knows that all work on ``device`` so far is complete."""
+
+    def released(self, block: Block) -> None:
+        """The memory of ``block`` goes back to the allocator, by which it is in order."""
