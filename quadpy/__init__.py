@@ -13,7 +13,7 @@ import typing as _typing
 from quadpy import aliases as _aliases, errors as _errors, graph, math, simt, types
 from quadpy._version import __version__
 from quadpy.aliases import *
-from quadpy.api import amdgpu, cpu, cuda, gpu, init, reset, sync
+from quadpy.api import amdgpu, cpu, cuda, follow_environment as _follow_environment, gpu, init, reset, sync
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.errors import *
 from quadpy.hostmath import Matrix, Struct, Vector, dataclass
@@ -95,6 +95,7 @@ __all__ = [
     "func",
     "gpu",
     "graph",
+    "hazards",
     "i",
     "i16",
     "i32",
@@ -145,11 +146,13 @@ __all__ += _top.__all__
 
 _warn_of_other_project(_sys.modules[__name__].__path__[0])
 
+_follow_environment()
+
 if _typing.TYPE_CHECKING:
-    from quadpy import algorithms as algorithms
+    from quadpy import algorithms as algorithms, hazards as hazards
 
 
 def __getattr__(name: str) -> object:
-    if name == "algorithms":  # most programs do without
-        return _import_late("quadpy.algorithms")
+    if name in ("algorithms", "hazards"):  # most programs do without
+        return _import_late(f"quadpy.{name}")
     raise AttributeError(f"module 'quadpy' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Final
@@ -14,6 +15,7 @@ from quadpy.messages import shown
 from quadpy.reference_options import apply_options
 from quadpy.runtime.device.current import Config, require_switch, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
+from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.settings import settings
 
 __all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "reset", "sync"]
@@ -39,6 +41,7 @@ def init(
     wave_size: int | None = None,
     cpu_max_num_threads: int | None = None,
     print_buffer: int | None = None,
+    hazards: bool | str | None = None,
     enable_fallback: bool = True,
     print_full_traceback: bool = False,
     **others: object,
@@ -60,6 +63,8 @@ def init(
             default the device's own, on the CPU 32.  A kernel's own ``wave_size`` comes first.
         cpu_max_num_threads: threads of the CPU backend; by default, all CPUs of the process.
         print_buffer: bytes for what one launch prints; 1 MiB by default.
+        hazards: look for accesses of the same memory that nothing orders, and raise ``HazardError``; ``"collect"``
+            only collects them, see ``qp.hazards``.
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
             program's.
@@ -98,6 +103,19 @@ def init(
     )
     import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)
+    _set_hazards(env.hazards if hazards is None else hazards)
+
+
+def _set_hazards(mode: object) -> None:
+    """Turn the hazard checker on or off, which most programs do not load."""
+    if mode not in (None, False) or CAPTURES.observer is not None:
+        import_late("quadpy.hazards.switch").set_mode(False if mode is None else mode)
+
+
+def follow_environment() -> None:
+    """Turn on what the environment asks for, before ``qp.init``."""
+    if os.environ.get("QUADPY_HAZARDS"):
+        _set_hazards(settings().hazards)
 
 
 def _check(given: Scalar | None, known: tuple[Scalar, Scalar], name: str) -> None:
@@ -157,6 +175,7 @@ def _parse(name: str) -> tuple[str, int]:
 def reset() -> None:
     """Return to the defaults, as before ``init``."""
     set_config(Config())
+    _set_hazards(settings().hazards)
 
 
 def sync() -> None:

@@ -33,7 +33,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from quadpy.source import Span
 
@@ -50,6 +50,7 @@ __all__ = [
     "GraphError",
     "GraphUpdateError",
     "HazardError",
+    "HazardWarning",
     "KernelAssertionError",
     "KernelDivergenceError",
     "KernelFault",
@@ -206,7 +207,15 @@ class GraphUpdateError(GraphError):
 
 
 class HazardError(QuadpyError):
-    """Two launches touch the same memory and nothing orders them."""
+    """Two accesses of the same memory, of which one writes, and which nothing orders; ``hazard`` has both."""
+
+    hazard: Any = None
+
+
+class HazardWarning(UserWarning):
+    """Two accesses that may be of the same memory, and which nothing orders; ``hazard`` has both."""
+
+    hazard: Any = None
 
 
 class BoundsError(QuadpyError, IndexError):

@@ -58,6 +58,15 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def _hazards(text: str) -> bool | str:
+    if text.lower() == "collect":
+        return "collect"
+    try:
+        return _flag(text)
+    except ValueError:
+        raise ValueError("0, 1 or collect") from None
+
+
 def _bits(text: str) -> int:
     if text not in ("32", "64"):
         raise ValueError("32 or 64")
@@ -90,6 +99,11 @@ class Settings:
         1 << 20,
         _count,
         "Bytes for what one launch prints, 8 for each number and 8 to 16 for each line; 1 MiB by default.",
+    )
+    hazards: bool | str | None = _knob(
+        None,
+        _hazards,
+        "1 looks for accesses that nothing orders, and raises `HazardError`; `collect` only collects them.",
     )
     allocator: Allocator | None = _knob(
         None,

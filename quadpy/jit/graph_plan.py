@@ -24,7 +24,6 @@ from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.plan import Footprints, Values, Views
-from quadpy.jit.plan import Values, Views
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.capturing import session_of
@@ -69,6 +68,7 @@ class GraphPlan:
     def footprints(self) -> Footprints:
         return self.eager.footprints
 
+    @property
     def fields(self) -> tuple[FieldMemory, ...]:
         """As ``Plan.fields``."""
         return self.eager.fields

@@ -74,7 +74,7 @@ def _access(number: int, touch: Touch) -> KernelAccess:
     footprint, box = touch
     kind = "read" if footprint.access is Access.READ else "write"
     if footprint.access is Access.ATOMIC:
-        kind = _COMMUTING.get(footprint.operation, "write")
+        kind = "write" if footprint.operation is None else _COMMUTING.get(footprint.operation, "write")
     certain = box.axes is not None and box.exact and box.always
     return KernelAccess(
         number, footprint.array, kind, box.axes, footprint.components, certain, _reason(touch), footprint.location

@@ -45,7 +45,7 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "algorithms", "aliases", "api", "graph", "math", "simt", "types"}
+PUBLIC = {"", "algorithms", "aliases", "api", "graph", "hazards", "math", "simt", "types"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -73,6 +73,7 @@ LAYERS = {
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
+    "hazards": Layer({"runtime"}, {"numpy"}),
     "math": Layer({"intrinsics", "lang", "hostmath"}),
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),

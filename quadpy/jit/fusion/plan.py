@@ -14,12 +14,15 @@ from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.grids import Grids, barrier_loops, deciding_values
 from quadpy.jit.plan import Values, Views
+from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import Driver
+from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 

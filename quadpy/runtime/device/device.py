@@ -201,7 +201,7 @@ class Device(OneProcess):
         self.life.check()
         self.timelines.synchronize()
         if (observer := CAPTURES.observer) is not None:
-            observer.device_synchronized(self)
+            observer.device_synchronized(self.life)
         if self.prints.pending:
             self.prints.drain()
         self.reaper.drain()

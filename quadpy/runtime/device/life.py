@@ -64,17 +64,14 @@ class Life:
     def captured(self, count: int) -> None:
         """Set the number of active captures; only one thread at a time may call this."""
         self.captures = count
-        self._update()
+        self.direct = not self.captures and self.ended is None and not Life._observed
 
     @staticmethod
     def observe(observed: bool) -> None:
         """Whether somebody is told of all work, on every device; only one thread at a time may call this."""
         Life._observed = observed
         for life in tuple(Life._all):
-            life._update()
-
-    def _update(self) -> None:
-        self.direct = not self.captures and self.ended is None and not Life._observed
+            life.captured(life.captures)
 
 
 def refuse_in_host_function() -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.device.life import Life
+from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.strided_layout import StridedLayout
@@ -18,7 +20,7 @@ from quadpy.runtime.streams.owned import OwnerRef, OwningDevice
 from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["KernelAccess", "ObservedAccess", "ObservedCall", "ObservedStream", "Observer", "Where"]
+__all__ = ["KernelAccess", "ObservedAccess", "ObservedCall", "ObservedStream", "Observer", "Where", "written_by"]
 
 Where = tuple[int | slice, ...] | None
 """A part of an array, by a position or a slice for each of its first axes; None for all of it."""
@@ -77,13 +79,18 @@ class ObservedCall:
 class ObservedAccess:
     """What the host accesses of one array: ``where`` in ``layout``, whose ``start`` is the address.
 
-    memory  the allocation: a block of a device, or the NumPy array that has memory of the host
+    memory  the allocation: a block of a device, or a NumPy array in memory of the host; None for no bytes
     """
 
-    memory: Block | Numbers
+    memory: Block | Numbers | None
     layout: StridedLayout
     where: Where
     name: str
+
+
+def written_by(values: Numbers) -> str:
+    """What the host does when it writes ``values``."""
+    return "fill" if values.size == 1 else "copy from the host"
 
 
 class Observer(Protocol):
@@ -101,20 +108,20 @@ class Observer(Protocol):
     def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> None:
         """``source`` is copied to ``target`` on ``on``, after their users."""
 
-    def recorded(self, event: OwnerRef[int], stream: Timeline) -> None:
+    def recorded(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
         """``event`` is recorded on ``stream``."""
 
-    def waited(self, event: OwnerRef[int], stream: Timeline) -> None:
+    def waited(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
         """Later work on ``stream`` waits for the last record of ``event``."""
 
-    def completed(self, event: OwnerRef[int]) -> None:
+    def completed(self, event: OwnerRef[EventHandle]) -> None:
         """The host knows that the work before ``event`` is complete."""
 
-    def synchronized(self, stream: Timeline) -> None:
+    def synchronized(self, stream: Timeline, life: Life) -> None:
         """The host knows that the work on ``stream`` so far is complete."""
 
-    def device_synchronized(self, device: OwningDevice) -> None:
-        """The host knows that all work on ``device`` so far is complete."""
+    def device_synchronized(self, life: Life) -> None:
+        """The host knows that all work on the device of ``life`` so far is complete."""
 
     def released(self, block: Block) -> None:
         """The memory of ``block`` goes back to the allocator, by which it is in order."""

@@ -18,7 +18,8 @@ from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.launch.captured_work import Fill
-from quadpy.runtime.launch.capturing import session_of
+from quadpy.runtime.launch.capturing import CAPTURES, session_of
+from quadpy.runtime.launch.observing import ObservedAccess, written_by
 from quadpy.runtime.launch.recorded_copies import MAX_RUNS, ArrayMemory, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
@@ -118,6 +119,8 @@ class DeviceStorage:
         on, part = stream_of(self.device, stream), self._part(where)
         if (session := session_of(on)) is not None:
             session.refuse(*READING)
+        if (observer := CAPTURES.observer) is not None:
+            observer.reading(on, self._access(where))
         if where is not ... and part.dense and (nbytes := part.reach) <= _SMALL:
             self.announce(on, writes=False)
             fetched = on._call(self.device.staging.fetch, self._at(part), nbytes)  # noqa: SLF001 - keeps the stream alive for the call
@@ -136,6 +139,8 @@ class DeviceStorage:
         if (session := session_of(on)) is not None:
             record_values(session, on, self._array_memory(part), values)
             return
+        if (observer := CAPTURES.observer) is not None:
+            observer.writing(on, self._access(where), written_by(values))
         with self.region.lock:
             outer, _ = part.outer_axes()
             too_many = _is_slice(where) and math.prod(part.shape[axis] for axis in outer) > MAX_RUNS
@@ -154,6 +159,8 @@ class DeviceStorage:
                 record_copies(session, on, self._array_memory(self.layout), theirs)
                 return
             if self._is_like(source):
+                if (observer := CAPTURES.observer) is not None:
+                    observer.copying(on, source._access(...), self._access(...))  # noqa: SLF001 - of the same class
                 self._copy_within(source, on)
                 return
         there = stream if source.device is self.device else None
@@ -167,6 +174,11 @@ class DeviceStorage:
         self.announce(on, writes=True)
         ends, nbytes = (self.pointer, source.pointer), self.layout.reach
         on._call(self.device.driver.copy_within, *ends, nbytes)  # noqa: SLF001 - keeps the stream alive for the call
+
+    def _access(self, where: Where) -> ObservedAccess:
+        """For an observer, which is told only of memory that is there."""
+        layout = self.layout._replace(start=self.pointer)
+        return ObservedAccess(self.block, layout, None if where is ... else where, self.name)
 
     def _array_memory(self, part: StridedLayout) -> ArrayMemory:
         return ArrayMemory(part._replace(start=self._at(part)), self.name, self.region)

@@ -9,6 +9,7 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.launch.capturing import CAPTURES, Session, session_of
+from quadpy.runtime.launch.observing import ObservedAccess, written_by
 from quadpy.runtime.launch.recorded_copies import ArrayMemory, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.filling import fill
@@ -83,6 +84,8 @@ class HostStorage:
     def read(self, where: Where, stream: object = None) -> Numbers:
         if (capture := _capture(stream)) is not None:
             capture[0].refuse(*READING)
+        if CAPTURES.observer is not None and (on := _observed(stream)) is not None:
+            CAPTURES.observer.reading(on, self._access(where))
         numbers: Numbers = self.view[where]
         return numbers
 
@@ -90,7 +93,13 @@ class HostStorage:
         if (capture := _capture(stream)) is not None:
             index: Any = where if where is ... else (*where, ...)  # a view, even of a single number
             record_values(*capture, self._array_memory(self.view[index]), values)
-        elif where is ... and values.ndim < self.view.ndim:
+            return
+        if CAPTURES.observer is not None and (on := _observed(stream)) is not None:
+            CAPTURES.observer.writing(on, self._access(where), written_by(values))
+        self._put(where, values)
+
+    def _put(self, where: Where, values: Numbers) -> None:
+        if where is ... and values.ndim < self.view.ndim:
             fill(self.view, values)
         else:
             self.view[where] = values
@@ -100,7 +109,17 @@ class HostStorage:
             theirs = source._array_memory(source.view)  # noqa: SLF001 - of the same class
             record_copies(*capture, self._array_memory(self.view), theirs)
             return
+        if CAPTURES.observer is not None and isinstance(source, HostStorage):
+            if (on := _observed(stream)) is not None:
+                CAPTURES.observer.copying(on, source._access(...), self._access(...))  # noqa: SLF001 - as above
+            self._put(..., source.view)
+            return
         self.write(..., source.read(..., stream), stream)
+
+    def _access(self, where: Where) -> ObservedAccess:
+        """For an observer."""
+        layout = StridedLayout(self.pointer, self.view.dtype, self.view.shape, self.view.strides)
+        return ObservedAccess(self.view, layout, None if where is ... else where, self.name)
 
     def _array_memory(self, view: Numbers) -> ArrayMemory:
         """``view``, a part of the memory, for a capture."""
@@ -129,6 +148,12 @@ def _capture(stream: object) -> tuple[Session, Stream] | None:
     on = check_stream(stream)
     session = session_of(on)
     return None if session is None or not session.host else (session, on)
+
+
+def _observed(stream: object) -> Stream | None:
+    """The stream of which an observer is told; None where arrays of the host are not those of kernels."""
+    on = check_stream(stream)
+    return on if "host" in on.device.driver.features else None
 
 
 def is_exported(array: object) -> bool:

@@ -102,7 +102,7 @@ class Event(Owned[EventHandle]):
             return
         device.driver.event_record(mine.handle, theirs.handle)
         if (observer := CAPTURES.observer) is not None:
-            observer.recorded(self._ref, target.timeline)
+            observer.recorded(self._ref, target.timeline, device.life)
         self.captured = None
         self._stamp = time.perf_counter()
 
@@ -141,7 +141,7 @@ class Event(Owned[EventHandle]):
         if not self._wait_in_capture(target):
             driver.stream_wait(theirs.handle, mine.handle)
             if (observer := CAPTURES.observer) is not None:
-                observer.waited(self._ref, target.timeline)
+                observer.waited(self._ref, target.timeline, target.device.life)
 
     def _wait_in_capture(self, target: Stream) -> bool:
         """Record the wait, if it belongs to a capture; returns whether it does."""

@@ -94,7 +94,7 @@ class Stream(Owned[StreamHandle]):
         owner = self._take()
         self.device.driver.stream_synchronize(owner.handle)
         if (observer := CAPTURES.observer) is not None:
-            observer.synchronized(self.timeline)
+            observer.synchronized(self.timeline, self.device.life)
         if self.device.prints.pending:
             self.device.prints.drain()
         self.device.reaper.drain()
@@ -107,7 +107,7 @@ class Stream(Owned[StreamHandle]):
         owner = self._take()
         complete = self.device.driver.stream_query(owner.handle)
         if complete and (observer := CAPTURES.observer) is not None:
-            observer.synchronized(self.timeline)
+            observer.synchronized(self.timeline, self.device.life)
         return complete
 
     def destroy(self) -> None:

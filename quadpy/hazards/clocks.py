@@ -1,0 +1,105 @@
+"""Vector clocks: which work of which stream is known to be complete, or comes before, at each point of a program."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+__all__ = ["Clock", "Clocks", "Lane", "Snapshot", "joined"]
+
+Clock: TypeAlias = Mapping[int, int]
+"""Lane -> the number of its last operation that comes before.  A clock is never changed: what is joined is a new one."""
+
+_EMPTY: Final[Clock] = {}
+_MANY: Final = 64
+"""Entries of a clock above which those of lanes that are gone are dropped."""
+
+
+class Lane:
+    """The operations of one stream, in order, each with a number.
+
+    number  identifies the lane in clocks
+    time    the number of the last operation
+    clock   what comes before the next operation, on other lanes
+    stream  gives the timeline of the stream while it exists; ``default`` says whether it is a device's default stream
+    life    that of its device
+    """
+
+    __slots__ = ("__weakref__", "clock", "clocks", "default", "host", "life", "number", "stream", "time")
+
+    def __init__(
+        self, clocks: Clocks, number: int, stream: Callable[[], object], life: object, *, default: bool
+    ) -> None:
+        self.clocks, self.number, self.stream, self.life, self.default = clocks, number, stream, life, default
+        self.time = 0
+        self.clock: Clock = _EMPTY
+        self.host: Clock = _EMPTY
+        """The host's clock that ``clock`` contains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A point of a lane: its operations up to ``time``, and what came before them."""
+
+    lane: Lane
+    time: int
+    clock: Clock
+
+
+class Clocks:
+    """The lanes of a program, and what the host knows to be complete.
+
+    All threads of the host share one clock: what one thread has waited for, later calls of any thread come after.
+    quadpy does not see how threads wait for each other, and this is the order in which they called.
+    """
+
+    def __init__(self) -> None:
+        self.host: Clock = _EMPTY
+        self._numbers = itertools.count(1)
+        self.lanes: weakref.WeakValueDictionary[int, Lane] = weakref.WeakValueDictionary()
+
+    def lane(self, stream: Callable[[], object], life: object, *, default: bool) -> Lane:
+        """A new lane for ``stream``, which may be the default one of the device of ``life``."""
+        number = next(self._numbers)
+        made = self.lanes[number] = Lane(self, number, stream, life, default=default)
+        return made
+
+    def before(self, lane: Lane) -> Clock:
+        """What comes before an operation that is submitted to ``lane`` now."""
+        if lane.host is not self.host:
+            lane.host, lane.clock = self.host, self._join(lane.clock, self.host)
+        return lane.clock
+
+    def snapshot(self, lane: Lane) -> Snapshot:
+        """The point of ``lane`` after all operations so far."""
+        return Snapshot(lane, lane.time, self.before(lane))
+
+    def follow(self, lane: Lane, point: Snapshot) -> None:
+        """Later operations of ``lane`` come after ``point``."""
+        if point.lane is not lane:
+            lane.clock = self._join(self.before(lane), _with(point))
+
+    def complete(self, point: Snapshot) -> None:
+        """The host knows that what is before ``point`` is complete."""
+        self.host = self._join(self.host, _with(point))
+
+    def _join(self, one: Clock, other: Clock) -> Clock:
+        found = joined(one, other)
+        if len(found) > _MANY and found is not one:
+            found = {number: time for number, time in found.items() if number in self.lanes}
+        return found
+
+
+def _with(point: Snapshot) -> Clock:
+    if not point.time or point.clock.get(point.lane.number, 0) >= point.time:
+        return point.clock
+    return {**point.clock, point.lane.number: point.time}
+
+
+def joined(one: Clock, other: Clock) -> Clock:
+    """The least clock that contains both; ``one`` itself if it contains ``other``."""
+    more = {number: time for number, time in other.items() if one.get(number, 0) < time}
+    return {**one, **more} if more else one

@@ -1,0 +1,67 @@
+"""What was found: raised, collected or warned of; and what is allowed."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any, NoReturn
+
+from quadpy.errors import HazardError, HazardWarning
+from quadpy.hazards.model import Hazard
+
+__all__ = ["Findings", "raise_hazard", "warn_of"]
+
+
+class Findings:
+    """The hazards that were found, each pair of lines and array once; a report that grows as the program runs.
+
+    certain   accesses that both take place, whatever the data
+    possible  those of which the checker cannot tell
+    allowed   those that ``qp.hazards.allow`` covers
+    """
+
+    def __init__(self, *, collect: bool = True) -> None:
+        self.collect = collect
+        self.certain: list[Hazard] = []
+        self.possible: list[Hazard] = []
+        self.allowed: list[Hazard] = []
+        self._known: set[tuple[str, str, str]] = set()
+
+    def add(self, hazard: Hazard) -> bool:
+        """Enter ``hazard``; False if these two lines are known already."""
+        key = hazard.first.location, hazard.second.location, hazard.second.array
+        if key in self._known:
+            return False
+        self._known.add(key)
+        kind = self.allowed if hazard.allowed else self.certain if hazard.certain else self.possible
+        kind.append(hazard)
+        return True
+
+    def to_json(self) -> str:
+        """All hazards as JSON."""
+        return json.dumps({name: [one.to_json() for one in found] for name, found in self._parts()}, indent=2)
+
+    def _parts(self) -> list[tuple[str, list[Hazard]]]:
+        return [("certain", self.certain), ("possible", self.possible), ("allowed", self.allowed)]
+
+    def __len__(self) -> int:
+        return len(self.certain) + len(self.possible)
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{len(found)} {name}" for name, found in self._parts())
+        return "\n\n".join([f"hazards: {counts}", *(str(one) for _, found in self._parts() for one in found)])
+
+
+def raise_hazard(hazard: Hazard) -> NoReturn:
+    """Raise the HazardError of ``hazard``."""
+    hint = f"before line {hazard.second.line}: {hazard.mend}" if hazard.mend else ""
+    error = HazardError(f"{hazard.headline}\n    first   {hazard.first}\n    second  {hazard.second}", hint=hint)
+    error.hazard = hazard
+    raise error
+
+
+def warn_of(hazard: Hazard) -> None:
+    """Warn of a possible hazard, at the line of its second access."""
+    warning: Any = HazardWarning(str(hazard))
+    warning.hazard = hazard
+    warnings.warn_explicit(warning, HazardWarning, hazard.second.file, hazard.second.line)

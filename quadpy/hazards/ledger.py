@@ -1,0 +1,164 @@
+"""What touched an allocation last: the accesses that later ones may have to be ordered after."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from quadpy.hazards.clocks import Clock, Lane, Snapshot
+from quadpy.hazards.regions import Overlap, Region, contains, overlap
+from quadpy.source import Span
+
+__all__ = ["READ", "WRITE", "Conflict", "Ledger", "Operation", "Slot"]
+
+READ: Final = "read"
+WRITE: Final = "write"
+
+_MANY: Final = 32
+"""Accesses of one stream, and streams, above which an allocation's history is shortened."""
+
+
+class Operation:
+    """Work on a stream, or on memory: the ``time``-th of ``lane``, after what ``clock`` contains.
+
+    what     the work, in words
+    kernel   where the kernel is, for a launch
+    file, line  the call in the user's program
+    doubt    why it may not have taken place; empty once it has been submitted
+    """
+
+    __slots__ = ("clock", "doubt", "file", "kernel", "lane", "line", "time", "what")
+
+    def __init__(self, lane: Lane, clock: Clock, what: str, kernel: Span | None, site: tuple[str, int]) -> None:
+        self.lane, self.clock, self.what, self.kernel = lane, clock, what, kernel
+        self.file, self.line = site
+        self.time = lane.time + 1
+        self.doubt = "the call was interrupted"
+
+    def point(self) -> Snapshot:
+        """The point of the lane after the operation."""
+        return Snapshot(self.lane, self.time, self.clock)
+
+
+class Slot:
+    """How an operation touches an allocation.  Equal accesses of later operations have the identical object.
+
+    kind    READ, WRITE, or an atomic operation, which commutes with its like
+    reason  why the access may not take place as described; empty if it is certain
+    array   the name of the array
+    span    where in the kernel
+    fills   whether it certainly writes every byte of its region
+    """
+
+    __slots__ = ("array", "fills", "kind", "reason", "region", "span")
+
+    def __init__(self, kind: str, region: Region, reason: str, array: str, span: Span | None = None) -> None:
+        self.kind, self.region, self.reason, self.array, self.span = kind, region, reason, array, span
+        self.fills = kind == WRITE and not reason and region.dense
+
+
+Conflict = tuple[Operation, Slot, Overlap]
+"""An earlier access that nothing orders before the new one."""
+
+
+class Ledger:
+    """The history of one allocation, until the memory is given back; all slots are from ``low`` to ``high``.
+
+    ``memory`` gives None once the memory has gone.  ``touched`` has the accesses that matter still: for each lane the last operation of each slot.  What another one
+    covers is dropped; a long history is shortened to regions that contain it, which are then only possible.
+    """
+
+    __slots__ = ("free", "high", "low", "memory", "origin", "slots", "touched")
+
+    def __init__(self, memory: Callable[[], object]) -> None:
+        self.memory, self.low, self.high = memory, sys.maxsize, 0
+        self.touched: dict[Lane, dict[Slot, Operation]] = {}
+        self.slots: dict[tuple[object, ...], Slot] = {}
+        """Slots of accesses by the host, to be used again."""
+        self.origin: Operation | None = None
+        """The allocation, if it was the user's."""
+        self.free: Operation | None = None
+        """The end of the memory, if it was the user's."""
+
+    def slot(self, kind: str, region: Region, reason: str, array: str, span: Span | None = None) -> Slot:
+        """A new slot."""
+        self.low, self.high = min(self.low, region.low), max(self.high, region.high)
+        return Slot(kind, region, reason, array, span)
+
+    def conflicts(self, lane: Lane, clock: Clock, slot: Slot) -> Iterator[Conflict]:
+        """Earlier accesses that conflict with an access of ``lane`` and do not come before it."""
+        kind, region = slot.kind, slot.region
+        for other, records in self.touched.items():
+            if other is lane:
+                continue
+            known = clock.get(other.number, 0)
+            for before, operation in records.items():
+                if operation.time > known and (kind == WRITE or before.kind != kind):
+                    how = overlap(before.region, region)
+                    if how is not Overlap.NONE:
+                        yield operation, before, how
+
+    def note(self, operation: Operation, slot: Slot, host: Clock) -> None:
+        """``operation`` touches the memory so; the ``host`` knows what is complete.
+
+        Each change is one assignment, so that an interrupt leaves a history that is correct, if perhaps too short by
+        this access.
+        """
+        lane, touched = operation.lane, self.touched
+        if slot.fills and slot.region.low <= self.low and slot.region.high >= self.high:
+            self.touched = {lane: {slot: operation}}
+            return
+        records = touched.get(lane)
+        if records is None:
+            if len(touched) > _MANY:
+                touched = self.touched = self._without_complete(host)
+            touched[lane] = {slot: operation}
+            return
+        records[slot] = operation
+        if len(records) > _MANY:
+            touched[lane] = _shortened(records, host.get(lane.number, 0))
+
+    def writers(self) -> list[Operation]:
+        """The operations that wrote."""
+        return [op for records in self.touched.values() for slot, op in records.items() if slot.kind != READ]
+
+    def users(self) -> list[Operation]:
+        """All operations."""
+        return [op for records in self.touched.values() for op in records.values()]
+
+    def _without_complete(self, host: Clock) -> dict[Lane, dict[Slot, Operation]]:
+        """The accesses that the host does not know to be complete."""
+        found: dict[Lane, dict[Slot, Operation]] = {}
+        for lane, records in self.touched.items():
+            known = host.get(lane.number, 0)
+            if pending := {slot: op for slot, op in records.items() if op.time > known}:
+                found[lane] = pending
+        return found
+
+
+def _shortened(records: dict[Slot, Operation], complete: int) -> dict[Slot, Operation]:
+    """``records`` of one lane without what is complete or covered; if they are still many, the older half as one region each."""
+    recent: list[tuple[Slot, Operation]] = []
+    for slot, operation in sorted(records.items(), key=lambda record: -record[1].time):
+        if operation.time > complete and not any(_covers(later, slot) for later, _ in recent):
+            recent.append((slot, operation))
+    if len(recent) > _MANY // 2:
+        recent, old = recent[: _MANY // 4], recent[_MANY // 4 :]
+        for kind in {slot.kind for slot, _ in old}:
+            recent.append(_merged([record for record in old if record[0].kind == kind]))
+    return dict(reversed(recent))
+
+
+def _merged(records: list[tuple[Slot, Operation]]) -> tuple[Slot, Operation]:
+    """Records of one kind as one; the newest is the first."""
+    slot, operation = records[0]
+    low, high = min(s.region.low for s, _ in records), max(s.region.high for s, _ in records)
+    reason = "it stands for many accesses of different parts, whose history was shortened"
+    return Slot(slot.kind, Region(low, high, False), reason, slot.array, slot.span), operation
+
+
+def _covers(later: Slot, earlier: Slot) -> bool:
+    """Whether what conflicts with ``earlier`` conflicts with ``later``, of the same lane, as certainly."""
+    same = later.kind in (WRITE, earlier.kind)
+    return same and (not later.reason or bool(earlier.reason)) and contains(later.region, earlier.region)

@@ -1,0 +1,101 @@
+"""Parts of memory, and whether two of them overlap."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Grid", "Overlap", "Region", "contains", "overlap", "region_in"]
+
+
+class Overlap(enum.Enum):
+    """Whether two regions have bytes in common."""
+
+    NONE = enum.auto()
+    POSSIBLE = enum.auto()
+    CERTAIN = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How an array lies in memory: the address of its first number, its extents, and its strides in bytes.
+
+    The last axes are those of an element; a number has ``item`` bytes.
+    """
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Bytes from ``low`` to ``high``; some of them, unless it is ``dense``.
+
+    grid, axes  if known, the elements: a range for each axis of the grid
+    """
+
+    low: int
+    high: int
+    dense: bool
+    grid: Grid | None = None
+    axes: tuple[range, ...] = ()
+
+
+def region_in(grid: Grid, axes: Sequence[range]) -> Region | None:
+    """The elements of ``grid`` in ``axes``, of which the last may be missing; None if there are none."""
+    full = (*axes, *(range(n) for n in grid.shape[len(axes) :]))
+    if not all(full):
+        return None
+    low = high = grid.pointer
+    for positions, stride in zip(full, grid.strides, strict=True):
+        ends = positions[0] * stride, positions[-1] * stride
+        low, high = low + min(ends), high + max(ends)
+    high += grid.item
+    count = math.prod(map(len, full))
+    return Region(low, high, count * grid.item == high - low, grid, full)
+
+
+def overlap(one: Region, other: Region) -> Overlap:
+    """Whether ``one`` and ``other`` have bytes in common: by elements within one grid, else by bytes."""
+    if one.high <= other.low or other.high <= one.low:
+        return Overlap.NONE
+    if one.grid is not None and (one.grid is other.grid or one.grid == other.grid):
+        meet = one.axes == other.axes or all(map(_meet, one.axes, other.axes))
+        return Overlap.CERTAIN if meet else Overlap.NONE
+    return Overlap.CERTAIN if one.dense and other.dense else Overlap.POSSIBLE
+
+
+def contains(outer: Region, inner: Region) -> bool:
+    """Whether every byte of ``inner`` is one of ``outer``."""
+    if outer.low > inner.low or inner.high > outer.high:
+        return False
+    if outer.dense:
+        return True
+    same = outer.grid is not None and outer.grid == inner.grid
+    return same and all(map(_within, inner.axes, outer.axes))
+
+
+def _within(inner: range, outer: range) -> bool:
+    inside = inner[0] in outer and inner[-1] in outer
+    return inside and (len(inner) == 1 or inner.step % outer.step == 0)
+
+
+def _meet(one: range, other: range) -> bool:
+    """Whether two ranges with positive steps, neither empty, have a number in common."""
+    low, high = max(one[0], other[0]), min(one[-1], other[-1])
+    if low > high:
+        return False
+    if one.step == 1 and other.step == 1:
+        return True
+    step = math.gcd(one.step, other.step)
+    if (other[0] - one[0]) % step:
+        return False
+    # the first number of both: one[0] + one.step * k with k * (one.step / step) = (other[0] - one[0]) / step
+    modulus = other.step // step
+    k = (other[0] - one[0]) // step * pow(one.step // step, -1, modulus) % modulus
+    first, period = one[0] + one.step * k, one.step * modulus
+    return first + -(-(low - first) // period) * period <= high

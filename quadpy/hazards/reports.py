@@ -1,0 +1,96 @@
+"""Makes the report of two accesses."""
+
+from __future__ import annotations
+
+from quadpy.hazards.allowances import reason_for
+from quadpy.hazards.clocks import Lane
+from quadpy.hazards.ledger import READ, WRITE, Operation, Slot
+from quadpy.hazards.model import Hazard, HazardAccess, HazardKind
+from quadpy.hazards.regions import Overlap, Region
+from quadpy.hazards.sites import name_of_event, name_of_stream
+from quadpy.runtime.streams.timeline import Timeline
+
+__all__ = ["hazard_of"]
+
+
+def hazard_of(first: tuple[Operation, Slot], second: tuple[Operation, Slot], how: Overlap) -> Hazard:
+    """The hazard of two accesses that nothing orders, of which ``second`` is about to be submitted."""
+    (before, earlier), (now, later) = first, second
+    reason = _doubt(before, earlier, now, later, how)
+    sides = _access(before, earlier), _access(now, later)
+    allowed = reason_for(max(earlier.region.low, later.region.low), min(earlier.region.high, later.region.high))
+    mend = _mend(before.lane, now.lane)
+    return Hazard(_kind(earlier.kind, later.kind), *sides, not reason, reason, mend, allowed)
+
+
+def _kind(earlier: str, later: str) -> HazardKind:
+    if earlier == READ:
+        return "write after read"
+    return "read after write" if later == READ else "write after write"
+
+
+def _doubt(before: Operation, earlier: Slot, now: Operation, later: Slot, how: Overlap) -> str:
+    """Why the hazard is only possible; empty if it is certain."""
+    reasons = [f"of the first access, {reason}" for reason in (earlier.reason, before.doubt) if reason]
+    reasons += [f"of the second access, {later.reason}"] if later.reason else []
+    if how is Overlap.POSSIBLE:
+        reasons.append("the two touch some of the same range of bytes, perhaps not the same ones")
+    return "; ".join(reasons)
+
+
+def _access(operation: Operation, slot: Slot) -> HazardAccess:
+    verb = {READ: "reads", WRITE: "writes"}.get(slot.kind, f"updates ({slot.kind})")
+    place = slot.span or operation.kernel
+    where = f" ({place.file}:{place.line})" if place is not None else ""
+    return HazardAccess(
+        operation.file, operation.line, f"{operation.what}{where} {verb}", slot.array, _range(slot.region),
+        stream_name(operation.lane),
+    )  # fmt: skip
+
+
+def _range(region: Region) -> str:
+    if region.grid is None:
+        return f", {region.high - region.low} bytes" if region.high > region.low else ""
+    axes, shape = region.axes, region.grid.shape
+    if all(len(positions) == n for positions, n in zip(axes, shape, strict=True)):
+        return ""
+    return f"[{', '.join(_axis(positions, n) for positions, n in zip(axes, shape, strict=True))}]"
+
+
+def _axis(positions: range, extent: int) -> str:
+    if len(positions) == extent:
+        return ":"
+    if len(positions) == 1:
+        return str(positions[0])
+    step = "" if positions.step == 1 else f":{positions.step}"
+    return f"{positions[0]}:{positions[-1] + 1}{step}"
+
+
+def stream_name(lane: Lane) -> str:
+    """The stream's name in the calling program, or its number among those that the checker saw."""
+    timeline = lane.stream()
+    if not isinstance(timeline, Timeline):
+        return str(timeline)
+    if (name := name_of_stream(timeline)) is not None:
+        return name
+    return "the default stream" if lane.default else f"stream number {lane.number}"
+
+
+def _mend(before: Lane, now: Lane) -> str:
+    """A line that orders ``now`` after ``before``."""
+    first, second = _expression(before), _expression(now)
+    if first is None:
+        return "qp.sync()"
+    if second is None:
+        return f"{first}.synchronize()"
+    event = name_of_event()
+    return f"{event} = qp.create_event(); {event}.record({first}); {event}.wait({second})"
+
+
+def _expression(lane: Lane) -> str | None:
+    """The stream in the calling program; None where it cannot be named there."""
+    timeline = lane.stream()
+    if not isinstance(timeline, Timeline) or timeline.owner is None:
+        return None
+    name = name_of_stream(timeline)
+    return "qp.Stream.from_handle(0)" if name is None and lane.default else name

@@ -1,0 +1,35 @@
+"""Where findings go: to the innermost block that checks, and past what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quadpy.hazards.findings import Findings, raise_hazard, warn_of
+from quadpy.hazards.model import Hazard
+
+__all__ = ["Sinks"]
+
+
+class Sinks:
+    """The findings of the blocks that are checked now, the innermost last."""
+
+    def __init__(self) -> None:
+        self.open: list[Findings] = []
+
+    def report(self, hazards: Sequence[Hazard]) -> None:
+        """Enter ``hazards``; a certain one is raised unless the block collects.
+
+        Raises:
+            HazardError: of a certain hazard.
+        """
+        if not self.open:
+            return
+        findings = self.open[-1]
+        for hazard in hazards:
+            new = findings.add(hazard)
+            if findings.collect or hazard.allowed:
+                continue
+            if hazard.certain:
+                raise_hazard(hazard)
+            if new:
+                warn_of(hazard)

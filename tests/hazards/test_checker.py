@@ -1,0 +1,304 @@
+"""The hazard checker as its users see it: which order counts, and what a report says."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+import warnings
+
+import pytest
+
+import quadpy as qp
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+N = 16
+
+
+@qp.kernel
+def produce(x: F32):
+    for i in range(N):
+        x[i] = i
+
+
+@qp.kernel
+def consume(x: F32, y: F32):
+    for i in range(N):
+        y[i] = 2 * x[i]
+
+
+@qp.kernel
+def total(x: F32) -> qp.f32:
+    s = 0.0
+    for i in range(N):
+        s += x[i]
+    return s
+
+
+@pytest.fixture(autouse=True)
+def cpu():
+    qp.init(arch=qp.cpu)
+
+
+@pytest.fixture
+def streams():
+    with qp.create_stream() as s1, qp.create_stream() as s2:
+        yield s1, s2
+
+
+def arrays(count=2):
+    return [qp.ndarray(qp.f32, shape=N) for _ in range(count)]
+
+
+def here(offset=0):
+    """The caller's line."""
+    frame = inspect.currentframe().f_back
+    return f"{__file__}:{frame.f_lineno + offset}"
+
+
+def pairs(found):
+    return [(h.kind, h.first.location, h.second.location) for h in [*found.certain, *found.possible]]
+
+
+def kinds(found):
+    return [h.kind for h in [*found.certain, *found.possible]]
+
+
+def test_a_missing_event_is_found_with_both_lines(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        first = here(-1)
+        consume(x, y, stream=s2)
+        second = here(-1)
+    assert pairs(found) == [("read after write", first, second)]
+    hazard = (found.certain + found.possible)[0]
+    assert "produce" in hazard.first.what
+    assert "consume" in hazard.second.what
+    assert (hazard.first.array, hazard.first.stream, hazard.second.stream) == ("x", "s1", "s2")
+    assert hazard.mend == "ready = qp.create_event(); ready.record(s1); ready.wait(s2)"
+
+
+def test_the_line_that_mends_it_does(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        ready = qp.create_event()
+        ready.record(s1)
+        ready.wait(s2)
+        consume(x, y, stream=s2)
+    assert pairs(found) == []
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda s1, s2, x: s1.synchronize(),
+        lambda s1, s2, x: qp.sync(),
+        lambda s1, s2, x: x.to_numpy(),
+        lambda s1, s2, x: x[3],
+        lambda s1, s2, x: s1.query(),
+        lambda s1, s2, x: x.fill(1, stream=s2),
+    ],
+    ids=["stream", "device", "to_numpy", "element", "query", "fill"],
+)
+def test_what_orders_two_streams(streams, order):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        order(s1, s2, x)
+        consume(x, y, stream=s2)
+    assert pairs(found) == []
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda s1, s2, x, y: s2.synchronize(),
+        lambda s1, s2, x, y: y.to_numpy(),
+        lambda s1, s2, x, y: qp.create_event().wait(s2),
+        lambda s1, s2, x, y: qp.create_event().synchronize(),
+    ],
+    ids=["other stream", "other array", "event without a record", "the same on the host"],
+)
+def test_what_does_not(streams, order):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        order(s1, s2, x, y)
+        consume(x, y, stream=s2)
+    assert kinds(found) == ["read after write"]
+
+
+def test_an_event_that_is_recorded_again_does_not_move_earlier_waits(streams):
+    s1, s2 = streams
+    x, y, z = arrays(3)
+    event = qp.create_event()
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        event.record(s1)
+        event.wait(s2)
+        produce(y, stream=s1)
+        event.record(s1)
+        consume(x, z, stream=s2)
+        assert pairs(found) == []
+        consume(y, z, stream=s2)
+    assert kinds(found) == ["read after write"]
+
+
+def test_order_is_transitive(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.create_stream() as s3, qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        for one, other in ((s1, s3), (s3, s2)):
+            event = qp.create_event()
+            event.record(one)
+            event.wait(other)
+        consume(x, y, stream=s2)
+    assert pairs(found) == []
+
+
+def test_the_wait_of_a_first_use_is_not_the_users(streams):
+    """The runtime orders a first use after all work of the home stream; a second iteration would race."""
+    s1, s2 = streams
+    with qp.hazards.check(collect=True) as found:
+        x, y = (qp.ndarray(qp.f32, shape=N, stream=s1) for _ in range(2))
+        consume(x, y, stream=s2)  # the allocation and its zeros come first
+        assert pairs(found) == []
+        x.fill(1, stream=s1)
+        consume(x, y, stream=s2)
+    assert kinds(found) == ["read after write"]
+
+
+def test_a_write_from_python_comes_after_the_users_of_the_array_but_others_do_not_wait_for_it(streams):
+    s1, _ = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        x.fill(0)
+        assert pairs(found) == []
+        y.copy_from(x)
+        x[3] = 5
+        assert pairs(found) == []
+        produce(x, stream=s1)
+    assert set(kinds(found)) == {"write after write", "write after read"}
+
+
+def test_reads_alone_are_no_hazard(streams):
+    s1, s2 = streams
+    x, y, z = arrays(3)
+    with qp.hazards.check(collect=True) as found:
+        consume(x, y, stream=s1)
+        consume(x, z, stream=s2)
+    assert pairs(found) == []
+
+
+def test_a_kernel_that_returns_a_number_is_waited_for(streams):
+    s1, s2 = streams
+    (x,) = arrays(1)
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        total(x, stream=s1)
+        produce(x, stream=s2)
+    assert pairs(found) == []
+
+
+def test_memory_that_is_allocated_again_has_no_history(streams):
+    s1, s2 = streams
+    with qp.hazards.check(collect=True) as found:
+        for k in range(50):
+            (x,) = arrays(1)
+            produce(x, stream=(s1, s2)[k % 2])
+            del x
+    assert pairs(found) == []
+
+
+def test_work_before_the_block_does_not_count(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    produce(x, stream=s1)
+    with qp.hazards.check(collect=True) as found:
+        consume(x, y, stream=s2)
+    assert pairs(found) == []
+
+
+def test_work_before_an_inner_block_counts(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as outer:
+        produce(x, stream=s1)
+        with qp.hazards.check(collect=True) as inner:
+            consume(x, y, stream=s2)
+    assert (kinds(outer), kinds(inner)) == ([], ["read after write"])
+
+
+def test_two_threads_with_a_stream_each(streams):
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        for work in (lambda: produce(x, stream=streams[0]), lambda: consume(x, y, stream=streams[1])):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+    assert kinds(found) == ["read after write"]
+
+
+def test_what_is_allowed_is_listed_with_its_reason(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check() as found:
+        produce(x, stream=s1)
+        with qp.hazards.allow(x, reason="the values may be a step old"):
+            consume(x, y, stream=s2)
+    assert pairs(found) == []
+    assert [h.allowed for h in found.allowed] == ["the values may be a step old"]
+
+
+@pytest.mark.parametrize("reason", ["", " ", None, 3])
+def test_allow_wants_a_reason(reason):
+    with pytest.raises(qp.ArgumentError, match="reason"):
+        qp.hazards.allow(arrays(1)[0], reason=reason)
+
+
+def test_allow_wants_an_array():
+    with pytest.raises(qp.ArgumentError, match="an ndarray or a field"):
+        qp.hazards.allow(3, reason="it is a number")
+
+
+def test_a_report_is_text_and_json(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        consume(x, y, stream=s2)
+        text, facts = str(qp.hazards.report()), json.loads(qp.hazards.report().to_json())
+    assert text == str(found)
+    (hazard,) = facts["certain"] + facts["possible"]
+    assert hazard["kind"] == "read after write"
+    assert hazard["first"]["line"] < hazard["second"]["line"]
+
+
+def test_init_turns_it_on_and_off(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    try:
+        qp.init(arch=qp.cpu, hazards="collect")
+        produce(x, stream=s1)
+        consume(x, y, stream=s2)
+        assert len(qp.hazards.report()) == 1
+    finally:
+        qp.init(arch=qp.cpu, hazards=False)
+    with warnings.catch_warnings():
+        produce(x, stream=s1)
+        consume(x, y, stream=s2)
+    assert len(qp.hazards.report()) == 1
+
+
+@pytest.mark.parametrize("mode", ["yes", 2, []])
+def test_init_refuses_other_modes(mode):
+    with pytest.raises(qp.ArgumentError, match="hazards must be True, False or 'collect'"):
+        qp.init(arch=qp.cpu, hazards=mode)
