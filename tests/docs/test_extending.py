@@ -274,7 +274,8 @@ def test_a_way_to_launch(trial):
         from __future__ import annotations
 
         from quadpy.artifact import CodeObject
-        from quadpy.jit.plan import Plan, Values, Views
+        from quadpy.jit.plan import Footprints, Plan, Values, Views
+        from quadpy.runtime.arrays.field_memory import FieldMemory
         from quadpy.runtime.launch.fusion import Fusion
         from quadpy.runtime.launch.launch import HostLaunch, Prepared
         from quadpy.runtime.streams.stream import Stream
@@ -291,6 +292,14 @@ def test_a_way_to_launch(trial):
             @property
             def code(self) -> CodeObject:
                 return self._plan.code
+
+            @property
+            def fields(self) -> tuple[FieldMemory, ...]:
+                return self._plan.fields
+
+            @property
+            def footprints(self) -> Footprints:
+                return self._plan.footprints
 
             def run(self, values: Values, views: Views, stream: object) -> object:
                 """As ``Plan.run``."""
@@ -311,11 +320,10 @@ def test_a_way_to_launch(trial):
         "from quadpy.jit.counting_plan import CountingPlan\n",
         before="from quadpy.jit.cpu_plan import CpuPlan",
     )
-    trial.replace("jit/specialisation.py", "            return kind(\n", "            return CountingPlan(kind(\n")
     trial.replace(
         "jit/specialisation.py",
-        "                name=self._source.name, spans=compiled.spans,\n            )  # fmt: skip\n        tasks",
-        "                name=self._source.name, spans=compiled.spans,\n            ))  # fmt: skip\n        tasks",
+        "            return plan\n        tasks",
+        "            return CountingPlan(plan)\n        tasks",
     )
     trial.run("""
         import numpy as np
