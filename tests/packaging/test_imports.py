@@ -74,7 +74,8 @@ LAYERS = {
     ),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
     "hazards": Layer({"runtime"}, {"numpy"}),
-    "math": Layer({"intrinsics", "lang", "hostmath"}),
+    "math": Layer({"intrinsics", "lang", "hostmath", "typed"}),
+    "typed": Layer(),  # a stub, which only type checkers read
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),
     "api": Layer(INSIDE | {"reference_options"}),
