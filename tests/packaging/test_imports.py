@@ -27,6 +27,7 @@ LEAVES = {
     "forms",
     "formula",
     "output",
+    "races",
     "flow",
     "records",
     "settings",
