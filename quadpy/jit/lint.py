@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
@@ -112,7 +112,7 @@ def _counted(number: int, noun: str) -> str:
 _WORDS: Final = {"proved": "is proved free of races", "unknown": "may race", "definite": "races"}
 
 
-def lint(what: Kernel | ModuleType | Iterable[Kernel], **given: Argument) -> LintReport:
+def lint(what: Kernel | ModuleType, **given: Argument) -> LintReport:
     """Checks a kernel, or all kernels of a module, for races inside their parallel loops.
 
     ``given`` fills in what annotations leave open, as for ``Kernel.compile``.

@@ -11,7 +11,7 @@ import pytest
 
 from quadpy.cli import main
 from quadpy.errors import ArgumentError
-from quadpy.jit.lint import lint
+from quadpy.hazards import lint
 
 PROGRAM = """
 import quadpy as qp

@@ -74,7 +74,8 @@ LAYERS = {
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
-    "hazards": Layer({"runtime"}, {"numpy"}),
+    "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
+    "hazards.races": Layer({"jit"}),
     "math": Layer({"intrinsics", "lang", "hostmath", "typed"}),
     "typed": Layer(),  # a stub, which only type checkers read
     "simt": Layer({"intrinsics"}),
