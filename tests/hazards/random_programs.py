@@ -134,6 +134,16 @@ def source_of(steps):
     return HEADER + "".join(getattr(Lines, name).format(*arguments) + "\n" for name, arguments in steps)
 
 
+class Element(tuple):
+    """Address and size of an element, as a simulation wants them."""
+
+    __slots__ = ()
+
+    @property
+    def base(self):
+        return self[0] >> 16
+
+
 @dataclass(eq=False)
 class Array:
     """One generation of an array: its address in the oracle."""
@@ -141,7 +151,7 @@ class Array:
     base: int
 
     def part(self, begin=0, end=SIZE, step=1):
-        return [(self.base + 4 * i, 4) for i in range(begin, end, step)]
+        return [Element(((self.base << 16) + 4 * i, 4)) for i in range(begin, end, step)]
 
 
 @dataclass
@@ -149,15 +159,18 @@ class Oracle:
     """The operations of a program, in the order that its user asked for.
 
     An operation has its line as its kind.  ``maybe`` has the elements that it writes only under a condition, ``updates``
-    the atomic operation of all that it writes.
+    the atomic operation of all that it writes.  ``users`` and ``writers`` have the operations that named an array: a copy
+    or a fill comes after those that named the same one, and knows nothing of views.
     """
 
     simulation: Simulation = field(default_factory=Simulation)
     maybe: dict = field(default_factory=dict)
     updates: dict = field(default_factory=dict)
+    users: dict = field(default_factory=lambda: defaultdict(dict))
+    writers: dict = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self):
-        self.addresses = itertools.count(1 << 16, 1 << 16)
+        self.addresses = itertools.count(1)
         self.queues = {name: self.simulation.queue() for name in STREAMS}
         names = (*ARRAYS, *COUNTERS, *MEMORY)
         self.arrays = {name: Array(next(self.addresses)) for name in names}
@@ -172,20 +185,17 @@ class Oracle:
 
     # operations
 
-    def op(self, stream, *, reads=(), writes=(), maybe=(), update=None, after=None):
+    def op(self, stream, *, reads=(), writes=(), maybe=(), update=None, after=None, named=None):
+        """``reads``, ``writes`` and ``maybe`` are parts of arrays; ``named`` is the array that was named, if it is one."""
         op = self.simulation.submit(
             str(self.line), self.queues[stream], reads=reads, writes=[*writes, *maybe], after=after
         )
         self.maybe[op], self.updates[op] = frozenset(maybe), update
+        for base in {part.base for part in (*reads, *writes, *maybe)} if named is None else {named}:
+            merge(self.users[base], op.clock)
+        for base in {part.base for part in (*writes, *maybe)} if named is None else {named}:
+            merge(self.writers[base], op.clock)
         return op
-
-    def users(self, array, *, writers=False):
-        """The clock after all earlier accesses of ``array``, or of those that write it."""
-        clock, whole = {}, set(array.part())
-        for op in self.simulation.ops:
-            if whole & {*op.writes, *(() if writers else op.reads)}:
-                merge(clock, op.clock)
-        return clock
 
     # kernels
 
@@ -203,7 +213,7 @@ class Oracle:
 
     def whole_view(self, view, stream):
         array, begin, end = VIEWS[view]
-        self.op(stream, writes=self.of_views[array].part(begin, end))
+        self.op(stream, writes=self.of_views[array].part(begin, end), named=view)
 
     def clip(self, array, stream):
         whole = self.arrays[array].part()
@@ -233,14 +243,14 @@ class Oracle:
 
     def fill(self, array, stream):
         whole = self.arrays[array]
-        self.op(stream, writes=whole.part(), after=self.users(whole))
+        self.op(stream, writes=whole.part(), after=self.users[whole.base])
 
     upload = fill
 
     def copy_from(self, array, target, stream):
         source, whole = self.arrays[array], self.arrays[target]
-        after = self.users(source, writers=True)
-        merge(after, self.users(whole))
+        after = dict(self.writers[source.base])
+        merge(after, self.users[whole.base])
         self.op(stream, reads=source.part(), writes=whole.part(), after=after)
 
     def element(self, array, index):
@@ -248,7 +258,7 @@ class Oracle:
 
     def slice(self, array, begin, end):
         whole = self.arrays[array]
-        self.op("main", writes=whole.part(begin, end), after=self.users(whole))
+        self.op("main", writes=whole.part(begin, end), after=self.users[whole.base])
 
     def fetch(self, array, index):
         self._fetched(array, "main", index, index + 1)
@@ -258,7 +268,7 @@ class Oracle:
 
     def _fetched(self, array, stream, begin, end):
         whole = self.arrays[array]
-        op = self.op(stream, reads=whole.part(begin, end), after=self.users(whole, writers=True))
+        op = self.op(stream, reads=whole.part(begin, end), after=self.writers[whole.base])
         self.simulation.observe(op.clock)
 
     def to_host(self, array, begin, end, stream):
