@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Container, Iterator, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias
 
 from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.launches import symbols_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import Box, Footprint, footprints_of
+from quadpy.ir.footprints.evaluate import Numbers, boxes_function
+from quadpy.ir.footprints.numbers import Given, Number, given, number
 
 __all__ = ["KernelFootprints", "Touch", "Touches"]
+
+_MOST_KNOWN: Final = 256
+"""Launches whose boxes are kept."""
+_UNKNOWN: Final = Box(None, exact=False, always=False)
 
 
 class Touch(NamedTuple):
@@ -25,7 +32,7 @@ Touches: TypeAlias = tuple[tuple[Touch, ...], ...]
 
 
 class KernelFootprints:
-    """The footprints of the launches of ``code``, which was compiled from ``kernel``.
+    """The footprints of the launches of ``code``, which was compiled from ``kernel``; safe from any thread.
 
     Without ``kernel``, each launch may touch all of the arrays that it names.
     tasks  the footprints of each launch, in the order of ``code.tasks``
@@ -37,29 +44,86 @@ class KernelFootprints:
         self.tasks = tuple(
             known[task.symbol] if task.symbol in known else tuple(_unknown(task, arrays)) for task in code.tasks
         )
+        indices = {Given(v.param, v.part, v.axis): k for k, v in enumerate(code.layout.values) if v.part in _GIVEN}
+        params = kernel.params if kernel is not None else ()
+        extents = {param.name: _extents(param) for param in params if isinstance(param, ir.ArrayParam)}
+        boxes = [(each.box, extents[each.array]) for task in self.tasks for each in task if each.box is not None]
+        self._boxes, used = boxes_function(boxes, indices)
+        self._key: Callable[[Numbers], object] = itemgetter(*used) if used else _nothing
+        self._known: dict[object, Touches] = {}
 
     def at(self, values: Sequence[float]) -> Touches:
         """What each launch touches with these ``values`` of the argument block; hidden ones may be missing.
 
-        A footprint that covers nothing is left out.  Equal numbers give the identical object where they can, so that
-        what is derived from it can be kept with it.
+        A footprint that covers nothing is left out.  Equal numbers mostly give the identical object, so that what is
+        derived from it can be kept with it.
         """
-        return tuple(
-            tuple(Touch(each, Box(None, exact=False, always=False)) for each in footprints) for footprints in self.tasks
-        )
+        key = self._key(values)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            found = self._known[key] = self._touches(values)
+        return found
+
+    def _touches(self, values: Numbers) -> Touches:
+        boxes = iter(self._boxes(values))
+        found = []
+        for task in self.tasks:
+            pairs = ((each, _UNKNOWN if each.box is None else next(boxes)) for each in task)
+            found.append(_distinct(Touch(each, box) for each, box in pairs if box is not None))
+        return tuple(found)
+
+
+_GIVEN: Final = ("scalar", "extent")
+
+
+def _nothing(_: Numbers) -> object:
+    return None
+
+
+def _extents(param: ir.ArrayParam) -> Sequence[Number]:
+    if param.type.shape is not None:
+        return [number(extent) for extent in param.type.shape]
+    return [given(Given(param.name, "extent", axis)) for axis in range(param.type.ndim)]
+
+
+def _distinct(touches: Iterator[Touch]) -> tuple[Touch, ...]:
+    """``touches`` without those that say nothing new: their box is in another that is certainly touched in the same way."""
+    kept: list[Touch] = []
+    for touch in touches:
+        if not any(_covers(other, touch) for other in kept):
+            kept = [other for other in kept if not _covers(touch, other)]
+            kept.append(touch)
+    return tuple(kept)
+
+
+def _covers(one: Touch, other: Touch) -> bool:
+    """Whether ``one`` says all that ``other`` does."""
+    (a, box), (b, inner) = one, other
+    if (a.array, a.access, a.operation, a.components) != (b.array, b.access, b.operation, b.components):
+        return False
+    if box == inner:
+        return True
+    if not (box.exact and box.always) or box.axes is None or inner.axes is None:
+        return False
+    return all(
+        x.start <= y.start and y[-1] <= x[-1] and (x.step == 1 or (y.start in x and y.step % x.step == 0))
+        for x, y in zip(box.axes, inner.axes, strict=True)
+    )
 
 
 def _by_symbol(kernel: ir.Kernel) -> dict[str, tuple[Footprint, ...]]:
     found: dict[str, tuple[Footprint, ...]] = {}
-    for number, task in enumerate(kernel.tasks):
-        found |= dict.fromkeys(symbols_of(kernel, number), footprints_of(task))
+    for each, task in enumerate(kernel.tasks):
+        found |= dict.fromkeys(symbols_of(kernel, each), footprints_of(task))
     return found
 
 
-_LETTERS = {"r": ir.Access.READ, "w": ir.Access.WRITE, "a": ir.Access.ATOMIC}
+_LETTERS: Final = {"r": ir.Access.READ, "w": ir.Access.WRITE, "a": ir.Access.ATOMIC}
 
 
 def _unknown(task: TaskInfo, arrays: Container[str]) -> Iterator[Footprint]:
     for array, letters in task.effects:
         for letter in letters if array in arrays else "":
-            yield Footprint(array, _LETTERS[letter], None, None, None, exact=False, always=False, location=None)
+            yield Footprint(array, _LETTERS[letter], None, None, None, None)

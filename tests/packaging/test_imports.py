@@ -27,7 +27,6 @@ LEAVES = {
     "forms",
     "formula",
     "output",
-    "races",
     "flow",
     "records",
     "settings",
@@ -74,10 +73,8 @@ LAYERS = {
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
-    "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
-    "hazards.races": Layer({"jit"}),
-    "math": Layer({"intrinsics", "lang", "hostmath", "typed"}),
-    "typed": Layer(),  # a stub, which only type checkers read
+    "hazards": Layer({"runtime"}, {"numpy"}),
+    "math": Layer({"intrinsics", "lang", "hostmath"}),
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),
     "api": Layer(INSIDE | {"reference_options"}),

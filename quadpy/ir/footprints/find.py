@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints.model import Footprint
-from quadpy.ir.walk import walk
+from quadpy.ir.footprints.accesses import accesses_of
+from quadpy.ir.footprints.boxes import box_of
+from quadpy.ir.footprints.model import BoxFormula, Footprint
+from quadpy.source import Span
 
 __all__ = ["footprints_of"]
 
+_Key = tuple[str, ir.Access, ir.AtomicOp | None, BoxFormula | None]
+
 
 def footprints_of(task: ir.Task) -> tuple[Footprint, ...]:
-    """What ``task`` touches of the arrays that the launch gets, without shared arrays and the memory of prints."""
+    """What ``task`` touches of the arrays that the launch gets, without shared arrays and the memory of prints.
+
+    Accesses in the same way to the same box are one footprint, with the place of the first of them.
+    """
     shared = {array.name for array in task.shared} if isinstance(task, ir.ParallelTask) else set()
-    return tuple(found for found in _accesses(task) if found.array not in shared)
-
-
-def _accesses(task: ir.Task) -> Iterator[Footprint]:
-    for node in walk(task):
-        match node:
-            case ir.Load(place=ir.Element() as place):
-                yield _whole(place, ir.Access.READ, node)
-            case ir.Store(place=ir.Element() as place):
-                yield _whole(place, ir.Access.WRITE, node)
-            case ir.Atomic(op=op, place=ir.Element() as place):
-                yield _whole(place, ir.Access.ATOMIC, node, op)
-            case ir.Reduction(place=ir.Element() as place):
-                yield _whole(place, ir.Access.READ, node)
-                yield _whole(place, ir.Access.WRITE, node)
-            case _:
-                pass
-
-
-def _whole(place: ir.Element, access: ir.Access, node: ir.Node, op: ir.AtomicOp | None = None) -> Footprint:
-    return Footprint(place.array, access, op, None, None, exact=False, always=False, location=node.span)
+    found: dict[_Key, tuple[set[int], Span]] = {}
+    for each in accesses_of(task):
+        if each.place.array not in shared:
+            key = (each.place.array, each.access, each.operation, box_of(each))
+            found.setdefault(key, (set(), each.span))[0].add(each.place.component)
+    return tuple(Footprint(*key[:3], tuple(sorted(parts)), key[3], span) for key, (parts, span) in found.items())

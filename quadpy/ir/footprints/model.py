@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple
 
 from quadpy.ir.expressions import Access, AtomicOp
+from quadpy.ir.footprints.numbers import FALSE, Number
 from quadpy.source import Span
 
-__all__ = ["Box", "Footprint", "IndexBox"]
-
-IndexBox: TypeAlias = None
-"""The box of elements as formulas; None for the whole array."""
+__all__ = ["Box", "BoxFormula", "Footprint", "Indices"]
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """The elements that a footprint covers at one launch, within the bounds of the array.
 
     axes    the indices along each axis, as a ``range`` with a positive step; None for the whole array
@@ -29,16 +26,40 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
+class Indices:
+    """Along one axis: ``low`` to ``last``, those that are multiples of ``step`` away from ``origin``."""
+
+    low: Number
+    last: Number
+    step: Number
+    origin: Number
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFormula:
+    """The box of a footprint as formulas.
+
+    holds    whether the other formulas do: else the kernel's arithmetic wraps, and the box is the whole array
+    present  whether the access takes place at all
+    exact, always  as in ``Box``
+    """
+
+    axes: tuple[Indices, ...]
+    holds: Number
+    present: Number
+    exact: Number
+    always: Number
+
+
+@dataclass(frozen=True, slots=True)
 class Footprint:
     """What one access of a task touches of an array.
 
     array       the name of the kernel's parameter
     access      READ, WRITE or ATOMIC: a reduction reads and writes its place, without an atomic
     operation   of an atomic access
-    components  the scalars of an element that are touched, by their numbers; None for all of them
+    components  the scalars of an element that are touched, by their numbers, in order; None for all of them
     box         the elements; None for the whole array
-    exact       whether a launch may be told that every element of its box is touched
-    always      whether a launch may be told that the access takes place whatever the data
     location    where the access is in the kernel; None where that is unknown
     """
 
@@ -46,7 +67,15 @@ class Footprint:
     access: Access
     operation: AtomicOp | None
     components: tuple[int, ...] | None
-    box: IndexBox
-    exact: bool
-    always: bool
+    box: BoxFormula | None
     location: Span | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether a launch may touch every element of the box."""
+        return self.box is not None and self.box.exact != FALSE
+
+    @property
+    def always(self) -> bool:
+        """Whether at some launch no data decides whether the access takes place."""
+        return self.box is not None and self.box.always != FALSE

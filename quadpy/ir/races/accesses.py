@@ -9,7 +9,8 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.races.terms import Atom, Term, Terms, constant_of, parts_of, wrapped
-from quadpy.ir.walk import children, unhandled, walk
+from quadpy.ir.unread import unread_in
+from quadpy.ir.walk import unhandled, walk
 from quadpy.source import Span
 
 __all__ = ["Facts", "Iteration", "Touch", "slot_name"]
@@ -73,34 +74,7 @@ class Facts:
         changes = (n.place for n in walk(task) if isinstance(n, (ir.Store, ir.Atomic, ir.Reduction)))
         slots = {slot_name(place.number) for place in changes if isinstance(place, ir.Slot)}
         shared = frozenset(array.name for array in task.shared)
-        return Facts(task, frozenset(arrays | slots), noalias or not arrays, shared, _unread(task))
-
-
-def _unread(task: ir.ParallelTask) -> frozenset[ir.Var]:
-    needs: dict[ir.Var, set[ir.Var]] = {}
-    waiting = [reduction.var for reduction in task.reductions]
-    blocks: list[ir.Block] = [task.body]
-    while blocks:
-        for stmt in blocks.pop().stmts:
-            if isinstance(stmt, (ir.Let, ir.Assign, ir.Load)):
-                needs.setdefault(stmt.var, set()).update(_read_in(stmt))
-                continue
-            for child in children(stmt):
-                if isinstance(child, ir.Block):
-                    blocks.append(child)
-                else:
-                    waiting += _read_in(child)
-    unread = set(needs)
-    while waiting:
-        var = waiting.pop()
-        if var in unread:
-            unread.remove(var)
-            waiting += needs[var]
-    return frozenset(unread)
-
-
-def _read_in(node: ir.Node) -> set[ir.Var]:
-    return {each.var for each in walk(node) if isinstance(each, ir.VarRead)}
+        return Facts(task, frozenset(arrays | slots), noalias or not arrays, shared, unread_in(task))
 
 
 class Iteration:

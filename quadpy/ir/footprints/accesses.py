@@ -1,0 +1,242 @@
+"""The accesses of a task to arrays, each with its index as forms and with what must hold where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.footprints.affine import Condition, Form, Guards, Maybe, constant_form
+from quadpy.ir.footprints.expressions import Known, Reader
+from quadpy.ir.footprints.guards import denied, is_impossible
+from quadpy.ir.footprints.loops import enter_loop
+from quadpy.ir.unread import unread_in
+from quadpy.ir.walk import walk
+from quadpy.source import Span
+
+__all__ = ["Reached", "accesses_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An access: ``index`` has a form for each axis, ``guards`` hold where it takes place.
+
+    ``is_merge`` says that it takes place once after the loop in any case: the guards say when the program asked for it.
+    """
+
+    place: ir.Element
+    access: ir.Access
+    operation: ir.AtomicOp | None
+    index: tuple[Form, ...]
+    guards: Guards | None
+    span: Span
+    is_merge: bool = False
+
+
+def accesses_of(task: ir.Task) -> tuple[Reached, ...]:
+    """The accesses of ``task`` to arrays, shared ones too, in the order of its text; loads that nothing needs are none."""
+    walker, known = _Walker(task), Known()
+    if isinstance(task, ir.ParallelTask):
+        walker.enter_axes(task, known)
+    walker.block(task.body, known)
+    walker.finish()
+    return tuple(walker.found)
+
+
+class _Walker:
+    """``left`` has the states in which each region around is left; ``merges`` are the places of reductions."""
+
+    def __init__(self, task: ir.Task) -> None:
+        self.reader, self.found = Reader(_assigned([task])), list[Reached]()
+        self.unread = unread_in(task)
+        self.left: dict[str, list[Known]] = {}
+        reductions = task.reductions if isinstance(task, ir.ParallelTask) else ()
+        self.merges = {r.var: r.place for r in reductions if isinstance(r.place, ir.Element)}
+        self.unmerged = dict(self.merges)
+
+    # ------------------------------------------------------------------- statements
+
+    def block(self, block: ir.Block, known: Known) -> None:
+        for stmt in block.stmts:
+            if not known.is_live:
+                return
+            self.stmt(stmt, known)
+
+    def stmt(self, stmt: ir.Stmt, known: Known) -> None:
+        match stmt:
+            case ir.Let(var=var, value=value):
+                self.reader.lets[var] = self.reader.value(value, known)
+            case ir.Assign(var=var, value=value):
+                if var in self.merges:
+                    self.merge(var, known, stmt.span)
+                else:
+                    known.values[var] = self.reader.value(value, known)
+            case ir.Load(var=var, place=place):
+                if var not in self.unread:
+                    self.reach(place, ir.Access.READ, None, known, stmt.span)
+                self.bind((var,))
+            case ir.Store(place=place):
+                self.reach(place, ir.Access.WRITE, None, known, stmt.span)
+            case ir.Atomic(op=op, place=place, result=result):
+                self.reach(place, ir.Access.ATOMIC, op, known, stmt.span)
+                self.bind((result,) if result else ())
+            case ir.CallMany(results=results):
+                self.bind(results)
+            case ir.Wave(result=result):
+                self.bind((result,) if result else ())
+            case ir.If():
+                self.branch(stmt, known)
+            case ir.For():
+                self.loop(stmt, known)
+            case ir.While():
+                self.repeat(stmt, known)
+            case ir.Region():
+                self.region(stmt, known)
+            case ir.Leave(label=label):
+                self.left[label].append(known.fork())
+                known.is_live = False
+            case ir.Break() | ir.Continue() | ir.Return():
+                known.is_live = False
+            case _:
+                pass  # barriers, fences, prints and faults touch no array
+
+    def bind(self, variables: Iterable[ir.Var]) -> None:
+        """Values of which only the type is known."""
+        for var in variables:
+            self.reader.lets[var] = self.reader.anything(var.type)
+
+    def reach(
+        self, place: ir.Place, access: ir.Access, operation: ir.AtomicOp | None, known: Known, span: Span
+    ) -> None:
+        if isinstance(place, ir.Element):
+            index = tuple(self.reader.index(e, known) for e in place.index)
+            self.found.append(Reached(place, access, operation, index, known.guards, span))
+
+    def merge(self, var: ir.Var, known: Known, span: Span) -> None:
+        """The place that ``var`` is merged into is read and written."""
+        place = self.merges[var]
+        self.unmerged.pop(var, None)
+        index = tuple(self.reader.index(e, Known()) for e in place.index)
+        for access in (ir.Access.READ, ir.Access.WRITE):
+            self.found.append(Reached(place, access, None, index, known.guards, span, is_merge=True))
+
+    def finish(self) -> None:
+        """Adds the merges of variables that no iteration accumulates into."""
+        for var, place in list(self.unmerged.items()):
+            self.merge(var, Known(Guards(None, Maybe())), place.span)
+
+    # ----------------------------------------------------------------- control flow
+
+    def branch(self, stmt: ir.If, known: Known) -> None:
+        condition = self.reader.condition(stmt.cond, known)
+        sides: list[tuple[Known, Guards | None]] = []
+        for block, holds in ((stmt.then, condition), (stmt.orelse, denied(condition))):
+            if not is_impossible(holds):
+                side = known.fork(holds)
+                before = side.guards
+                self.block(block, side)
+                sides.append((side, before))
+        whole = all(side.is_live and side.guards is before for side, before in sides)
+        self.join(known, [side for side, _ in sides if side.is_live], whole=whole)
+
+    def join(self, known: Known, ends: Sequence[Known], *, whole: bool) -> None:
+        """Makes ``known`` what holds where ``ends`` meet; ``whole`` says that all of what came before gets there."""
+        if len(ends) == 1 and not whole:
+            known.guards, known.values = ends[0].guards, ends[0].values
+            return
+        known.is_live = bool(ends)
+        if not whole:
+            known.guards = Guards(known.guards, Maybe())
+        for var in dict.fromkeys(var for end in ends for var in end.values):
+            known.values[var] = self.merged(var, ends)
+
+    def merged(self, var: ir.Var, ends: Sequence[Known]) -> Form | Condition:
+        found = [end.values.get(var, self.reader.first(var.type)) for end in ends]
+        if all(each == found[0] for each in found):
+            return found[0]
+        forms = tuple((each, end.guards) for each, end in zip(found, ends, strict=True) if isinstance(each, Form))
+        return self.reader.chosen(forms) if len(forms) == len(found) else self.reader.anything(var.type)
+
+    def forget(self, variables: Iterable[ir.Var], known: Known) -> None:
+        """What ``variables`` are is unknown from here on."""
+        for var in variables:
+            known.values[var] = self.reader.anything(var.type)
+
+    def enter_axes(self, task: ir.ParallelTask, known: Known) -> None:
+        linear: Form | None = constant_form(0)
+        for axis in task.axes:
+            number, count = enter_loop(self.reader, axis, known)
+            linear = None if linear is None or number is None else linear.times(count) + number
+        self.reader.linear, self.reader.block_dim = linear, task.block_dim
+
+    def loop(self, stmt: ir.For, known: Known) -> None:
+        assigned = _assigned([stmt.body])
+        inside = known.fork()
+        enter_loop(self.reader, stmt, inside)
+        self.forget(assigned, inside)
+        own, outer = _exits(stmt.body)
+        if own or outer:
+            inside.guards = Guards(inside.guards, Maybe())
+        self.block(stmt.body, inside)
+        self.after(known, assigned, outer=outer)
+
+    def repeat(self, stmt: ir.While, known: Known) -> None:
+        assigned = _assigned([stmt.head, stmt.body])
+        inside = known.fork()
+        self.forget(assigned, inside)
+        self.block(stmt.head, inside)
+        if inside.is_live:
+            condition = self.reader.condition(stmt.cond, inside)
+            inside = inside.fork(condition)
+            inside.guards = Guards(inside.guards, Maybe())
+            self.block(stmt.body, inside)
+        self.after(known, assigned, outer=any(_exits(block)[1] for block in (stmt.head, stmt.body)))
+
+    def after(self, known: Known, assigned: Iterable[ir.Var], *, outer: bool) -> None:
+        self.forget(assigned, known)
+        if outer:
+            known.guards = Guards(known.guards, Maybe())
+
+    def region(self, stmt: ir.Region, known: Known) -> None:
+        before, inside = known.guards, known.fork()
+        self.left[stmt.label] = []
+        self.block(stmt.body, inside)
+        ends = self.left.pop(stmt.label) + [inside] * inside.is_live
+        own, outer = _exits(stmt.body, frozenset((stmt.label,)), continues=True)
+        known.guards = before
+        self.join(known, ends, whole=not (own or outer))
+
+
+def _assigned(nodes: Iterable[ir.Node]) -> dict[ir.Var, None]:
+    """The variables that ``nodes`` set, in the order of the text."""
+    return dict.fromkeys(child.var for node in nodes for child in walk(node) if isinstance(child, ir.Assign))
+
+
+def _exits(block: ir.Block, labels: frozenset[str] = frozenset(), *, continues: bool = False) -> tuple[bool, bool]:
+    """Whether ``block`` leaves the loop that it is the body of, and whether it leaves what is around that.
+
+    ``labels`` are the regions that it may leave without that; with ``continues`` a ``continue`` leaves the block as well.
+    """
+    own = outer = False
+    for stmt in block.stmts:
+        match stmt:
+            case ir.Break():
+                own = True
+            case ir.Continue():
+                own = own or continues
+            case ir.Return():
+                outer = True
+            case ir.Leave(label=label):
+                outer = outer or label not in labels
+            case ir.If(then=then, orelse=orelse):
+                for side in (then, orelse):
+                    a, b = _exits(side, labels, continues=continues)
+                    own, outer = own or a, outer or b
+            case ir.For(body=body) | ir.While(body=body):
+                outer = outer or _exits(body, labels)[1]
+            case ir.Region(label=label, body=body):
+                a, b = _exits(body, labels | {label}, continues=continues)
+                own, outer = own or a, outer or b
+            case _:
+                pass
+    return own, outer

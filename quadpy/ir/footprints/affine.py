@@ -1,0 +1,203 @@
+"""Integers of an iteration as affine forms: sums of counters times numbers that the host knows at a launch.
+
+A *counter* takes consecutive integers: a loop variable in units of its step, or what a division, a remainder, a minimum
+or a value from memory may be.  So every integer has a form, and what is not affine is a counter of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from quadpy.ir.footprints.numbers import ONE, ZERO, Number, number
+
+__all__ = ["AtLeastZero", "Bounded", "Chosen", "Condition", "Counter", "Digit", "Entered", "Every", "Fact", "Form", "Guards", "Limited", "Loop", "Maybe", "Need",
+    "NotZero", "Some", "constant_form", "counter_form", "fixed"]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop variable from ``low`` to ``last``, in units of its step.
+
+    ``whole`` says that each iteration around it has these bounds: else they are the widest of all.
+    """
+
+    low: Number
+    last: Number
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """``form // divisor``, or ``form % divisor``, rounded down; the divisor is positive."""
+
+    form: Form
+    divisor: Number
+    part: Literal["quotient", "remainder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """The minimum or maximum of two forms."""
+
+    op: Literal["min", "max"]
+    forms: tuple[Form, Form]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One of several forms, each under the guards of its branch."""
+
+    choices: tuple[tuple[Form, Guards | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A value of which no more is known than these bounds, such as one from memory."""
+
+    low: int
+    last: int
+
+
+Origin: TypeAlias = Loop | Digit | Limited | Chosen | Bounded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counter:
+    """Consecutive integers; ``serial`` tells those of a task apart, and orders them as they were met."""
+
+    serial: int
+    name: str
+    origin: Origin
+    roots: frozenset[int] = field(repr=False)
+    """The serials of the loops and unknown values that decide it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What holds only where ``form`` is in these bounds: else the kernel's arithmetic wraps, or rounds otherwise."""
+
+    form: Form
+    low: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """``constant`` and the sum of ``counter * factor``; ``terms`` are in the order of the counters, no factor 0."""
+
+    terms: tuple[tuple[Counter, Number], ...]
+    constant: Number
+    needs: frozenset[Need] = frozenset()
+
+    def __add__(self, other: Form) -> Form:
+        factors = dict(self.terms)
+        for counter, factor in other.terms:
+            factors[counter] = factors.get(counter, ZERO) + factor
+        kept = sorted(((c, f) for c, f in factors.items() if f != ZERO), key=_serial)
+        return Form(tuple(kept), self.constant + other.constant, self.needs | other.needs)
+
+    def __sub__(self, other: Form) -> Form:
+        return self + other.times(number(-1))
+
+    def times(self, factor: Number) -> Form:
+        """The product with a number of the launch."""
+        terms = () if factor == ZERO else tuple((counter, each * factor) for counter, each in self.terms)
+        return Form(terms, self.constant * factor, self.needs)
+
+    def needing(self, *needs: Need) -> Form:
+        """The same, which holds only where ``needs`` do as well."""
+        return Form(self.terms, self.constant, self.needs | frozenset(needs)) if needs else self
+
+    @property
+    def bare(self) -> Form:
+        """The same without needs."""
+        return Form(self.terms, self.constant) if self.needs else self
+
+    @property
+    def counters(self) -> Iterable[Counter]:
+        return (counter for counter, _ in self.terms)
+
+    @property
+    def roots(self) -> frozenset[int]:
+        """The serials of the loops and unknown values that decide it."""
+        return frozenset().union(*(counter.roots for counter in self.counters))
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeastZero:
+    """``form >= 0``."""
+
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class NotZero:
+    """``form != 0``."""
+
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """What the host cannot know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """One of ``conditions``, or more."""
+
+    conditions: tuple[Condition, ...]
+
+
+Condition: TypeAlias = AtLeastZero | NotZero | Maybe | Every | Some
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A loop with this counter is around the statement; its bounds are what they say where ``needs`` hold."""
+
+    counter: Counter
+    needs: frozenset[Need]
+
+
+Fact: TypeAlias = Entered | AtLeastZero | NotZero | Some | Maybe
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guards:
+    """A chain of facts: ``fact``, and those of ``before``."""
+
+    before: Guards | None
+    fact: Fact
+
+    def chain(self) -> Iterator[Guards]:
+        """This and all before it, the last first."""
+        here: Guards | None = self
+        while here is not None:
+            yield here
+            here = here.before
+
+
+def _serial(term: tuple[Counter, Number]) -> int:
+    return term[0].serial
+
+
+def fixed(value: Number) -> Form:
+    """A number that all iterations have in common."""
+    return Form((), value)
+
+
+def constant_form(value: int) -> Form:
+    return fixed(number(value))
+
+
+def counter_form(counter: Counter) -> Form:
+    """The value of a counter alone."""
+    return Form(((counter, ONE),), ZERO)

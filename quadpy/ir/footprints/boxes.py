@@ -1,0 +1,203 @@
+"""The box of an access, as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+from quadpy.ir.footprints.accesses import Reached
+from quadpy.ir.footprints.affine import (
+    AtLeastZero,
+    Condition,
+    Counter,
+    Entered,
+    Every,
+    Fact,
+    Form,
+    Guards,
+    Loop,
+    Maybe,
+    Need,
+    NotZero,
+    Some,
+)
+from quadpy.ir.footprints.guards import needs_in
+from quadpy.ir.footprints.model import BoxFormula, Indices
+from quadpy.ir.footprints.numbers import (
+    FALSE,
+    TRUE,
+    ZERO,
+    Number,
+    TooComplex,
+    at_most,
+    both,
+    either,
+    equal,
+    negated,
+)
+from quadpy.ir.footprints.ranges import (
+    are_independent,
+    bounds,
+    counter_bounds,
+    free_bounds,
+    is_met,
+    parallel_to,
+    spacing,
+    takes_all,
+)
+from quadpy.ir.walk import unhandled
+
+__all__ = ["box_of"]
+
+
+def box_of(reached: Reached) -> BoxFormula | None:
+    """The box of an access; None where the host could not evaluate it."""
+    try:
+        return _merged(reached) if reached.is_merge else _box(reached.index, reached.guards)
+    except TooComplex:
+        return None
+
+
+def _merged(reached: Reached) -> BoxFormula:
+    """A merge takes place in any case, and the program asked for it where an iteration accumulates."""
+    place, asked = _box(reached.index, None), _box((), reached.guards)
+    sure = both(asked.holds, asked.present, asked.always)
+    return BoxFormula(place.axes, place.holds, place.present, both(place.exact, sure), both(place.always, sure))
+
+
+def _box(index: tuple[Form, ...], guards: Guards | None) -> BoxFormula:
+    facts = list(guards.chain())[::-1] if guards else []
+    spacings = [spacing(form.bare, guards) for form in index]
+    axes = tuple(_indices(form, step, guards) for form, (step, _) in zip(index, spacings, strict=True))
+    always = both(*(_is_sure(each.fact, index, guards) for each in facts), _sure_together(facts, guards))
+    apart = both(*(are_apart(a, b, guards) for a, b in combinations(index, 2)))
+    return BoxFormula(
+        axes,
+        holds=both(*_needed(index, guards, facts)),
+        present=both(*(_is_present(each.fact, guards) for each in facts), *(at_most(a.low, a.last) for a in axes)),
+        exact=both(always, apart, *(dense for _, dense in spacings)),
+        always=always,
+    )
+
+
+def _indices(form: Form, step: Number, guards: Guards | None) -> Indices:
+    low, last = bounds(form.bare, guards)
+    origin, _ = free_bounds(form.bare, guards)
+    return Indices(low, last, step, origin)
+
+
+def are_apart(a: Form, b: Form, guards: Guards | None) -> Number:
+    """Whether each value of one form meets each of the other."""
+    return both(*(are_independent(x, y, guards) for x, y in product(a.counters, b.counters)))
+
+
+def _needed(index: tuple[Form, ...], guards: Guards | None, facts: list[Guards]) -> Iterator[Number]:
+    for form in index:
+        for need in form.needs:
+            yield is_met(need, guards)
+    for each in facts:
+        for need in _needs_of(each.fact):
+            yield is_met(need, each.before)
+
+
+def _needs_of(fact: Fact) -> Iterator[Need]:
+    match fact:
+        case Entered(needs=needs):
+            yield from needs
+        case AtLeastZero(form=form) | NotZero(form=form):
+            yield from form.needs
+        case Some():
+            yield from needs_in(fact) if _truth(fact) is not None else ()
+        case Maybe():
+            pass
+        case _:
+            raise unhandled(fact)
+
+
+def _is_present(fact: Fact, guards: Guards | None) -> Number:
+    """Whether ``fact`` leaves anything of what it is about."""
+    match fact:
+        case Entered(counter=counter):
+            return at_most(*counter_bounds(counter, guards))
+        case AtLeastZero(form=form) | NotZero(form=form):
+            if len(form.terms) == 1:
+                return at_most(*counter_bounds(form.terms[0][0], guards))
+            truth = None if form.terms else _truth(fact)
+            return TRUE if truth is None else truth
+        case Some():
+            truth = _truth(fact)
+            return TRUE if truth is None else truth
+        case Maybe():
+            return TRUE
+        case _:
+            raise unhandled(fact)
+
+
+def _truth(condition: Condition) -> Number | None:
+    """Whether ``condition`` holds, if that is the same for all iterations; else None."""
+    match condition:
+        case AtLeastZero(form=form):
+            return None if form.terms else at_most(ZERO, form.constant)
+        case NotZero(form=form):
+            return None if form.terms else negated(equal(form.constant, ZERO))
+        case Every(conditions=conditions) | Some(conditions=conditions):
+            found = [truth for each in conditions if (truth := _truth(each)) is not None]
+            join = both if isinstance(condition, Every) else either
+            return join(*found) if len(found) == len(conditions) else None
+        case Maybe():
+            return None
+        case _:
+            raise unhandled(condition)
+
+
+def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Number:
+    """Whether ``fact`` does no more than what bounds say of it, and leaves some iteration."""
+    match fact:
+        case Entered():
+            return TRUE
+        case AtLeastZero(form=Form(terms=())) | NotZero(form=Form(terms=())):
+            return TRUE
+        case AtLeastZero(form=Form(terms=((counter, factor),))):
+            return FALSE if factor.constant is None else _is_free(counter, index, guards)
+        case NotZero(form=Form(terms=((counter, factor),))):
+            return _is_free(counter, index, guards) if factor.constant in (1, -1) else FALSE
+        case AtLeastZero(form=form):
+            return _is_limit(form, index, guards)
+        case Some():
+            return FALSE if _truth(fact) is None else TRUE
+        case NotZero() | Maybe():
+            return FALSE
+        case _:
+            raise unhandled(fact)
+
+
+def _is_free(counter: Counter, index: tuple[Form, ...], guards: Guards | None) -> Number:
+    """Whether a guard on ``counter`` leaves all else as free as it was."""
+    if isinstance(counter.origin, Loop):
+        return TRUE  # what follows from it is found from what the guard leaves
+    others = (each for form in index for each in form.counters if each is not counter)
+    return both(takes_all(counter, guards), *(are_independent(counter, each, guards) for each in others))
+
+
+def _is_limit(limit: Form, index: tuple[Form, ...], guards: Guards | None) -> Number:
+    """Whether a guard on several counters limits one index as a whole, and no other."""
+    for form in index:
+        if parallel_to(limit, form):
+            rest = (each for each in index if each is not form)
+            return both(spacing(form.bare, guards)[1], *(are_apart(form, each, guards) for each in rest))
+    return FALSE
+
+
+def _sure_together(facts: list[Guards], guards: Guards | None) -> Number:
+    """Whether guards on what loop variables decide can all hold at once."""
+    groups: list[Form] = []
+    for each in facts:
+        match each.fact:
+            case AtLeastZero(form=form) | NotZero(form=form) if form.terms and not any(
+                parallel_to(form, known) for known in groups
+            ):
+                if len(form.terms) > 1 or not isinstance(form.terms[0][0].origin, Loop):
+                    groups.append(form)
+            case _:
+                pass
+    return both(*(are_apart(a, b, guards) for a, b in combinations(groups, 2)))

@@ -1,0 +1,99 @@
+"""Conditions: what follows from them, and where they do not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from quadpy.ir.footprints.affine import (
+    AtLeastZero,
+    Condition,
+    Every,
+    Form,
+    Guards,
+    Maybe,
+    Need,
+    NotZero,
+    Some,
+    constant_form,
+)
+
+__all__ = ["assume", "denied", "equals", "is_certain", "is_impossible", "needs_in"]
+
+
+def needs_in(condition: Condition) -> Iterator[Need]:
+    """What must hold so that ``condition`` is what it says."""
+    match condition:
+        case AtLeastZero(form=form) | NotZero(form=form):
+            yield from form.needs
+        case Every(conditions=conditions) | Some(conditions=conditions):
+            for each in conditions:
+                yield from needs_in(each)
+        case Maybe():
+            pass
+
+
+_NEVER: Final = AtLeastZero(constant_form(-1))
+
+
+def denied(condition: Condition) -> Condition:
+    """Where ``condition`` does not hold."""
+    match condition:
+        case AtLeastZero(form=form):
+            return AtLeastZero(constant_form(-1) - form)
+        case NotZero(form=form):
+            return equals(form)
+        case Maybe():
+            return condition
+        case Every(conditions=conditions):
+            return Some(tuple(map(denied, conditions)))
+        case Some(conditions=conditions):
+            return Every(tuple(map(denied, conditions)))
+
+
+def equals(form: Form) -> Condition:
+    """``form == 0``."""
+    return Every((AtLeastZero(form), AtLeastZero(constant_form(0) - form)))
+
+
+def is_certain(condition: Condition) -> bool:
+    """Whether it holds at every launch, as far as its text tells."""
+    return isinstance(condition, AtLeastZero) and _constant(condition.form, least=0)
+
+
+def is_impossible(condition: Condition) -> bool:
+    """Whether it holds at no launch, as far as its text tells."""
+    match condition:
+        case Every(conditions=conditions):
+            return any(map(is_impossible, conditions))
+        case Some(conditions=conditions):
+            return all(map(is_impossible, conditions))
+        case Maybe():
+            return False
+        case _:
+            return is_certain(denied(condition)) or (
+                isinstance(condition, NotZero) and condition.form == constant_form(0)
+            )
+
+
+def _constant(form: Form, least: int) -> bool:
+    value = form.constant.constant
+    return not form.terms and not form.needs and value is not None and value >= least
+
+
+def assume(guards: Guards | None, condition: Condition) -> Guards | None:
+    """``guards`` and ``condition``."""
+    match condition:
+        case Every(conditions=conditions):
+            for each in conditions:
+                guards = assume(guards, each)
+            return guards
+        case Some(conditions=conditions):
+            likely = [each for each in conditions if not is_impossible(each)]
+            if len(likely) == 1:
+                return assume(guards, likely[0])
+            if any(map(is_certain, likely)):
+                return guards
+            return Guards(guards, Some(tuple(likely)) if likely else _NEVER)
+        case _:
+            return guards if is_certain(condition) else Guards(guards, condition)

@@ -1,0 +1,36 @@
+"""Variables that do not matter."""
+
+from __future__ import annotations
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import children, walk
+
+__all__ = ["unread_in"]
+
+
+def unread_in(task: ir.Task) -> frozenset[ir.Var]:
+    """The variables of ``task`` on which nothing depends: of a vector in memory, the trace loads all components."""
+    needs: dict[ir.Var, set[ir.Var]] = {}
+    waiting = [each.var for each in task.reductions] if isinstance(task, ir.ParallelTask) else []
+    blocks: list[ir.Block] = [task.body]
+    while blocks:
+        for stmt in blocks.pop().stmts:
+            if isinstance(stmt, (ir.Let, ir.Assign, ir.Load)):
+                needs.setdefault(stmt.var, set()).update(_read_in(stmt))
+                continue
+            for child in children(stmt):
+                if isinstance(child, ir.Block):
+                    blocks.append(child)
+                else:
+                    waiting += _read_in(child)
+    unread = set(needs)
+    while waiting:
+        var = waiting.pop()
+        if var in unread:
+            unread.remove(var)
+            waiting += needs[var]
+    return frozenset(unread)
+
+
+def _read_in(node: ir.Node) -> set[ir.Var]:
+    return {each.var for each in walk(node) if isinstance(each, ir.VarRead)}
