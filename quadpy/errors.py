@@ -67,6 +67,7 @@ __all__ = [
     "NoDeviceError",
     "OutOfDeviceMemory",
     "QuadpyError",
+    "RaceWarning",
     "StreamError",
     "UnknownTargetError",
 ]
@@ -216,6 +217,10 @@ class HazardWarning(UserWarning):
     """Two accesses that may be of the same memory, and which nothing orders; ``hazard`` has both."""
 
     hazard: Any = None
+
+
+class RaceWarning(HazardWarning):
+    """Two iterations of a parallel loop touch one element, and one of them writes; ``hazard`` has both accesses."""
 
 
 class BoundsError(QuadpyError, IndexError):

@@ -7,6 +7,7 @@ passed.  Arrays are protocols, which NumPy's arrays, torch's tensors, fields and
 from collections.abc import Callable, Iterator
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
+from quadpy.hostmath import Matrix, Vector
 from quadpy.jit import kernel as _jit
 from quadpy.lang import decorators as _lang
 from quadpy.runtime.streams.stream import Stream
@@ -33,6 +34,25 @@ u1: TypeAlias = bool
 
 Template: TypeAlias = Any
 Tensor: TypeAlias = Any
+
+class _Vec(Vector):
+    def __init__(self, *components: Any) -> None: ...
+
+class _Mat(Matrix):
+    def __init__(self, *components: Any) -> None: ...
+
+vec2: TypeAlias = _Vec
+vec3: TypeAlias = _Vec
+vec4: TypeAlias = _Vec
+ivec2: TypeAlias = _Vec
+ivec3: TypeAlias = _Vec
+ivec4: TypeAlias = _Vec
+uvec2: TypeAlias = _Vec
+uvec3: TypeAlias = _Vec
+uvec4: TypeAlias = _Vec
+mat2: TypeAlias = _Mat
+mat3: TypeAlias = _Mat
+mat4: TypeAlias = _Mat
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")

@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what the tests see")
     parser.addoption("--random-kernels", type=int, default=20, help="how many kernels at random each property tries")
     parser.addoption("--random-graphs", type=int, default=10, help="how many graphs at random each property tries")
+    parser.addoption("--random-streams", type=int, default=200, help="how many programs of streams at random are tried")
     parser.addoption("--random-threads", type=int, default=2, help="with how many seeds threads share objects")
     parser.addoption(
         "--interrupts", type=int, default=25, help="at how many places each program is interrupted; 0: all"

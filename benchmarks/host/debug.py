@@ -1,6 +1,6 @@
 """What `debug=True` costs: a step of each example program with and without checks.
 
-A step is measured warm, with its arrays on the device: by events on a GPU, by the clock on the CPU.  Checked and plain steps
+A step is measured warm, with its arrays on the device: by events on a GPU, by the processor's time on one thread of the CPU.  Checked and plain steps
 run in processes of their own; of several samples, the fastest counts.  On the simulated device (``recording``) the host alone is
 measured, and a loop on the device, as `conjugate_gradient` has, does not end.
 """
@@ -33,9 +33,9 @@ def main(words: Sequence[str]) -> int:
         if options.arch == "recording":
             open_simulated()
         else:
-            qp.init(arch=options.arch, fast_math=True, cpu_max_num_threads=options.threads)  # as the examples
+            qp.init(arch=options.arch, fast_math=True, cpu_max_num_threads=1)  # as the examples
         for name in names:
-            print(json.dumps([name, _seconds(name, options)]), flush=True)
+            _say(name, options)
         return 0
     plain, checked = (_measured(names, options, debug=debug) for debug in (False, True))
     both = [name for name in names if name in plain and name in checked]
@@ -54,10 +54,18 @@ def main(words: Sequence[str]) -> int:
 def _measured(names: Sequence[str], options: argparse.Namespace, *, debug: bool) -> Times:
     """Seconds of a step of each example, from a process with or without checks."""
     command = [sys.executable, sys.argv[0], "debug", "--child", *names]
-    command += ["--arch", options.arch, "--seconds", str(options.seconds), "--threads", str(options.threads)]
+    command += ["--arch", options.arch, "--seconds", str(options.seconds)]
     environment = {**os.environ, "QUADPY_DEBUG": str(int(debug))}
     done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+
+
+def _say(name: str, options: argparse.Namespace) -> None:
+    """Prints the seconds of a step; where it fails, the error, since others are still to be measured."""
+    try:
+        print(json.dumps([name, _seconds(name, options)]), flush=True)
+    except qp.QuadpyError as error:
+        print(f"{name}: {error}", file=sys.stderr)
 
 
 def _seconds(name: str, options: argparse.Namespace) -> float:
@@ -65,21 +73,20 @@ def _seconds(name: str, options: argparse.Namespace) -> float:
     for _ in range(WARM):
         step()
     qp.sync()
-    once = _by_clock(step, 1)
-    timed = _by_events if options.arch in ("amdgpu", "cuda") else _by_clock
-    count = max(1, round(options.seconds / 5 / once))
+    timed = _by_events if options.arch in ("amdgpu", "cuda") else _on_one_thread
+    once = timed(step, 1)
+    count = max(1, round(options.seconds / 25 / once))
     samples, end = [timed(step, count)], time.perf_counter() + options.seconds
     while time.perf_counter() + once * count < end or len(samples) < 3:
         samples.append(timed(step, count))
     return min(samples)
 
 
-def _by_clock(step: Step, count: int) -> float:
-    begin = time.perf_counter()
+def _on_one_thread(step: Step, count: int) -> float:
+    begin = time.thread_time()  # leaves out what other processes take
     for _ in range(count):
         step()
-    qp.sync()
-    return (time.perf_counter() - begin) / count
+    return (time.thread_time() - begin) / count
 
 
 def _by_events(step: Step, count: int) -> float:
@@ -97,7 +104,6 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"of {', '.join(EXAMPLES)} (default: all)")
     parser.add_argument("--arch", choices=("cpu", "recording", "amdgpu", "cuda"), default="cpu")
     parser.add_argument("--seconds", type=float, default=0.5, help="of samples of an example (%(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="of the CPU (%(default)s)")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     if unknown := set(options.examples) - set(EXAMPLES):

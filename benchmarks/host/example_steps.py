@@ -98,7 +98,7 @@ EXAMPLES: Mapping[str, Callable[[bool], Step]] = {
     "conjugate_gradient": gradient_step,
     "decode": decode_step,
     "lattice_boltzmann": lambda large: lattice_boltzmann.Channel(512 if large else 64).step,
-    "materials": lambda large: materials.blocks(100_000 if large else 2000).step,
+    "materials": lambda large: materials.blocks().step,
     "sph": lambda large: sph.dam(0.005 if large else 0.02).step,
     "two_stream": lambda large: two_stream.beams(2_000_000 if large else 40_000, 256).step,
     "path_tracer": tracer_step,

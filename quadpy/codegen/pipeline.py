@@ -10,6 +10,7 @@ from quadpy.codegen.plans.coarsen import move_stores
 from quadpy.faults import Site
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.guard_rest import guard_rest
+from quadpy.ir.passes.hoist_checks import hoist_checks, hoist_checks_of_tasks
 from quadpy.ir.passes.watch_waves import watch_all_waves, watch_checked_waves
 from quadpy.ir.pipeline import Pass
 from quadpy.ir.verify import verify
@@ -19,8 +20,12 @@ __all__ = ["TARGET_PASSES", "added_checks"]
 
 
 _VERIFY: Final = Pass("verify", verify, "refuses IR that breaks a rule")
+_HOIST: Final = Pass(
+    "hoist_checks", hoist_checks, "gives loops a version without checks, where a condition before them allows it"
+)
 _GPU: Final = (
     Pass("watch_checked_waves", watch_checked_waves, "as watch_all_waves, in kernels with other checks"),
+    _HOIST,
     _VERIFY,
     Pass("stores_last", move_stores, "moves stores after loads in short loops over memory"),
 )
@@ -29,6 +34,8 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
     "cpu": (
         Pass("guard_rest", guard_rest, "lets ``continue`` skip what comes after barriers and operations of waves"),
         Pass("watch_all_waves", watch_all_waves, "checks that lanes agree about what waves do together"),
+        _HOIST,
+        Pass("hoist_checks_of_tasks", hoist_checks_of_tasks, "the same for parallel loops"),
         _VERIFY,
         Pass(
             "flatten_branches",

@@ -158,8 +158,8 @@ class Camera:
         for k, sphere in enumerate(scene):
             self.spheres[k] = Sphere(**sphere)
         self.film = qp.Vector.field(3, qp.f32, shape=(height, width))
-        self.eye, self.target, self.opening = [0.6, 1.9, 8.5], [0, 0.8, 0], 0.52
-        self.zenith, self.horizon = [0.32, 0.55, 1.0], [1.15, 1.05, 0.95]
+        self.eye, self.target, self.opening = vec3(0.6, 1.9, 8.5), vec3(0.0, 0.8, 0.0), 0.52
+        self.zenith, self.horizon = vec3(0.32, 0.55, 1.0), vec3(1.15, 1.05, 0.95)
 
     def step(self) -> None:
         """One more path for each pixel."""

@@ -1,9 +1,12 @@
 """``qp.hazards``: finds accesses of the same memory that nothing in the program orders, without a GPU."""
 
-from quadpy.errors import HazardError, HazardWarning
+from quadpy.errors import HazardError, HazardWarning, RaceWarning
 from quadpy.hazards.allowances import allow
 from quadpy.hazards.findings import Findings
 from quadpy.hazards.model import Hazard, HazardAccess
+from quadpy.hazards.races import lint
 from quadpy.hazards.switch import check, report
 
-__all__ = ["Findings", "Hazard", "HazardAccess", "HazardError", "HazardWarning", "allow", "check", "report"]
+__all__ = [
+    "Findings", "Hazard", "HazardAccess", "HazardError", "HazardWarning", "RaceWarning", "allow", "check", "lint", "report",
+]  # fmt: skip

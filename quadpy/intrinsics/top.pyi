@@ -1,31 +1,44 @@
 # Made from the rows of quadpy.intrinsics: pytest tests/intrinsics --update-golden
 # fmt: off
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from quadpy.intrinsics.numbers import *
+from quadpy.runtime.elements.values import Elements
+
+_V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
+_T = TypeVar("_T")
 
 __all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "zero", "one", "stream_parallel"]
 
 def raw_div(x: Any, y: Any) -> Any: """Integer division that truncates, as in C."""
 def raw_mod(x: Any, y: Any) -> Any: """Remainder with the sign of x, as in C."""
 def bit_shr(x: Any, y: Any) -> Any: """Shift right that fills with zeros."""
-def cast(x: Any, dtype: Any) -> Any: """x converted to dtype."""
+def cast(x: Any, dtype: type[_T]) -> _T: """x converted to dtype."""
 def bit_cast(x: Any, dtype: Any) -> Any: """The bits of x as dtype, which has the same width."""
-def random(dtype: Any = ...) -> Any: """Uniform in [0, 1) for floats, over the whole range for integers."""
-def randn(dtype: Any = ...) -> Any: """Normally distributed, mean 0, variance 1."""
-def atomic_add(x: Any, y: Any) -> Any: """x += y in one step; returns the old x."""
-def atomic_sub(x: Any, y: Any) -> Any: """x -= y in one step; returns the old x."""
-def atomic_mul(x: Any, y: Any) -> Any: """x *= y in one step; returns the old x."""
-def atomic_min(x: Any, y: Any) -> Any: """x = min(x, y) in one step; returns the old x."""
-def atomic_max(x: Any, y: Any) -> Any: """x = max(x, y) in one step; returns the old x."""
-def atomic_and(x: Any, y: Any) -> Any: """x &= y in one step; returns the old x."""
-def atomic_or(x: Any, y: Any) -> Any: """x |= y in one step; returns the old x."""
-def atomic_xor(x: Any, y: Any) -> Any: """x ^= y in one step; returns the old x."""
-def atomic_exchange(x: Any, y: Any) -> Any: """x = y in one step; returns the old x."""
-def atomic_cas(x: Any, expected: Any, desired: Any) -> Any: """x = desired in one step if x is expected, to the bit; returns the old x."""
+@overload
+def random() -> float: ...
+@overload
+def random(dtype: type[_T]) -> _T: """Uniform in [0, 1) for floats, over the whole range for integers."""
+@overload
+def randn() -> float: ...
+@overload
+def randn(dtype: type[_T]) -> _T: """Normally distributed, mean 0, variance 1."""
+def atomic_add(x: _V, y: _V) -> _V: """x += y in one step; returns the old x."""
+def atomic_sub(x: _V, y: _V) -> _V: """x -= y in one step; returns the old x."""
+def atomic_mul(x: _V, y: _V) -> _V: """x *= y in one step; returns the old x."""
+def atomic_min(x: _V, y: _V) -> _V: """x = min(x, y) in one step; returns the old x."""
+def atomic_max(x: _V, y: _V) -> _V: """x = max(x, y) in one step; returns the old x."""
+def atomic_and(x: _V, y: _V) -> _V: """x &= y in one step; returns the old x."""
+def atomic_or(x: _V, y: _V) -> _V: """x |= y in one step; returns the old x."""
+def atomic_xor(x: _V, y: _V) -> _V: """x ^= y in one step; returns the old x."""
+def atomic_exchange(x: _V, y: _V) -> _V: """x = y in one step; returns the old x."""
+def atomic_cas(x: _V, expected: _V, desired: _V) -> _V: """x = desired in one step if x is expected, to the bit; returns the old x."""
 def ndrange(*ranges: Any) -> Any: """The product of ranges ``n`` or ``(a, b)``, the last fastest."""
 def grouped(x: Any) -> Any: """The indices of x, or of an ndrange, as a vector."""
-def static(*values: Any) -> Any: """A value at compile time, or several as a tuple; a loop over it is unrolled, an if over it decided."""
+@overload
+def static(first: Any, second: Any, /, *more: Any) -> tuple[Any, ...]: ...
+@overload
+def static(value: _T, /) -> _T: """A value at compile time, or several as a tuple; a loop over it is unrolled, an if over it decided."""
 def static_assert(cond: Any, message: Any = ...) -> Any: """Fails the compilation unless cond holds."""
 def static_print(*args: Any) -> Any: """Prints while compiling."""
 def loop_config(*, block_dim: Any = ..., serialize: Any = ..., name: Any = ..., **ignored: Any) -> Any: """Options of the loop that follows."""
@@ -33,6 +46,6 @@ def block_local(*arrays: Any) -> Any: """A hint that has no effect: the compiler
 def cache_read_only(*arrays: Any) -> Any: """A hint that has no effect: the compiler sees what a task only reads."""
 def assume_in_range(value: Any, base: Any, low: Any, high: Any) -> Any: """value; a hint that has no effect."""
 def loop_unique(value: Any, covers: Any = ...) -> Any: """value; a hint that has no effect."""
-def zero(x: Any) -> Any: """0 of the shape and type of x."""
-def one(x: Any) -> Any: """1 of the shape and type of x."""
+def zero(x: _T) -> _T: """0 of the shape and type of x."""
+def one(x: _T) -> _T: """1 of the shape and type of x."""
 def stream_parallel() -> Any: """At the top level of a kernel: adjacent blocks run at once, on streams of their own."""

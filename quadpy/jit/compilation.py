@@ -24,11 +24,13 @@ from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.errors import QuadpyError
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
+from quadpy.jit.races import races_in, warn_of_races
 from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, MembersFound, Options, member_type
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.guard import guarded
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import Traced, reads_of, trace_kernel
+from quadpy.races import Race
 from quadpy.runtime.arrays.field import Field
 from quadpy.settings import Settings, settings
 from quadpy.source import Span
@@ -72,7 +74,7 @@ class Compiled:
     """Machine code, and the Python objects that a launch of it needs.
 
     ``digest`` names the code, ``fields`` are those that it uses, ``spans`` says where its tasks begin, and ``reads`` is what
-    was read from around the kernel.
+    was read from around the kernel.  ``races`` are the definite ones of its parallel loops.
     """
 
     code: CodeObject
@@ -81,6 +83,7 @@ class Compiled:
     result_shape: ResultShape
     spans: tuple[Span, ...]
     reads: Dependencies
+    races: tuple[Race, ...]
 
 
 _opened: Final = functools.cache(open_cache)
@@ -119,12 +122,17 @@ def cached_code(key: str, build: Callable[[], bytes]) -> bytes:
 def compile_request(request: Request) -> Compiled:
     """Code for ``request``: from the disk if it is there, without parsing the source where that is possible.
 
+    Warns of the kernel's definite races, wherever the code comes from.
+
     Raises:
         CompilationError: the kernel is at fault, with its line.
         MembersFound: its arguments lack members that the kernel uses.
     """
     with guarded(request.source.name, lambda: request.source.span, but=(MembersFound,)):
-        return _compiled(request)
+        compiled = _compiled(request)
+    if compiled.races:
+        warn_of_races(compiled.races)
+    return compiled
 
 
 def _compiled(request: Request) -> Compiled:
@@ -141,10 +149,10 @@ def _compiled(request: Request) -> Compiled:
             kernel_cache().remember(index, _MEMBERS, json.dumps(found_members.paths))
         raise
     digest, code = compiled_code(traced.kernel, request.target, form_of(request.options))
-    spans = _spans(traced, code, request)
-    if index is not None and (facts := _facts(traced, spans)):
+    spans, races = _spans(traced, code, request), races_in(traced.kernel, request.source.name)
+    if index is not None and (facts := _facts(traced, spans, races)):
         kernel_cache().remember(index, digest, facts)
-    return Compiled(code, digest, traced.fields, traced.outline, spans, traced.dependencies)
+    return Compiled(code, digest, traced.fields, traced.outline, spans, traced.dependencies, races)
 
 
 def traced_for(request: Request) -> Traced:
@@ -215,14 +223,15 @@ def _spans(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, ..
     return tuple(Span(own.file, by_symbol.get(task.symbol, own).line) for task in code.tasks)
 
 
-def _facts(traced: Traced, spans: tuple[Span, ...]) -> str | None:
+def _facts(traced: Traced, spans: tuple[Span, ...], races: tuple[Race, ...]) -> str | None:
     """What must still hold, and what a launch needs besides the code, as JSON; None where that cannot be stored."""
     reads = traced.dependencies
     spots = [reads.spot(field) for field in traced.fields]
     if not reads.complete or None in spots:
         return None
     lines = [span.line for span in spans]
-    return json.dumps([reads.log, spots, repr(traced.outline), lines], separators=(",", ":"))
+    packed = [race.packed() for race in races]
+    return json.dumps([reads.log, spots, repr(traced.outline), lines, packed], separators=(",", ":"))
 
 
 def _known_members(index: IndexKey, request: Request) -> list[MemberPath]:
@@ -245,10 +254,12 @@ def _from_index(index: IndexKey, request: Request) -> Compiled | None:
     for digest, facts in kernel_cache().find(index):
         if digest == _MEMBERS:
             continue
-        log, spots, shape, lines = json.loads(facts)
+        log, spots, shape, lines, races = json.loads(facts)
         reads = reads_of(request.source, request.args, request.before)
         if reads.repeat(log) and (code := _load(digest)):
             fields = tuple(map(reads.at, spots))
             spans = tuple(Span(request.source.span.file, line) for line in lines)
-            return Compiled(code, digest, fields, ast.literal_eval(shape), spans, reads)
+            return Compiled(
+                code, digest, fields, ast.literal_eval(shape), spans, reads, tuple(map(Race.unpacked, races))
+            )
     return None

@@ -2,6 +2,7 @@
 # fmt: off
 from typing import Any
 
+
 __all__ = ["group_size", "log2_group_size", "invocation_id", "subgroup_id", "num_subgroups", "elect", "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge", "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "broadcast", "broadcast_first", "sync", "barrier", "memory_barrier", "mem_fence", "ballot", "ballot_first_n", "all_true", "any_true", "all_equal", "match_any", "match_all", "reduce_add", "reduce_mul", "reduce_min", "reduce_max", "reduce_and", "reduce_or", "reduce_xor", "reduce_all_add", "reduce_all_mul", "reduce_all_min", "reduce_all_max", "reduce_all_and", "reduce_all_or", "reduce_all_xor", "inclusive_add", "inclusive_mul", "inclusive_min", "inclusive_max", "inclusive_and", "inclusive_or", "inclusive_xor", "exclusive_add", "exclusive_mul", "exclusive_min", "exclusive_max", "exclusive_and", "exclusive_or", "exclusive_xor"]
 
 def group_size() -> Any: """How many lanes a wave has, 32 or 64; known at compile time."""

@@ -3,30 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-import textwrap
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-FENCE = re.compile(r"^(?P<indent> *)```python\b[^\n]*\n(?P<code>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL)
-
-
-def program(page: str) -> str:
-    """The blocks of ``page``, each on the lines where the page has it, so that errors point into the page."""
-    lines: list[str] = []
-    for block in FENCE.finditer(page):
-        lines += [""] * (page.count("\n", 0, block.start("code")) - len(lines))
-        lines += textwrap.dedent(block["code"]).splitlines()
-    return "\n".join(lines) + "\n" if lines else ""
-
-
-def pages_with_code() -> list[Path]:
-    pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
-    return [page for page in pages if program(page.read_text(encoding="utf-8"))]
+from pages import ROOT, pages_with_code, program
 
 
 @pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: str(page.relative_to(ROOT)))

@@ -11,6 +11,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.intrinsics import namespace, numbers
+from quadpy.intrinsics.rows import Row
 
 ROOT = Path(qp.__file__).parent
 TOP, BLOCK, SUBGROUP, GRID, WARP = (namespace(prefix) for prefix in ("", "block", "subgroup", "grid", "warp"))
@@ -26,24 +27,65 @@ HEAD = """# Made from the rows of quadpy.intrinsics: pytest tests/intrinsics --u
 from typing import Any
 
 """
+TYPED_HEAD = (
+    HEAD.replace("Any\n", "Any, TypeVar, overload\n")
+    + """from quadpy.runtime.elements.values import Elements
+
+_V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
+"""
+)
+COUNTS = {"popcnt", "clz", "ffs"}
+EXTREMES = {"min", "max"}
+GIVEN = {
+    "cast": "x: Any, dtype: type[_T]) -> _T",
+    "random": "dtype: type[_T]) -> _T",
+    "randn": "dtype: type[_T]) -> _T",
+    "static": "value: _T, /) -> _T",
+    "zero": "x: _T) -> _T",
+    "one": "x: _T) -> _T",
+}
+OTHERWISE = {
+    "random": ") -> float",
+    "randn": ") -> float",
+    "static": "first: Any, second: Any, /, *more: Any) -> tuple[Any, ...]",
+}
+"""Builtins whose result has the type of an argument of any kind, or that an argument names."""
 
 
-def parameters(text: str) -> str:
+def parameters(text: str, values: str = "Any") -> str:
     """Typed; that there is a default is all that a type checker asks."""
     typed = []
     for part in filter(None, text.split(", ")):
         name, equals, _ = part.partition("=")
-        typed.append(name if name == "*" else f"{name}: Any" + " = ..." * bool(equals))
+        kind = "Any" if name in {"cond", "dtype"} else values
+        typed.append(name if name == "*" else f"{name}: {kind}" + " = ..." * bool(equals))
     return ", ".join(typed)
+
+
+def declaration(name: str, row: Row) -> str:
+    """The builtin as a type checker knows it: elementwise functions give what they take."""
+    if name in EXTREMES:
+        pairs = f"@overload\ndef {name}(x: _V, y: _V, /, *more: _V) -> _V: ...\n"
+        return f'{pairs}@overload\ndef {name}(x: Elements, /) -> Any: """{row.doc}"""\n'
+    if name in GIVEN:
+        other = f"@overload\ndef {name}({OTHERWISE[name]}: ...\n@overload\n" if name in OTHERWISE else ""
+        return f'{other}def {name}({GIVEN[name]}: """{row.doc}"""\n'
+    if name in NUMBERS or name.startswith("atomic_"):
+        result = "Any" if name in COUNTS else "_V"
+        return f'def {name}({parameters(row.parameters, "_V")}) -> {result}: """{row.doc}"""\n'
+    return f'def {name}({parameters(row.parameters)}) -> Any: """{row.doc}"""\n'
 
 
 def stub(file: str) -> str:
     """What ``file`` declares; the names of ``numbers`` come from its own stub."""
     shared = file == "intrinsics/top.pyi"
     declared = {name: builtin.row for name, builtin in STUBS[file].items() if not (shared and name in NUMBERS)}
-    lines = [f'def {name}({parameters(row.parameters)}) -> Any: """{row.doc}"""\n' for name, row in declared.items()]
-    head = HEAD + "from quadpy.intrinsics.numbers import *\n\n" * shared
-    return f"{head}__all__ = {list(STUBS[file])!r}\n\n".replace("'", '"') + "".join(lines)
+    lines = [declaration(name, row) for name, row in declared.items()]
+    head = TYPED_HEAD if NUMBERS.items() <= STUBS[file].items() else HEAD
+    if shared:
+        head = head.replace("from quadpy.run", "from quadpy.intrinsics.numbers import *\nfrom quadpy.run")
+        head += '_T = TypeVar("_T")\n'
+    return f"{head}\n__all__ = {list(STUBS[file])!r}\n\n".replace("'", '"') + "".join(lines)
 
 
 @pytest.mark.parametrize("file", STUBS)

@@ -27,6 +27,7 @@ LEAVES = {
     "forms",
     "formula",
     "output",
+    "races",
     "flow",
     "records",
     "settings",
@@ -73,8 +74,10 @@ LAYERS = {
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
-    "hazards": Layer({"runtime"}, {"numpy"}),
-    "math": Layer({"intrinsics", "lang", "hostmath"}),
+    "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
+    "hazards.races": Layer({"jit"}),
+    "math": Layer({"intrinsics", "lang", "hostmath", "typed"}),
+    "typed": Layer(),  # a stub, which only type checkers read
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),
     "api": Layer(INSIDE | {"reference_options"}),

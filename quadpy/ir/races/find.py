@@ -106,7 +106,7 @@ class _Search:
         ]
         if not conflicting:
             return _mixed_updates(touches)
-        if not self.noalias and not name.startswith("$"):
+        if not self.noalias and not name[1:].isdigit():
             return "the arrays of this call may overlap"
         space = self.space()
         for a, b in conflicting:
@@ -138,7 +138,7 @@ class _Search:
         return Definite(
             self.access_point(first, found.at_first), self.access_point(second, found.at_second),
             tuple(term_text(self.terms, index) for index in second.index), self.needs((found.at_first, found.at_second)),
-            is_slot=first.array.startswith("$"),
+            is_slot=first.array[1:].isdigit(),
         )  # fmt: skip
 
     def access_point(self, touch: Touch, at: Point) -> AccessPoint:

@@ -20,8 +20,9 @@ def recorded_too_early(s1, s2, x, y, ready):
 @racy("read after write")
 def recorded_between_two_kernels(s1, s2, x, y, ready):
     ramp(y, stream=s1)
-    # mended to: ramp(x, stream=s1); ready.record(s1)
+    # mended to: ramp(x, stream=s1)
     ready.record(s1)
+    # mended to: ready.record(s1)
     ramp(x, stream=s1)  # first
     ready.wait(s2)
     copy(x, y, stream=s2)  # second

@@ -69,6 +69,23 @@ def their_array_from_the_default_stream(s1, x, y, ready):
     copy(x, y, stream=s1)  # second
 
 
+@racy("read after write")
+def the_host_reads_what_another_name_writes(s1, x):
+    """A read waits for what wrote the array, and knows nothing of other names of its memory."""
+    theirs = view(x, 0, 32)
+    ramp(theirs, stream=s1)  # first
+    # mended by: s1.synchronize()
+    x.to_numpy()  # second
+
+
+@racy("write after write")
+def a_fill_knows_no_other_name(s1, x, ready):
+    theirs = view(x, 0, 32)
+    ramp(theirs, stream=s1)  # first
+    # mended by: ready.record(s1); ready.wait()
+    x.fill(0.0)  # second
+
+
 @clean
 def their_default_stream_is_ours(x, y):
     """Handle 0 is the default stream, whoever names it."""

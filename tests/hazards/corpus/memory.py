@@ -13,19 +13,19 @@ from .program import clean, racy
 
 
 class Memory:
-    """64 numbers at an address on a GPU."""
+    """Numbers at an address on a GPU."""
 
-    def __init__(self, pointer):
+    def __init__(self, pointer, size):
         self.__cuda_array_interface__ = {
-            "shape": (64,), "typestr": "<f4", "data": (pointer, False), "strides": None, "stream": None, "version": 3,
+            "shape": (size,), "typestr": "<f4", "data": (pointer, False), "strides": None, "stream": None, "version": 3,
         }  # fmt: skip
 
 
-def array_at(pointer, like):
-    """The array of 64 numbers at ``pointer``, which is memory of the device of ``like``."""
+def array_at(pointer, like, size=64):
+    """The array of ``size`` numbers at ``pointer``, which is memory of the device of ``like``."""
     if like.device is not None:
-        return qp.from_dlpack(Memory(pointer))
-    return qp.from_dlpack(np.ctypeslib.as_array((ctypes.c_float * 64).from_address(pointer)))
+        return qp.from_dlpack(Memory(pointer, size))
+    return qp.from_dlpack(np.ctypeslib.as_array((ctypes.c_float * size).from_address(pointer)))
 
 
 @racy("use after free")

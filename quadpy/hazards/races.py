@@ -1,0 +1,27 @@
+"""``qp.hazards.lint``: finds races inside parallel loops."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quadpy.jit.kernel import Kernel
+    from quadpy.jit.lint import LintReport
+
+__all__ = ["lint"]
+
+
+def lint(what: Kernel | ModuleType, **given: Any) -> LintReport:
+    """Checks a kernel, or all kernels of a module, for races inside their parallel loops, without running them.
+
+    ``given`` fills in what annotations leave open, as for ``Kernel.compile``: ``x=qp.types.ndarray(dtype=qp.f32, ndim=1)``.
+    The report has ``races``, each with two iterations that certainly collide; ``unknown``, which ``debug=True`` checks when
+    a kernel runs; ``checked``, all arrays of all loops; and ``skipped``, the kernels that cannot be compiled as they stand.
+
+    Raises:
+        ArgumentError: it is neither a kernel nor a module.
+    """
+    from quadpy.jit.lint import lint as lint_in_jit  # loads the compiler
+
+    return lint_in_jit(what, **given)

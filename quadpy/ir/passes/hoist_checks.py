@@ -1,0 +1,211 @@
+"""Loops whose checks one comparison before them can decide: ``for j in range(n): total += x[j] * w[j, i]``.
+
+Such a loop becomes two: where ``n`` is no more than both extents and ``i`` is in range, one without checks, which LLVM can
+unroll and vectorise; else the loop as it was, which finds the failure.  Both do the same in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Final, TypeAlias
+
+from quadpy.dtypes import i64, u1
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import map_children, walk
+
+__all__ = ["hoist_checks", "hoist_checks_of_tasks"]
+
+Counter: TypeAlias = ir.For | ir.Axis
+
+_LARGEST: Final = 400
+"""Nodes of a body that is worth writing twice; larger ones gain little."""
+_LARGEST_CONDITION: Final = 60
+"""Nodes of a condition, with what its names stand for."""
+
+
+def hoist_checks(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with two versions of each innermost sequential loop that needs no checks if a condition holds before it."""
+    if not kernel.sites:
+        return kernel
+    return map_children(kernel, lambda node: map_children(node, _rewritten) if isinstance(node, _TASKS) else node)
+
+
+def hoist_checks_of_tasks(kernel: ir.Kernel) -> ir.Kernel:
+    """The same for parallel loops: each iteration chooses, and LLVM moves the choice to before a loop over iterations."""
+    if not kernel.sites:
+        return kernel
+    return map_children(kernel, lambda node: _task(node) if isinstance(node, ir.ParallelTask) else node)
+
+
+_TASKS: Final = (ir.SerialTask, ir.ParallelTask)
+_WITH_BLOCKS: Final = (ir.Block, ir.If, ir.For, ir.While, ir.Region)
+
+
+def _rewritten(node: ir.Node) -> ir.Node:
+    if not isinstance(node, _WITH_BLOCKS):
+        return node
+    node = map_children(node, _rewritten)
+    if not isinstance(node, ir.For) or (found := _without_checks(node.body, (node,))) is None:
+        return node
+    holds, body = found
+    versions = (ir.Block((each,), span=node.span) for each in (replace(node, body=body), node))
+    return ir.If(holds, *versions, span=node.span)
+
+
+def _task(task: ir.ParallelTask) -> ir.ParallelTask:
+    if (found := _without_checks(task.body, task.axes)) is None:
+        return task
+    holds, body = found
+    choice = ir.If(holds, body, task.body, span=task.span)
+    return replace(task, body=ir.Block((choice,), span=task.span))
+
+
+def _without_checks(body: ir.Block, counters: Sequence[Counter]) -> tuple[ir.Expr, ir.Block] | None:
+    """The body of a loop without its checks, and when that does the same; None where nothing before the loop says when."""
+    nodes = list(walk(body))
+    faults = sum(isinstance(node, ir.Fault) for node in nodes)
+    if not faults or len(nodes) > _LARGEST or any(isinstance(node, (ir.For, ir.While)) for node in nodes):
+        return None
+    checks = [node for node in nodes if isinstance(node, ir.If) and _is_check(node)]
+    before = _Before(body, counters)
+    parts = [part for check in checks for part in before.conditions(check)]
+    found = list(dict.fromkeys(part for part in parts if part is not None))
+    if len(checks) != faults or None in parts:
+        return None
+    holds = reduce(lambda a, b: ir.Binary(ir.BinOp.AND, a, b, u1, span=body.span), found)
+    return holds, _dropped(body, checks)
+
+
+def _is_check(node: ir.If) -> bool:
+    """Whether it reports a failure and leaves, and does nothing else."""
+    kinds = (ir.Fault, ir.Leave)
+    return not node.orelse.stmts and bool(node.then.stmts) and all(isinstance(stmt, kinds) for stmt in node.then.stmts)
+
+
+def _dropped(body: ir.Block, checks: Sequence[ir.If]) -> ir.Block:
+    dropped = set(map(id, checks))
+
+    def kept(node: ir.Node) -> ir.Node:
+        if isinstance(node, ir.Block):
+            node = ir.Block(tuple(stmt for stmt in node.stmts if id(stmt) not in dropped), span=node.span)
+        return map_children(node, kept) if isinstance(node, _WITH_BLOCKS) else node
+
+    found: ir.Block = kept(body)  # type: ignore[assignment]  # of the class that it was
+    return found
+
+
+class _Before:
+    """What is known before a loop with ``counters`` about conditions in its ``body``."""
+
+    def __init__(self, body: ir.Block, counters: Sequence[Counter]) -> None:
+        self.lets = {node.var: node.value for node in walk(body) if isinstance(node, ir.Let)}
+        self.changed = {*(counter.var for counter in counters), *_set_in(body)}
+        self.counters = {counter.var: counter for counter in counters if _counts(counter)}
+
+    def conditions(self, check: ir.If) -> Iterator[ir.Expr | None]:
+        """What must hold before the loop so that ``check`` never fails; None where that cannot be said."""
+        if not (isinstance(check.cond, ir.Unary) and check.cond.op is ir.UnOp.NOT):
+            yield None
+            return
+        for part in _parts(self.resolved(check.cond.operand)):
+            yield from self.condition(part)
+
+    def condition(self, part: ir.Expr) -> Iterator[ir.Expr | None]:
+        if self.is_fixed(part):
+            yield part
+        elif isinstance(part, ir.Compare) and part.op is ir.CmpOp.LT and self.is_index(part):
+            yield from self.range_fits(*_offset(_plain(part.lhs)), _plain(part.rhs))
+        else:
+            yield None
+
+    def is_index(self, part: ir.Compare) -> bool:
+        """Whether it is ``0 <= counter + constant < extent``, as unsigned numbers."""
+        index, _ = _offset(_plain(part.lhs))
+        is_counter = isinstance(index, ir.VarRead) and index.var in self.counters
+        return is_counter and isinstance(_plain(part.rhs), (ir.ShapeOf, ir.Const)) and part.lhs.type.kind == "uint"
+
+    def range_fits(self, index: ir.Expr, offset: int, extent: ir.Expr) -> Iterator[ir.Expr]:
+        """0 <= start + offset, and stop + offset <= extent; in 64 bits neither wraps."""
+        assert isinstance(index, ir.VarRead)
+        counter, span = self.counters[index.var], index.span
+        start, stop = (_sum(_wide(end), offset) for end in (counter.start, counter.stop))
+        yield ir.Compare(ir.CmpOp.GE, start, ir.Const(0, i64, span=span), u1, span=span)
+        yield ir.Compare(ir.CmpOp.LE, stop, _wide(extent), u1, span=span)
+
+    def is_fixed(self, e: ir.Expr) -> bool:
+        nodes = list(walk(e))
+        reads = {node.var for node in nodes if isinstance(node, ir.VarRead)}
+        return not reads & self.changed and len(nodes) <= _LARGEST_CONDITION
+
+    def resolved(self, e: ir.Expr, budget: int = _LARGEST_CONDITION) -> ir.Expr:
+        """``e`` with what the names stand for that the body binds."""
+
+        def one(node: ir.Node) -> ir.Node:
+            nonlocal budget
+            budget -= 1
+            if isinstance(node, ir.VarRead) and node.var in self.lets and budget > 0:
+                return one(self.lets[node.var])
+            return map_children(node, one) if budget > 0 else node
+
+        found: ir.Expr = one(e)  # type: ignore[assignment]  # an expression of the same type
+        return found
+
+
+def _counts(counter: Counter) -> bool:
+    """Whether it rises, in numbers whose sums with constants fit into 64 bits, between bounds that the body can read."""
+    rises = isinstance(counter.step, ir.Const) and counter.step.value > 0
+    readable = not any(isinstance(node, ir.SlotRead) for end in (counter.start, counter.stop) for node in walk(end))
+    return rises and readable and counter.var.type.bits <= 32
+
+
+def _set_in(body: ir.Block) -> Iterator[ir.Var]:
+    """The variables that statements of ``body`` bind or assign."""
+    for node in walk(body):
+        match node:
+            case ir.Let(var=var) | ir.Assign(var=var) | ir.Load(var=var):
+                yield var
+            case ir.CallMany(results=results):
+                yield from results
+            case ir.Atomic(result=ir.Var() as var) | ir.Wave(result=ir.Var() as var):
+                yield var
+            case _:
+                pass
+
+
+def _parts(e: ir.Expr) -> Iterator[ir.Expr]:
+    """``e`` as conditions that must all hold."""
+    if isinstance(e, ir.Binary) and e.op is ir.BinOp.AND and e.type == u1:
+        yield from _parts(e.lhs)
+        yield from _parts(e.rhs)
+    else:
+        yield e
+
+
+def _offset(e: ir.Expr) -> tuple[ir.Expr, int]:
+    """``e`` as an expression and a constant that is added to it; the sum may wrap."""
+    if isinstance(e, ir.Binary) and e.op in (ir.BinOp.ADD, ir.BinOp.SUB):
+        for one, other in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+            if isinstance(other, ir.Const) and (e.op is ir.BinOp.ADD or other is e.rhs):
+                return _plain(one), int(other.value) if e.op is ir.BinOp.ADD else -int(other.value)
+    return e, 0
+
+
+def _plain(e: ir.Expr) -> ir.Expr:
+    """``e`` without casts between integers that keep its value, as long as that is not negative."""
+    while isinstance(e, (ir.BitCast, ir.Cast)) and e.type.is_integral and e.operand.type.is_integral:
+        if e.type.bits < e.operand.type.bits or u1 in (e.type, e.operand.type):
+            break
+        e = e.operand
+    return e
+
+
+def _wide(e: ir.Expr) -> ir.Expr:
+    return e if e.type == i64 else ir.Cast(e, i64, span=e.span)
+
+
+def _sum(e: ir.Expr, constant: int) -> ir.Expr:
+    if not constant:
+        return e
+    return ir.Binary(ir.BinOp.ADD, e, ir.Const(constant, i64, span=e.span), i64, span=e.span)
