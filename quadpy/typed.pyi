@@ -7,14 +7,16 @@ passed.  Arrays are protocols, which NumPy's arrays, torch's tensors, fields and
 from collections.abc import Callable, Iterator
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
+from typing_extensions import dataclass_transform
+
 from quadpy.hostmath import Matrix, Vector
 from quadpy.jit import kernel as _jit
 from quadpy.lang import decorators as _lang
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = [
-    "Array", "Array1D", "Array2D", "Array3D", "Array4D", "Template", "Tensor",
-    "bf16", "f16", "f32", "f64", "func", "i8", "i16", "i32", "i64", "kernel", "pyfunc", "real_func",
+    "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "Template", "Tensor",
+    "bf16", "dataclass", "f16", "f32", "f64", "func", "i8", "i16", "i32", "i64", "kernel", "pyfunc", "real_func",
     "u1", "u8", "u16", "u32", "u64",
 ]  # fmt: skip
 
@@ -35,24 +37,18 @@ u1: TypeAlias = bool
 Template: TypeAlias = Any
 Tensor: TypeAlias = Any
 
-class _Vec(Vector):
-    def __init__(self, *components: Any) -> None: ...
-
-class _Mat(Matrix):
-    def __init__(self, *components: Any) -> None: ...
-
-vec2: TypeAlias = _Vec
-vec3: TypeAlias = _Vec
-vec4: TypeAlias = _Vec
-ivec2: TypeAlias = _Vec
-ivec3: TypeAlias = _Vec
-ivec4: TypeAlias = _Vec
-uvec2: TypeAlias = _Vec
-uvec3: TypeAlias = _Vec
-uvec4: TypeAlias = _Vec
-mat2: TypeAlias = _Mat
-mat3: TypeAlias = _Mat
-mat4: TypeAlias = _Mat
+vec2: TypeAlias = Vector
+vec3: TypeAlias = Vector
+vec4: TypeAlias = Vector
+ivec2: TypeAlias = Vector
+ivec3: TypeAlias = Vector
+ivec4: TypeAlias = Vector
+uvec2: TypeAlias = Vector
+uvec3: TypeAlias = Vector
+uvec4: TypeAlias = Vector
+mat2: TypeAlias = Matrix
+mat3: TypeAlias = Matrix
+mat4: TypeAlias = Matrix
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
@@ -69,7 +65,7 @@ class _Indexed(Protocol[_T, _I]):
     def __iter__(self) -> Iterator[_I]: ...
 
 class Array(Protocol[_T]):
-    """An array of elements of type ``T``; ``Array1D`` to ``Array4D`` also say how many axes it has."""
+    """An array of elements of type ``T``; ``Array0D`` to ``Array4D`` also say how many axes it has."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -77,6 +73,7 @@ class Array(Protocol[_T]):
     def __setitem__(self, index: Any, value: _T, /) -> None: ...
     def __iter__(self) -> Iterator[Any]: ...
 
+Array0D: TypeAlias = _Indexed[_T, None]
 Array1D: TypeAlias = _Indexed[_T, int]
 Array2D: TypeAlias = _Indexed[_T, tuple[int, int]]
 Array3D: TypeAlias = _Indexed[_T, tuple[int, int, int]]
@@ -123,6 +120,8 @@ def kernel(
     *, fastcache: bool = False, graph: bool = False, fuse: _Fuse = "auto", wave_size: int | None = None,
     debug: bool | None = None,
 ) -> Callable[[Callable[_P, _R]], Kernel[_P, _R]]: ...  # fmt: skip
+@dataclass_transform()
+def dataclass(cls: type[_T], /) -> type[_T]: ...
 def func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
 def real_func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
 def pyfunc(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...

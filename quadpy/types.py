@@ -7,11 +7,12 @@ from typing import Final
 from quadpy.hostmath import DType, MatrixType, NDArrayType, ScalarLike, StructType, VectorType, scalar_of
 
 __all__ = [
-    "Array", "Array1D", "Array2D", "Array3D", "Array4D", "NDArray",
+    "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "NDArray",
     "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "struct", "vector",
 ]  # fmt: skip
 
 ndarray = NDArray = Array = NDArrayType
+Array0D: Final = NDArrayType(None, 0)
 Array1D: Final = NDArrayType(None, 1)
 Array2D: Final = NDArrayType(None, 2)
 Array3D: Final = NDArrayType(None, 3)

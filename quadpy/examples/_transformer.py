@@ -24,12 +24,12 @@ unknown: Final = -1  # a character that is not written yet
 epsilon = 1e-5
 sharpness: Final = 3.0  # of attention and choice, which random weights lack
 
-number = qp.types.ndarray(dtype=qp.i32, ndim=0)
-text = qp.types.ndarray(dtype=qp.i32, ndim=1)
-vector = qp.types.ndarray(dtype=qp.f32, ndim=1)
-table = qp.types.ndarray(dtype=qp.f32, ndim=2)
-gains = qp.types.ndarray(dtype=qp.f16, ndim=1)
-halves = qp.types.ndarray(dtype=qp.f16, ndim=2)
+number = qp.Array0D[qp.i32]
+text = qp.Array1D[qp.i32]
+vector = qp.Array1D[qp.f32]
+table = qp.Array2D[qp.f32]
+gains = qp.Array1D[qp.f16]
+halves = qp.Array2D[qp.f16]
 
 Halves = npt.NDArray[np.float16]
 

@@ -38,8 +38,10 @@ class Cloth:
     def __init__(self, x: npt.NDArray[np.float32], springs: Sequence[tuple[int, int, float]], free: npt.ArrayLike,
                  mass: float, pull: float = gravity) -> None:  # fmt: skip
         n, self.mass, self.pull = len(x), mass, pull
-        self.x, self.v, self.change, self.residual, self.search, self.image = (vec3.field(shape=n) for _ in range(6))
-        self.free, self.springs = qp.field(qp.f32, shape=n), Spring.field(shape=len(springs))
+        self.x, self.v, self.change, self.residual, self.search, self.image = (
+            qp.field(vec3, shape=n) for _ in range(6)
+        )
+        self.free, self.springs = qp.field(qp.f32, shape=n), qp.field(Spring, shape=len(springs))
         self.x.from_numpy(x)
         self.free.from_numpy(np.asarray(free, np.float32))
         a, b, k = np.array(springs).T

@@ -22,8 +22,8 @@ tolerance = 1e-5  # of the final residual, relative to the first
 charges = 24
 bands = 24  # equipotential lines between the lowest and the highest potential
 
-scalars = qp.types.ndarray(dtype=qp.f32, ndim=2)
-number = qp.types.ndarray(dtype=qp.i32, ndim=0)
+scalars = qp.Array2D[qp.f32]
+number = qp.Array0D[qp.i32]
 
 FUSE: Final = {"auto": "auto", "yes": True, "no": False}
 

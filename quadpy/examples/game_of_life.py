@@ -17,11 +17,11 @@ soup = 0.3  # fraction of the cells that live at the start
 cooling = 0.94  # fraction of its glow that a dead cell keeps in each step
 zoom = 2  # pixels along each side of a cell
 
-board = qp.types.ndarray(dtype=qp.u8, ndim=2)
+board = qp.Array2D[qp.u8]
 
 
 @qp.kernel
-def generation(now: board, after: board, glow: qp.types.ndarray(dtype=qp.f32, ndim=2)) -> None:
+def generation(now: board, after: board, glow: qp.Array2D[qp.f32]) -> None:
     """A cell survives with two or three neighbours, and is born with three."""
     for i, j in now:
         neighbours = 0

@@ -18,7 +18,7 @@ import quadpy as qp
 from quadpy.examples._common import parser, play, run
 from quadpy.examples._pictures import Floats, Picture, Sink, read_picture
 
-pixels = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
+pixels = qp.Array2D[qp.math.vec3]
 luma = (0.299, 0.587, 0.114)  # perceived brightness of red, green and blue (ITU-R BT.601)
 
 
@@ -47,7 +47,7 @@ def brightness(source, i, j):
 
 
 @qp.kernel
-def sobel(source: pixels, edge: qp.types.ndarray(dtype=qp.f32, ndim=2)) -> None:
+def sobel(source: pixels, edge: qp.Array2D[qp.f32]) -> None:
     """The gradient of the brightness per pixel."""
     for i, j in source:
         down, right = 0.0, 0.0
@@ -59,7 +59,7 @@ def sobel(source: pixels, edge: qp.types.ndarray(dtype=qp.f32, ndim=2)) -> None:
 
 
 @qp.kernel
-def ink(levels: qp.f32, strength: qp.f32, edge: qp.types.ndarray(dtype=qp.f32, ndim=2), source: pixels,
+def ink(levels: qp.f32, strength: qp.f32, edge: qp.Array2D[qp.f32], source: pixels,
         out: pixels) -> None:  # fmt: skip
     """Reduce brightness to a few levels with soft steps between them, and draw dark lines at the edges."""
     for i, j in source:

@@ -56,7 +56,7 @@ class Flow:
         return f.sum(), momentum / f.sum() + 0.5 * qp.Vector([self.push, 0.0])
 
     @qp.kernel
-    def start(self, velocity: qp.types.ndarray(dtype=qp.math.vec2, ndim=2)):
+    def start(self, velocity: qp.Array2D[qp.math.vec2]):
         """Equilibrium of density 1 at these velocities."""
         for i, j in self.f:
             self.velocity[i, j] = velocity[i, j] * (1 - self.solid[i, j])

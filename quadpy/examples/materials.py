@@ -18,7 +18,8 @@ import quadpy as qp
 from quadpy.examples._common import parser, play, run
 from quadpy.examples._pictures import Picture, Sink, dots
 
-vec2, mat2 = qp.math.vec2, qp.math.mat2
+vec2 = qp.math.vec2
+mat2 = qp.math.mat2
 JELLY, SNOW, SAND = 0, 1, 2
 n_grid, dt, substeps, wall = 128, 1e-4, 25, 3  # the walls are 3 cells thick
 dx = 1 / n_grid
@@ -74,7 +75,7 @@ class Box:
     """Particles of three materials, and the grid on which they meet."""
 
     def __init__(self, count: int, pull: float = gravity) -> None:
-        self.pull, self.particles = pull, Particle.field(shape=count, layout=qp.Layout.SOA)
+        self.pull, self.particles = pull, qp.field(Particle, shape=count, layout=qp.Layout.SOA)
         self.momentum = qp.Vector.field(2, qp.f32, shape=(n_grid, n_grid))  # later velocity
         self.mass = qp.field(qp.f32, shape=(n_grid, n_grid))
 

@@ -127,9 +127,9 @@ def g2p() -> None:
 
 @qp.kernel
 def splat(
-    radius: qp.f32, fastest: qp.f32, slow_colours: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1),
-    fast_colours: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1),
-    picture: qp.types.ndarray(dtype=qp.types.vector(4, qp.f32), ndim=2),
+    radius: qp.f32, fastest: qp.f32, slow_colours: qp.Array1D[qp.math.vec3],
+    fast_colours: qp.Array1D[qp.math.vec3],
+    picture: qp.Array2D[qp.math.vec4],
 ) -> None:  # fmt: skip
     """Add each particle as a disc with a soft edge: colour times coverage, and coverage."""
     for p in x:

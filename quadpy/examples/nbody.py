@@ -20,8 +20,8 @@ softening = 0.03  # length below which gravity grows no further
 dt = 4e-3
 core = 0.9  # fraction of the mass of a galaxy in its heaviest body
 
-vectors = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1)
-numbers = qp.types.ndarray(dtype=qp.f32, ndim=1)
+vectors = qp.Array1D[qp.math.vec3]
+numbers = qp.Array1D[qp.f32]
 
 
 @qp.kernel
@@ -45,7 +45,7 @@ def drift(h: qp.f32, x: vectors, v: vectors) -> None:
 
 
 @qp.kernel
-def energies(x: vectors, v: vectors, m: numbers, energy: qp.types.ndarray(dtype=qp.f64, ndim=1)) -> None:
+def energies(x: vectors, v: vectors, m: numbers, energy: qp.Array1D[qp.f64]) -> None:
     """The kinetic energy and half the potential energy of each body, so that their sum is the total."""
     for i in x:
         potential = qp.f64(0.0)
@@ -56,9 +56,7 @@ def energies(x: vectors, v: vectors, m: numbers, energy: qp.types.ndarray(dtype=
 
 
 @qp.kernel
-def expose(
-    x: vectors, scale: qp.f32, glow: qp.f32, picture: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
-) -> None:
+def expose(x: vectors, scale: qp.f32, glow: qp.f32, picture: qp.Array2D[qp.math.vec3]) -> None:
     """Add the light of each body, a spot with a halo; the second half of the bodies has warmer colours."""
     for i in x:
         tint = qp.Vector([0.55, 0.75, 1.0]) if i < x.shape[0] // 2 else qp.Vector([1.0, 0.72, 0.45])

@@ -11,6 +11,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def scattered(ray, t, sphere):
 
 
 @qp.func
-def light_along(scene: qp.template(), ray, zenith, horizon):
+def light_along(scene: qp.Template, ray, zenith, horizon):
     """The light that one random path brings."""
     light, colour, path = vec3(0.0), vec3(1.0), ray
     for _ in range(bounces):
@@ -119,9 +120,7 @@ def light_along(scene: qp.template(), ray, zenith, horizon):
 
 
 @qp.kernel
-def trace(
-    scene: qp.template(), eye: vec3, target: vec3, opening: qp.f32, zenith: vec3, horizon: vec3, film: qp.template()
-):
+def trace(scene: qp.Template, eye: vec3, target: vec3, opening: qp.f32, zenith: vec3, horizon: vec3, film: qp.Template):
     """Add one path to each pixel; ``opening`` is the height of the picture at distance 1."""
     for i, j in film:
         forward = (target - eye).normalized()
@@ -132,9 +131,9 @@ def trace(
         film[i, j] += light_along(scene, Ray(eye, direction), zenith, horizon)
 
 
-def garden(rng: np.random.Generator) -> list[dict[str, object]]:
+def garden(rng: np.random.Generator) -> list[dict[str, Any]]:
     """Three large spheres among small ones, on a sphere that is the ground."""
-    scene: list[dict[str, object]] = [
+    scene: list[dict[str, Any]] = [
         {"centre": [0, -1000, 0], "radius": 1000, "colour": [0.46, 0.44, 0.4]},
         {"centre": [-2.1, 1, -0.2], "radius": 1, "colour": [0.75, 0.24, 0.12]},
         {"centre": [0, 1, 0.4], "radius": 1, "colour": [1, 1, 1], "surface": GLASS},
@@ -153,8 +152,8 @@ def garden(rng: np.random.Generator) -> list[dict[str, object]]:
 class Camera:
     """A picture of a scene under a sky, which grows less noisy with each pass."""
 
-    def __init__(self, scene: Sequence[dict[str, object]], width: int, height: int) -> None:
-        self.spheres, self.passes = Sphere.field(shape=len(scene)), 0
+    def __init__(self, scene: Sequence[dict[str, Any]], width: int, height: int) -> None:
+        self.spheres, self.passes = qp.field(Sphere, shape=len(scene)), 0
         for k, sphere in enumerate(scene):
             self.spheres[k] = Sphere(**sphere)
         self.film = qp.Vector.field(3, qp.f32, shape=(height, width))

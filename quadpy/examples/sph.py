@@ -44,7 +44,7 @@ class Water:
         self.reach, self.dt = 2 * self.h, 0.2 * self.h / sound
         self.moving, x = len(x), np.concatenate([x, walls(spacing)])
         self.cells = tuple(math.ceil(length / self.reach) + 4 for length in tank)
-        self.particles = Particle.field(shape=len(x), layout=qp.Layout.SOA)
+        self.particles = qp.field(Particle, shape=len(x), layout=qp.Layout.SOA)
         self.force = qp.Vector.field(2, qp.f32, shape=self.moving)
         self.begin = qp.field(qp.i32, shape=self.cells[0] * self.cells[1] + 1)  # of each cell in ``order``
         self.filled = qp.field(qp.i32, shape=self.cells[0] * self.cells[1])
@@ -76,7 +76,7 @@ class Water:
             self.order[self.begin[number] + qp.atomic_add(self.filled[number], 1)] = p
 
     @qp.func
-    def for_neighbours(self, p, pair: qp.template(), total: qp.template()):
+    def for_neighbours(self, p, pair: qp.Template, total: qp.Template):
         """Add ``pair`` of this particle and each within reach to ``total``; a column of three cells is contiguous."""
         c = self.cell(self.particles[p].x)
         for column in range(qp.max(c.x - 1, 0), qp.min(c.x + 2, self.cells[0])):

@@ -23,8 +23,8 @@ sweeps = 40  # of the pressure solver in each step, which starts from the last p
 over_relaxation = 1.85  # the best factor for many sweeps, near 2, is worse for a few
 jet_speed = 1.1  # box lengths per unit of time
 
-scalars = qp.types.ndarray(dtype=qp.f32, ndim=2)
-colours = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=2)
+scalars = qp.Array2D[qp.f32]
+colours = qp.Array2D[qp.math.vec3]
 
 
 @qp.func
@@ -75,8 +75,8 @@ def advect_ink(h: qp.f32, u: scalars, v: scalars, ink: colours, new_ink: colours
 
 @qp.kernel
 def jet(
-    centre: qp.types.vector(2, qp.f32), radius: qp.f32, push: qp.types.vector(2, qp.f32),
-    colour: qp.types.vector(3, qp.f32), u: scalars, v: scalars, ink: colours,
+    centre: qp.math.vec2, radius: qp.f32, push: qp.math.vec2,
+    colour: qp.math.vec3, u: scalars, v: scalars, ink: colours,
 ) -> None:  # fmt: skip
     """Set velocity and ink in a disc."""
     for i, j in ink:
@@ -141,9 +141,9 @@ class Fluid:
         for k, colour in enumerate(((1.0, 0.28, 0.12), (0.1, 0.75, 0.65), (0.35, 0.25, 1.0))):
             place = math.radians(90 + 120 * k)
             aim = place + math.pi + 0.35 * math.sin(3 * self.time + 2 * k)
-            centre = [n * (0.5 + 0.4 * f(place)) for f in (math.cos, math.sin)]
-            push = [n * jet_speed * f(aim) for f in (math.cos, math.sin)]
-            jet(centre, 0.035 * n, push, colour, self.u, self.v, self.ink)
+            centre = qp.math.vec2(*(n * (0.5 + 0.4 * f(place)) for f in (math.cos, math.sin)))
+            push = qp.math.vec2(*(n * jet_speed * f(aim) for f in (math.cos, math.sin)))
+            jet(centre, 0.035 * n, push, qp.math.vec3(*colour), self.u, self.v, self.ink)
 
     def project(self, count: int) -> None:
         """Remove the divergence with ``count`` sweeps."""

@@ -37,7 +37,7 @@ class Plasma:
 
     def __init__(self, x: Floats, v: Floats, cells: int) -> None:
         self.cells, self.dx, self.charge = cells, 1 / cells, 1 / len(x)  # all electrons together have charge -1
-        self.electrons = Electron.field(shape=len(x), layout=qp.Layout.SOA)
+        self.electrons = qp.field(Electron, shape=len(x), layout=qp.Layout.SOA)
         self.density, self.field = qp.field(qp.f64, shape=cells), qp.field(qp.f64, shape=cells)
         self.electrons.from_numpy({"x": x % 1, "v": v})
         self.solve()

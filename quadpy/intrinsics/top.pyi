@@ -7,12 +7,16 @@ from quadpy.runtime.elements.values import Elements
 
 _V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
 _T = TypeVar("_T")
+_E = TypeVar("_E", bound=Elements)
 
 __all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "zero", "one", "stream_parallel"]
 
 def raw_div(x: Any, y: Any) -> Any: """Integer division that truncates, as in C."""
 def raw_mod(x: Any, y: Any) -> Any: """Remainder with the sign of x, as in C."""
 def bit_shr(x: Any, y: Any) -> Any: """Shift right that fills with zeros."""
+@overload
+def cast(x: _E, dtype: Any) -> _E: ...
+@overload
 def cast(x: Any, dtype: type[_T]) -> _T: """x converted to dtype."""
 def bit_cast(x: Any, dtype: Any) -> Any: """The bits of x as dtype, which has the same width."""
 @overload

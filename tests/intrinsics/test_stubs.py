@@ -45,6 +45,7 @@ GIVEN = {
     "one": "x: _T) -> _T",
 }
 OTHERWISE = {
+    "cast": "x: _E, dtype: Any) -> _E",
     "random": ") -> float",
     "randn": ") -> float",
     "static": "first: Any, second: Any, /, *more: Any) -> tuple[Any, ...]",
@@ -84,7 +85,7 @@ def stub(file: str) -> str:
     head = TYPED_HEAD if NUMBERS.items() <= STUBS[file].items() else HEAD
     if shared:
         head = head.replace("from quadpy.run", "from quadpy.intrinsics.numbers import *\nfrom quadpy.run")
-        head += '_T = TypeVar("_T")\n'
+        head += '_T = TypeVar("_T")\n_E = TypeVar("_E", bound=Elements)\n'
     return f"{head}\n__all__ = {list(STUBS[file])!r}\n\n".replace("'", '"') + "".join(lines)
 
 

@@ -41,7 +41,8 @@ def stub() -> str:
     lines = [
         f"from {where[name]} import {name} as {name}\n" for name in sorted(where, key=lambda name: (where[name], name))
     ]
-    return HEAD + "".join(lines) + "\n__version_str__: str\n" + f"__all__ = {sorted(qp.__all__)!r}\n".replace("'", '"')
+    public = "".join(f'    "{name}",\n' for name in sorted(qp.__all__))
+    return HEAD + "".join(lines) + f"\n__version_str__: str\n__all__ = [\n{public}]\n"
 
 
 def test_the_stub_has_every_public_name(golden):

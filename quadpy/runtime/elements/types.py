@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.errors import ArgumentError
@@ -31,8 +31,8 @@ class CompositeType:
 
 
 ElementType: TypeAlias = Scalar | CompositeType
-DType: TypeAlias = ElementType | type[float] | type[int] | type[bool]
-"""The type of an array's elements: a scalar type (or Python's name for a default), a vector type or a matrix type."""
+DType: TypeAlias = ElementType | type[Any]
+"""The type of an array's elements: a scalar type (or Python's name for a default), a vector, matrix or struct type."""
 
 
 def scalar_of(dtype: object, config: Config | None = None) -> Scalar:

@@ -77,16 +77,21 @@ class Elements(NDArrayOperatorsMixin):
     def __init_subclass__(cls) -> None:
         _CLASSES[cls.RANK] = cls
 
-    def __init__(self, entries: object, dt: ScalarLike | None = None) -> None:
-        numbers, own = _typed(entries)
-        scalar = own if dt is None else scalar_of(dt)
-        data = admit(numbers, scalar)
-        if data.ndim != self.RANK or 0 in data.shape:
-            raise ArgumentError(
-                f"qp.{type(self).__name__} cannot be made from numbers of shape {data.shape}",
-                hint="qp.Vector takes [x, y, ...], qp.Matrix takes rows [[a, b], [c, d]]",
-            )
-        self._fill_in(data, scalar)
+    if TYPE_CHECKING:  # types such as vec3 are called with their components
+
+        def __init__(self, *entries: Any, dt: ScalarLike | None = None) -> None: ...
+    else:
+
+        def __init__(self, entries: object, dt: ScalarLike | None = None) -> None:
+            numbers, own = _typed(entries)
+            scalar = own if dt is None else scalar_of(dt)
+            data = admit(numbers, scalar)
+            if data.ndim != self.RANK or 0 in data.shape:
+                raise ArgumentError(
+                    f"qp.{type(self).__name__} cannot be made from numbers of shape {data.shape}",
+                    hint="qp.Vector takes [x, y, ...], qp.Matrix takes rows [[a, b], [c, d]]",
+                )
+            self._fill_in(data, scalar)
 
     def _fill_in(self, data: Numbers, dtype: Scalar, store: Callable[[Any, Numbers], None] | None = None) -> None:
         object.__setattr__(self, "_data", data.copy())
