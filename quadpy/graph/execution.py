@@ -18,6 +18,7 @@ from quadpy.graph.model.inspect import GraphInfo, describe
 from quadpy.graph.model.kernels import is_callee
 from quadpy.graph.model.makers import MAKERS, make_node
 from quadpy.graph.model.nodes import HostNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.model.observed import observed
 from quadpy.graph.model.ordered_nodes import OrderedNodes
 from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
@@ -25,8 +26,9 @@ from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.captured_work import GraphLaunch
-from quadpy.runtime.launch.capturing import Session, session_of
+from quadpy.runtime.launch.capturing import CAPTURES, Session, session_of
 from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
+from quadpy.runtime.launch.observing import Observer, Submission
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
@@ -96,6 +98,7 @@ class GraphExec(OneProcess):
                 engine = live.bring_up_to_date()
             resources = live.resources
             resources.check(auto_free=self._auto_free)
+            told = None if CAPTURES.observer is None else self._tell(CAPTURES.observer, on, overlap=overlap)
             if on.timeline is not live.announced:  # else all is said, and what came before is in order
                 live.announced, overlap = None, overlap and engine.overlaps
                 self._order_after_others(on.timeline, overlap=overlap)
@@ -121,6 +124,14 @@ class GraphExec(OneProcess):
             self._launches += 1
             for event in resources.records:
                 event.mark_recorded()
+            if told is not None:
+                told.done()
+
+    def _tell(self, observer: Observer, on: Stream, *, overlap: bool) -> Submission:
+        """Tell ``observer`` of a launch."""
+        live, may_overlap = self._live, overlap and self._owner.engine is not None and self._owner.engine.overlaps
+        version = live.version, live.updates
+        return observer.launching_graph(on, self, version, lambda: observed(self.nodes, live.off), overlap=may_overlap)
 
     def _launch_printing(self, engine: Engine, resources: Resources, on: Stream) -> None:
         """Launches a graph of which some kernels may print."""
@@ -162,6 +173,8 @@ class GraphExec(OneProcess):
         if self.device.prints.pending:
             self.device.prints.drain()
         self.device.faults.raise_first()
+        if (observer := CAPTURES.observer) is not None:
+            observer.graph_synchronized(self)
         for timeline in pending_on:
             self.device.failures.raise_first(timeline)
 

@@ -10,9 +10,9 @@ from quadpy.hazards.memory import Allocations, grid_of
 from quadpy.hazards.regions import Grid, Region, region_in
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
-from quadpy.runtime.launch.observing import KernelAccess, ObservedCall
+from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, RawAccess
 
-__all__ = ["CallSlots"]
+__all__ = ["CallSlots", "node_slot"]
 
 Touched = tuple[tuple[Ledger, Slot], ...]
 
@@ -57,6 +57,21 @@ def _slot(access: KernelAccess, array: ArrayMemory, grid: Grid | None, ledger: L
     if region is None:
         return None
     return ledger.slot(access.kind, region, reason, access.name, access.span)
+
+
+def node_slot(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> Slot | None:
+    """The slot of what a node of a graph does, which belongs to no ledger yet; None where it touches nothing."""
+    if isinstance(access, RawAccess):
+        if not access.nbytes or not access.rows:
+            return None
+        region = Region(access.low, access.low + access.nbytes, True)
+        if access.rows > 1:
+            rows = Grid(access.low, (access.rows, access.nbytes), (access.pitch, 1), 1)
+            region = region_in(rows, ()) or region
+        return Slot(access.kind, region, access.reason, access.name)
+    array, touched = access
+    found, reason = _region(touched, array, grid_of(array))
+    return None if found is None else Slot(touched.kind, found, reason, touched.name, touched.span)
 
 
 def _region(access: KernelAccess, array: ArrayMemory, grid: Grid | None) -> tuple[Region | None, str]:

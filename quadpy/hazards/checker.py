@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from types import TracebackType
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from quadpy.hazards.calls import CallSlots
-from quadpy.hazards.clocks import Clocks, Lane, Snapshot
+from quadpy.hazards.clocks import Clock, Clocks, Lane, Snapshot, joined
+from quadpy.hazards.edges import missing_edges
+from quadpy.hazards.graphs import GraphPart, Graphs
 from quadpy.hazards.ledger import READ, WRITE, Conflict, Ledger, Operation, Slot
 from quadpy.hazards.memory import Allocations, root_of
 from quadpy.hazards.model import Hazard
@@ -19,7 +20,7 @@ from quadpy.hazards.sites import call_place
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle
-from quadpy.runtime.launch.observing import ObservedAccess, ObservedCall, ObservedStream
+from quadpy.runtime.launch.observing import ObservedAccess, ObservedCall, ObservedNode, ObservedStream
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline
@@ -29,26 +30,20 @@ __all__ = ["Checker"]
 Touched = Sequence[tuple[Ledger, Slot]]
 
 
-class Submitting:
-    """An operation that is being submitted; it has taken place once the block ends without an exception."""
+class _Submission:
+    """Operations that are being submitted; until ``done`` they are in doubt."""
 
-    __slots__ = ("_checker", "_operation", "_waits")
+    __slots__ = ("_checker", "_operations", "_waits")
 
-    def __init__(self, checker: Checker, operation: Operation, *, waits: bool) -> None:
-        self._checker, self._operation, self._waits = checker, operation, waits
+    def __init__(self, checker: Checker, operations: Sequence[Operation], *, waits: bool) -> None:
+        self._checker, self._operations, self._waits = checker, operations, waits
 
-    def __enter__(self) -> None:
-        """Nothing is submitted yet."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._operation.doubt = ""
-            if self._waits:
-                self._checker.complete(self._operation.lane)
-        else:
-            self._operation.doubt = "the call raised an exception"
+    def done(self) -> None:
+        """As ``Submission.done``."""
+        for operation in self._operations:
+            operation.doubt = ""
+        if self._waits:
+            self._checker.complete(self._operations[0].lane)
 
 
 class Checker:
@@ -63,17 +58,18 @@ class Checker:
         self._clocks = Clocks()
         self._memory = Allocations()
         self._calls = CallSlots(self._memory)
+        self._graphs = Graphs(self._memory)
 
     # work
 
-    def launching(self, on: ObservedStream, call: ObservedCall) -> Submitting:
+    def launching(self, on: ObservedStream, call: ObservedCall) -> _Submission:
         """As ``Observer.launching``."""
         with self._lock:
             touched, waits = self._calls.touched(call)
             lane = self._lane(on.timeline, on.device.life)
             operation = Operation(lane, self._clocks.before(lane), call.name, call.span, call_place())
             self._submit(operation, touched)
-        return Submitting(self, operation, waits=waits or call.returns)
+        return _Submission(self, (operation,), waits=waits or call.returns)
 
     def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
         """As ``Observer.reading``: the host knows the writers of the array to be complete, and what is on the stream."""
@@ -109,6 +105,53 @@ class Checker:
         operation = Operation(lane, self._clocks.before(lane), what, None, call_place())
         self._submit(operation, [*more, (ledger, slot)])
         operation.doubt = ""
+
+    # graphs
+
+    def launching_graph(
+        self,
+        on: ObservedStream,
+        graph: object,
+        version: object,
+        nodes: Callable[[], Sequence[ObservedNode]],
+        *,
+        overlap: bool,
+    ) -> _Submission:
+        """As ``Observer.launching_graph``: one operation for each part of the graph that an event tells apart."""
+        with self._lock:
+            lane = self._lane(on.timeline, on.device.life)
+            known = self._graphs.of(graph, version, nodes)
+            if not overlap:
+                for point in known.launches.values():
+                    self._clocks.follow(lane, point)
+            place, before = call_place(), self._clocks.before(lane)
+            operations = [self._part(lane, part, before, place) for part in known.parts]
+            known.launches = {**known.launches, lane.number: self._clocks.snapshot(lane)}
+        return _Submission(self, operations, waits=False)
+
+    def _part(self, lane: Lane, part: GraphPart, before: Clock, place: tuple[str, int]) -> Operation:
+        """Submit a part of a graph, which comes after what it waits for; record its events."""
+        clock = before
+        for event in part.waits:
+            if (point := self._point(event)) is not None:
+                clock = joined(clock, point.contents())
+        operation = Operation(lane, clock, "a launch of a graph", None, place)
+        self._submit(operation, part.touched)
+        lane.clock = joined(lane.clock, clock)
+        for event in part.records:
+            event.observed = Snapshot(lane, operation.time, clock)
+        return operation
+
+    def graph_synchronized(self, graph: object) -> None:
+        """As ``Observer.graph_synchronized``."""
+        with self._lock:
+            for point in self._graphs.launches_of(graph):
+                self._clocks.complete(point)
+
+    def edges(self, nodes: Sequence[ObservedNode]) -> None:
+        """As ``Observer.edges``."""
+        with self._lock:
+            self._sinks.report(list(missing_edges(nodes)))
 
     # order
 

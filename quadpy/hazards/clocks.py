@@ -48,6 +48,12 @@ class Snapshot:
     time: int
     clock: Clock
 
+    def contents(self) -> Clock:
+        """All that is before the point."""
+        if not self.time or self.clock.get(self.lane.number, 0) >= self.time:
+            return self.clock
+        return {**self.clock, self.lane.number: self.time}
+
 
 class Clocks:
     """The lanes of a program, and what the host knows to be complete.
@@ -80,23 +86,17 @@ class Clocks:
     def follow(self, lane: Lane, point: Snapshot) -> None:
         """Later operations of ``lane`` come after ``point``."""
         if point.lane is not lane:
-            lane.clock = self._join(self.before(lane), _with(point))
+            lane.clock = self._join(self.before(lane), point.contents())
 
     def complete(self, point: Snapshot) -> None:
         """The host knows that what is before ``point`` is complete."""
-        self.host = self._join(self.host, _with(point))
+        self.host = self._join(self.host, point.contents())
 
     def _join(self, one: Clock, other: Clock) -> Clock:
         found = joined(one, other)
         if len(found) > _MANY and found is not one:
             found = {number: time for number, time in found.items() if number in self.lanes}
         return found
-
-
-def _with(point: Snapshot) -> Clock:
-    if not point.time or point.clock.get(point.lane.number, 0) >= point.time:
-        return point.clock
-    return {**point.clock, point.lane.number: point.time}
 
 
 def joined(one: Clock, other: Clock) -> Clock:

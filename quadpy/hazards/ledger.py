@@ -10,13 +10,22 @@ from quadpy.hazards.clocks import Clock, Lane, Snapshot
 from quadpy.hazards.regions import Overlap, Region, contains, overlap
 from quadpy.source import Span
 
-__all__ = ["READ", "WRITE", "Conflict", "Ledger", "Operation", "Slot"]
+__all__ = ["ALLOCATION", "FREE", "READ", "WRITE", "Conflict", "Ledger", "Operation", "Slot", "conflict"]
 
 READ: Final = "read"
 WRITE: Final = "write"
+ALLOCATION: Final = "allocation"
+FREE: Final = "free"
+_ALONE: Final = frozenset({WRITE, ALLOCATION, FREE})
+"""Kinds of accesses that conflict with all others; the rest go together with their like."""
 
 _MANY: Final = 32
 """Accesses of one stream, and streams, above which an allocation's history is shortened."""
+
+
+def conflict(one: str, other: str) -> bool:
+    """Whether accesses of these kinds must be ordered: reads need not, nor what commutes."""
+    return one != other or one in _ALONE
 
 
 class Operation:
@@ -44,7 +53,7 @@ class Operation:
 class Slot:
     """How an operation touches an allocation.  Equal accesses of later operations have the identical object.
 
-    kind    READ, WRITE, or an atomic operation, which commutes with its like
+    kind    READ, WRITE, ALLOCATION, FREE, or an atomic operation, which commutes with its like
     reason  why the access may not take place as described; empty if it is certain
     array   the name of the array
     span    where in the kernel
@@ -55,7 +64,7 @@ class Slot:
 
     def __init__(self, kind: str, region: Region, reason: str, array: str, span: Span | None = None) -> None:
         self.kind, self.region, self.reason, self.array, self.span = kind, region, reason, array, span
-        self.fills = kind == WRITE and not reason and region.dense
+        self.fills = kind in _ALONE and not reason and region.dense
 
 
 Conflict = tuple[Operation, Slot, Overlap]
@@ -83,8 +92,12 @@ class Ledger:
 
     def slot(self, kind: str, region: Region, reason: str, array: str, span: Span | None = None) -> Slot:
         """A new slot."""
-        self.low, self.high = min(self.low, region.low), max(self.high, region.high)
-        return Slot(kind, region, reason, array, span)
+        return self.adopt(Slot(kind, region, reason, array, span))
+
+    def adopt(self, slot: Slot) -> Slot:
+        """``slot``, which belongs here from now on."""
+        self.low, self.high = min(self.low, slot.region.low), max(self.high, slot.region.high)
+        return slot
 
     def conflicts(self, lane: Lane, clock: Clock, slot: Slot) -> Iterator[Conflict]:
         """Earlier accesses that conflict with an access of ``lane`` and do not come before it."""
@@ -94,7 +107,7 @@ class Ledger:
                 continue
             known = clock.get(other.number, 0)
             for before, operation in records.items():
-                if operation.time > known and (kind == WRITE or before.kind != kind):
+                if operation.time > known and conflict(before.kind, kind):
                     how = overlap(before.region, region)
                     if how is not Overlap.NONE:
                         yield operation, before, how
@@ -160,5 +173,5 @@ def _merged(records: list[tuple[Slot, Operation]]) -> tuple[Slot, Operation]:
 
 def _covers(later: Slot, earlier: Slot) -> bool:
     """Whether what conflicts with ``earlier`` conflicts with ``later``, of the same lane, as certainly."""
-    same = later.kind in (WRITE, earlier.kind)
+    same = later.kind == earlier.kind or later.kind in _ALONE
     return same and (not later.reason or bool(earlier.reason)) and contains(later.region, earlier.region)

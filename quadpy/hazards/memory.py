@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.regions import Grid
+from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -17,6 +19,7 @@ from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
+from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 
 __all__ = ["Allocations", "grid_of", "root_of"]
@@ -46,6 +49,21 @@ class Allocations:
             return None
         found = self._by_pointer[array.pointer] = self.of_root(root)
         return found
+
+    def of_bytes(self, low: int, things: Iterable[object]) -> Ledger | None:
+        """That of the memory at ``low``, which one of ``things`` has; None where none is known to."""
+        for thing in things:
+            block = getattr(thing, "block", None)
+            if isinstance(block, Block):
+                if block.pointer <= low < block.pointer + block.nbytes:
+                    return self.of_block(block)
+                continue
+            root = _root_of_thing(thing)
+            if root is not None:
+                start: int = root.__array_interface__["data"][0]
+                if start <= low < start + root.nbytes:
+                    return self.of_root(root)
+        return None
 
     def of_block(self, block: Block) -> Ledger:
         """That of a block of a device."""
@@ -82,6 +100,22 @@ def _root_of(array: ArrayMemory) -> Numbers | None:
     if isinstance(storage, BlockedStorage):
         storage = storage.inner
     return root_of(storage.view) if isinstance(storage, HostStorage) else None
+
+
+def _root_of_thing(thing: object) -> Numbers | None:
+    """The NumPy array that has the memory of ``thing``, whatever that is; None for a thing without memory of the host."""
+    numbers = thing
+    if isinstance(thing, (NDArray, FieldMemory)):
+        return _root_of(thing)
+    if isinstance(thing, Field):
+        return _root_of(FieldMemory.of(thing))
+    if isinstance(thing, HostView):
+        numbers = thing.owner
+    elif isinstance(thing, HostStorage):
+        numbers = thing.view
+    elif isinstance(thing, Buffer):
+        numbers = thing.bytes
+    return root_of(numbers) if isinstance(numbers, np.ndarray) else None
 
 
 def _storage_of(array: ArrayMemory) -> Storage | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.clocks import Lane
-from quadpy.hazards.ledger import READ, WRITE, Operation, Slot
+from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Operation, Slot
 from quadpy.hazards.model import Hazard, HazardAccess, HazardKind
 from quadpy.hazards.regions import Overlap, Region
 from quadpy.hazards.sites import name_of_event, name_of_stream
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["hazard_of"]
+__all__ = ["hazard_of", "kind_of", "range_text", "stream_name", "verb_of"]
 
 
 def hazard_of(first: tuple[Operation, Slot], second: tuple[Operation, Slot], how: Overlap) -> Hazard:
@@ -20,10 +20,15 @@ def hazard_of(first: tuple[Operation, Slot], second: tuple[Operation, Slot], how
     sides = _access(before, earlier), _access(now, later)
     allowed = reason_for(max(earlier.region.low, later.region.low), min(earlier.region.high, later.region.high))
     mend = _mend(before.lane, now.lane)
-    return Hazard(_kind(earlier.kind, later.kind), *sides, not reason, reason, mend, allowed)
+    return Hazard(kind_of(earlier.kind, later.kind), *sides, not reason, reason, mend, allowed)
 
 
-def _kind(earlier: str, later: str) -> HazardKind:
+def kind_of(earlier: str, later: str) -> HazardKind:
+    """The name of a hazard of two kinds of accesses."""
+    if FREE in (earlier, later):
+        return "use after free"
+    if ALLOCATION in (earlier, later):
+        return "use before allocation"
     if earlier == READ:
         return "write after read"
     return "read after write" if later == READ else "write after write"
@@ -39,16 +44,22 @@ def _doubt(before: Operation, earlier: Slot, now: Operation, later: Slot, how: O
 
 
 def _access(operation: Operation, slot: Slot) -> HazardAccess:
-    verb = {READ: "reads", WRITE: "writes"}.get(slot.kind, f"updates ({slot.kind})")
     place = slot.span or operation.kernel
     where = f" ({place.file}:{place.line})" if place is not None else ""
     return HazardAccess(
-        operation.file, operation.line, f"{operation.what}{where} {verb}", slot.array, _range(slot.region),
+        operation.file, operation.line, f"{operation.what}{where} {verb_of(slot.kind)}", slot.array, range_text(slot.region),
         stream_name(operation.lane),
     )  # fmt: skip
 
 
-def _range(region: Region) -> str:
+def verb_of(kind: str) -> str:
+    """What an access of ``kind`` does, in words."""
+    known = {READ: "reads", WRITE: "writes", ALLOCATION: "allocates", FREE: "frees"}
+    return known.get(kind, f"updates ({kind})")
+
+
+def range_text(region: Region) -> str:
+    """The elements, or how many bytes; empty for all of an array."""
     if region.grid is None:
         return f", {region.high - region.low} bytes" if region.high > region.low else ""
     axes, shape = region.axes, region.grid.shape

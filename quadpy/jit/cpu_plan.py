@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -11,6 +12,7 @@ from quadpy.artifact import CodeObject, ResultShape
 from quadpy.codegen.abi import OUT_OF_MEMORY
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments
+from quadpy.jit.block_accesses import accesses_of_block
 from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.plan import Values, Views, unknown_footprints
@@ -41,7 +43,7 @@ class CpuPlan:
     """
 
     __slots__ = (
-        "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_spans", "checks_values",
+        "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_spans", "_unpack", "checks_values",
         "code", "footprints", "hidden",
     )  # fmt: skip
 
@@ -61,7 +63,8 @@ class CpuPlan:
         entry: Callable[..., int] = _ENTRY(self._loaded.address(code.entry))
         self._entry = CheckedEntry(entry) if code.sites else entry
         name_in_crashes(self._loaded, code.image, code.entry, name, spans[0] if spans else None)
-        self._pack = struct.Struct(code.layout.format).pack
+        form = struct.Struct(code.layout.format)
+        self._pack, self._unpack = form.pack, form.unpack_from
         self._slots, self._name, self._spans = code.slots, name, spans
         self._result = ResultReader(code.results, result_shape) if code.results else None
         self._barrier_loops = tuple(barrier_loops(code, spans))
@@ -106,7 +109,8 @@ class CpuPlan:
         reads, writes = self._arrays.ranges(None, "ra", arrays), self._arrays.ranges(None, "wa", arrays)
         span = self._spans[0] if self._spans else None
         result = None if reader is None or (cells := runner.scratch) is None else lambda: reader.read(cells)
-        return HostLaunch(self._name, runner.run, reads, writes, (self, *arrays), span, result, block)
+        accesses = functools.partial(accesses_of_block, self, self._unpack, block, arrays)
+        return HostLaunch(self._name, runner.run, reads, writes, (self, *arrays), span, result, block, accesses)
 
     def prepare_again(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> HostLaunch:
         """As ``Binder.prepared``."""

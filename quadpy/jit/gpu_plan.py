@@ -11,6 +11,7 @@ from quadpy.artifact import CodeObject, ResultShape
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.array_arguments import ArrayArguments
+from quadpy.jit.block_accesses import accesses_of_block
 from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
@@ -56,6 +57,7 @@ class GpuPlan:
         self.code, self.device, self.wider = code, device, wider
         self.hidden, self.arrays = HiddenArguments(code, fields, seed, device), ArrayArguments(code)
         self.format = struct.Struct(code.layout.format)
+        self._unpack = self.format.unpack_from
         self._module = device.modules.load(code)
         self.launches = tuple(task_launches(code, device.driver, self._module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
@@ -143,12 +145,12 @@ class GpuPlan:
         self, block: bytes, grids: Sequence[int], arrays: Sequence[ArrayMemory], scratch: object
     ) -> tuple[KernelLaunch, ...]:
         """A launch of each task with an argument block that has the address of ``scratch``; ``arrays`` end with the fields."""
-        keep = (self._module, *arrays, scratch)
+        keep, accesses = (self._module, *arrays, scratch), partial(accesses_of_block, self, self._unpack, block, arrays)
         return tuple(
             KernelLaunch(
                 task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, task.shared_bytes, block,
                 self.arrays.ranges(number, "ra", arrays), self.arrays.ranges(number, "wa", arrays), keep, task.span,
-                self._indirect[number],
+                self._indirect[number], accesses,
             )
             for number, (task, blocks) in enumerate(zip(self.launches, grids, strict=True))
         )  # fmt: skip

@@ -38,8 +38,10 @@ def run_observed(
         return plan.run(values, views, stream)
     accesses = accesses_of(plan, values)
     call = ObservedCall(source.name, source.span, (*views, *plan.fields), accesses, bool(plan.code.results))
-    with observer.launching(on, call):
-        return plan.run(values, views, stream if stream is None else on)
+    told = observer.launching(on, call)
+    result = plan.run(values, views, stream if stream is None else on)
+    told.done()
+    return result
 
 
 _known: Final[weakref.WeakKeyDictionary[KernelFootprints, dict[int, tuple[Touches, tuple[KernelAccess, ...]]]]] = (

@@ -7,6 +7,8 @@ from quadpy.graph.building.builder import GraphBuilder
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.inspect import GraphInfo, describe, dot_of, table_of
 from quadpy.graph.model.nodes import AllocNode, FreeNode
+from quadpy.graph.model.observed import has_given_edges, observed
+from quadpy.importing import import_late
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.call_site import call_site
@@ -51,6 +53,7 @@ class Graph(GraphBuilder):
             ArgumentError: ``fuse`` is none of the three.
             GraphError: a graph with alloc nodes that was instantiated before; or ``fuse=True`` where a GPU cannot.
             CaptureError: the graph is being captured, or its capture was aborted.
+            HazardError: two nodes touch the same memory, and their dependencies do not order them.
             DeviceError: the device was closed, or refuses the graph.
         """
         require_fuse(fuse)
@@ -76,6 +79,9 @@ class Graph(GraphBuilder):
                     "a graph that allocates memory can be instantiated only once: its memory has one address",
                     hint="build another graph",
                 )
+            nodes = dict(self._nodes)
+            if has_given_edges(nodes):
+                import_late("quadpy.hazards.edges").check_edges(observed(nodes.values()))
             made = GraphExec(
                 self, self._allocations.built, auto_free=auto_free, priorities=priorities, fuse=fuse
             )  # fmt: skip

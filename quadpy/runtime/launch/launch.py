@@ -14,6 +14,7 @@ from quadpy.flow import Flow
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.launch.fusion import Origin
+from quadpy.runtime.launch.observing import KernelAccess
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from quadpy.runtime.memory.allocators.block import Block
 
 __all__ = [
+    "Accesses",
     "Binder",
     "Bound",
     "HostLaunch",
@@ -35,6 +37,10 @@ __all__ = [
 
 MemoryRange: TypeAlias = tuple[int, int]
 """An address, and the number of bytes that are touched from there."""
+
+
+Accesses: TypeAlias = "Callable[[], Sequence[tuple[ArrayMemory, KernelAccess]]]"
+"""Gives the accesses of a call, each with its array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class KernelLaunch:
                   must be announced to ``DeviceMemory.use`` for each stream that it runs on
     span          where in the user's file the task begins
     indirect      the same launch by code that reads its arguments from memory; None where there is none
+    accesses      what all launches of the call do with their arrays, found when it is asked for; None where that is unknown
     """
 
     name: str
@@ -77,6 +84,7 @@ class KernelLaunch:
     keep: tuple[object, ...] = field(repr=False)
     span: Span | None
     indirect: Indirect | None = field(default=None, repr=False, compare=False)
+    accesses: Accesses | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,7 @@ class HostLaunch:
     span: Span | None
     result: Callable[[], object] | None = None
     arguments: bytes = field(default=b"", repr=False)
+    accesses: Accesses | None = field(default=None, repr=False, compare=False)
 
 
 Scratch: TypeAlias = "ctypes.Array[ctypes.c_uint64] | None"

@@ -5,8 +5,7 @@ Wherever work is submitted, ``CAPTURES.observer`` is told, if there is one; capt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,7 +19,7 @@ from quadpy.runtime.streams.owned import OwnerRef, OwningDevice
 from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["KernelAccess", "ObservedAccess", "ObservedCall", "ObservedStream", "Observer", "Where", "written_by"]
+__all__ = ["KernelAccess", "ObservedAccess", "ObservedCall", "ObservedNode", "ObservedStream", "Observer", "Submission", "Where", "RawAccess", "written_by"]
 
 Where = tuple[int | slice, ...] | None
 """A part of an array, by a position or a slice for each of its first axes; None for all of it."""
@@ -76,6 +75,49 @@ class ObservedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class RawAccess:
+    """What a node of a graph does with ``rows`` rows of ``nbytes`` bytes from ``low`` on, ``pitch`` bytes apart.
+
+    kind    as in ``KernelAccess``; "allocation" and "free" for memory that begins and ends there
+    reason  why the access may not take place so; empty if it does
+    """
+
+    kind: str
+    low: int
+    nbytes: int
+    name: str
+    rows: int = 1
+    pitch: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedNode:
+    """A node of a graph.
+
+    what      the work, in words
+    span      where in the program it was made
+    after     the names of the nodes that come before
+    touches   what it may touch, as (address, bytes, whether it writes)
+    accesses  the same exactly, found when it is asked for; kernels' with their arrays
+    unknown   why it may touch anything; empty if it does not
+    memory    what has the memory: arrays, blocks, NumPy arrays
+    records, waits  the events that it records, and waits for
+    """
+
+    name: str
+    what: str
+    span: Span | None
+    after: tuple[str, ...]
+    touches: tuple[tuple[int, int, bool], ...]
+    accesses: Callable[[], Sequence[RawAccess | tuple[ArrayMemory, KernelAccess]]]
+    unknown: str
+    memory: tuple[object, ...]
+    records: tuple[OwnerRef[EventHandle], ...] = ()
+    waits: tuple[OwnerRef[EventHandle], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedAccess:
     """What the host accesses of one array: ``where`` in ``layout``, whose ``start`` is the address.
 
@@ -93,11 +135,18 @@ def written_by(values: Numbers) -> str:
     return "fill" if values.size == 1 else "copy from the host"
 
 
+class Submission(Protocol):
+    """Work that an observer was told of."""
+
+    def done(self) -> None:
+        """It has been submitted: until then, it may not have taken place."""
+
+
 class Observer(Protocol):
     """Is told of work before it is submitted, and may raise an error to refuse it."""
 
-    def launching(self, on: ObservedStream, call: ObservedCall) -> AbstractContextManager[object]:
-        """A kernel is launched on ``on`` while the result is entered."""
+    def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
+        """A kernel is launched on ``on``."""
 
     def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
         """The host reads by a copy on ``on``, after all work that wrote the array, and waits for the copy."""
@@ -122,6 +171,20 @@ class Observer(Protocol):
 
     def device_synchronized(self, life: Life) -> None:
         """The host knows that all work on the device of ``life`` so far is complete."""
+
+    def launching_graph(
+        self, on: ObservedStream, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]], *, overlap: bool
+    ) -> Submission:  # fmt: skip
+        """``graph`` is launched on ``on``, after its earlier launches unless they may ``overlap``.
+
+        ``nodes`` gives its nodes, in an order in which they can run; they are the same while ``version`` is.
+        """
+
+    def graph_synchronized(self, graph: object) -> None:
+        """The host knows that all launches of ``graph`` so far are complete."""
+
+    def edges(self, nodes: Sequence[ObservedNode]) -> None:
+        """A graph of ``nodes`` is made."""
 
     def released(self, block: Block) -> None:
         """The memory of ``block`` goes back to the allocator, by which it is in order."""

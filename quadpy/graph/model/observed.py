@@ -1,0 +1,92 @@
+"""The nodes of a graph as an observer of work sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from quadpy.graph.model.nodes import (
+    AllocNode,
+    ChildNode,
+    EventRecordNode,
+    EventWaitNode,
+    FreeNode,
+    HostNode,
+    KernelNode,
+    MemcpyNode,
+    MemsetNode,
+    Node,
+)
+from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.launch.observing import KernelAccess, ObservedNode, RawAccess
+
+__all__ = ["has_given_edges", "observed"]
+
+
+def observed(nodes: Iterable[Node], off: Iterable[str] = ()) -> list[ObservedNode]:
+    """``nodes``, of which those named ``off`` do nothing but order others."""
+    idle = frozenset(off)
+    return [_observed(node, idle=node.name in idle) for node in nodes]
+
+
+def has_given_edges(nodes: Mapping[str, Node]) -> bool:
+    """Whether the dependencies of some node were given, and are fewer than the order in which the nodes were made."""
+    before: str | None = None
+    for node in nodes.values():
+        if not node.derived and before is not None and before not in node.after:
+            return True
+        before = node.name
+    return False
+
+
+def _observed(node: Node, *, idle: bool) -> ObservedNode:
+    if idle:
+        return ObservedNode(node.name, "", node.span, node.after, (), tuple, "", ())
+    touches = (*((low, n, False) for low, n in node.reads), *((low, n, True) for low, n in node.writes))
+    anything = isinstance(node, HostNode) and not touches
+    unknown = "the host function does not say what it reads and writes" if anything else ""
+    records = (node.event._ref,) if isinstance(node, EventRecordNode) else ()  # noqa: SLF001 - by which observers know it
+    waits = (node.event._ref,) if isinstance(node, EventWaitNode) else ()  # noqa: SLF001 - as above
+    return ObservedNode(
+        node.name, _what(node), node.span, node.after, touches, lambda: list(_accesses(node)), unknown, node.keep,
+        records, waits,
+    )  # fmt: skip
+
+
+def _what(node: Node) -> str:
+    if isinstance(node, KernelNode) and node.launches:
+        return node.launches[0].name.partition(",")[0]
+    names = {"memcpy": "copy", "memset": "fill", "host": "host function", "alloc": "allocation"}
+    return names.get(node.kind, node.kind)
+
+
+def _accesses(node: Node) -> Iterator[RawAccess | tuple[ArrayMemory, KernelAccess]]:
+    match node:
+        case KernelNode():
+            yield from _kernel_accesses(node)
+        case MemcpyNode(target=target, source=source, nbytes=nbytes):
+            yield RawAccess("read", source, nbytes, "its source")
+            yield RawAccess("write", target, nbytes, "its target")
+        case MemsetNode(target=target, element=element, width=width, height=height, pitch=pitch):
+            yield RawAccess("write", target, element * width, "memory", height, pitch)
+        case ChildNode(nodes=inner):
+            for each in inner:
+                yield from _accesses(each)
+        case AllocNode():
+            yield RawAccess("allocation", node.pointer, node.nbytes, "memory")
+        case FreeNode(allocation=allocation):
+            yield RawAccess("free", allocation.pointer, allocation.nbytes, "memory")
+        case _:
+            yield from _ranges(node, "")
+
+
+def _kernel_accesses(node: KernelNode) -> Sequence[RawAccess | tuple[ArrayMemory, KernelAccess]]:
+    known = {id(launch.accesses): launch.accesses for launch in node.launches}
+    if not known or None in known.values():
+        return list(_ranges(node, "what it touches of its arrays is not known"))
+    return [each for accesses in known.values() if accesses is not None for each in accesses()]
+
+
+def _ranges(node: Node, reason: str) -> Iterator[RawAccess]:
+    """What the node says that it touches."""
+    for kind, ranges in (("read", node.reads), ("write", node.writes)):
+        yield from (RawAccess(kind, low, nbytes, "memory", reason=reason) for low, nbytes in ranges)

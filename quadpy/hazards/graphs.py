@@ -1,0 +1,91 @@
+"""Launches of graphs: what they touch, and what their events tell apart."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from quadpy.hazards.calls import node_slot
+from quadpy.hazards.clocks import Snapshot
+from quadpy.hazards.edges import ancestors_of
+from quadpy.hazards.ledger import Ledger, Slot
+from quadpy.hazards.memory import Allocations
+from quadpy.runtime.drivers.driver import EventHandle
+from quadpy.runtime.launch.observing import ObservedNode
+from quadpy.runtime.streams.owned import OwnerRef
+
+__all__ = ["GraphPart", "Graphs", "KnownGraph"]
+
+
+@dataclass(slots=True)
+class GraphPart:
+    """Nodes of a graph that come after the same waits for events, and before the same records."""
+
+    touched: list[tuple[Ledger, Slot]] = field(default_factory=list)
+    waits: tuple[OwnerRef[EventHandle], ...] = ()
+    records: list[OwnerRef[EventHandle]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class KnownGraph:
+    """A graph as it was launched last.
+
+    version   what the nodes are: they are the same while it is
+    parts     in an order in which they can run
+    launches  for each lane, the point after the last launch there
+    """
+
+    version: object
+    parts: Sequence[GraphPart]
+    launches: dict[int, Snapshot]
+
+
+class Graphs:
+    """The graphs that were launched, each for as long as it lives."""
+
+    def __init__(self, memory: Allocations) -> None:
+        self._memory = memory
+        self._known: weakref.WeakKeyDictionary[object, KnownGraph] = weakref.WeakKeyDictionary()
+
+    def of(self, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]]) -> KnownGraph:
+        """What is known of ``graph``, whose nodes are the same while ``version`` is."""
+        found = self._known.get(graph)
+        if found is None or found.version != version:
+            launches = {} if found is None else found.launches
+            found = self._known[graph] = KnownGraph(version, _parts(nodes(), self._memory), launches)
+        return found
+
+    def launches_of(self, graph: object) -> list[Snapshot]:
+        """The points of the last launches of ``graph``."""
+        found = self._known.get(graph)
+        return [] if found is None else list(found.launches.values())
+
+
+def _parts(nodes: Sequence[ObservedNode], memory: Allocations) -> list[GraphPart]:
+    """``nodes`` in parts: those before the first record of an event, those before the next one, …, and the rest."""
+    ancestors = ancestors_of(nodes)
+    records = sorted((n for n, node in enumerate(nodes) if node.records), key=lambda n: ancestors[n].bit_count())
+    waits = sum(1 << number for number, node in enumerate(nodes) if node.waits)
+    found: dict[tuple[int, int], GraphPart] = {}
+    for number, node in enumerate(nodes):
+        stage = next((k for k, record in enumerate(records) if ancestors[record] >> number & 1), len(records))
+        awaited = ancestors[number] & waits
+        part = found.get((stage, awaited))
+        if part is None:
+            events = tuple(event for n, one in enumerate(nodes) if awaited >> n & 1 for event in one.waits)
+            part = found[stage, awaited] = GraphPart(waits=events)
+        for access in node.accesses():
+            if (slot := node_slot(access)) is None:
+                continue
+            ledger = memory.of_bytes(slot.region.low, node.memory)
+            if ledger is not None:
+                part.touched.append((ledger, ledger.adopt(slot)))
+    ordered = [found[key] for key in sorted(found)]
+    for k, record in enumerate(records):
+        stages = [part for key, part in sorted(found.items()) if key[0] <= k]
+        last = stages[-1] if stages else GraphPart()
+        if not stages:
+            ordered.insert(0, last)
+        last.records += nodes[record].records
+    return ordered
