@@ -121,7 +121,9 @@ def _of_unknown(nodes: Sequence[ObservedNode], number: int, ancestors: list[int]
         first, second = min(other, number), max(other, number)
         if other != number and touching.touches and not ancestors[second] >> first & 1:
             sides = [
-                HazardAccess(*place(each.span), f"{each.what} may touch" if each is node else each.what, "memory", "", "")
+                HazardAccess(
+                    *place(each.span), f"{each.what} may touch" if each is node else each.what, "memory", "", ""
+                )
                 for each in (nodes[first], nodes[second])
             ]
             yield Hazard(
@@ -145,5 +147,3 @@ def _mend(first: ObservedNode, second: ObservedNode) -> str:
         return f"add {first.name!r} to the deps of {second.name!r}"
     line = "?" if first.span is None else first.span.line
     return f"record an event after line {line} on its stream, and let the stream of this line wait for it"
-
-

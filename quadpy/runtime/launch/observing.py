@@ -19,7 +19,18 @@ from quadpy.runtime.streams.owned import OwnerRef, OwningDevice
 from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["KernelAccess", "ObservedAccess", "ObservedCall", "ObservedNode", "ObservedStream", "Observer", "Submission", "Where", "RawAccess", "written_by"]
+__all__ = [
+    "KernelAccess",
+    "ObservedAccess",
+    "ObservedCall",
+    "ObservedNode",
+    "ObservedStream",
+    "Observer",
+    "Submission",
+    "Where",
+    "RawAccess",
+    "written_by",
+]
 
 Where = tuple[int | slice, ...] | None
 """A part of an array, by a position or a slice for each of its first axes; None for all of it."""
