@@ -17,7 +17,7 @@ def test_the_blocks_of_a_page_run(page, tmp_path):
     child = subprocess.run(
         [sys.executable, "-W", "error", file.name],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "QUADPY_HAZARDS": "1"},
         capture_output=True,
         text=True,
         check=False,

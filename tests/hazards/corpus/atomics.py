@@ -67,7 +67,7 @@ def a_reduction_is_read(s1, s2, x, y, z, ready):
     copy(y, z, stream=s2)  # second
 
 
-@possible("write after write", "read after write", reason="index")
+@possible("write after write", "read after write", reason="some of these elements")
 def a_bin_that_the_data_choose(s1, s2, index, c, ready):
     """A part of the histogram is cleared while it is made."""
     ready.record()

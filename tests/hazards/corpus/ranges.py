@@ -157,7 +157,7 @@ def a_view_of_a_view(s1, s2, x, y, ready):
     ramp(inner, stream=s2)  # second
 
 
-@possible("write after write", reason="index")
+@possible("write after write", reason="some of these elements")
 def places_that_only_the_data_know(s1, s2, x, index):
     index.from_numpy(np.arange(64, dtype=np.int32) // 2)
     qp.sync()
@@ -166,7 +166,7 @@ def places_that_only_the_data_know(s1, s2, x, index):
     part(x, 48, 64, stream=s2)  # second
 
 
-@possible("read after write", reason="index")
+@possible("read after write", reason="some of these elements")
 def read_where_the_data_say(s1, s2, x, y, index):
     index.fill(3)
     qp.sync()
@@ -175,7 +175,7 @@ def read_where_the_data_say(s1, s2, x, y, index):
     gather(index, x, y, stream=s2)  # second
 
 
-@possible("write after read", reason="condition")
+@possible("write after read", reason="whether it takes place")
 def written_if_negative(s1, s2, x, y, ready):
     copy(x, y, stream=s1)  # first
     # mended by: ready.record(s1); ready.wait(s2)
