@@ -22,7 +22,7 @@ from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
 from quadpy.lang.decorators import Template, Tensor, data_oriented, func, pyfunc, real_func, template
-from quadpy.math.linalg import eig, polar_decompose, solve, svd, sym_eig
+from quadpy.math.linalg import cholesky, eig, make_spd, polar_decompose, qr, solve, svd, sym_eig
 from quadpy.other_project import warn_of_other_project as _warn_of_other_project
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.field_layout import Layout
@@ -82,6 +82,7 @@ __all__ = [
     "axes",
     "bf16",
     "cpu",
+    "cholesky",
     "create_event",
     "create_stream",
     "cuda",
@@ -118,11 +119,13 @@ __all__ = [
     "kernel",
     "kl",
     "l",
+    "make_spd",
     "math",
     "memory_stats",
     "ndarray",
     "polar_decompose",
     "pyfunc",
+    "qr",
     "real_func",
     "reset",
     "root",

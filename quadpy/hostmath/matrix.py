@@ -9,11 +9,11 @@ import numpy as np
 
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import MatrixType
+from quadpy.hostmath.elimination import determinant, inverse
 from quadpy.hostmath.vector import Vector
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
-from quadpy.runtime.elements.numpy_types import cast
 from quadpy.runtime.elements.types import ScalarLike
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
@@ -38,25 +38,23 @@ class Matrix(Elements):
         return Vector(self._data.diagonal(), self.dtype).sum()
 
     def determinant(self) -> Any:
-        """Computed in double precision and rounded once, so the last bits may differ from a kernel's."""
+        """As in a kernel, to the bit; of integers the exact one, which wraps."""
         self._need_square("determinant")
-        value = np.linalg.det(self._data.astype(np.float64))
-        rounded = np.rint(value) if self.dtype.is_integral else value  # that of integers is an integer
-        return wrap(cast(np.asarray(rounded), self.dtype), self.dtype)
+        return wrap(determinant(self._data, self.dtype), self.dtype)
 
     def inverse(self) -> Matrix:
-        """Computed in double precision and rounded once; for integers, in the default float type.
+        """As in a kernel, to the bit; of integers in the default float type.
 
         Raises:
-            ArgumentError: the matrix has no inverse, or is not square.
+            ArgumentError: the matrix is singular, or not square.
         """
         self._need_square("inverse")
-        try:
-            value = np.linalg.inv(self._data.astype(np.float64))
-        except np.linalg.LinAlgError:
-            raise ArgumentError(f"{self!r} is singular: it has no inverse") from None
-        scalar = self._in_float().dtype
-        return wrap(cast(value, scalar), scalar)  # type: ignore[no-any-return]
+        if not self.dtype.is_float:
+            return self.cast(float).inverse()
+        found = inverse(self._data, self.dtype)
+        if np.isfinite(self._data).all() and not np.isfinite(found).all():
+            raise ArgumentError(f"{self!r} is singular: it has no inverse")
+        return wrap(found, self.dtype)  # type: ignore[no-any-return]
 
     def frobenius_inner(self, other: Matrix) -> Any:
         """The sum of the products of corresponding numbers."""

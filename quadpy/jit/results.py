@@ -14,7 +14,7 @@ from quadpy.artifact import ResultShape
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.hostmath import ElementType, Struct, StructType, type_of
 from quadpy.hostmath.struct_types import struct_type_of
-from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, decode
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, cast, decode
 from quadpy.runtime.elements.values import wrap
 
 if TYPE_CHECKING:
@@ -73,5 +73,5 @@ def _shaped(shape: ResultShape, numbers: Iterator[tuple[object, Scalar]]) -> obj
         return tuple(_shaped(part, numbers) for part in shape)
     if isinstance(shape, tuple):
         flat, types = zip(*itertools.islice(numbers, math.prod(shape)), strict=True)
-        return wrap(np.array(flat).reshape(shape), types[0])
+        return wrap(cast(np.array(flat), types[0]).reshape(shape), types[0])
     return next(numbers)[0]

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Callable
 from typing import Final
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import operation
 from quadpy.lang.context import Trace
-from quadpy.lang.elimination import LARGEST, inverse_by_elimination
-from quadpy.lang.operators import binary, unary
-from quadpy.lang.scalars import cast, operand, square_root, to_scalar
+from quadpy.lang.elimination import (
+    LARGEST,
+    determinant_by_elimination,
+    determinant_by_minors,
+    inverse_by_elimination,
+    solution,
+)
+from quadpy.lang.operators import binary
+from quadpy.lang.scalars import cast, operand, square_root
 from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import dot_product, make_vector, vec_of
 from quadpy.source import Span
@@ -23,6 +28,9 @@ __all__ = ["METHODS", "OF_TRUTHS"]
 
 OF_TRUTHS: Final = {ir.BinOp.MIN: ir.BinOp.AND, ir.BinOp.MAX: ir.BinOp.OR}
 """What the extremes of truth values are."""
+
+LARGEST_DETERMINANT: Final = 6
+"""Rows of the largest matrix with a determinant: that of integers is a sum of 720 products."""
 
 
 def _same_shape(t: Trace, a: Vec, b: Value, span: Span) -> Vec:
@@ -106,49 +114,37 @@ def _trace(t: Trace, m: Vec, span: Span) -> ir.Expr:
     return _sum(t, Vec((n,), m.elems[:: n + 1]), span)
 
 
-def _without(m: Vec, row: int, col: int) -> Vec:
-    n = m.shape[0]
-    rest = tuple(m.elems[i * n + j] for i in range(n) for j in range(n) if i != row and j != col)
-    return Vec((n - 1, n - 1), rest)
-
-
 def _determinant(t: Trace, m: Vec, span: Span) -> ir.Expr:
-    """By cofactors along the first row (up to 4 x 4)."""
+    """Up to 6 x 6: by elimination with partial pivoting; of integers by minors, of 2 x 2 as ``a * d - b * c``."""
     n = _square(t, m, "determinant", span)
-    if n > 4:
-        t.fail_type(f"determinant takes up to 4 x 4, not {n} x {n}", span)
-    if n == 1:
-        return m.elems[0]
-    if n == 2:
-        a, b, c, d = m.elems
-        return _minor(t, a, b, c, d, span)
-    terms = [operation(t, ast.Mult, m.elems[j], _determinant(t, _without(m, 0, j), span), span) for j in range(n)]
-    total = terms[0]
-    for j, term in enumerate(terms[1:], 1):
-        total = operation(t, ast.Sub if j % 2 else ast.Add, total, term, span)
-    return t.build.let(total)
-
-
-def _floats(t: Trace, m: Vec, span: Span) -> Vec:
-    return m if m.type.is_float else Vec(m.shape, tuple(cast(t, e, t.defaults.fp, span) for e in m.elems))
+    if n > LARGEST_DETERMINANT:
+        t.fail_type(f"determinant takes up to {LARGEST_DETERMINANT} x {LARGEST_DETERMINANT}, not {n} x {n}", span)
+    by_elimination = n > 2 and m.type.is_float
+    return (determinant_by_elimination if by_elimination else determinant_by_minors)(t, m, span)
 
 
 def _inverse(t: Trace, m: Vec, span: Span) -> Vec:
-    """The adjugate over the determinant up to 4 x 4, else by elimination; of a singular matrix, infinities and NaNs."""
+    """Up to 12 x 12: column by column as ``solve``; of a singular matrix, infinities and NaNs."""
     n = _square(t, m, "inverse", span)
     if n > LARGEST:
         t.fail_type(f"inverse takes up to {LARGEST} x {LARGEST}, not {n} x {n}", span)
-    if n > 4:
-        return inverse_by_elimination(t, _floats(t, m, span), span)
-    inv_det = t.build.let(operation(t, ast.Div, 1.0, _determinant(t, m, span), span))
-    if n == 1:
-        return Vec((1, 1), (inv_det,))
-    cofactors: list[ir.Expr] = []
-    for i, j in itertools.product(range(n), range(n)):
-        minor = _determinant(t, _without(m, j, i), span)
-        signed = to_scalar(t, unary(t, ast.USub, minor, span), span) if (i + j) % 2 else minor
-        cofactors.append(operation(t, ast.Mult, signed, inv_det, span))
-    return vec_of(t, cofactors, (n, n), span)
+    return inverse_by_elimination(t, _floats(t, m, span), span)
+
+
+def _solve(t: Trace, m: Vec, span: Span, right: Value) -> Vec:
+    """``x`` with ``m @ x = right``, a vector or the columns of a matrix; up to 12 rows, as ``qp.solve``."""
+    n, b = _square(t, m, "solve", span), make_vector(t, right, span)
+    if n > LARGEST:
+        t.fail_type(f"solve takes up to {LARGEST} rows, not {n}", span)
+    if b.shape[0] != n:
+        t.fail_type(f"solve needs {n} rows on the right-hand side of {shape_text(m)}, not {shape_text(b)}", span)
+    m, b = _floats(t, m, span), _floats(t, b, span)
+    type = promote(m.type, b.type)
+    return solution(t, make_vector(t, m, span, type), make_vector(t, b, span, type), span)
+
+
+def _floats(t: Trace, m: Vec, span: Span) -> Vec:
+    return m if m.type.is_float else make_vector(t, m, span, t.defaults.fp)
 
 
 def _sum(t: Trace, v: Vec, span: Span) -> ir.Expr:
@@ -201,6 +197,7 @@ METHODS: Final[dict[str, Callable[..., Value]]] = {
     "norm": _norm, "norm_sqr": _norm_sqr, "norm_inv": _norm_inv, "normalized": _normalized,
     "dot": _dot, "frobenius_inner": _dot, "cross": _cross, "outer_product": _outer_product,
     "transpose": _transpose, "trace": _trace, "determinant": _determinant, "inverse": _inverse,
+    "solve": _solve,
     "sum": _sum,
     "min": _extreme(ir.BinOp.MIN, "The least component."),
     "max": _extreme(ir.BinOp.MAX, "The greatest component."),

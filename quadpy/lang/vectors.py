@@ -83,7 +83,9 @@ def vec_of(t: Trace, items: Sequence[Value], shape: tuple[int, ...], span: Span,
 
 
 def vec_attribute(vec: Vec, name: str) -> Value | None:
-    """``v.x``, ``v.xyz``, ``m.n``; None where ``name`` is none of these."""
+    """``v.x``, ``v.xyz``, ``m.n``, ``m.dtype``; None where ``name`` is none of these."""
+    if name == "dtype":
+        return vec.type
     if name in ("n", "m"):
         return vec.shape[0] if name == "n" else (vec.shape[1] if len(vec.shape) > 1 else 1)
     return _swizzled(vec, name)

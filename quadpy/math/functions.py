@@ -147,7 +147,7 @@ def refract(x: Any, n: Any, eta: Any) -> Any:
 
 @func
 def determinant(m: Any) -> Any:
-    """The determinant of a square matrix, up to 4 x 4."""
+    """The determinant of a square matrix, up to 6 x 6."""
     return m.determinant()
 
 

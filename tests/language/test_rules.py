@@ -44,7 +44,7 @@ RULES = {
     # functions
     "an atomic that is not called": ("y: qp.atomic_add = 1", "changes its first argument", "qp.atomic_add"),
     "a function that needs too much memory": ("y = qp.static(exhausted())", "needs more memory to compile", "in Python"),
-    "a large determinant": ("y = qp.Matrix.identity(qp.f32, 5).determinant()", "up to 4 x 4, not 5 x 5", ""),
+    "a large determinant": ("y = qp.Matrix.identity(qp.f32, 7).determinant()", "up to 6 x 6, not 7 x 7", ""),
     # structs
     "an index of a struct": ("y = s[0]", "cannot be indexed", "there are mass, v"),
     "an index of a struct's element": ("y = a[0][1]", "cannot be indexed", "there are mass, v"),

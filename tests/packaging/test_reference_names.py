@@ -46,7 +46,7 @@ NAMES = {
         Matrix.rows Matrix.cols
     """,
     "atomics": "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_mul",
-    "linear algebra": "svd sym_eig polar_decompose eig solve",
+    "linear algebra": "svd sym_eig make_spd polar_decompose eig solve cholesky qr",
     "streams": "create_stream create_event Stream Event",
     "errors": """
         QuadrantsCompilationError QuadrantsSyntaxError QuadrantsNameError QuadrantsIndexError QuadrantsTypeError

@@ -1,0 +1,49 @@
+"""What the decompositions share: the type to compute in, and matrices scaled so that no square overflows or underflows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quadpy.dtypes import f32, f64, u32, u64
+from quadpy.intrinsics import BUILTINS
+from quadpy.lang.decorators import func
+
+__all__ = ["by_type", "floats", "negligible_length", "scaled"]
+
+bit_cast, cast, minimum, maximum, static = (BUILTINS[name] for name in ("bit_cast", "cast", "min", "max", "static"))
+
+
+@func
+def floats(a: Any, dt: Any) -> Any:
+    """``a`` in the type to compute in: ``dt``, or its own; of integers the default float type, of f16 and bf16 f32."""
+    return (a if static(dt is None) else cast(a, dt)) * 1.0
+
+
+@func
+def by_type(x: Any, single: Any, double: Any) -> Any:
+    """One of two constants, by the type of the vector or matrix ``x``."""
+    return single if static(x.dtype == f32) else double
+
+
+@func
+def negligible_length(x: Any) -> Any:
+    """What rounding hides beside 1, and whose square is a normal number."""
+    return by_type(x, 2.0**-50, 2.0**-400)
+
+
+@func
+def scaled(a: Any) -> Any:
+    """``a`` over a power of two, its greatest entry from 1 to 2 in size; that power; 0, or NaN if an entry is not finite.
+
+    Only a matrix of subnormal numbers keeps smaller entries.  Nothing is rounded, but what is negligible beside the greatest
+    entry.
+    """
+    size = maximum(abs(a))
+    if static(a.dtype == f32):
+        exponent = minimum(maximum(bit_cast(size, u32) >> 23, u32(1)), u32(253))
+        scale, inverse = bit_cast(exponent << 23, f32), bit_cast((u32(254) - exponent) << 23, f32)
+    else:
+        exponent = minimum(maximum(bit_cast(size, u64) >> 52, u64(1)), u64(2045))
+        scale, inverse = bit_cast(exponent << 52, f64), bit_cast((u64(2046) - exponent) << 52, f64)
+    x = a * inverse
+    return x, scale, 0.0 * x.sum()
