@@ -160,8 +160,11 @@ from quadpy.intrinsics.top import zero as zero
 from quadpy.jit.kernel import Kernel as Kernel
 from quadpy.lang.decorators import data_oriented as data_oriented
 from quadpy.lang.decorators import template as template
+from quadpy.math.linalg import cholesky as cholesky
 from quadpy.math.linalg import eig as eig
+from quadpy.math.linalg import make_spd as make_spd
 from quadpy.math.linalg import polar_decompose as polar_decompose
+from quadpy.math.linalg import qr as qr
 from quadpy.math.linalg import solve as solve
 from quadpy.math.linalg import svd as svd
 from quadpy.math.linalg import sym_eig as sym_eig
@@ -326,6 +329,7 @@ __all__ = [
     "cbrt",
     "ceil",
     "cfg",
+    "cholesky",
     "clz",
     "copysign",
     "cos",
@@ -396,6 +400,7 @@ __all__ = [
     "log2",
     "loop_config",
     "loop_unique",
+    "make_spd",
     "math",
     "max",
     "memory_stats",
@@ -407,6 +412,7 @@ __all__ = [
     "popcnt",
     "pow",
     "pyfunc",
+    "qr",
     "randn",
     "random",
     "raw_div",
