@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from quadpy.cli.selection import Selected, add_kernel_arguments, select
 from quadpy.errors import ArgumentError
-from quadpy.ir.nodes import Kernel
+from quadpy.ir.nodes import ArrayParam, Kernel
 from quadpy.target import TargetSpec, parse_target
+
+if TYPE_CHECKING:
+    from quadpy.lang.trace import Traced
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME: Final = "inspect"
-HELP: Final = "show a kernel's IR, LLVM IR or assembly"
+HELP: Final = "show a kernel's IR, what it touches, its LLVM IR or assembly"
 
 
 class _PrintPasses(argparse.Action):
@@ -34,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_kernel_arguments(parser)
     parser.add_argument("--target", default="cpu", metavar="T", help="one target, such as gfx942; cpu by default")
     parser.add_argument(
-        "--stage", choices=("ir", "llvm", "asm"), default="ir",
-        help="quadpy's own IR (the same for every target), the LLVM IR, or the assembly that LLVM makes of it",
+        "--stage", choices=("ir", "effects", "llvm", "asm"), default="ir",
+        help="quadpy's own IR (the same for every target), which elements of its arrays each task touches, the LLVM IR, or "
+        "the assembly that LLVM makes of it",
     )  # fmt: skip
     parser.add_argument("--after", metavar="PASS", help="show the IR after this pass; 'trace' is before the first one")
     parser.add_argument("--passes", action=_PrintPasses, nargs=0, help="print the passes in their order and exit")
@@ -53,13 +57,27 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
 
 def _stage(selected: Selected, target: TargetSpec, stage: str) -> str:
     from quadpy.codegen.compile import lower
+    from quadpy.ir.footprints.text import print_footprints
     from quadpy.ir.printer import print_ir
     from quadpy.jit.offline import compile_with_asm, trace_for
 
     if stage == "asm":
         return compile_with_asm(selected.kernel, target, selected.given).asm
-    kernel = trace_for(selected.kernel, selected.given, target).kernel
-    return print_ir(kernel) if stage == "ir" else lower(kernel, target)
+    traced = trace_for(selected.kernel, selected.given, target)
+    if stage == "effects":
+        return print_footprints(traced.kernel, _field_names(traced))
+    return print_ir(traced.kernel) if stage == "ir" else lower(traced.kernel, target)
+
+
+def _field_names(traced: Traced) -> dict[str, str]:
+    """The names of the fields of a kernel as its user knows them, where they have any."""
+    fields = (param.name for param in traced.kernel.params if isinstance(param, ArrayParam) and param.is_field)
+    names = {}
+    for name, field in zip(fields, traced.fields, strict=True):
+        path = traced.dependencies.path(field)
+        if found := getattr(field, "name", "") or (str(path) if path is not None else ""):
+            names[name] = found
+    return names
 
 
 def _after(selected: Selected, target: TargetSpec, name: str) -> str:

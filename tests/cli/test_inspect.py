@@ -17,6 +17,26 @@ def test_the_ir_comes_first(sample, capsys):
     assert capsys.readouterr().out.startswith("kernel saxpy(a: f32, x: f32[?], y: f32[?]) -> ()")
 
 
+def test_what_each_task_touches(sample, capsys):
+    assert main(["inspect", f"{sample}:histogram", "--stage", "effects"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["kernel", "histogram"] in lines
+    assert ["reads", "keys[:]", "line", "27"] in lines
+    assert ["updates", "some", "of", "counts[:]", "by", "add", "line", "27"] in lines
+    assert ["reads", "weights[0", ":", "keys.shape[0]]", "line", "28"] in lines
+
+
+def test_fields_have_the_names_that_their_owners_know(tmp_path, capsys):
+    file = tmp_path / "fields.py"
+    file.write_text(
+        "import quadpy as qp\nqp.init(arch=qp.cpu)\nu = qp.field(qp.f32, shape=(4, 5), name='u')\n"
+        "@qp.kernel\ndef put():\n    for i, j in u:\n        u[i, j] = 1.0\n",
+        encoding="utf-8",
+    )
+    assert main(["inspect", f"{file}:put", "--stage", "effects"]) == 0
+    assert "writes u[:, :]" in capsys.readouterr().out
+
+
 @pytest.fixture
 def configuration():
     before = current_config()

@@ -39,8 +39,10 @@ class Digit:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """The minimum or maximum of two forms."""
+    """The minimum or maximum of two values from ``least`` to ``most``."""
 
+    least: int
+    most: int
     op: Literal["min", "max"]
     forms: tuple[Form, Form]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Final, Literal, TypeAlias
 
 from quadpy.dtypes import Scalar
@@ -110,14 +111,16 @@ class Reader:
         found = self._keyed((bare, divisor, part), lambda: self.counter(part, Digit(bare, divisor, part), bare.roots))
         return counter_form(found).needing(*form.needs)
 
-    def limited(self, op: ir.BinOp, a: Form, b: Form) -> Form:
+    def limited(self, op: ir.BinOp, a: Form, b: Form, type: Scalar) -> Form:
         """The minimum or maximum."""
         needs = a.needs | b.needs
         if not a.terms and not b.terms:
             return fixed((lesser if op is ir.BinOp.MIN else greater)(a.constant, b.constant)).needing(*needs)
         kind: Literal["min", "max"] = "min" if op is ir.BinOp.MIN else "max"
         forms = (a.bare, b.bare)
-        found = self._keyed((kind, forms), lambda: self.counter(kind, Limited(kind, forms), a.roots | b.roots))
+        found = self._keyed(
+            (kind, forms, type), lambda: self.counter(kind, Limited(*type_bounds(type), kind, forms), a.roots | b.roots)
+        )
         return counter_form(found).needing(*needs)
 
     def chosen(self, choices: tuple[tuple[Form, Guards | None], ...]) -> Form:
@@ -193,7 +196,7 @@ class Reader:
 
     def index(self, e: ir.Expr, known: Known) -> Form:
         """An index, or the bound of a loop: what wraps is another one."""
-        return self._within(self.form(e, known), e.type)
+        return self._within(_recombined(self.form(e, known)), e.type)
 
     def _binary(self, e: ir.Binary, known: Known) -> Form:
         a, b, op = self.form(e.lhs, known), self.form(e.rhs, known), e.op
@@ -207,7 +210,7 @@ class Reader:
             case ir.BinOp.MUL if not a.terms:
                 return self._ring(b.times(a.constant).needing(*a.needs), e.type)
             case ir.BinOp.MIN | ir.BinOp.MAX:
-                return self.limited(op, self._within(a, e.type), self._within(b, e.type))
+                return self.limited(op, self._within(a, e.type), self._within(b, e.type), e.type)
         if b.terms:
             return self.unknown(e.type)
         a, by = self._within(a, e.type), b.constant
@@ -311,3 +314,16 @@ def _has_unknown(form: Form) -> bool:
     return any(isinstance(counter.origin, Bounded) for counter in form.counters) and (
         len(form.terms) > 1 or form.terms[0][1].constant != 1 or form.constant.constant != 0
     )
+
+
+def _recombined(form: Form) -> Form:
+    """``form`` with ``x`` in place of ``x // n * n + x % n``."""
+    for (high, factor), (low, unit) in product(form.terms, form.terms):
+        match high.origin, low.origin:
+            case Digit(part="quotient") as a, Digit(part="remainder") as b if a.form == b.form:
+                if a.divisor == b.divisor and factor == unit * a.divisor:
+                    parts = counter_form(high).times(factor) + counter_form(low).times(unit)
+                    return _recombined(form - parts + a.form.times(unit))
+            case _:
+                pass
+    return form

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 __all__ = [
     "FALSE", "ONE", "TRUE", "ZERO", "Given", "Made", "Number", "TooComplex", "at_most", "atoms_of", "both", "either", "equal", "given",
-    "greater", "lesser", "made", "negated", "number", "quotient", "remainder", "select",
+    "greater", "lesser", "made", "negated", "number", "operands_of", "quotient", "remainder", "select",
 ]  # fmt: skip
 
 Operator: TypeAlias = Literal[
@@ -185,14 +185,37 @@ def remainder(a: Number, b: Number) -> Number:
 
 def lesser(a: Number, b: Number) -> Number:
     """The minimum."""
-    apart = (b - a).constant
-    return made("min", *sorted((a, b), key=str)) if apart is None else a if apart >= 0 else b
+    return _extreme("min", a, b)
 
 
 def greater(a: Number, b: Number) -> Number:
     """The maximum."""
-    apart = (b - a).constant
-    return made("max", *sorted((a, b), key=str)) if apart is None else b if apart >= 0 else a
+    return _extreme("max", a, b)
+
+
+def _extreme(op: Literal["min", "max"], a: Number, b: Number) -> Number:
+    """The minimum or maximum of what ``a`` and ``b`` are made of, without those that others are always beyond."""
+    kept: list[Number] = []
+    for each in (*operands_of(op, a), *operands_of(op, b)):
+        apart = {other: (each - other).constant for other in kept}
+        if any(by is not None and (by >= 0 if op == "min" else by <= 0) for by in apart.values()):
+            continue
+        kept = [other for other in kept if apart[other] is None]
+        kept.append(each)
+    return kept[0] if len(kept) == 1 else made(op, *sorted(kept, key=str))
+
+
+def operands_of(op: Operator, a: Number) -> tuple[Number, ...]:
+    """The numbers of which ``a`` is the minimum, or what ``op`` is; else ``a`` alone."""
+    atom = _atom_of(a)
+    return atom.operands if isinstance(atom, Made) and atom.op == op else (a,)
+
+
+def _atom_of(a: Number) -> Atom | None:
+    """The atom that is all of ``a``."""
+    if len(a.terms) != 1 or a.terms[0][1] != 1 or len(a.terms[0][0]) != 1:
+        return None
+    return a.terms[0][0][0]
 
 
 def at_most(a: Number, b: Number) -> Number:
@@ -242,12 +265,19 @@ _INFIX: Final = {
 
 def _call_text(op: Operator, operands: tuple[Number, ...]) -> str:
     if op in _INFIX:
-        parts = [f"({each.key})" if " " in each.key else each.key for each in operands]
+        parts = [
+            each.key if each.constant is not None or _is_tight(_atom_of(each)) else f"({each.key})" for each in operands
+        ]
         return f" {_INFIX[op]} ".join(parts) if op not in ("floordiv", "mod") else f"({f' {_INFIX[op]} '.join(parts)})"
     if op == "select":
         condition, a, b = operands
         return f"({a.key} if {condition.key} else {b.key})"
     return f"{op}({', '.join(each.key for each in operands)})"
+
+
+def _is_tight(atom: Atom | None) -> bool:
+    """Whether the text of ``atom`` needs no parentheses."""
+    return atom is not None and (isinstance(atom, Given) or atom.key[-1] == ")")
 
 
 def atoms_of(numbers: Iterable[Number]) -> Iterator[Given]:

@@ -114,11 +114,20 @@ def counter_bounds(counter: Counter, guards: Guards | None) -> Bounds:
                 elif by < 0:
                     last = lesser(last, quotient(constant, -factor))
             case NotZero(form=form) if (hole := _hole(form, counter)) is not None:
-                low = low + select(equal(low, hole), ONE, ZERO)
-                last = last - select(equal(last, hole), ONE, ZERO)
+                low, last = _without(low, last, hole)
             case _:
                 pass
     return low, last
+
+
+def _without(low: Number, last: Number, hole: Number) -> Bounds:
+    """The bounds without ``hole``, where that is one of them."""
+    first, final = equal(low, hole), equal(last, hole)
+    if first == TRUE:
+        return low + ONE, last
+    if final == TRUE:
+        return low, last - ONE
+    return low + select(first, ONE, ZERO), last - select(final, ONE, ZERO)
 
 
 def _hole(form: Form, counter: Counter) -> Number | None:
@@ -135,10 +144,8 @@ def _origin_bounds(counter: Counter, guards: Guards | None) -> Bounds:
             return low, last
         case Bounded(low=low, last=last):
             return number(low), number(last)
-        case Limited(op=op, forms=(a, b)):
-            (a0, a1), (b0, b1) = bounds(a, guards), bounds(b, guards)
-            pick = lesser if op == "min" else greater
-            return pick(a0, b0), pick(a1, b1)
+        case Limited():
+            return _limited_bounds(counter.origin, guards)
         case Chosen(choices=choices):
             found = [bounds(form, own) for form, own in choices]
             low, last = found[0]
@@ -149,10 +156,26 @@ def _origin_bounds(counter: Counter, guards: Guards | None) -> Bounds:
             low, last = bounds(form, guards)
             if part == "quotient":
                 return quotient(low, divisor), quotient(last, divisor)
-            if low == ZERO:
-                return ZERO, lesser(last, divisor - ONE)
-            same = equal(quotient(low, divisor), quotient(last, divisor))
-            return select(same, remainder(low, divisor), ZERO), select(same, remainder(last, divisor), divisor - ONE)
+            if _meet(low, last, divisor):
+                return remainder(low, divisor), remainder(last, divisor)
+            most = divisor - ONE
+            return ZERO, lesser(last, most) if is_natural(low) else most
+
+
+def _meet(low: Number, last: Number, divisor: Number) -> bool:
+    """Whether it is plain that the quotients of both ends are the same."""
+    return equal(quotient(low, divisor), quotient(last, divisor)) == TRUE
+
+
+def _limited_bounds(origin: Limited, guards: Guards | None) -> Bounds:
+    """What is known of a value's type is not repeated."""
+    (a0, a1), (b0, b1) = (bounds(form, guards) for form in origin.forms)
+    least, most = number(origin.least), number(origin.most)
+    if origin.op == "min":
+        return least if least in (a0, b0) else lesser(a0, b0), a1 if b1 == most else b1 if a1 == most else lesser(
+            a1, b1
+        )
+    return a0 if b0 == least else b0 if a0 == least else greater(a0, b0), most if most in (a1, b1) else greater(a1, b1)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -182,8 +205,9 @@ def _origin_takes_all(counter: Counter, guards: Guards | None) -> Number:
             if part == "quotient":
                 return both(dense, at_most(step, divisor))
             low, last = bounds(form, guards)
-            same = equal(quotient(low, divisor), quotient(last, divisor))
-            return both(dense, equal(step, ONE), either(same, at_most(divisor, last - low + ONE)))
+            if low == ZERO or _meet(low, last, divisor):
+                return both(dense, equal(step, ONE))
+            return both(dense, equal(step, ONE), at_most(divisor, last - low + ONE))
 
 
 def spacing(form: Form, guards: Guards | None) -> tuple[Number, Number]:
@@ -202,9 +226,40 @@ def spacing(form: Form, guards: Guards | None) -> tuple[Number, Number]:
     if free == FALSE:
         return made("gcd", *steps), FALSE
     counts = [last - low + ONE for low, last in (counter_bounds(counter, guards) for counter in form.counters)]
+    if (step := _plain_step(list(zip(steps, counts, strict=True)))) is not None:
+        return step, free
     dense = made("dense", *(each for pair in zip(steps, counts, strict=True) for each in pair))
+    if ONE in steps:
+        return ONE, both(free, equal(dense, ONE))
     found = at_most(ONE, dense)
     return select(found, dense, made("gcd", *steps)), both(free, found)
+
+
+def _plain_step(terms: list[tuple[Number, Number]]) -> Number | None:
+    """The step of all sums of multiples of strides, each with a count, where their text tells that none is left out.
+
+    As in ``i * n + j`` with ``j`` below ``n``: each stride is at most what those before it cover.
+    """
+    left = [term for term in terms if term[1] != ONE]
+    known = [term for term in left if term[0].constant]
+    if not known:
+        return None
+    step, count = min(known, key=lambda term: (term[0].constant or 0, term[1].constant is None))
+    left.remove((step, count))
+    covered = step * count
+    while left:
+        fitting = (term for term in left if _fits(term[0], step, covered))
+        if (found := next(fitting, None)) is None:
+            return None
+        left.remove(found)
+        covered = covered + found[0] * (found[1] - ONE)
+    return step
+
+
+def _fits(stride: Number, step: Number, covered: Number) -> bool:
+    """Whether ``stride`` is a multiple of ``step``, and leaves nothing between what is covered and its next multiple."""
+    beyond = (stride - covered).constant
+    return beyond is not None and beyond <= 0 and all(factor % (step.constant or 1) == 0 for _, factor in stride.terms)
 
 
 def _size(factor: Number) -> Number:
@@ -259,4 +314,5 @@ def _digits(counter: Counter) -> list[Counter]:
 def is_met(need: Need, guards: Guards | None) -> Number:
     """Whether what ``need`` asks for holds."""
     low, last = bounds(need.form, guards)
-    return both(at_most(number(need.low), low), at_most(last, number(need.last)))
+    enough = TRUE if need.low <= 0 and is_natural(low) else at_most(number(need.low), low)
+    return both(enough, at_most(last, number(need.last)))
