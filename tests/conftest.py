@@ -23,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--random-streams", type=int, default=200, help="how many programs of streams at random are tried")
     parser.addoption("--random-threads", type=int, default=2, help="with how many seeds threads share objects")
     parser.addoption(
+        "--every-processor", action="store_true", help="compile for each processor, not for one of each generation"
+    )
+    parser.addoption(
         "--interrupts", type=int, default=25, help="at how many places each program is interrupted; 0: all"
     )
 

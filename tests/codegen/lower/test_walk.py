@@ -1,6 +1,8 @@
 """Every operation on every type for every target goes through LLVM: which ends the process on what it cannot select.
 
-Cases run in child processes, many in each; after a crash a new child goes on with the next case.
+Cases run in child processes, many in each; after a crash a new child goes on with the next case.  The processors of a
+generation, for which LLVM selects instructions by the same rules, share the cases out; ``pytest --every-processor`` tries
+each case for each.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ from quadpy.ir.nodes import AtomicOp, BinOp, CmpOp, UnOp, Var
 from quadpy.ir.verify import binary_takes, unary_takes
 from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 
-TARGETS = [
-    "cpu",
-    "cpu:x86-64",
-    *(str(parse_target(f"{a.name}:w{w}")) for a in AMD_ARCHS.values() for w in a.wave_sizes),
-    *NVIDIA_ARCHS,
-]
+GENERATIONS = {"cpu": ["cpu"], "cpu:x86-64": ["cpu:x86-64"]}
+for arch in AMD_ARCHS.values():
+    for wave in arch.wave_sizes:
+        GENERATIONS.setdefault(f"{arch.series}:w{wave}", []).append(str(parse_target(f"{arch.name}:w{wave}")))
+for name in NVIDIA_ARCHS:
+    GENERATIONS.setdefault(f"sm_{name.rstrip('a')[3:-1]}x", []).append(name)
 
 
 def expressions(b, t, x, y):
@@ -101,10 +103,16 @@ def survivors(cases):
     return done
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_llvm_takes_every_operation(target):
-    cases = [(target, t.name, "i32", "strict") for t in SCALARS]
-    cases += [(target, "f32", "i64", "strict"), *((target, name, "i32", "fast") for name in ("f16", "f32", "f64"))]
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_llvm_takes_every_operation(generation, request):
+    targets, every = GENERATIONS[generation], request.config.getoption("--every-processor")
+    kinds = [*((t.name, "i32", "strict") for t in SCALARS), ("f32", "i64", "strict")]
+    kinds += [(name, "i32", "fast") for name in ("f16", "f32", "f64")]
+    cases = [
+        (target, *kind)
+        for number, kind in enumerate(kinds)
+        for target in (targets if every else [targets[number % len(targets)]])
+    ]
     assert survivors(cases) == cases
 
 
