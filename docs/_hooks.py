@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import _conformance
 import _faults
+import _hazards
 import _instructions
 import _nvidia
 import _samples
@@ -24,6 +25,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "conformance": _conformance.print_conformance,
     "crash": _faults.print_crash,
     "fault": _faults.print_fault,
+    "hazard": _hazards.print_hazard,
     "errors": _tables.print_errors,
     "glsl": _tables.print_glsl,
     "linalg": _tables.print_linalg,

@@ -1,4 +1,4 @@
-"""Every example runs on the CPU; after a test, the configuration is as before."""
+"""Every example runs on the CPU, under the hazard checker; after a test, the configuration is as before."""
 
 import pytest
 
@@ -10,5 +10,7 @@ from quadpy.runtime.device.current import current_config, set_config
 def cpu():
     before = current_config()
     qp.init(arch=qp.cpu)
-    yield
+    with qp.hazards.check() as found:
+        yield
     set_config(before)
+    assert not found.possible, str(found)

@@ -237,6 +237,8 @@ class Oracle:
         else:
             self.op(stream, writes=arrays["x2"].part(8, 24), after=after)
             op = self.op(stream, writes=self.arrays["c0"].part(0, 8), update="add")
+            for clocks in (self.users, self.writers):  # a launch is one piece of work
+                merge(clocks[arrays["x2"].base], op.clock)
         self.launches[graph] = dict(op.clock)
 
     # copies and fills, which are ordered themselves

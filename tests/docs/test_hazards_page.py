@@ -1,0 +1,51 @@
+"""The guide to hazards: each of its programs has the report that it promises, and none when it is mended."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+from pages import ROOT
+
+PROMISED = {
+    "offload": ("HazardError: read after write of weights", ["from_numpy(", "multiply(weights, x)"]),
+    "stash": ("HazardError: use after free", ["add_memcpy(", "add_free("]),
+    "count": ("HazardError: read after write", ["run.launch(", "from_numpy("]),
+    "plasma": ("read after write", ["field[cell]", "field[i] = "]),
+    "waterwave": ("RaceWarning: ", ["height[i, j] = ", "pull = "]),
+}
+"""How the report begins, or what it says, and the two lines that it names."""
+
+
+@pytest.fixture(scope="module")
+def page():
+    sys.path.insert(0, str(ROOT / "docs"))
+    yield importlib.import_module("_hazards")
+    sys.path.remove(str(ROOT / "docs"))
+
+
+NOT_YET = ("count", "plasma")
+
+
+@pytest.mark.parametrize("name", [name for name in PROMISED if name not in NOT_YET])
+def test_the_report_names_both_lines(page, name):
+    shown = page.print_hazard(name)
+    program, report = shown.split("```text\n")
+    kind, lines = PROMISED[name]
+    assert kind in report
+    numbers = {number for number, line in enumerate(program.splitlines()) for part in lines if part in line}
+    for number in numbers:
+        assert f"{name}.py:{number}" in report
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_mended_it_is_clean(page, name):
+    assert page.report_of(page.mended(name), name) == ""
+
+
+def test_the_guide_shows_each_program():
+    text = (ROOT / "docs/guides/hazards.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if "print: hazard" in line] == [
+        f"<!-- print: hazard {name} -->" for name in PROMISED
+    ]
