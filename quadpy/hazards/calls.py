@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from quadpy.hazards.ledger import Ledger, Slot
-from quadpy.hazards.memory import Allocations, grid_of
+from quadpy.hazards.ledger import READ, Ledger, Slot
+from quadpy.hazards.memory import Allocations, Handle, grid_of
 from quadpy.hazards.regions import Grid, Region, region_in
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, RawAccess
 
-__all__ = ["CallSlots", "node_slot"]
+__all__ = ["CallSlots", "CallTouches", "node_slot"]
 
 Touched = tuple[tuple[Ledger, Slot], ...]
 
@@ -20,43 +20,69 @@ _MOST: Final = 256
 """Different calls that are kept."""
 
 
+class CallTouches(NamedTuple):
+    """What a call touches.
+
+    touched  the slots of its arrays
+    of_host  those of arrays of the host, which only the call has
+    waits    whether the host waits for the call, as it writes one of those
+    """
+
+    touched: Touched
+    of_host: tuple[Slot, ...]
+    waits: bool
+
+
+class _Known(NamedTuple):
+    """A call as it was, by the objects that must be the same."""
+
+    accesses: tuple[KernelAccess, ...]
+    handles: tuple[Handle | None, ...]
+    ledgers: tuple[Ledger | None, ...]
+    touches: CallTouches
+
+
 class CallSlots:
     """Finds the slots of calls."""
 
     def __init__(self, memory: Allocations) -> None:
         self._memory = memory
-        self._known: dict[
-            tuple[int, ...], tuple[tuple[KernelAccess, ...], tuple[Ledger | None, ...], Touched, bool]
-        ] = {}
+        self._known: dict[tuple[int, ...], _Known] = {}
 
-    def touched(self, call: ObservedCall) -> tuple[Touched, bool]:
-        """What ``call`` touches of which ledgers, and whether the host waits for it as it writes an array of the host."""
+    def touched(self, call: ObservedCall) -> CallTouches:
+        """What ``call`` touches."""
         of_array, accesses, arrays = self._memory.of_array, call.accesses, call.arrays
-        ledgers = tuple([of_array(array) for array in arrays])
+        handles = tuple([of_array(array) for array in arrays])
+        ledgers = tuple([None if handle is None else handle.ledger for handle in handles])
         key = (id(accesses), *[array.pointer for array in arrays])
         found = self._known.get(key)
-        if found is not None and found[0] is accesses and found[1] == ledgers:
-            return found[2], found[3]
-        grids = [grid_of(array) for array in arrays]
-        touched = tuple(
-            (ledger, slot)
-            for access in accesses
-            if (ledger := ledgers[access.array]) is not None
-            and (slot := _slot(access, arrays[access.array], grids[access.array], ledger)) is not None
-        )
-        waits = any(isinstance(arrays[access.array], HostView) and access.kind != "read" for access in accesses)
+        if found is not None and found[:3] == (accesses, handles, ledgers):
+            return found.touches
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[key] = accesses, ledgers, touched, waits
-        return touched, waits
+        touches = _touches(call, handles)
+        self._known[key] = _Known(accesses, handles, ledgers, touches)
+        return touches
 
 
-def _slot(access: KernelAccess, array: ArrayMemory, grid: Grid | None, ledger: Ledger) -> Slot | None:
+def _touches(call: ObservedCall, handles: Sequence[Handle | None]) -> CallTouches:
+    touched: list[tuple[Ledger, Slot]] = []
+    of_host: list[Slot] = []
+    grids = [grid_of(array) for array in call.arrays]
+    for access in call.accesses:
+        array, handle = call.arrays[access.array], handles[access.array]
+        slot = _slot(access, array, grids[access.array])
+        if slot is not None and handle is not None:
+            touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
+        elif slot is not None and isinstance(array, HostView):
+            of_host.append(slot)
+    return CallTouches(tuple(touched), tuple(of_host), any(slot.kind != READ for slot in of_host))
+
+
+def _slot(access: KernelAccess, array: ArrayMemory, grid: Grid | None) -> Slot | None:
     """The slot of ``access``; None where it covers nothing."""
     region, reason = _region(access, array, grid)
-    if region is None:
-        return None
-    return ledger.slot(access.kind, region, reason, access.name, access.span)
+    return None if region is None else Slot(access.kind, region, reason, access.name, access.span)
 
 
 def node_slot(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> Slot | None:
@@ -70,8 +96,7 @@ def node_slot(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> Slot | No
             region = region_in(rows, ()) or region
         return Slot(access.kind, region, access.reason, access.name)
     array, touched = access
-    found, reason = _region(touched, array, grid_of(array))
-    return None if found is None else Slot(touched.kind, found, reason, touched.name, touched.span)
+    return _slot(touched, array, grid_of(array))
 
 
 def _region(access: KernelAccess, array: ArrayMemory, grid: Grid | None) -> tuple[Region | None, str]:

@@ -10,16 +10,17 @@ from quadpy.hazards.calls import CallSlots
 from quadpy.hazards.clocks import Clock, Clocks, Lane, Snapshot, joined
 from quadpy.hazards.edges import missing_edges
 from quadpy.hazards.graphs import GraphPart, Graphs
-from quadpy.hazards.ledger import READ, WRITE, Conflict, Ledger, Operation, Slot
-from quadpy.hazards.memory import Allocations, root_of
+from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Conflict, Ledger, Named, Operation, Slot
+from quadpy.hazards.memory import Allocations, Handle, bounds_of
 from quadpy.hazards.model import Hazard
-from quadpy.hazards.regions import Grid, Overlap, region_in
+from quadpy.hazards.regions import Grid, Overlap, Region, region_in
 from quadpy.hazards.reports import hazard_of
 from quadpy.hazards.sinks import Sinks
 from quadpy.hazards.sites import call_place
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle
+from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.observing import ObservedAccess, ObservedCall, ObservedNode, ObservedStream
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
@@ -57,6 +58,8 @@ class Checker:
         self._lock: Final = new_lock()
         self._clocks = Clocks()
         self._memory = Allocations()
+        self._host = self._clocks.lane(_nothing, None, default=False)
+        """The host's own accesses, which are complete when the call returns."""
         self._calls = CallSlots(self._memory)
         self._graphs = Graphs(self._memory)
 
@@ -65,18 +68,34 @@ class Checker:
     def launching(self, on: ObservedStream, call: ObservedCall) -> _Submission:
         """As ``Observer.launching``."""
         with self._lock:
-            touched, waits = self._calls.touched(call)
+            touches = self._calls.touched(call)
             lane = self._lane(on.timeline, on.device.life)
             operation = Operation(lane, self._clocks.before(lane), call.name, call.span, call_place())
-            self._submit(operation, touched)
-        return _Submission(self, (operation,), waits=waits or call.returns)
+            for slot in touches.of_host:
+                self._check_host(operation, slot)
+            self._submit(operation, touches.touched)
+        return _Submission(self, (operation,), waits=touches.waits or call.returns)
+
+    def _check_host(self, operation: Operation, slot: Slot) -> None:
+        """A call reads an array of the host at once, and writes it when its work is complete; it keeps none."""
+        if slot.kind == READ:
+            operation = Operation(self._host, self._clocks.host, operation.what, operation.kernel, operation.place)
+        for ledger in self._memory.at(slot.region.low, slot.region.high, on_host=True):
+            self._check(operation, ledger, slot)
 
     def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
         """As ``Observer.reading``: the host knows the writers of the array to be complete, and what is on the stream."""
         with self._lock:
-            for writer in [] if source.memory is None else self._ledger(source).writers():
+            if (handle := self._handle(source)) is None:
+                return
+            for writer in handle.ledger.users(handle, writers=True):
                 self._clocks.complete(writer.point())
-            self._clocks.complete(self._clocks.snapshot(self._lane(on.timeline, on.device.life)))
+            lane = self._lane(on.timeline, on.device.life)
+            self._clocks.complete(self._clocks.snapshot(lane))
+            if (slot := _slot(handle, READ, source)) is not None:
+                self._check(
+                    Operation(lane, self._clocks.before(lane), "the host", None, call_place()), handle.ledger, slot
+                )
 
     def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> None:
         """As ``Observer.writing``: the write comes after all users of the array."""
@@ -86,25 +105,68 @@ class Checker:
     def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> None:
         """As ``Observer.copying``: the copy comes after the writers of the source and the users of the target."""
         with self._lock:
-            if source.memory is None:
+            lane, handle = self._lane(on.timeline, on.device.life), self._handle(source)
+            if handle is None:
                 return
-            lane, ledger = self._lane(on.timeline, on.device.life), self._ledger(source)
-            for writer in ledger.writers():
+            for writer in handle.ledger.users(handle, writers=True):
                 self._clocks.follow(lane, writer.point())
-            read = [(ledger, slot)] if (slot := _slot(ledger, READ, source)) is not None else []
-            self._write(lane, target, "copy_from", read)
+            slot = _slot(handle, READ, source)
+            self._write(lane, target, "copy_from", [] if slot is None else [(handle.ledger, slot)])
 
     def _write(self, lane: Lane, target: ObservedAccess, what: str, more: Touched) -> None:
-        if target.memory is None:
+        handle = self._handle(target)
+        if handle is None or (slot := _slot(handle, WRITE, target)) is None:
             return
-        ledger = self._ledger(target)
-        if (slot := _slot(ledger, WRITE, target)) is None:
-            return
-        for user in ledger.users():
+        for user in handle.ledger.users(handle):
             self._clocks.follow(lane, user.point())
         operation = Operation(lane, self._clocks.before(lane), what, None, call_place())
-        self._submit(operation, [*more, (ledger, slot)])
+        self._submit(operation, [*more, (handle.ledger, slot)])
         operation.doubt = ""
+
+    def host_reads(self, source: Numbers) -> None:
+        """As ``Observer.host_reads``."""
+        if not source.size:
+            return
+        with self._lock:
+            low, high = bounds_of(source)
+            slot = Slot(READ, Region(low, high, source.flags.c_contiguous), "", "an array of NumPy")
+            operation = Operation(self._host, self._clocks.host, "the host", None, call_place())
+            for ledger in self._memory.at(low, high, on_host=True):
+                self._check(operation, ledger, slot)
+
+    # memory by address
+
+    def allocated(self, stream: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool) -> None:
+        """As ``Observer.allocated``."""
+        with self._lock:
+            handle = self._memory.allocated(pointer, nbytes, on_host=on_host)
+            self._whole(self._lane(stream, life), handle, ALLOCATION, "malloc_async", pointer, nbytes)
+
+    def freeing(
+        self, stream: Timeline, home: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool
+    ) -> None:
+        """As ``Observer.freeing``: after the work on both streams."""
+        with self._lock:
+            lane = self._lane(stream, life)
+            self._clocks.follow(lane, self._clocks.snapshot(self._lane(home, life)))
+            for ledger in self._memory.at(pointer, pointer + nbytes, on_host=on_host):
+                for handle in ledger.handles[:1]:
+                    self._whole(lane, handle, FREE, "free_async", pointer, nbytes)
+
+    def _whole(self, lane: Lane, handle: Named, kind: str, what: str, pointer: int, nbytes: int) -> None:
+        """``lane`` begins or ends the memory of ``handle``."""
+        ledger = handle.ledger
+        slot = ledger.slot(None, kind, Region(pointer, pointer + nbytes, True), "", "memory")
+        operation = Operation(lane, self._clocks.before(lane), what, None, call_place())
+        self._submit(operation, [(ledger, slot)])
+        operation.doubt = ""
+
+    def exported(self, consumer: Timeline, life: Life, block: Block) -> None:
+        """As ``Observer.exported``."""
+        with self._lock:
+            lane, handle = self._lane(consumer, life), self._memory.of_block(block)
+            for user in handle.ledger.users(handle):
+                self._clocks.follow(lane, user.point())
 
     # graphs
 
@@ -183,10 +245,6 @@ class Checker:
                 if lane.life is life:
                     self._clocks.complete(self._clocks.snapshot(lane))
 
-    def released(self, block: Block) -> None:
-        """As ``Observer.released``."""
-        block.observed = None
-
     def complete(self, lane: Lane) -> None:
         """The host knows that all of ``lane`` is complete."""
         with self._lock:
@@ -207,23 +265,36 @@ class Checker:
         found = event.observed
         return found if isinstance(found, Snapshot) and found.lane.clocks is self._clocks else None
 
-    def _ledger(self, access: ObservedAccess) -> Ledger:
+    def _handle(self, access: ObservedAccess) -> Handle | None:
         memory = access.memory
-        assert memory is not None
-        return self._memory.of_block(memory) if isinstance(memory, Block) else self._memory.of_root(root_of(memory))
+        if memory is None:
+            return None
+        return self._memory.of_block(memory) if isinstance(memory, Block) else self._memory.of_storage(memory)
 
     def _submit(self, operation: Operation, touched: Touched) -> None:
         """Check ``operation`` and note it; HazardError if a hazard is certain and not collected: then nothing is noted."""
-        lane, clock = operation.lane, operation.clock
+        lane = operation.lane
+        begun = None
         for ledger, slot in touched:
             history = ledger.touched
-            if len(history) > 1 or (history and lane not in history):
-                found = list(ledger.conflicts(lane, clock, slot))
-                if found:
-                    self._sinks.report(_hazards(found, operation, slot))
+            if slot.kind == ALLOCATION:
+                begun = ledger
+            if ledger.free is not None and begun is not ledger:
+                self._sinks.report([hazard_of(ledger.free, (operation, slot), Overlap.CERTAIN)])
+            elif len(history) > 1 or (history and lane not in history):
+                self._check(operation, ledger, slot)
         lane.time = operation.time
         for ledger, slot in touched:
             ledger.note(operation, slot, self._clocks.host)
+
+    def _check(self, operation: Operation, ledger: Ledger, slot: Slot) -> None:
+        found = list(ledger.conflicts(operation.lane, operation.clock, slot))
+        if found:
+            self._sinks.report(_hazards(found, operation, slot))
+
+
+def _nothing() -> None:
+    """The host has no stream."""
 
 
 def _hazards(conflicts: list[Conflict], operation: Operation, slot: Slot) -> list[Hazard]:
@@ -232,11 +303,12 @@ def _hazards(conflicts: list[Conflict], operation: Operation, slot: Slot) -> lis
     return [hazard_of((before, earlier), (operation, slot), how) for before, earlier, how in conflicts]
 
 
-def _slot(ledger: Ledger, kind: str, access: ObservedAccess) -> Slot | None:
+def _slot(handle: Handle, kind: str, access: ObservedAccess) -> Slot | None:
     """What the host touches; None for no bytes."""
+    ledger = handle.ledger
     layout, where = access.layout, access.where
     where_key = None if where is None else tuple(w if isinstance(w, int) else (w.start, w.stop, w.step) for w in where)
-    key = kind, layout, where_key, access.name
+    key = id(handle), kind, layout, where_key, access.name
     found = ledger.slots.get(key)
     if found is None:
         grid = Grid(layout.start, layout.shape, layout.strides, layout.dtype.itemsize)
@@ -245,7 +317,7 @@ def _slot(ledger: Ledger, kind: str, access: ObservedAccess) -> Slot | None:
             return None
         if len(ledger.slots) >= _MOST:
             ledger.slots = {}
-        found = ledger.slots[key] = ledger.slot(kind, region, "", access.name)
+        found = ledger.slots[key] = ledger.slot(handle, kind, region, "", access.name)
     return found
 
 

@@ -78,9 +78,9 @@ def _parts(nodes: Sequence[ObservedNode], memory: Allocations) -> list[GraphPart
         for access in node.accesses():
             if (slot := node_slot(access)) is None:
                 continue
-            ledger = memory.of_bytes(slot.region.low, node.memory)
-            if ledger is not None:
-                part.touched.append((ledger, ledger.adopt(slot)))
+            handle = memory.of_bytes(slot.region.low, node.memory)
+            if handle is not None:
+                part.touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
     ordered = [found[key] for key in sorted(found)]
     for k, record in enumerate(records):
         stages = [part for key, part in sorted(found.items()) if key[0] <= k]

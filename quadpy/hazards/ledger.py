@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, Protocol
 
 from quadpy.hazards.clocks import Clock, Lane, Snapshot
 from quadpy.hazards.regions import Overlap, Region, contains, overlap
@@ -45,6 +45,11 @@ class Operation:
         self.time = lane.time + 1
         self.doubt = "the call was interrupted"
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """File and line."""
+        return self.file, self.line
+
     def point(self) -> Snapshot:
         """The point of the lane after the operation."""
         return Snapshot(self.lane, self.time, self.clock)
@@ -57,13 +62,15 @@ class Slot:
     reason  why the access may not take place as described; empty if it is certain
     array   the name of the array
     span    where in the kernel
+    handle  by which name of the memory; None for several
     fills   whether it certainly writes every byte of its region
     """
 
-    __slots__ = ("array", "fills", "kind", "reason", "region", "span")
+    __slots__ = ("array", "fills", "handle", "kind", "reason", "region", "span")
 
     def __init__(self, kind: str, region: Region, reason: str, array: str, span: Span | None = None) -> None:
         self.kind, self.region, self.reason, self.array, self.span = kind, region, reason, array, span
+        self.handle: object = None
         self.fills = kind in _ALONE and not reason and region.dense
 
 
@@ -71,31 +78,55 @@ Conflict = tuple[Operation, Slot, Overlap]
 """An earlier access that nothing orders before the new one."""
 
 
-class Ledger:
-    """The history of one allocation, until the memory is given back; all slots are from ``low`` to ``high``.
+class Named(Protocol):
+    """A name of memory; see ``Handle``."""
 
-    ``memory`` gives None once the memory has gone.  ``touched`` has the accesses that matter still: for each lane the last operation of each slot.  What another one
+    alive: Callable[[], object]
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+
+class Ledger:
+    """The history of the memory from ``start`` to ``end``; all slots are from ``low`` to ``high``.
+
+    ``handles`` are the names of the memory, and ``into`` is the ledger of more memory that took it over, if any.
+    ``free`` is the operation that gave the memory back, if it was the user's.  ``touched`` has the accesses that matter still: for each lane the last operation of each slot.  What another one
     covers is dropped; a long history is shortened to regions that contain it, which are then only possible.
     """
 
-    __slots__ = ("free", "high", "low", "memory", "origin", "slots", "touched")
+    __slots__ = ("end", "free", "handles", "high", "into", "low", "slots", "start", "touched")
 
-    def __init__(self, memory: Callable[[], object]) -> None:
-        self.memory, self.low, self.high = memory, sys.maxsize, 0
+    def __init__(self, start: int, end: int) -> None:
+        self.start, self.end, self.low, self.high = start, end, sys.maxsize, 0
+        self.handles: list[Named] = []
+        self.into: Ledger | None = None
         self.touched: dict[Lane, dict[Slot, Operation]] = {}
         self.slots: dict[tuple[object, ...], Slot] = {}
         """Slots of accesses by the host, to be used again."""
-        self.origin: Operation | None = None
-        """The allocation, if it was the user's."""
-        self.free: Operation | None = None
-        """The end of the memory, if it was the user's."""
+        self.free: tuple[Operation, Slot] | None = None
 
-    def slot(self, kind: str, region: Region, reason: str, array: str, span: Span | None = None) -> Slot:
-        """A new slot."""
-        return self.adopt(Slot(kind, region, reason, array, span))
+    def alive(self) -> bool:
+        """Whether the memory is there, or was given back by the user, who may still use it."""
+        return self.free is not None or any(handle.alive() is not None for handle in self.handles)
 
-    def adopt(self, slot: Slot) -> Slot:
-        """``slot``, which belongs here from now on."""
+    def absorb(self, other: Ledger) -> None:
+        """Take over what ``other`` knows of its memory, which is a part of this."""
+        self.start, self.end = min(self.start, other.start), max(self.end, other.end)
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        for lane, records in other.touched.items():
+            self.touched.setdefault(lane, {}).update(records)
+        self.handles, other.into = [*self.handles, *other.handles], self
+
+    def slot(
+        self, handle: object, kind: str, region: Region, reason: str, array: str, span: Span | None = None
+    ) -> Slot:  # fmt: skip
+        """A new slot, of an access by the name ``handle``."""
+        return self.adopt(Slot(kind, region, reason, array, span), handle)
+
+    def adopt(self, slot: Slot, handle: object) -> Slot:
+        """``slot``, which belongs here from now on, and is an access by the name ``handle``."""
+        slot.handle = handle
         self.low, self.high = min(self.low, slot.region.low), max(self.high, slot.region.high)
         return slot
 
@@ -119,8 +150,12 @@ class Ledger:
         this access.
         """
         lane, touched = operation.lane, self.touched
+        if slot.kind == FREE:
+            self.free = operation, slot
+        elif slot.kind == ALLOCATION:
+            self.free = None
         if slot.fills and slot.region.low <= self.low and slot.region.high >= self.high:
-            self.touched = {lane: {slot: operation}}
+            self.touched = {lane: {slot: operation}, **self._of_others(lane, slot)}
             return
         records = touched.get(lane)
         if records is None:
@@ -132,13 +167,24 @@ class Ledger:
         if len(records) > _MANY:
             touched[lane] = _shortened(records, host.get(lane.number, 0))
 
-    def writers(self) -> list[Operation]:
-        """The operations that wrote."""
-        return [op for records in self.touched.values() for slot, op in records.items() if slot.kind != READ]
+    def users(self, handle: object, *, writers: bool = False) -> list[Operation]:
+        """The operations by the name ``handle``, or those of them that wrote."""
+        return [
+            operation
+            for records in self.touched.values()
+            for slot, operation in records.items()
+            if slot.handle in (handle, None) and not (writers and slot.kind == READ)
+        ]
 
-    def users(self) -> list[Operation]:
-        """All operations."""
-        return [op for records in self.touched.values() for op in records.values()]
+    def _of_others(self, lane: Lane, slot: Slot) -> dict[Lane, dict[Slot, Operation]]:
+        """What other names of the memory touched: for those, the runtime waits by themselves."""
+        if len(self.handles) < 2:
+            return {}
+        kept = {
+            other: {before: op for before, op in records.items() if before.handle is not slot.handle}
+            for other, records in self.touched.items()
+        }
+        return {other: records for other, records in kept.items() if records and other is not lane}
 
     def _without_complete(self, host: Clock) -> dict[Lane, dict[Slot, Operation]]:
         """The accesses that the host does not know to be complete."""
@@ -172,6 +218,6 @@ def _merged(records: list[tuple[Slot, Operation]]) -> tuple[Slot, Operation]:
 
 
 def _covers(later: Slot, earlier: Slot) -> bool:
-    """Whether what conflicts with ``earlier`` conflicts with ``later``, of the same lane, as certainly."""
-    same = later.kind == earlier.kind or later.kind in _ALONE
+    """Whether what conflicts with ``earlier`` conflicts with ``later``, of the same lane and name, as certainly."""
+    same = later.handle is earlier.handle and (later.kind == earlier.kind or later.kind in _ALONE)
     return same and (not later.reason or bool(earlier.reason)) and contains(later.region, earlier.region)

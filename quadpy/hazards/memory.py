@@ -2,88 +2,180 @@
 
 from __future__ import annotations
 
+import bisect
 import weakref
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.regions import Grid
-from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.field_memory import FieldMemory
+from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
-from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.runtime.launch.observing import HostMemory
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 
-__all__ = ["Allocations", "grid_of", "root_of"]
+__all__ = ["Allocations", "Handle", "bounds_of", "grid_of"]
 
-_SWEEP: Final = 1024
-"""Addresses of dead memory that are kept before they are looked for."""
+
+class Handle:
+    """One name of an allocation: what the runtime orders reads and writes of Python by.
+
+    Views of other libraries are names of their own; all names of the same bytes have one ledger.
+    """
+
+    __slots__ = ("_ledger", "alive", "home")
+
+    def __init__(self, home: Allocations, ledger: Ledger, alive: Callable[[], object]) -> None:
+        self.home, self._ledger, self.alive = home, ledger, alive
+
+    def released(self, block: Block) -> None:
+        """The memory of ``block`` goes back to the allocator, by which its uses are in order."""
+        self.home.released(self, block)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the bytes."""
+        found = self._ledger
+        while found.into is not None:
+            found = self._ledger = found.into
+        return found
+
+
+class _Ranges:
+    """The ledgers of ranges of addresses, none of which overlap."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._known: dict[int, Ledger] = {}
+
+    def at(self, low: int, high: int) -> Iterator[Ledger]:
+        """Those with bytes from ``low`` to ``high``, of memory that is still there."""
+        index = max(0, bisect.bisect_right(self._starts, low) - 1)
+        for start in self._starts[index : bisect.bisect_left(self._starts, high)]:
+            found = self._known[start]
+            if found.end <= low:
+                continue
+            if found.alive():
+                yield found
+            else:
+                self.remove(found)
+
+    def enter(self, low: int, high: int, *, fresh: bool) -> Ledger:
+        """The ledger for memory from ``low`` to ``high``, which begins with it if it is ``fresh``."""
+        found = list(self.at(low, high))
+        if not fresh and len(found) == 1 and found[0].start <= low and high <= found[0].end:
+            return found[0]
+        made = Ledger(low, high)
+        for old in found:
+            self.remove(old)
+            if not fresh and old.free is None:
+                made.absorb(old)
+        bisect.insort(self._starts, made.start)
+        self._known[made.start] = made
+        return made
+
+    def remove(self, ledger: Ledger) -> None:
+        """Forget a ledger; twice does nothing."""
+        if self._known.get(ledger.start) is ledger:
+            del self._known[ledger.start]
+            self._starts.remove(ledger.start)
 
 
 class Allocations:
     """Finds the ledger of an array's memory.  Memory that is given back and allocated again has a new one."""
 
     def __init__(self) -> None:
-        self._by_pointer: dict[int, Ledger] = {}
-        """Of memory of the host: by the address of each array in it, and of the memory itself."""
-        self._sweep_at = _SWEEP
+        self.host, self.device = _Ranges(), _Ranges()
 
-    def of_array(self, array: ArrayMemory) -> Ledger | None:
-        """That of an array of a launch; None for memory of other libraries on the host, which calls wait for."""
+    def of_array(self, array: ArrayMemory) -> Handle | None:
+        """The handle of an array of a launch; None for no bytes, and for arrays of the host that only a call has."""
         block = array.block
         if block is not None:
             return self.of_block(block)
-        found = self._by_pointer.get(array.pointer)
-        if found is not None and found.memory() is not None:
-            return found
-        root = _root_of(array)
-        if root is None or not array.nbytes:
-            return None
-        found = self._by_pointer[array.pointer] = self.of_root(root)
-        return found
+        storage = _storage_of(array)
+        if isinstance(storage, BlockedStorage):
+            storage = storage.inner
+        return self.of_storage(storage) if isinstance(storage, HostStorage) and array.nbytes else None
 
-    def of_bytes(self, low: int, things: Iterable[object]) -> Ledger | None:
+    def of_storage(self, storage: HostMemory) -> Handle:
+        """That of memory of the host."""
+        found = storage.observed
+        if isinstance(found, Handle) and found.home is self:
+            return found
+        made = storage.observed = self._of_root(root_of(storage.view))
+        return made
+
+    def _of_root(self, root: Numbers) -> Handle:
+        low: int = root.__array_interface__["data"][0]
+        ledger = self.host.enter(low, low + max(root.nbytes, 1), fresh=False)
+        alive = weakref.ref(root)
+        known = next((handle for handle in ledger.handles if handle.alive is alive), None)
+        return known if isinstance(known, Handle) else self._handle(ledger, alive)
+
+    def of_block(self, block: Block) -> Handle:
+        """That of a block of a device; another library's memory may be a part of quadpy's."""
+        found = block.observed
+        if isinstance(found, Handle) and found.home is self:
+            return found
+        made = block.observed = self._handle(
+            self.device.enter(block.pointer, block.pointer + block.nbytes, fresh=False), weakref.ref(block)
+        )
+        return made
+
+    def _handle(self, ledger: Ledger, alive: Callable[[], object]) -> Handle:
+        made = Handle(self, ledger, alive)
+        ledger.handles = [*(handle for handle in ledger.handles if handle.alive() is not None), made]
+        return made
+
+    def allocated(self, low: int, nbytes: int, *, on_host: bool) -> Handle:
+        """A handle for memory that begins now, and ends when the user says so."""
+        ranges = self.host if on_host else self.device
+        return self._handle(ranges.enter(low, low + nbytes, fresh=True), _always)
+
+    def at(self, low: int, high: int, *, on_host: bool) -> list[Ledger]:
+        """The ledgers that have bytes from ``low`` to ``high``."""
+        return list((self.host if on_host else self.device).at(low, high))
+
+    def released(self, handle: Handle, block: Block) -> None:
+        """The memory of ``block`` goes back to the allocator; what the user freed may still be used by mistake."""
+        block.observed = None
+        if handle.ledger.free is None and not block.lent:
+            self.device.remove(handle.ledger)
+
+    def of_bytes(self, low: int, things: Iterable[object]) -> Handle | None:
         """That of the memory at ``low``, which one of ``things`` has; None where none is known to."""
         for thing in things:
             block = getattr(thing, "block", None)
             if isinstance(block, Block):
                 if block.pointer <= low < block.pointer + block.nbytes:
                     return self.of_block(block)
-                continue
-            root = _root_of_thing(thing)
-            if root is not None:
+            elif (root := _root_of(thing)) is not None:
                 start: int = root.__array_interface__["data"][0]
                 if start <= low < start + root.nbytes:
-                    return self.of_root(root)
+                    return self._of_root(root)
         return None
 
-    def of_block(self, block: Block) -> Ledger:
-        """That of a block of a device."""
-        found = block.observed
-        if isinstance(found, Ledger) and found.memory() is self:
-            return found
-        made = block.observed = Ledger(weakref.ref(self))
-        return made
 
-    def of_root(self, root: Numbers) -> Ledger:
-        """That of the NumPy array that has memory of the host."""
-        start: int = root.__array_interface__["data"][0]
-        found = self._by_pointer.get(start)
-        if found is not None and found.memory() is root:
-            return found
-        if len(self._by_pointer) >= self._sweep_at:
-            self._by_pointer = {p: known for p, known in self._by_pointer.items() if known.memory() is not None}
-            self._sweep_at = 2 * len(self._by_pointer) + _SWEEP
-        made = self._by_pointer[start] = Ledger(weakref.ref(root))
-        return made
+def _always() -> object:
+    return True
+
+
+def bounds_of(numbers: Numbers) -> tuple[int, int]:
+    """The addresses of the first byte of ``numbers``, which are some, and of the end of the last one."""
+    low = high = int(numbers.__array_interface__["data"][0])
+    for n, stride in zip(numbers.shape, numbers.strides, strict=True):
+        low, high = low + min(0, (n - 1) * stride), high + max(0, (n - 1) * stride)
+    return low, high + numbers.itemsize
 
 
 def root_of(numbers: Numbers) -> Numbers:
@@ -93,28 +185,15 @@ def root_of(numbers: Numbers) -> Numbers:
     return numbers
 
 
-def _root_of(array: ArrayMemory) -> Numbers | None:
-    if isinstance(array, HostView):
-        return None
-    storage = _storage_of(array)
-    if isinstance(storage, BlockedStorage):
-        storage = storage.inner
-    return root_of(storage.view) if isinstance(storage, HostStorage) else None
-
-
-def _root_of_thing(thing: object) -> Numbers | None:
-    """The NumPy array that has the memory of ``thing``, whatever that is; None for a thing without memory of the host."""
-    numbers = thing
+def _root_of(thing: object) -> Numbers | None:
+    """The NumPy array that has the memory of ``thing``; None for a thing without memory of the host."""
     if isinstance(thing, (NDArray, FieldMemory)):
-        return _root_of(thing)
-    if isinstance(thing, Field):
-        return _root_of(FieldMemory.of(thing))
-    if isinstance(thing, HostView):
-        numbers = thing.owner
-    elif isinstance(thing, HostStorage):
-        numbers = thing.view
-    elif isinstance(thing, Buffer):
-        numbers = thing.bytes
+        thing = _storage_of(thing)
+    elif isinstance(thing, DenseArray):
+        thing = thing._memory()  # noqa: SLF001 - what it is made of is the checker's concern
+    if isinstance(thing, BlockedStorage):
+        thing = thing.inner
+    numbers = getattr(thing, {HostView: "owner", HostStorage: "view", Buffer: "bytes"}.get(type(thing), ""), thing)
     return root_of(numbers) if isinstance(numbers, np.ndarray) else None
 
 
@@ -125,7 +204,9 @@ def _storage_of(array: ArrayMemory) -> Storage | None:
 
 
 def grid_of(array: ArrayMemory) -> Grid | None:
-    """How the elements of an array of a launch lie in memory; None where they form no grid."""
+    """How the numbers of an array of a launch lie in memory; None where they form no grid."""
+    if isinstance(array, (HostView, DeviceView)):
+        return _grid_of_view(array)
     if isinstance(array, FieldMemory) and len(array.storages) > 1:
         return None
     storage = _storage_of(array)
@@ -136,3 +217,17 @@ def grid_of(array: ArrayMemory) -> Grid | None:
         layout = storage.layout
         return Grid(storage.pointer, layout.shape, layout.strides, layout.dtype.itemsize) if layout.size else None
     return None
+
+
+def _grid_of_view(view: HostView | DeviceView) -> Grid | None:
+    """That of another library's array, whose strides are the last part of ``abi`` if it is strided."""
+    kind, scalar, ndim, element = view.type_key
+    shape = view.abi[1 : 1 + ndim]
+    layout = array_layout(scalar, shape, element).strided
+    if not layout.size:
+        return None
+    strides = layout.strides
+    if kind == "strided":
+        item = layout.dtype.itemsize
+        strides = (*(step * item for step in view.abi[1 + ndim :]), *strides[ndim:])
+    return Grid(view.abi[0], layout.shape, strides, layout.dtype.itemsize)

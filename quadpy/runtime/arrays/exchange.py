@@ -13,6 +13,7 @@ from quadpy.runtime.arrays.foreign_device import dlpack_device, share
 from quadpy.runtime.arrays.foreign_host import as_numpy
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, admit, decode, encode
+from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
@@ -53,6 +54,8 @@ class Exchange:
             ArgumentError: its shape or its values do not fit.
         """
         source = as_numpy(array)
+        if (observer := CAPTURES.observer) is not None:
+            observer.host_reads(source)
         expected = self.shape + self.element_shape
         if source.shape != expected:
             if source.shape != self.shape + _as_column(self.element_shape):

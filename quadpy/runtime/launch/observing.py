@@ -128,14 +128,21 @@ class ObservedNode:
     waits: tuple[OwnerRef[EventHandle], ...] = ()
 
 
+class HostMemory(Protocol):
+    """Memory of the host that belongs to an array; see ``HostStorage``."""
+
+    view: Numbers
+    observed: object
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedAccess:
     """What the host accesses of one array: ``where`` in ``layout``, whose ``start`` is the address.
 
-    memory  the allocation: a block of a device, or a NumPy array in memory of the host; None for no bytes
+    memory  the allocation: a block of a device, or the storage of an array of the host; None for no bytes
     """
 
-    memory: Block | Numbers | None
+    memory: Block | HostMemory | None
     layout: StridedLayout
     where: Where
     name: str
@@ -197,5 +204,16 @@ class Observer(Protocol):
     def edges(self, nodes: Sequence[ObservedNode]) -> None:
         """A graph of ``nodes`` is made."""
 
-    def released(self, block: Block) -> None:
-        """The memory of ``block`` goes back to the allocator, by which it is in order."""
+    def allocated(self, stream: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool) -> None:
+        """The user allocated memory by address on ``stream``; other streams must wait for it."""
+
+    def freeing(
+        self, stream: Timeline, home: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool
+    ) -> None:
+        """The user frees memory by address, after the work on ``stream`` and on its ``home``."""
+
+    def host_reads(self, source: Numbers) -> None:
+        """The host reads an array of NumPy's now."""
+
+    def exported(self, consumer: Timeline, life: Life, block: Block) -> None:
+        """Another library's stream waits for all users of ``block``."""

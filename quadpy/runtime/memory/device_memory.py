@@ -83,16 +83,16 @@ class DeviceMemory:
     def free(self, pointer: int, stream: Timeline) -> None:
         """Free memory after the work so far on ``stream``; DeviceError if ``pointer`` is not an allocation."""
         if pointer:
-            block = self._at(pointer)
+            block = self.at(pointer)
             if stream is not block.home:
                 block.guests.add(stream)
             buffer = self._by_address.pop(pointer, None)  # of two threads one gets it
             if buffer is None and block not in self._blocks:
-                self._at(pointer)
+                self.at(pointer)
             self._release(block)
         self._reaper.drain()
 
-    def _at(self, pointer: object) -> Block:
+    def at(self, pointer: object) -> Block:
         """The block at ``pointer``; DeviceError if there is none."""
         buffer = lookup(self._by_address, pointer)
         if buffer is not None and buffer.block is not None:
@@ -207,6 +207,8 @@ class DeviceMemory:
 
     def _release(self, block: Block) -> None:
         """Give the memory of ``block`` back to the allocator; releasing twice does nothing."""
+        if block.observed is not None:
+            block.observed.released(block)
         if block.cell:
             self._allocator.release(block)
         if block in self._blocks:

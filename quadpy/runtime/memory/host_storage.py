@@ -64,16 +64,20 @@ class Exports:
 
 
 class HostStorage:
-    """A NumPy view of host memory; if it is ``exported``, other libraries may read and write it at any time."""
+    """A NumPy view of host memory; if it is ``exported``, other libraries may read and write it at any time.
 
-    __slots__ = ("exported", "name", "pointer", "view")
+    ``observed`` belongs to the observer of work on streams.
+    """
+
+    __slots__ = ("exported", "name", "observed", "pointer", "view")
 
     device: Final = None
     block: Final = None
+    observed: object
 
     def __init__(self, view: Numbers, pointer: int) -> None:
         self.view, self.pointer, self.name = view, pointer, "an array"
-        self.exported = False
+        self.exported, self.observed = False, None
 
     def mark_exported(self) -> None:
         """Remember that other libraries may use the memory from now on."""
@@ -119,7 +123,7 @@ class HostStorage:
     def _access(self, where: Where) -> ObservedAccess:
         """For an observer."""
         layout = StridedLayout(self.pointer, self.view.dtype, self.view.shape, self.view.strides)
-        return ObservedAccess(self.view, layout, None if where is ... else where, self.name)
+        return ObservedAccess(self, layout, None if where is ... else where, self.name)
 
     def _array_memory(self, view: Numbers) -> ArrayMemory:
         """``view``, a part of the memory, for a capture."""

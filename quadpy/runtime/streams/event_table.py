@@ -61,7 +61,7 @@ class EventTable:
         """The owner of a live event's handle; EventError if ``event`` is not an event of this device."""
         if not self._life.direct or THREAD.in_host_function:
             self._life.check()
-        ref = self._ref_of(event)
+        ref = self.ref(event)
         owner = None if ref is None else ref.owner
         if owner is None:
             raise EventError(
@@ -74,7 +74,7 @@ class EventTable:
         """Destroy an event by handle; EventError if it does not exist."""
         mine = self.find(event)
         if self.has_handles:
-            ref = self._ref_of(event)
+            ref = self.ref(event)
             if ref is None or not self.end(ref):
                 self.find(event)  # another thread was first
             del mine
@@ -92,7 +92,8 @@ class EventTable:
         ref.owner = None
         return found
 
-    def _ref_of(self, event: object) -> OwnerRef[EventHandle] | None:
+    def ref(self, event: object) -> OwnerRef[EventHandle] | None:
+        """What lives as long as an event; None if ``event`` is not an event of this device."""
         known = lookup(self._events, event)
         return None if known is None else known()
 

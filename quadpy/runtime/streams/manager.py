@@ -84,6 +84,8 @@ class StreamManager(OneProcess):
         """Wait for all work on ``stream``."""
         owner = self._hold(stream, "synchronize_stream")
         self._driver.stream_synchronize(owner.handle)
+        if (observer := CAPTURES.observer) is not None:
+            observer.synchronized(self._timelines.find(stream), self._life)
         if self._prints.pending:
             self._prints.drain()
         self._faults.raise_first(owner.handle)
@@ -91,7 +93,10 @@ class StreamManager(OneProcess):
     def query_stream(self, stream: int) -> bool:
         """Whether all work on ``stream`` is complete."""
         owner = self._hold(stream, "query_stream")
-        return self._driver.stream_query(owner.handle)
+        complete = self._driver.stream_query(owner.handle)
+        if complete and (observer := CAPTURES.observer) is not None:
+            observer.synchronized(self._timelines.find(stream), self._life)
+        return complete
 
     def set_current_stream(self, stream: int) -> None:
         """Make ``stream`` current for the calling thread."""
@@ -116,11 +121,15 @@ class StreamManager(OneProcess):
         """Record ``event`` after the work on ``stream``; earlier waits keep the record that they saw."""
         mine, owner = self.events.find(event), self._hold(stream, "record_event")
         self._driver.event_record(mine.handle, owner.handle)
+        if (observer := CAPTURES.observer) is not None and (ref := self.events.ref(event)) is not None:
+            observer.recorded(ref, self._timelines.find(stream), self._life)
 
     def synchronize_event(self, event: int) -> None:
         """Wait for the last record of ``event``; an event that was never recorded is complete."""
         mine = self.events.find(event)
         self._driver.event_synchronize(mine.handle)
+        if (observer := CAPTURES.observer) is not None and (ref := self.events.ref(event)) is not None:
+            observer.completed(ref)
         if self._prints.pending:
             self._prints.drain()
         self._faults.raise_first()
@@ -128,12 +137,17 @@ class StreamManager(OneProcess):
     def query_event(self, event: int) -> bool:
         """Whether the last record of ``event`` is complete; True if there is none."""
         mine = self.events.find(event)
-        return self._driver.event_query(mine.handle)
+        complete = self._driver.event_query(mine.handle)
+        if complete and (observer := CAPTURES.observer) is not None and (ref := self.events.ref(event)) is not None:
+            observer.completed(ref)
+        return complete
 
     def stream_wait_event(self, stream: int, event: int) -> None:
         """Order later work on ``stream`` after the last record of ``event``; the host does not wait."""
         owner, mine = self._hold(stream, "stream_wait_event"), self.events.find(event)
         self._driver.stream_wait(owner.handle, mine.handle)
+        if (observer := CAPTURES.observer) is not None and (ref := self.events.ref(event)) is not None:
+            observer.waited(ref, self._timelines.find(stream), self._life)
 
     def elapsed_time(self, start: int, end: int) -> float:
         """Milliseconds between two complete records; 0 on the CPU, where handles have no time."""
@@ -151,11 +165,18 @@ class StreamManager(OneProcess):
             OutOfDeviceMemory: the device has too little memory, even after quadpy freed what is unused.
         """
         home = self._timelines.find(stream)
-        return self._memory.allocate(nbytes, home)
+        pointer = self._memory.allocate(nbytes, home)
+        if pointer and (observer := CAPTURES.observer) is not None:
+            observer.allocated(home, self._life, pointer, nbytes, on_host=not self._has_handles)
+        return pointer
 
     def free_async(self, pointer: int, stream: int) -> None:
         """Free memory after the work so far on ``stream`` and on the stream that it was allocated on."""
         after = self._uncaptured(stream, "free_async")
+        if pointer and (observer := CAPTURES.observer) is not None:
+            block = self._memory.at(pointer)
+            on_host = not self._has_handles
+            observer.freeing(after, block.home, self._life, pointer, block.nbytes, on_host=on_host)
         self._memory.free(pointer, after)
 
     # lookup

@@ -10,6 +10,13 @@ from quadpy.runtime.streams.timeline import Mark, Timeline
 __all__ = ["Allocator", "Block", "move"]
 
 
+class ObservedMemory(Protocol):
+    """What the observer of work on streams knows of a block."""
+
+    def released(self, block: Block) -> None:
+        """The memory of ``block`` goes back to the allocator."""
+
+
 class Block:
     """``nbytes`` bytes at ``pointer``, which belong to the stream of ``home``.
 
@@ -22,7 +29,7 @@ class Block:
     observed what the observer of work on streams knows of the memory
     """
 
-    __slots__ = ("cell", "guests", "home", "lent", "marks", "nbytes", "observed", "pointer", "writers")
+    __slots__ = ("__weakref__", "cell", "guests", "home", "lent", "marks", "nbytes", "observed", "pointer", "writers")
 
     def __init__(self, pointer: int, nbytes: int, home: Timeline, *, lent: bool = False) -> None:
         self.pointer, self.nbytes, self.home, self.lent = pointer, nbytes, home, lent
@@ -30,7 +37,7 @@ class Block:
         self.writers: set[Timeline] = set()
         self.cell: list[Any] = []
         self.marks: list[Mark] = []
-        self.observed: object = None
+        self.observed: ObservedMemory | None = None
 
     def users(self) -> set[Timeline]:
         """All streams that may have used the memory."""
