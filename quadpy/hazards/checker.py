@@ -21,7 +21,7 @@ from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle
 from quadpy.runtime.elements.numpy_types import Numbers
-from quadpy.runtime.launch.observing import ObservedAccess, ObservedCall, ObservedNode, ObservedStream
+from quadpy.runtime.launch.observing import HostMemory, ObservedAccess, ObservedCall, ObservedNode, ObservedStream
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline
@@ -161,10 +161,15 @@ class Checker:
         self._submit(operation, [(ledger, slot)])
         operation.doubt = ""
 
-    def exported(self, consumer: Timeline, life: Life, block: Block) -> None:
+    def followed(self, before: Timeline, stream: Timeline, life: Life) -> None:
+        """As ``Observer.followed``."""
+        with self._lock:
+            self._clocks.follow(self._lane(stream, life), self._clocks.snapshot(self._lane(before, life)))
+
+    def exported(self, consumer: Timeline, life: Life, memory: Block | HostMemory) -> None:
         """As ``Observer.exported``."""
         with self._lock:
-            lane, handle = self._lane(consumer, life), self._memory.of_block(block)
+            lane, handle = self._lane(consumer, life), self._name(memory)
             for user in handle.ledger.users(handle):
                 self._clocks.follow(lane, user.point())
 
@@ -266,9 +271,9 @@ class Checker:
         return found if isinstance(found, Snapshot) and found.lane.clocks is self._clocks else None
 
     def _handle(self, access: ObservedAccess) -> Handle | None:
-        memory = access.memory
-        if memory is None:
-            return None
+        return None if access.memory is None else self._name(access.memory)
+
+    def _name(self, memory: Block | HostMemory) -> Handle:
         return self._memory.of_block(memory) if isinstance(memory, Block) else self._memory.of_storage(memory)
 
     def _submit(self, operation: Operation, touched: Touched) -> None:

@@ -90,17 +90,19 @@ class Named(Protocol):
 class Ledger:
     """The history of the memory from ``start`` to ``end``; all slots are from ``low`` to ``high``.
 
-    ``handles`` are the names of the memory, and ``into`` is the ledger of more memory that took it over, if any.
+    ``handles`` are the names of the memory; it is ``shared`` if an array of quadpy's is one of them.
+    ``into`` is the ledger of more memory that took it over, if any.
     ``free`` is the operation that gave the memory back, if it was the user's.  ``touched`` has the accesses that matter still: for each lane the last operation of each slot.  What another one
     covers is dropped; a long history is shortened to regions that contain it, which are then only possible.
     """
 
-    __slots__ = ("end", "free", "handles", "high", "into", "low", "slots", "start", "touched")
+    __slots__ = ("end", "free", "handles", "high", "into", "low", "shared", "slots", "start", "touched")
 
     def __init__(self, start: int, end: int) -> None:
         self.start, self.end, self.low, self.high = start, end, sys.maxsize, 0
         self.handles: list[Named] = []
         self.into: Ledger | None = None
+        self.shared = False
         self.touched: dict[Lane, dict[Slot, Operation]] = {}
         self.slots: dict[tuple[object, ...], Slot] = {}
         """Slots of accesses by the host, to be used again."""
@@ -116,6 +118,7 @@ class Ledger:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         for lane, records in other.touched.items():
             self.touched.setdefault(lane, {}).update(records)
+        self.shared = self.shared or other.shared
         self.handles, other.into = [*self.handles, *other.handles], self
 
     def slot(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from quadpy.dtypes import BY_NAME
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.regions import Grid
 from quadpy.runtime.arrays.dense import DenseArray
@@ -15,6 +16,7 @@ from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
+from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.observing import HostMemory
@@ -102,10 +104,23 @@ class Allocations:
         block = array.block
         if block is not None:
             return self.of_block(block)
+        if not array.nbytes:
+            return None
         storage = _storage_of(array)
         if isinstance(storage, BlockedStorage):
             storage = storage.inner
-        return self.of_storage(storage) if isinstance(storage, HostStorage) and array.nbytes else None
+        if isinstance(storage, HostStorage):
+            return self.of_storage(storage)
+        return self._of_view(array) if isinstance(array, HostView) else None
+
+    def _of_view(self, view: HostView) -> Handle | None:
+        """That of memory of quadpy's that comes as another library's array, by a name of its own."""
+        low = view.pointer
+        ledger = next((found for found in self.host.at(low, low + view.nbytes) if found.shared), None)
+        if ledger is None:
+            return None
+        known = next((handle for handle in ledger.handles if handle.alive is _never), None)
+        return known if isinstance(known, Handle) else self._handle(ledger, _never)
 
     def of_storage(self, storage: HostMemory) -> Handle:
         """That of memory of the host."""
@@ -113,6 +128,7 @@ class Allocations:
         if isinstance(found, Handle) and found.home is self:
             return found
         made = storage.observed = self._of_root(root_of(storage.view))
+        made.ledger.shared = True
         return made
 
     def _of_root(self, root: Numbers) -> Handle:
@@ -134,7 +150,7 @@ class Allocations:
 
     def _handle(self, ledger: Ledger, alive: Callable[[], object]) -> Handle:
         made = Handle(self, ledger, alive)
-        ledger.handles = [*(handle for handle in ledger.handles if handle.alive() is not None), made]
+        ledger.handles = [*(one for one in ledger.handles if one.alive() is not None or one.alive is _never), made]
         return made
 
     def allocated(self, low: int, nbytes: int, *, on_host: bool) -> Handle:
@@ -170,6 +186,10 @@ def _always() -> object:
     return True
 
 
+def _never() -> None:
+    """A name that keeps nothing."""
+
+
 def bounds_of(numbers: Numbers) -> tuple[int, int]:
     """The addresses of the first byte of ``numbers``, which are some, and of the end of the last one."""
     low = high = int(numbers.__array_interface__["data"][0])
@@ -187,7 +207,7 @@ def root_of(numbers: Numbers) -> Numbers:
 
 def _root_of(thing: object) -> Numbers | None:
     """The NumPy array that has the memory of ``thing``; None for a thing without memory of the host."""
-    if isinstance(thing, (NDArray, FieldMemory)):
+    if isinstance(thing, (NDArray, OrderedNDArray, FieldMemory)):
         thing = _storage_of(thing)
     elif isinstance(thing, DenseArray):
         thing = thing._memory()  # noqa: SLF001 - what it is made of is the checker's concern
@@ -198,7 +218,7 @@ def _root_of(thing: object) -> Numbers | None:
 
 
 def _storage_of(array: ArrayMemory) -> Storage | None:
-    if isinstance(array, NDArray):
+    if isinstance(array, (NDArray, OrderedNDArray)):
         return array._memory()  # noqa: SLF001 - what it is made of is the checker's concern
     return array.storages[0] if isinstance(array, FieldMemory) else None
 
@@ -222,6 +242,8 @@ def grid_of(array: ArrayMemory) -> Grid | None:
 def _grid_of_view(view: HostView | DeviceView) -> Grid | None:
     """That of another library's array, whose strides are the last part of ``abi`` if it is strided."""
     kind, scalar, ndim, element = view.type_key
+    if scalar not in BY_NAME:  # a struct
+        return None
     shape = view.abi[1 : 1 + ndim]
     layout = array_layout(scalar, shape, element).strided
     if not layout.size:

@@ -155,7 +155,7 @@ class Exchange:
         _mark_exported(memory)
         on_host = not isinstance(memory, DeviceStorage)
         if on_host and self.dtype != bf16:
-            return memory.read(...).__dlpack__(**options)
+            return _shared_view(memory).__dlpack__(**options)
         if options.get("copy") or options.get("dl_device") not in (None, self.__dlpack_device__()):
             raise BufferError(f"{self!r} can only be shared in place; for a copy, use to_numpy")
         version = options.get("max_version")
@@ -165,12 +165,17 @@ class Exchange:
             )
         if isinstance(memory, DeviceStorage):
             return share(memory, self.dtype, options.get("stream"), version)
-        bits = memory.read(...)
+        bits = _shared_view(memory)
         return export(memory.pointer, self.dtype, (bits.shape, bits.strides), (HOST, 0), bits, version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.device
         return (HOST, 0) if device is None else dlpack_device(device)
+
+
+def _shared_view(memory: Storage) -> Numbers:
+    """The numbers of ``memory``, which is the host's, for another library."""
+    return memory.shared_view() if isinstance(memory, HostStorage) else memory.read(...)
 
 
 def _as_column(element: tuple[int, ...]) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from quadpy.runtime.device.deferred_release import DeferredRelease
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.elements.numpy_types import Numbers
-from quadpy.runtime.launch.capturing import session_of
+from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.streams.stream import Stream
@@ -184,6 +184,8 @@ def cuda_array_interface(
     if block is not None:
         device.memory.follow_users(block, stream.timeline)
         device.memory.use([block], stream.timeline)
+        if (observer := CAPTURES.observer) is not None:
+            observer.exported(stream.timeline, device.life, block)
     return {
         "shape": shape,
         "typestr": dtype.str,
@@ -216,5 +218,7 @@ def share(storage: DeviceStorage, dtype: Scalar, stream: int | None, max_version
         handle = DEFAULT_STREAM if stream in (None, _DEFAULT, _PER_THREAD) else stream
         consumer = device.borrow_stream(handle)
         storage.announce(consumer, writes=True)
+        if (observer := CAPTURES.observer) is not None and storage.block is not None:
+            observer.exported(consumer.timeline, device.life, storage.block)
     layout = (storage.layout.shape, storage.layout.strides)
     return export(storage.pointer, dtype, layout, dlpack_device(device), (storage, consumer), max_version)

@@ -100,6 +100,8 @@ class Device(OneProcess):
             self._require_here(foreign)
         if foreign != stream.handle:
             self._borrowed.follow(foreign, stream.timeline)
+            if (observer := CAPTURES.observer) is not None and foreign in self.timelines.live:
+                observer.followed(self.timelines.live[foreign], stream.timeline, self.life)
 
     def create_event(self, *, timing: bool = False) -> Event:
         """Create an event.  ``elapsed_time`` needs two with ``timing``, which costs the device some time."""

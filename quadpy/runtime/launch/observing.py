@@ -215,5 +215,8 @@ class Observer(Protocol):
     def host_reads(self, source: Numbers) -> None:
         """The host reads an array of NumPy's now."""
 
-    def exported(self, consumer: Timeline, life: Life, block: Block) -> None:
-        """Another library's stream waits for all users of ``block``."""
+    def followed(self, before: Timeline, stream: Timeline, life: Life) -> None:
+        """Later work on ``stream`` waits for all work on ``before`` so far."""
+
+    def exported(self, consumer: Timeline, life: Life, memory: Block | HostMemory) -> None:
+        """Another library's stream waits for all users of ``memory``."""
