@@ -16,6 +16,8 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import quadpy as qp
+
 PROGRAMS = []
 """All programs, in the order of their definition."""
 _MENDED = re.compile(r"^(?P<indent> *)# mended (?P<how>by|to): (?P<code>.*)$")
@@ -41,7 +43,7 @@ class Program:
         return self._line_of("first"), self._line_of("second")
 
     def _line_of(self, mark):
-        text, start = inspect.getsourcelines(self.function)
+        text, start = self._text()
         found = [start + k for k, line in enumerate(text) if re.search(rf"# {mark}\b", line)]
         both = [start + k for k, line in enumerate(text) if re.search(r"# first and second\b", line)]
         (line,) = found or both
@@ -50,13 +52,28 @@ class Program:
     @functools.cached_property
     def mended(self):
         """The function with the lines that mend it."""
+        return self._with_lines(mend(self._text()[0]))
+
+    def mended_as_said(self, how):
+        """The function with what a report says: a line before the second access, or an edge of its node."""
+        lines, start = self._text()
+        k = self.lines[1] - start
+        if edge := re.match(r"add '(?P<first>.*)' to the deps of '.*'", how):
+            lines[k] = lines[k].replace("deps=[", f"deps=['{edge['first']}', ")
+        else:
+            lines[k] = re.match(" *", lines[k])[0] + f"{how}; {lines[k].strip()}"
+        return self._with_lines(lines)
+
+    def _text(self):
         text, start = inspect.getsourcelines(self.function)
-        mended = mend([line.rstrip("\n") for line in text])
-        source = "\n" * (start - 1) + textwrap.dedent("\n".join(mended)) + "\n"
+        return [line.rstrip("\n") for line in text], start
+
+    def _with_lines(self, lines):
+        """The function of other ``lines``, which have the numbers of the old ones."""
+        source = "\n" * (self._text()[1] - 1) + textwrap.dedent("\n".join(lines)) + "\n"
         file = f"<{self.name}, mended, {next(_numbers)}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        names = dict(self.function.__globals__, __name__=self.function.__module__)
-        names.update(racy=_plain, possible=_plain)
+        names = {**self.function.__globals__, "qp": qp, "racy": _plain, "possible": _plain}
         exec(compile(source, file, "exec"), names)
         return names[self.function.__name__]
 
