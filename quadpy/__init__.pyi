@@ -69,6 +69,7 @@ from quadpy.errors import KernelFault as KernelFault
 from quadpy.errors import KernelIndexError as KernelIndexError
 from quadpy.errors import KernelNameError as KernelNameError
 from quadpy.errors import KernelOverflowError as KernelOverflowError
+from quadpy.errors import KernelRaceError as KernelRaceError
 from quadpy.errors import KernelShiftError as KernelShiftError
 from quadpy.errors import KernelSourceError as KernelSourceError
 from quadpy.errors import KernelSyntaxError as KernelSyntaxError
@@ -263,6 +264,7 @@ __all__ = [
     "KernelIndexError",
     "KernelNameError",
     "KernelOverflowError",
+    "KernelRaceError",
     "KernelShiftError",
     "KernelSourceError",
     "KernelSyntaxError",

@@ -11,7 +11,7 @@ from quadpy.flow import Flow, flow_from_json, flow_to_json
 from quadpy.formula import Formula, formula_from_json, formula_to_json
 
 __all__ = [
-    "HIDDEN", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
+    "HIDDEN", "SHADOW", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
     "ResultShape", "TaskInfo",
 ]  # fmt: skip
 
@@ -57,6 +57,10 @@ class AbiLayout:
 
 HIDDEN: Final = "$"
 """Begins the names of parameters that the caller does not pass; none of the user's can."""
+
+
+SHADOW: Final = "$shadow"
+"""The name of the memory in which checks for races keep who touched each element: a parameter that is no array of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,8 @@ class CodeObject:
     the IR, and so in ``layout``, then on a GPU the address of scratch memory, after it.
     ``flow`` is the order of ``tasks``; ``()`` stands for all of them in order.
     ``messages`` are what it prints, each as ``Message.text``.
-    ``sites`` are the checks of code under ``debug=True``, by their numbers.
+    ``sites`` are the checks of code under ``debug=True``, by their numbers; ``shadow`` says how many words of memory its
+    checks for races need in a launch, None where there are none.
     """
 
     target: str
@@ -140,6 +145,7 @@ class CodeObject:
     messages: tuple[str, ...] = ()
     asm: str = field(default="", repr=False, compare=False)
     sites: tuple[Site, ...] = ()
+    shadow: Formula | None = None
 
     @property
     def block_bytes(self) -> int:
@@ -157,6 +163,8 @@ class CodeObject:
         }
         if self.sites:
             facts["sites"] = [site.to_json() for site in self.sites]
+        if self.shadow is not None:
+            facts["shadow"] = formula_to_json(self.shadow)
         return json.dumps(facts, sort_keys=True)
 
     @staticmethod
@@ -168,5 +176,5 @@ class CodeObject:
             target=facts["target"], image=image, entry=facts["entry"], layout=layout, tasks=tasks,
             results=tuple(facts["results"]), slots=facts["slots"], messages=tuple(facts["messages"]),
             flow=flow_from_json(facts["flow"]), hidden=tuple(HiddenArgument(*hidden) for hidden in facts["hidden"]),
-            sites=tuple(map(Site.from_json, facts.get("sites", ()))),
+            sites=tuple(map(Site.from_json, facts.get("sites", ()))), shadow=formula_from_json(facts.get("shadow")),
         )  # fmt: skip

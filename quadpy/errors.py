@@ -28,6 +28,7 @@
         ├── KernelOverflowError (OverflowError)         a result or a cast that its type cannot hold
         ├── KernelZeroDivisionError (ZeroDivisionError) an integer division or remainder by zero
         ├── KernelShiftError (ValueError)               a negative shift, or one by the width or more
+        ├── KernelRaceError                             two iterations of a parallel loop that touch one element
         └── KernelDivergenceError                       lanes of a wave that do not come to its operation together
 """
 
@@ -57,6 +58,7 @@ __all__ = [
     "KernelIndexError",
     "KernelNameError",
     "KernelOverflowError",
+    "KernelRaceError",
     "KernelShiftError",
     "KernelSourceError",
     "KernelSyntaxError",
@@ -266,6 +268,12 @@ class KernelOverflowError(KernelFault, OverflowError):
 
 class KernelZeroDivisionError(KernelFault, ZeroDivisionError):
     """An integer division or remainder by zero inside a kernel."""
+
+
+class KernelRaceError(KernelFault):
+    """Two iterations of a parallel loop touched one element, and one of them wrote; ``hazard`` has both accesses."""
+
+    hazard: Any = None
 
 
 class KernelDivergenceError(KernelFault):

@@ -17,10 +17,12 @@ from quadpy.errors import (
     KernelFault,
     KernelIndexError,
     KernelOverflowError,
+    KernelRaceError,
     KernelShiftError,
     KernelZeroDivisionError,
 )
 from quadpy.output import Message
+from quadpy.races import Race, RaceAccess, source_name
 from quadpy.source import Span
 
 __all__ = ["CLAIMED", "DONE", "FIRST_VALUE", "MOST_VALUES", "SITE", "WORDS", "Site"]
@@ -41,6 +43,7 @@ _ERRORS: Final = {
         KernelDivergenceError,
         KernelIndexError,
         KernelOverflowError,
+        KernelRaceError,
         KernelShiftError,
         KernelZeroDivisionError,
     )
@@ -58,6 +61,8 @@ class Site:
     kernel  the name of the kernel
     offsets of an index, what each axis of the array begins at; the values are the indices, then the extents
     said    of an assertion with a message, ``Message.text``, whose words stand for the values
+    accesses  of a race what this access does and where, then the same of all accesses to the array; the values are the
+            indices, the variables of the other iteration, and which of these accesses it made
     """
 
     error: str
@@ -69,11 +74,14 @@ class Site:
     hint: str = ""
     offsets: tuple[int, ...] = ()
     said: str = ""
+    accesses: tuple[tuple[str, Span], ...] = ()
 
     def fault(self, words: Sequence[int]) -> KernelFault:
         """The exception for a record of this check."""
         words = words[FIRST_VALUE:]
         values = [_decoded(word, type) for word, type in zip(words, self.types, strict=False)]
+        if self.accesses:
+            return self._race([int(value) for value in values], [int(_decoded(w, "i64")) for w in words[len(values) :]])
         count, text = len(values), self._index_text(values) if self.offsets else self.text.format(*values)
         if self.said:
             message = Message.from_text(self.said)
@@ -95,19 +103,64 @@ class Site:
         offset = f" and begins at {first}" if first else ""
         return f"index {index} of axis {axis}, which has extent {extent}{offset}"
 
+    def _race(self, values: Sequence[int], own: Sequence[int]) -> KernelRaceError:
+        """``own`` are the loop's variables in the iteration that found the race."""
+        axes = len(self.loops)
+        *found, number = values
+        index, other = found[: len(found) - axes], found[len(found) - axes :]
+        (verb, span), (before, there) = self.accesses[0], self.accesses[1 + number]
+        array = source_name(self.text, (span, there))
+        element = "" if self.text[1:].isdigit() else f"[{', '.join(map(str, index)) or 'None'}]"
+        race = Race(
+            RaceAccess(self.kernel, before, self._iteration(other, own), array, element, there),
+            RaceAccess(self.kernel, verb, self._iteration(own, ()), array, element, span),
+        )
+        error = KernelRaceError(
+            race.found,
+            span,
+            hint=race.hint,
+            kernel=self.kernel,
+            iteration=dict(zip(self.loops, own, strict=False)),
+            values=tuple(index),
+        )
+        error.hazard = race
+        return error
+
+    def _iteration(self, variables: Sequence[int], but: Sequence[int]) -> str:
+        """The iteration where the loop's variables are these; ``but`` is what it cannot be: then it is not known."""
+        if [*variables] == [*but]:
+            return "another one"
+        return ", ".join(f"{name}={value}" for name, value in zip(self.loops, variables, strict=False))
+
     def to_json(self) -> list[Any]:
         span = self.span
-        place = [span.file, span.line, span.col, span.end_col]
-        return [self.error, self.text, self.types, self.loops, self.kernel, place, self.hint, self.offsets, self.said]
+        accesses = [[verb, *_place(at)] for verb, at in self.accesses]
+        own = [
+            self.error,
+            self.text,
+            self.types,
+            self.loops,
+            self.kernel,
+            _place(span),
+            self.hint,
+            self.offsets,
+            self.said,
+        ]
+        return [*own, accesses]
 
     @staticmethod
     def from_json(parts: list[Any]) -> Site:
-        error, text, types, loops, kernel, place, hint, offsets, said = parts
-        return Site(error, text, tuple(types), tuple(loops), kernel, Span(*place), hint, tuple(offsets), said)
+        error, text, types, loops, kernel, place, hint, offsets, said, accesses = parts
+        others = tuple((verb, Span(*at)) for verb, *at in accesses)
+        return Site(error, text, tuple(types), tuple(loops), kernel, Span(*place), hint, tuple(offsets), said, others)
 
     def __str__(self) -> str:
         text = self.said or repr(self.text)
         return f"{self.error} {self.span} {text} ({', '.join(self.types)}) {', '.join(self.loops)}".rstrip()
+
+
+def _place(span: Span) -> list[Any]:
+    return [span.file, span.line, span.col, span.end_col]
 
 
 def _decoded(word: int, type: str) -> Number:

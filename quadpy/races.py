@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from quadpy.source import Span
 
-__all__ = ["Race", "RaceAccess", "place_text"]
+__all__ = ["Race", "RaceAccess", "place_text", "source_name"]
 
 RaceKind: TypeAlias = Literal["read after write", "write after read", "write after write"]
 
@@ -106,6 +107,16 @@ class Race:
         return f"two iterations of the parallel loop of {self.first.kernel} touch {place}, and iterations have no order{when}"
 
     @property
+    def found(self) -> str:
+        """One line: what happened in a launch."""
+        first, second = self.first, self.second
+        place = f"{second.array}{second.range}"
+        return (
+            f"race: iteration {second.iteration} {second.verb} {place}, and iteration {first.iteration} {first.verb} it "
+            f"(line {first.line}); iterations have no order"
+        )
+
+    @property
     def hint(self) -> str:
         """What mends it: one of several ways."""
         serial = f"run the loop serially ({self.mend} before it)"
@@ -170,6 +181,14 @@ def place_text(span: Span) -> str:
     return ast.unparse(target) if isinstance(target, (ast.Subscript, ast.Name, ast.Attribute)) else ""
 
 
-def base_name(place: str) -> str:
-    """The array or variable of ``place``."""
-    return re.split(r"[\[.]", place, maxsplit=1)[0]
+def source_name(array: str, spans: Iterable[Span]) -> str:
+    """What the source calls ``array``: fields and variables from before a loop have no name in the IR, but ``$`` and a number.
+
+    It is read at the first of ``spans`` that says it.
+    """
+    if not array.startswith("$"):
+        return array
+    is_variable = array[1:].isdigit()
+    places = (place_text(span) for span in spans)
+    names = (place if is_variable else re.split(r"[\[.]", place, maxsplit=1)[0] for place in places)
+    return next(filter(None, names), "a variable" if is_variable else "a field")

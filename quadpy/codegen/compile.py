@@ -7,7 +7,7 @@ from typing import Final
 from quadpy.artifact import CodeObject
 from quadpy.codegen.abi import hidden_of, layout_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
-from quadpy.codegen.extent import extent_of
+from quadpy.codegen.extent import extent_of, integer_of
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
 from quadpy.codegen.launches import entry_symbol
 from quadpy.codegen.lower.kernel import lower_kernel
@@ -52,6 +52,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
         messages=tuple(dict.fromkeys(node.message.text for node in walk(kernel) if isinstance(node, ir.Print))),
         asm=asm,
         sites=kernel.sites,
+        shadow=None if kernel.shadow is None else integer_of(kernel.shadow, layout),
     )
 
 

@@ -9,7 +9,7 @@ from quadpy.artifact import AbiLayout, Part
 from quadpy.formula import BlockValue, Formula, Operation
 from quadpy.ir import nodes as ir
 
-__all__ = ["LONG_ROW", "ROW_UNIT", "coarsened_extent", "extent_of"]
+__all__ = ["LONG_ROW", "ROW_UNIT", "coarsened_extent", "extent_of", "integer_of"]
 
 ROW_UNIT: Final = 64
 """In coarsened loops of several axes, rows of LONG_ROW iterations or more begin at multiples of this: the widest wave's."""
@@ -30,6 +30,11 @@ def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
     except _NotHere:
         return None
     return Operation("product", tuple(Operation("count", each) for each in bounds))
+
+
+def integer_of(e: ir.Expr, layout: AbiLayout) -> Formula:
+    """``e``, which follows from arguments and extents by operations that formulas have."""
+    return _formula(e, {(value.param, value.part, value.axis): k for k, value in enumerate(layout.values)})
 
 
 def coarsened_extent(task: ir.ParallelTask, layout: AbiLayout, axis: int, size: int) -> Formula | None:

@@ -34,7 +34,7 @@ def join(levels: Sequence[Sequence[ir.Kernel]]) -> ir.Kernel:
     flow = tuple(part for level in levels for part in joined.level(level))
     return replace(
         one, name=NAME, params=tuple(joined.params), results=(), functions=_functions(kernels), tasks=tuple(joined.tasks),
-        slots=joined.slots, noalias=False, flow=flow, sites=(),
+        slots=joined.slots, noalias=False, flow=flow, sites=(), debug=False, shadow=None,
     )  # fmt: skip
 
 

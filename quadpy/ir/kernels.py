@@ -8,7 +8,7 @@ from typing import TypeAlias
 from quadpy.dtypes import Scalar
 from quadpy.faults import Site
 from quadpy.flow import Flow
-from quadpy.ir.expressions import AtomicOp, Node, Var
+from quadpy.ir.expressions import AtomicOp, Expr, Node, Var
 from quadpy.ir.statements import Axis, Block, Place, SharedArray
 from quadpy.ir.types import Array
 
@@ -101,7 +101,8 @@ class Kernel(Node):
     numbered, from slot 0 on; afterwards both are empty.  ``flow`` is the order of the tasks; ``()`` is the order in
     which they stand.  ``noalias`` promises that no written array overlaps another.  A kernel that draws random numbers
     has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64); one with checks, whose ``sites`` say what each means,
-    ``$fault``, the address of a record, and ``$sites``, the number of its first check.
+    ``$fault``, the address of a record, and ``$sites``, the number of its first check.  ``debug`` asks for the checks that
+    passes add; ``shadow`` is how many words of memory, ``$shadow``, those for races need in a launch.
     """
 
     CHILDREN = ("params", "functions", "body", "tasks")
@@ -118,3 +119,5 @@ class Kernel(Node):
     crossing: tuple[Var, ...] = ()
     flow: Flow = ()
     sites: tuple[Site, ...] = ()
+    debug: bool = False
+    shadow: Expr | None = None

@@ -15,6 +15,7 @@ from quadpy.ir.passes.accumulate import accumulate
 from quadpy.ir.passes.atomics import demote_atomics, drop_unused_results
 from quadpy.ir.passes.hold import hold_elements
 from quadpy.ir.passes.split_tasks import split_tasks
+from quadpy.ir.passes.watch_races import watch_races
 
 __all__ = ["TASK_PASSES", "TRACE", "Observer", "Pass", "run_passes"]
 
@@ -47,6 +48,7 @@ TASK_PASSES: Final = (
         check_meetings,
         "refuses barriers and operations of waves that not all iterations of a block or wave reach",
     ),
+    Pass("watch_races", watch_races, "under ``debug=True``, checks that no two iterations touch one element"),
 )
 
 

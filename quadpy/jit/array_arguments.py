@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadpy.artifact import CodeObject
+from quadpy.artifact import SHADOW, CodeObject
 from quadpy.errors import ArgumentError
 from quadpy.flow import conditions_of
 from quadpy.jit.plan import ArgumentValue
@@ -24,7 +24,7 @@ class ArrayArguments:
 
     def __init__(self, code: CodeObject) -> None:
         found = list(enumerate(code.layout.values))
-        pointers = {value.param: index for index, value in found if value.part == "pointer"}
+        pointers = {value.param: index for index, value in found if value.part == "pointer" and value.param != SHADOW}
         written = {name for task in code.tasks for name, access in task.effects if access != "r"}
         self.pointers = list(pointers.values())
         self.written = [name in written for name in pointers]

@@ -38,13 +38,15 @@ class Sources:
 class Row:
     """One hidden argument: a word that all launches of a plan share, or one that each launch computes.
 
-    ``of_ring`` says that it is the address of the ring that a launch prints to, which ``jit.printing`` puts in its place.
+    ``of_ring`` says that it is the address of the ring that a launch prints to, which ``jit.printing`` puts in its place;
+    ``of_shadow`` that it is the address of shadow memory, as ``jit.watching`` does.
     With none of these it is the address of scratch memory, which each launch allocates on its stream.
     """
 
     of_plan: Callable[[Sources], int] | None = None
     of_launch: Callable[[], int] | None = None
     of_ring: bool = False
+    of_shadow: bool = False
 
 
 ROWS: Final = {
@@ -52,6 +54,7 @@ ROWS: Final = {
     "seed": Row(of_plan=lambda sources: sources.seed),
     "launch": Row(of_launch=next_launch),
     "print": Row(of_ring=True),
+    "shadow": Row(of_shadow=True),
     "fault": Row(of_plan=lambda sources: sources.device.faults.record() if sources.device else host_record()),
     "sites": Row(of_plan=lambda sources: number_of_first(sources.code.sites)),
     "scratch": Row(),
@@ -67,10 +70,11 @@ class HiddenArguments:
     counts          whether a value depends on how many launches there were before
     ring            where the address of the launch's ring goes: its number among ``values``, and its offset in the argument
                     block; None for a kernel that does not print
+    shadow          the same of shadow memory; None for a kernel without checks for races
     scratch_offset  where the address of scratch memory goes in the argument block; None for a kernel without any
     """
 
-    __slots__ = ("_computed", "_values", "counts", "fields", "ring", "scratch_offset", "seed")
+    __slots__ = ("_computed", "_values", "counts", "fields", "ring", "scratch_offset", "seed", "shadow")
 
     def __init__(
         self, code: CodeObject, fields: Iterable[FieldMemory] = (), seed: int = 0, device: Device | None = None
@@ -81,6 +85,7 @@ class HiddenArguments:
         self._computed: list[tuple[int, Callable[[], int]]] = []  # which of the values each launch computes
         self.scratch_offset: int | None = None
         self.ring: tuple[int, int] | None = None
+        self.shadow: tuple[int, int] | None = None
         for hidden in code.hidden:
             row = ROWS[hidden.name]
             if row.of_launch is not None:
@@ -88,6 +93,9 @@ class HiddenArguments:
                 self._values.append(0)
             elif row.of_ring:
                 self.ring = len(self._values), hidden.offset
+                self._values.append(0)
+            elif row.of_shadow:
+                self.shadow = len(self._values), hidden.offset
                 self._values.append(0)
             elif row.of_plan is not None:
                 self._values.append(row.of_plan(sources))
@@ -120,6 +128,17 @@ class HiddenArguments:
         """``block`` with the address of a ring."""
         assert self.ring is not None
         _, start = self.ring
+        return block[:start] + _WORD.pack(address) + block[start + _WORD.size :]
+
+    def set_shadow(self, values: list[ArgumentValue], address: int) -> None:
+        """Puts the address of shadow memory into ``values``, which end with ``self.values()``."""
+        assert self.shadow is not None
+        values[self.shadow[0] - len(self._values)] = address
+
+    def with_shadow(self, block: bytes, address: int) -> bytes:
+        """``block`` with the address of shadow memory."""
+        assert self.shadow is not None
+        _, start = self.shadow
         return block[:start] + _WORD.pack(address) + block[start + _WORD.size :]
 
     def pack_scratch(self, block: Buffer, address: int) -> None:

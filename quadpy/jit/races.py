@@ -9,10 +9,9 @@ from typing import Final
 from quadpy.errors import RaceWarning
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import Kernel, Task
-from quadpy.ir.races import AccessPoint, Definite, definite_races
+from quadpy.ir.races import AccessPoint, Definite, definite_races, slot_name
 from quadpy.ir.walk import walk
-from quadpy.races import Race, RaceAccess, base_name, place_text
-from quadpy.source import Span
+from quadpy.races import Race, RaceAccess, source_name
 
 __all__ = ["race_of", "races_in", "variable_name", "warn_of_races"]
 
@@ -30,8 +29,7 @@ def race_of(kernel: str, array: str, found: Definite) -> Race:
     """``found`` as users read it; what the source calls ``array`` is read there where it has no name of its own."""
     points = (found.first, found.second)
     element = "" if found.is_slot else f"[{', '.join(found.element) or 'None'}]"
-    if array.startswith("$"):
-        array = _name_at((point.span for point in points if point.verb != "reads"), is_slot=found.is_slot)
+    array = source_name(array, (point.span for point in points if point.verb != "reads"))
 
     def access(point: AccessPoint) -> RaceAccess:
         return RaceAccess(kernel, point.verb, ", ".join(point.iteration), array, element, point.span)
@@ -41,20 +39,12 @@ def race_of(kernel: str, array: str, found: Definite) -> Race:
 
 def variable_name(task: Task, array: str) -> str:
     """What the source calls ``array`` of ``task``, which may be a field or a variable from before the loop."""
-    if not array.startswith("$"):
-        return array
     spans = []
-    for node in walk(task):
+    for node in walk(task) if array.startswith("$") else ():
         if isinstance(node, (ir.Load, ir.Store, ir.Atomic)):
-            name = node.place.array if isinstance(node.place, ir.Element) else f"${node.place.number}"
+            name = node.place.array if isinstance(node.place, ir.Element) else slot_name(node.place.number)
             spans += [node.span] if name == array else []
-    return _name_at(spans, is_slot=array[1:].isdigit())
-
-
-def _name_at(spans: Iterable[Span], *, is_slot: bool) -> str:
-    """The array or variable that the source reads or writes at the first of ``spans`` that says it."""
-    names = (base_name(place_text(span)) for span in spans)
-    return next(filter(None, names), "a variable" if is_slot else "a field")
+    return source_name(array, spans)
 
 
 _warned: Final[set[tuple[str, str, str]]] = set()

@@ -25,7 +25,7 @@ from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.overlaps import Overlaps
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
-from quadpy.jit.printing import PrintingCpuPlan, PrintingGpuPlan
+from quadpy.jit.watching import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.lang.arguments import ArgType, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
@@ -75,7 +75,7 @@ class Specialisation:
         self._overlaps = Overlaps(args, self._disjoint.code, self._fields)
         self._overlap = self._overlaps.found
         self.has_fast_calls = (
-            isinstance(self._disjoint, GpuPlan) and not self._disjoint.code.messages and not self._overlaps.sorted
+            isinstance(self._disjoint, GpuPlan) and not has_memory(self._disjoint.code) and not self._overlaps.sorted
         )
         self._fast_calls: dict[Hashable, FastCall | None] = {}
         self._binds: dict[Hashable, Bind | None] = {}
@@ -155,15 +155,14 @@ class Specialisation:
         device = None if self._config.arch == "cpu" else device_of(self._config)
         if device is None:
             compiled = self._compiled(options, None)
-            kind = PrintingCpuPlan if compiled.code.messages else CpuPlan
-            plan = kind(
+            plan = cpu_plan_class(compiled.code)(
                 compiled.code, fields=tuple(map(FieldMemory.of, compiled.fields)), seed=self._config.random_seed, result_shape=compiled.result_shape,
                 name=self._source.name, spans=compiled.spans,
             )  # fmt: skip
             plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
             return plan
         tasks = self._gpu_plan(options, device, self._config.random_seed)
-        if options.predicated or options.indirect or not options.graph or tasks.code.messages:
+        if options.predicated or options.indirect or not options.graph or has_memory(tasks.code):
             return tasks
         graph = GraphPlan(
             tasks, functools.partial(self._variant, options, tasks), self.counts, ordered=not options.noalias,
@@ -176,8 +175,7 @@ class Specialisation:
     def _gpu_plan(self, options: Options, device: Device, seed: int) -> GpuPlan:
         """A launch for each task on ``device``."""
         compiled = self._compiled(options, device)
-        kind = PrintingGpuPlan if compiled.code.messages else GpuPlan
-        plan = kind(
+        plan = gpu_plan_class(compiled.code)(
             compiled.code, device, fields=tuple(map(FieldMemory.of, compiled.fields)), seed=seed, result_shape=compiled.result_shape,
             wider=functools.cache(lambda: self._plan(replace(options, index=i64))),
             name=self._source.name, spans=compiled.spans,

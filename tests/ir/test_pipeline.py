@@ -112,6 +112,12 @@ def hoist_checks_of_tasks(x: F32, y: F32):
         y[i] = x[i]
 
 
+@qp.kernel(debug=True)
+def watch_races(x: F32, keys: I32):
+    for i in keys:
+        x[keys[i]] = keys[i]
+
+
 verify_ = demote_atomics
 
 

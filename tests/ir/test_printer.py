@@ -39,6 +39,7 @@ def test_places_in_the_source_leave_no_trace(every):
     {"tasks": ()}, {"params": ()}, {"flow": (Fork(((0,), (1,))),)},
     {"crossing": (ir.Var("v", f32),)},
     {"sites": (Site("KernelShiftError", "{0} << {1}", ("i32", "i32"), ("i",), "k", Span("k.py", 3, 4, 9)),)},
+    {"debug": True}, {"shadow": ir.Const(4, i64, span=NOWHERE)},
 ], ids=lambda change: next(iter(change)))  # fmt: skip
 def test_every_field_of_a_kernel_shows(every, change):
     assert print_ir(replace(every, **change)) != print_ir(every)
@@ -60,6 +61,8 @@ def test_the_kernel_test_covers_all_fields():
         "flow",
         "crossing",
         "sites",
+        "debug",
+        "shadow",
     }
     assert {f.name for f in fields(Kernel)} == known
 

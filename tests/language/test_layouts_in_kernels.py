@@ -147,12 +147,12 @@ def test_layouts_at_random():
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_80"])
 def test_blocks_compile_for_every_gpu(target):
-    f = blocked(vec3, (qp.ij, (4, 3)), (qp.ij, (8, 5)))
+    f, g = (blocked(vec3, (qp.ij, (4, 3)), (qp.ij, (8, 5))) for _ in range(2))
 
     @qp.kernel
     def move():
         for i, j in f:
-            f[i, j] = f[j % 32, i % 15] * 2
+            f[i, j] = g[j % 32, i % 15] * 2
 
     assert move.compile(target).image
 

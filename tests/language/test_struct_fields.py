@@ -56,6 +56,7 @@ def test_members_are_read_written_and_updated_atomically(arch, layout):
             f[i, j].v[1] = f[i, j].v.x + j
             f[i, j].inner.big = 0.25
             f.m[i, j] = 7.0
+        for i, _j in qp.ndrange((1, 5), 3):
             for _ in range(2):
                 f[1, 0].n += 1
                 qp.atomic_max(f[1, 1].inner.big, 1.0 * i)

@@ -193,6 +193,7 @@ def test_methods_with_references():
     def k() -> qp.types.vector(3, float):
         s = Ship()
         n = 0.0
+        qp.loop_config(serialize=True)
         for _ in range(3):
             s.box.take(n)
         return qp.Vector([s.box.low.y, s.box.high.x, n])

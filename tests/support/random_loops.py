@@ -14,6 +14,7 @@ HEAD = """import quadpy as qp
 I1 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 I2 = qp.types.ndarray(dtype=qp.i32, ndim=2)
 """
+SIZE = 8
 EXTENTS = ("n", "m", "3", "4", "5")
 
 
@@ -36,10 +37,15 @@ class Loop:
 
 @dataclass
 class Writer:
-    """Draws one loop; ``names`` are the integers that may stand in an index."""
+    """Draws one loop; ``names`` are the integers that may stand in an index.
+
+    With ``runs`` it can be run: indices are inside of ``SIZE``, and iterations store different values.
+    """
 
     rng: random.Random
+    runs: bool = False
     names: list[str] = field(default_factory=list)
+    axes: list[str] = field(default_factory=list)
     count: int = 0
 
     def loop(self, name: str) -> Loop:
@@ -47,7 +53,8 @@ class Writer:
         axes = [(axis, self.bounds(several=False)) for axis in ("i",)]
         if rng.random() < 0.4:
             axes = [("i", rng.choice(EXTENTS)), ("j", rng.choice(EXTENTS))]
-        self.names = [axis for axis, _ in axes]
+        self.names = self.axes = [axis for axis, _ in axes]
+        self.names = [*self.names]
         return Loop(name, axes, self.block(2, rng.randint(1, 3), inner=False))
 
     def bounds(self, *, several: bool) -> str:
@@ -96,8 +103,11 @@ class Writer:
 
     def element(self) -> str:
         if self.rng.random() < 0.3:
-            return f"z[{self.number()}, {self.number()}]"
-        return f"{self.rng.choice('xy')}[{self.number()}]"
+            return f"z[{self.index()}, {self.index()}]"
+        return f"{self.rng.choice('xy')}[{self.index()}]"
+
+    def index(self) -> str:
+        return f"({self.number()}) % {SIZE}" if self.runs else self.number()
 
     def number(self) -> str:
         rng, name = self.rng, self.rng.choice(self.names)
@@ -106,12 +116,15 @@ class Writer:
         return rng.choice(
             [name] * 6
             + [f"{name} + {c}", f"{name} - {c}", f"{d} * {name} + {c}", f"{name} // {d}", f"{name} % {d}", str(c)]
-            + [f"{name} * n + {other}", f"{name} + {other}", f"n - 1 - {name}", f"k[{name}]", f"{name} // m", f"{name} % m"]
+            + [f"{name} * n + {other}", f"{name} + {other}", f"n - 1 - {name}", f"k[({name}) % {SIZE}]" if self.runs else f"k[{name}]", f"{name} // m", f"{name} % m"]
             + [f"({name} + {c}) % {d}", f"{d} * {name} + {other}", f"{name} * m + {other}", f"{name} + n", f"min({name}, {c})"]
             + ["n", f"{name} << 1", f"({name} >> 1) & 1", f"x.shape[0] * {name} + {other}", f"-{name}"]
         )  # fmt: skip
 
     def value(self) -> str:
+        if self.runs:
+            iteration = f"({self.axes[0]} * {SIZE * SIZE} + {self.axes[-1]} + 1) * 100"
+            return self.rng.choice([iteration, f"{iteration} + 0 * {self.element()}"])
         return self.rng.choice([str(self.rng.randint(0, 3)), self.number(), self.element(), f"{self.element()} + 1"])
 
     def condition(self) -> str:
@@ -121,7 +134,7 @@ class Writer:
             [
                 f"{name} < {c}",
                 f"{name} % 2 == 0",
-                f"k[{name}] > {c}",
+                f"k[{self.index()}] > {c}",
                 f"n > {c}",
                 f"{self.element()} > 1",
                 f"{name} == {c}",
@@ -165,13 +178,15 @@ class _Array:
         self.data[index] = int(value)
 
 
-def touched(loop: Loop, n: int, m: int, seed: int) -> dict:
-    """For each iteration, the elements that it touches, with how."""
+def touched(loop: Loop, n: int, m: int, seed: int, given: dict | None = None) -> dict:
+    """For each iteration, the elements that it touches, with how; ``given`` are the arrays, by default endless ones."""
     rng = random.Random(seed)
     log: list = []
     fresh = lambda: defaultdict(lambda: rng.randint(0, 4))  # noqa: E731
     shapes = {"x": (n,), "y": (m,), "k": (m,), "z": (n, m)}
     arrays = {name: _Array(name, log, fresh(), shape) for name, shape in shapes.items()}
+    for name, data in (given or {}).items():
+        arrays[name] = _Array(name, log, data.copy(), data.shape)
     found: dict = {}
     head = "".join(f"{'    ' * k}for {axis} in range({bounds}):\n" for k, (axis, bounds) in enumerate(loop.axes))
     pad = "    " * len(loop.axes)

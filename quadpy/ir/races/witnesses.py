@@ -13,7 +13,7 @@ from quadpy.ir.races.accesses import Facts, Iteration, Touch
 from quadpy.ir.races.terms import Term, Terms
 from quadpy.ir.walk import walk
 
-__all__ = ["Collision", "Point", "collisions", "counts_of"]
+__all__ = ["Collision", "Point", "collisions", "counts_of", "orders_itself"]
 
 _MOST_POINTS: Final = 64
 """Iterations that are run."""
@@ -54,7 +54,7 @@ def collisions(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> dict
     Iterations that order themselves, by fences or by waiting for each other, are not judged.
     """
     task = facts.task
-    if _orders_itself(task):
+    if orders_itself(task):
         return {}
     seen: dict[tuple[object, ...], list[tuple[Touch, Point]]] = {}
     found: dict[str, Collision] = {}
@@ -96,7 +96,7 @@ def _points(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> Iterato
         yield Point(numbers, tuple(values))
 
 
-def _orders_itself(task: ir.ParallelTask) -> bool:
+def orders_itself(task: ir.ParallelTask) -> bool:
     """Whether iterations may wait for each other: by fences, or in loops that look at what atomics return."""
     nodes = list(walk(task.body))
     if has_wave(task.body) or any(isinstance(node, ir.Fence) for node in nodes):

@@ -1,0 +1,197 @@
+"""What an access leaves in shadow memory, and when it finds a race.
+
+The first word of an element is that of writes: the last iteration that wrote, or the first that updated atomically.  The
+second is that of reads: the first iteration that read.  A word has the iteration's number in its low bits, then the
+number of the access, then whether it was an update, and whether another iteration did the same later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from quadpy.artifact import SHADOW
+from quadpy.dtypes import BY_NAME, Scalar, i64, u1, u64
+from quadpy.errors import KernelRaceError
+from quadpy.faults import MOST_VALUES, Site
+from quadpy.ir import nodes as ir
+from quadpy.ir.passes.shadow_words import other_iteration
+from quadpy.source import Span
+
+__all__ = ["Marks", "Place"]
+
+_NUMBER_BITS: Final = 48
+_MASK: Final = (1 << _NUMBER_BITS) - 1
+_MOST_ACCESSES: Final = 1 << 12
+_UPDATED: Final = 1 << 61
+_AGAIN: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An element, and where its words are."""
+
+    array: str
+    index: tuple[ir.Expr, ...]
+    at: ir.Expr
+
+
+_VERBS: Final = {ir.Load: "reads", ir.Store: "writes", ir.Atomic: "updates"}
+
+
+class Marks:
+    """The checks of one task.
+
+    iteration  the number of the iteration
+    accesses   for each array its accesses, whose places are their numbers
+    """
+
+    def __init__(
+        self, kernel: str, task: ir.ParallelTask, iteration: ir.Expr, accesses: Mapping[str, Sequence[ir.Stmt]],
+        sites: dict[Site, int],
+    ) -> None:  # fmt: skip
+        self.kernel, self.task, self.iteration, self.sites = kernel, task, iteration, sites
+        self.accesses = {
+            name: tuple((_VERBS[type(stmt)], stmt.span) for stmt in stmts[:_MOST_ACCESSES])
+            for name, stmts in accesses.items()
+        }
+        self.kinds = {name: {type(stmt) for stmt in stmts} for name, stmts in accesses.items()}
+        self.numbers = {
+            id(stmt): min(k, _MOST_ACCESSES - 1) for found in accesses.values() for k, stmt in enumerate(found)
+        }
+        self.count = count()
+
+    def before(self, stmt: ir.Load | ir.Store | ir.Atomic, place: Place) -> Iterator[ir.Stmt]:
+        """Leaves a mark, and reports what it finds there."""
+        span = stmt.span
+        at = self.var("at", i64)
+        yield ir.Let(at, place.at, span=span)
+        writes, reads = (_word(at, k, span) for k in (0, 1))
+        mark = self.binary(ir.BinOp.OR, self.iteration, self.number(self.numbers[id(stmt)] << _NUMBER_BITS, span))
+        match stmt:
+            case ir.Load():
+                yield from self.first(reads, mark, 0)
+                writer = yield from self.word_at(writes)
+                found = self.either(self.is_other(writer), self.has(writer, _AGAIN))
+                yield from self.report(self.both(self.is_set(writer), found), writer, stmt, place)
+            case ir.Store():
+                yield from self.before_store(stmt, place, writes, reads, mark)
+            case ir.Atomic():
+                mark = self.binary(ir.BinOp.OR, mark, self.number(_UPDATED, span))
+                writer = yield from self.first(writes, mark, _UPDATED)
+                if ir.Store in self.kinds[place.array]:
+                    found = self.both(self.is_other(writer), self.negated(self.has(writer, _UPDATED)))
+                    yield from self.report(self.both(self.is_set(writer), found), writer, stmt, place)
+                yield from self.against_reads(reads, stmt, place)
+
+    def before_store(
+        self, stmt: ir.Store, place: Place, writes: ir.Element, reads: ir.Element, mark: ir.Expr
+    ) -> Iterator[ir.Stmt]:
+        """Two iterations may store one value: it does not matter which comes last."""
+        span, old, now = stmt.span, self.var("old", u64), self.var("now", stmt.place.type)
+        yield ir.Load(now, stmt.place, span=span)
+        yield ir.Atomic(ir.AtomicOp.EXCHANGE, writes, mark, old, span=span)
+        writer = ir.VarRead(old, span=span)
+        differs = ir.Compare(ir.CmpOp.NE, _bits(ir.VarRead(now, span=span)), _bits(stmt.value), u1, span=span)
+        matters = self.either(differs, self.has(writer, _UPDATED))
+        found = self.either(self.both(self.is_other(writer), matters), self.has(writer, _AGAIN))
+        yield from self.report(self.both(self.is_set(writer), found), writer, stmt, place)
+        yield from self.against_reads(reads, stmt, place)
+
+    def against_reads(self, reads: ir.Element, stmt: ir.Store | ir.Atomic, place: Place) -> Iterator[ir.Stmt]:
+        if ir.Load not in self.kinds[place.array]:
+            return
+        reader = yield from self.word_at(reads)
+        found = self.either(self.is_other(reader), self.has(reader, _AGAIN))
+        yield from self.report(self.both(self.is_set(reader), found), reader, stmt, place)
+
+    def first(self, word: ir.Element, mark: ir.Expr, kind: int) -> Generator[ir.Stmt, None, ir.Expr]:
+        """Leaves ``mark`` unless there is one; says there if another iteration did the same, of this ``kind``."""
+        span, old = word.span, self.var("old", u64)
+        yield ir.Atomic(ir.AtomicOp.CAS, word, mark, old, self.number(0, span), span=span)
+        before = ir.VarRead(old, span=span)
+        like = self.has(before, kind) if kind else self.is_set(before)
+        again = self.both(self.both(like, self.is_other(before)), self.negated(self.has(before, _AGAIN)))
+        noted = ir.Atomic(ir.AtomicOp.OR, word, self.number(_AGAIN, span), span=span)
+        yield _if(again, noted)
+        return before
+
+    def word_at(self, word: ir.Element) -> Generator[ir.Stmt, None, ir.Expr]:
+        """What other iterations have left: adding 0 is a load that sees it."""
+        old = self.var("old", u64)
+        yield ir.Atomic(ir.AtomicOp.ADD, word, self.number(0, word.span), old, span=word.span)
+        return ir.VarRead(old, span=word.span)
+
+    def report(
+        self, found: ir.Expr, word: ir.Expr, stmt: ir.Load | ir.Store | ir.Atomic, place: Place
+    ) -> Iterator[ir.Stmt]:
+        """A fault where ``found``, with the access that ``word`` stands for."""
+        span, axes = stmt.span, [axis.var for axis in self.task.axes]
+        number = self.binary(ir.BinOp.AND, word, self.number(_MASK, span))
+        access = self.binary(ir.BinOp.USHR, word, self.number(_NUMBER_BITS, span))
+        access = self.binary(ir.BinOp.AND, access, self.number(_MOST_ACCESSES - 1, span))
+        index = place.index[: MOST_VALUES - 2 * len(axes) - 1]
+        words = [*map(_as_word, index), *map(_as_word, other_iteration(self.task, number)), access]
+        site = Site(
+            KernelRaceError.__name__, place.array, tuple("i64" for _ in words),
+            tuple(var.name.partition(".")[0] for var in axes), self.kernel, span,
+            accesses=((_VERBS[type(stmt)], span), *self.accesses[place.array]),
+        )  # fmt: skip
+        record, first = (ir.ParamRead(name, u64, span=span) for name in ("$fault", "$sites"))
+        check = self.binary(ir.BinOp.ADD, first, self.number(self.sites.setdefault(site, len(self.sites)), span))
+        own = [_as_word(ir.VarRead(var, span=span)) for var in axes]
+        yield _if(found, ir.Fault(record, check, (*words, *own), span=span))
+
+    # ---------------------------------------------------------------- expressions
+
+    def var(self, name: str, type: Scalar) -> ir.Var:
+        return ir.Var(f"${name}{next(self.count)}", type)
+
+    def number(self, value: int, span: Span) -> ir.Const:
+        return ir.Const(value, u64, span=span)
+
+    def binary(self, op: ir.BinOp, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        return ir.Binary(op, a, b, u64, span=a.span)
+
+    def is_set(self, word: ir.Expr) -> ir.Expr:
+        return ir.Compare(ir.CmpOp.NE, word, self.number(0, word.span), u1, span=word.span)
+
+    def is_other(self, word: ir.Expr) -> ir.Expr:
+        """Whether a word that is set is another iteration's."""
+        number = self.binary(ir.BinOp.AND, word, self.number(_MASK, word.span))
+        return ir.Compare(ir.CmpOp.NE, number, self.iteration, u1, span=word.span)
+
+    def has(self, word: ir.Expr, flag: int) -> ir.Expr:
+        return self.is_set(self.binary(ir.BinOp.AND, word, self.number(flag, word.span)))
+
+    def both(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        return ir.Binary(ir.BinOp.AND, a, b, u1, span=a.span)
+
+    def either(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        return ir.Binary(ir.BinOp.OR, a, b, u1, span=a.span)
+
+    def negated(self, a: ir.Expr) -> ir.Expr:
+        return ir.Unary(ir.UnOp.NOT, a, u1, span=a.span)
+
+
+def _word(at: ir.Var, number: int, span: Span) -> ir.Element:
+    position: ir.Expr = ir.VarRead(at, span=span)
+    if number:
+        position = ir.Binary(ir.BinOp.ADD, position, ir.Const(number, i64, span=span), i64, span=span)
+    return ir.Element(SHADOW, (position,), 0, u64, span=span)
+
+
+def _if(cond: ir.Expr, then: ir.Stmt) -> ir.If:
+    return ir.If(cond, ir.Block((then,), span=then.span), ir.Block((), span=then.span), span=then.span)
+
+
+def _bits(value: ir.Expr) -> ir.Expr:
+    """Of a float its bits, so that NaN equals itself and 0 is not -0."""
+    return ir.BitCast(value, BY_NAME[f"u{value.type.bits}"], span=value.span) if value.type.is_float else value
+
+
+def _as_word(value: ir.Expr) -> ir.Expr:
+    wide = value if value.type == i64 else ir.Cast(value, i64, span=value.span)
+    return ir.BitCast(wide, u64, span=value.span)

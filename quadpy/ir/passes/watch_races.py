@@ -1,0 +1,167 @@
+"""Finds races inside parallel loops at run time, under ``debug=True``.
+
+Each element of an array that is not proved free of races has two words of shadow memory: which iteration last wrote or
+updated it, and which first read it.  An access leaves its iteration there, and finds another's.  Iterations have no
+order, so those that run one after another are found as well as those that run at once.
+
+A loop clears its shadow memory before it begins.  Loops whose iterations wait for each other are not watched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from quadpy.artifact import SHADOW
+from quadpy.dtypes import i64, u64
+from quadpy.faults import Site
+from quadpy.flow import Fork, map_tasks, steps_of
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import needs_whole_blocks
+from quadpy.ir.passes.shadow_marks import Marks, Place
+from quadpy.ir.passes.shadow_words import Words, number_of_iteration, words_of
+from quadpy.ir.races import Proved, orders_itself, races_of, slot_name
+from quadpy.ir.types import array_of
+from quadpy.ir.unread import unread_in
+from quadpy.ir.walk import map_children, walk
+
+__all__ = ["watch_races"]
+
+_HIDDEN: Final = ("$fault", "$sites")
+
+
+def watch_races(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with these checks, where it asks for any."""
+    if not kernel.debug:
+        return kernel
+    watched = [_watched(task, kernel) for task in kernel.tasks]
+    return _Watcher(kernel, watched).run() if any(watched) else kernel
+
+
+def _watched(task: ir.Task, kernel: ir.Kernel) -> tuple[str, ...]:
+    """The arrays and slots of ``task`` that are watched."""
+    if not isinstance(task, ir.ParallelTask) or orders_itself(task) or needs_whole_blocks(task.body):
+        return ()
+    verdicts = races_of(task, noalias=kernel.noalias)
+    return tuple(name for name, verdict in verdicts.items() if not isinstance(verdict, Proved))
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """The shadow memory of one array in one task: where it begins, and where each element's words are."""
+
+    words: Words
+    begin: ir.Var
+
+
+class _Watcher:
+    """``sites`` numbers all checks of the kernel."""
+
+    def __init__(self, kernel: ir.Kernel, watched: Sequence[tuple[str, ...]]) -> None:
+        self.kernel, self.watched = kernel, watched
+        self.sites = {site: number for number, site in enumerate(kernel.sites)}
+        self.arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+        self.at_once = any(isinstance(step, Fork) for step in steps_of(kernel.flow))
+        self.end: ir.Expr = ir.Const(0, i64, span=kernel.span)
+        self.tasks: list[ir.Task] = []
+        self.numbers: dict[int, tuple[int, ...]] = {}
+
+    def run(self) -> ir.Kernel:
+        for number, (task, names) in enumerate(zip(self.kernel.tasks, self.watched, strict=True)):
+            first = len(self.tasks)
+            if isinstance(task, ir.ParallelTask) and names:
+                self.tasks += self.with_clearing(task, names)
+            else:
+                self.tasks.append(task)
+            self.numbers[number] = tuple(range(first, len(self.tasks)))
+        kernel, span = self.kernel, self.kernel.span
+        present = {param.name for param in kernel.params}
+        hidden = (ir.ScalarParam(name, u64, span=span) for name in _HIDDEN if name not in present)
+        memory = ir.ArrayParam(SHADOW, array_of(u64, 1, shape=(1 << 48,)), span=span)
+        return replace(
+            kernel, tasks=tuple(self.tasks), params=(*kernel.params, *hidden, memory), sites=tuple(self.sites),
+            flow=map_tasks(kernel.flow, self.numbers.__getitem__), shadow=self.end,
+        )  # fmt: skip
+
+    def with_clearing(self, task: ir.ParallelTask, names: Sequence[str]) -> Iterator[ir.Task]:
+        """A task that clears the shadow memory of ``task``, and ``task`` with its checks.
+
+        Tasks that do not run at once have the same memory.
+        """
+        span = task.span
+        start: ir.Expr = self.end if self.at_once else ir.Const(0, i64, span=span)
+        begins: list[ir.Stmt] = []
+        regions: dict[str, _Region] = {}
+        end = start
+        for number, name in enumerate(names):
+            begin = ir.Var(f"$shadow{number}", i64)
+            begins.append(ir.Let(begin, end, span=span))
+            regions[name] = _Region(words_of(name, self.arrays.get(name), self.kernel.index, span), begin)
+            end = ir.Binary(ir.BinOp.ADD, end, regions[name].words.count, i64, span=span)
+        yield _clearing(task, start, end)
+        yield _Watched(self.kernel.name, task, begins, regions, self.sites).run()
+        self.end = end if self.at_once else ir.Binary(ir.BinOp.MAX, self.end, end, i64, span=span)
+
+
+def _clearing(task: ir.ParallelTask, start: ir.Expr, end: ir.Expr) -> ir.ParallelTask:
+    span = task.span
+    var, zero = ir.Var("$word", i64), ir.Const(0, u64, span=span)
+    place = ir.Element(SHADOW, (ir.VarRead(var, span=span),), 0, u64, span=span)
+    axis = ir.Axis(var, start, end, ir.Const(1, i64, span=span), span=span)
+    body = ir.Block((ir.Store(place, zero, span=span),), span=span)
+    return ir.ParallelTask(f"{task.name}_shadow", (axis,), body, span=span)
+
+
+class _Watched:
+    """One task: puts the checks before its accesses."""
+
+    def __init__(
+        self, kernel: str, task: ir.ParallelTask, begins: Sequence[ir.Stmt], regions: Mapping[str, _Region],
+        sites: dict[Site, int],
+    ) -> None:  # fmt: skip
+        self.task, self.begins, self.regions = task, begins, regions
+        self.unread = unread_in(task)
+        iteration = ir.Var("$iteration", u64)
+        number, self.loads = number_of_iteration(task)
+        self.iteration = ir.Let(iteration, number, span=task.span)
+        places = {name: self.places(name) for name in regions}
+        self.marks = Marks(kernel, task, ir.VarRead(iteration, span=task.span), places, sites)
+
+    def run(self) -> ir.ParallelTask:
+        body = self.visit(self.task.body)
+        assert isinstance(body, ir.Block)
+        return replace(self.task, body=replace(body, stmts=(*self.loads, self.iteration, *self.begins, *body.stmts)))
+
+    def places(self, name: str) -> list[ir.Stmt]:
+        """The accesses to ``name``."""
+        found = (node for node in walk(self.task.body) if isinstance(node, (ir.Load, ir.Store, ir.Atomic)))
+        return [stmt for stmt in found if _name_of(stmt.place) == name and self.counts(stmt)]
+
+    def counts(self, stmt: ir.Load | ir.Store | ir.Atomic) -> bool:
+        """Whether anything depends on ``stmt``: of a vector, all components are loaded."""
+        return not (isinstance(stmt, ir.Load) and stmt.var in self.unread)
+
+    def visit(self, node: ir.Node) -> ir.Node:
+        if isinstance(node, ir.Block):
+            return replace(node, stmts=tuple(new for stmt in node.stmts for new in self.watched(stmt)))
+        return map_children(node, self.visit)
+
+    def watched(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        if isinstance(stmt, (ir.Load, ir.Store, ir.Atomic)):
+            name = _name_of(stmt.place)
+            if name in self.regions and self.counts(stmt):
+                region = self.regions[name]
+                begin = ir.VarRead(region.begin, span=stmt.span)
+                index = stmt.place.index if isinstance(stmt.place, ir.Element) else ()
+                component = stmt.place.component if isinstance(stmt.place, ir.Element) else 0
+                at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=stmt.span)
+                yield from self.marks.before(stmt, Place(name, index, at))
+            yield stmt
+        else:
+            new = self.visit(stmt)
+            yield new  # type: ignore[misc]  # a statement stays one
+
+
+def _name_of(place: ir.Place) -> str:
+    return place.array if isinstance(place, ir.Element) else slot_name(place.number)
