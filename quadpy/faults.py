@@ -23,7 +23,7 @@ from quadpy.errors import (
 )
 from quadpy.output import Message
 from quadpy.races import Race, RaceAccess, source_name
-from quadpy.source import Span
+from quadpy.source import NOWHERE, Span
 
 __all__ = ["CLAIMED", "DONE", "FIRST_VALUE", "MOST_VALUES", "SITE", "WORDS", "Site"]
 
@@ -88,7 +88,8 @@ class Site:
             count, text = message.count, message.filled(words)
         loops = {name: int(_decoded(word, "i64")) for name, word in zip(self.loops, words[count:], strict=False)}
         error = _ERRORS[self.error]
-        return error(text, self.span, hint=self.hint, kernel=self.kernel, iteration=loops, values=tuple(values))
+        span = None if self.span == NOWHERE else self.span
+        return error(text, span, hint=self.hint, kernel=self.kernel, iteration=loops, values=tuple(values))
 
     def _index_text(self, values: Sequence[Number]) -> str:
         axes = len(self.offsets)

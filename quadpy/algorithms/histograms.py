@@ -7,7 +7,7 @@ from typing import Any
 
 from quadpy.algorithms.kernels.copies import fill
 from quadpy.algorithms.kernels.histograms import count_between, count_even, count_numbers, even_edges
-from quadpy.algorithms.operands import input_array, is_integer, output_array, refuse_overlap
+from quadpy.algorithms.operands import input_array, is_integer, output_array, refuse_overlap, values_on_host
 from quadpy.algorithms.operators import bits_of
 from quadpy.algorithms.reduction import as_numbers, reduce_flat
 from quadpy.algorithms.running import Run, run_algorithm
@@ -28,7 +28,8 @@ def histogram(
 
     Args:
         x: an array of numbers, taken as flattened.
-        bins: how many bins of the same width there are, or an array of edges that do not decrease.
+        bins: how many bins of the same width there are, or an array of edges that do not decrease; in the memory of a GPU
+            and in graphs they are not checked, and others give any counts.
         range: where the first bin begins and the last one ends; by default the least and the greatest number.
         out: where to put the counts, an array of i64.
         scratch: scratch memory, of at least ``scratch_size(histogram, …)`` bytes; by default it is allocated on the stream.
@@ -86,6 +87,8 @@ def _given_edges(run: Run, bins: Any, limits: object) -> NDArray:
         raise ArgumentError(
             "histogram: range is for bins of the same width", hint="leave it out, or pass a number of bins"
         )
+    if (found := values_on_host(run, bins)) is not None and not (found[1:] >= found[:-1]).all():
+        raise ArgumentError(f"histogram: bins takes edges that do not decrease, not {found}")
     return edges
 
 

@@ -16,7 +16,8 @@ from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack
 from quadpy.runtime.arrays.reinterpret import over_host_memory, over_memory_of
 from quadpy.runtime.device.devices import current_device
-from quadpy.runtime.elements.numpy_types import SCALAR_OF
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers
+from quadpy.runtime.launch.capturing import CAPTURES
 
 __all__ = [
     "axis_of",
@@ -26,6 +27,7 @@ __all__ = [
     "output_array",
     "refuse_overlap",
     "refuse_partial_overlap",
+    "values_on_host",
 ]
 
 
@@ -50,6 +52,15 @@ def input_array(run: Run, given: Any, name: str) -> NDArray:
         return _from_host(run, given)
     except ArgumentError as error:
         raise ArgumentError(f"{name}: {error.message}", hint=error.hint) from error
+
+
+def values_on_host(run: Run, given: Any) -> Numbers | None:
+    """The numbers of ``given``, to check them; None where they are in a GPU's memory, or count only when a graph runs."""
+    if run.measures or CAPTURES.count:
+        return None
+    if isinstance(given, (NDArray, Field)):
+        return None if given.device is not None else given.to_numpy()
+    return None if run.on_gpu and is_on_gpu(given) else np.asarray(given)
 
 
 def _copied(run: Run, given: Field) -> NDArray:

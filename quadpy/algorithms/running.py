@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
+from quadpy.messages import shown
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.arrays.reinterpret import over_memory_of
 from quadpy.runtime.device.current import current_config
@@ -154,6 +155,11 @@ def scratch_size(function: Callable[..., object], /, *args: object, **options: o
     Raises:
         ArgumentError: as ``function``.
     """
+    if not getattr(function, "__module__", "").startswith(__package__):
+        raise ArgumentError(
+            f"scratch_size takes a function of qp.algorithms, not {shown(function)}",
+            hint="such as qp.algorithms.scratch_size(qp.algorithms.sort, keys)",
+        )
     run = Run(measures=True)
     token = _measuring.set(run)
     try:

@@ -8,12 +8,20 @@ from typing import Any, Final
 from quadpy.algorithms.kernels.copies import convert, count_along, count_up, gather, take, transpose
 from quadpy.algorithms.kernels.onesweep import MOST_PASSES, count_digits, shape_of_tile, sweep_digit
 from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_offsets
-from quadpy.algorithms.operands import axis_of, input_array, output_array, refuse_overlap, refuse_partial_overlap
+from quadpy.algorithms.operands import (
+    axis_of,
+    input_array,
+    output_array,
+    refuse_overlap,
+    refuse_partial_overlap,
+    values_on_host,
+)
 from quadpy.algorithms.reduction import cube_of
 from quadpy.algorithms.running import Run, run_algorithm
 from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.elements.numpy_types import Numbers
 
 __all__ = ["argsort", "key_digits", "place_type", "sort", "sort_pairs", "sorted_flat", "unsigned"]
 
@@ -53,7 +61,8 @@ def sort(
         axis: the axis along which to sort.
         descending: from the greatest to the least; NaNs come first, and equal keys stay in their order.
         segments: sorts each segment of ``keys``, which has one axis, by itself: the i-th begins at ``segments[i]`` and ends
-            at ``segments[i + 1]``.  An array of integers that do not decrease, from 0 to the number of keys.
+            at ``segments[i + 1]``.  An array of integers that do not decrease, from 0 to the number of keys; in the memory
+            of a GPU and in graphs they are not checked, and others give keys in any order.
         out: where to put the result, an array of the type and shape of ``keys``; it may be ``keys`` itself.
         scratch: scratch memory, of at least ``scratch_size(sort, …)`` bytes; by default it is allocated on the stream.
         stream: where the work runs; by default the calling thread's stream.
@@ -185,7 +194,16 @@ def _offsets(run: Run, name: str, keys: NDArray, segments: Any) -> NDArray:
         raise ArgumentError(
             f"{name}: segments takes an array of integers with one axis, where each segment begins and the last one ends"
         )
+    if (found := values_on_host(run, segments)) is not None and not _are_offsets(found, keys.size):
+        raise ArgumentError(
+            f"{name}: segments takes integers that do not decrease, from 0 to the number of keys, which is {keys.size}; "
+            f"not {found}"
+        )
     return offsets
+
+
+def _are_offsets(found: Numbers, keys: int) -> bool:
+    return int(found[0]) == 0 and int(found[-1]) == keys and bool((found[1:] >= found[:-1]).all())
 
 
 def _turned(run: Run, x: NDArray, axis: int) -> NDArray:

@@ -121,8 +121,13 @@ class StructAccess(DenseArray):
         if where is not None and isinstance(value, Struct):
             self._memory().write(where, self._bytes_of(value))
             return
+        self.require_fits(index, value)  # before the first member is written
         for name, item in self._given(value):
             self.get_member_field(name)[index] = item
+
+    def require_fits(self, index: object, value: object) -> None:
+        for name, item in self._given(value):
+            self.get_member_field(name).require_fits(index, item)
 
     def _given(self, value: object) -> Iterable[tuple[str, Any]]:
         """The members that ``value`` has, by name; each is one of the struct."""
@@ -147,6 +152,7 @@ class StructAccess(DenseArray):
         if not self._struct.missing(given):
             self._memory().write(..., self._bytes_of(given), stream)
             return
+        self.require_fits(None, given)
         for name, item in given.items():
             self.get_member_field(name).fill(item, stream=stream)
 

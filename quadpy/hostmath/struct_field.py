@@ -241,7 +241,13 @@ class StructField(HasDerivatives):
 
         return made_of(self.dtype, values, store)
 
+    def require_fits(self, index: object, value: Struct | Mapping[str, Any]) -> None:
+        """Raise what ``f[index] = value`` would raise, and write nothing; for an index of None, what ``f.fill`` would."""
+        for name, item in self._given(value):
+            self._members[name].require_fits(index, item)
+
     def __setitem__(self, index: object, value: Struct | Mapping[str, Any]) -> None:
+        self.require_fits(index, value)  # before the first member is written
         given = dict(self._given(value))
         if not has_slices(index) and (whole := self._on_gpu()) is not None and not self.dtype.missing(given):
             whole[self.leaves()[0].locate(index)] = self.dtype(given)
@@ -253,6 +259,7 @@ class StructField(HasDerivatives):
         """Set every element to a struct, or the members that a dict has; a number is the value of all members."""
         if not isinstance(value, (Struct, Mapping)):
             value = self.dtype.filled_with_scalar(value)
+        self.require_fits(None, value)
         given = dict(self._given(value))
         if (whole := self._on_gpu()) is not None and not self.dtype.missing(given):
             whole.fill(given, stream=stream)

@@ -110,12 +110,22 @@ class Struct:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._values:
             raise AttributeError(self._no_member(name))
+        current = self._values[name]
+        if isinstance(current, Struct) and isinstance(value, Mapping):
+            current._set_some(value)  # noqa: SLF001 - of this class
+            return
         made = self._type.converted(name, value)
         if isinstance(made, Struct):
             object.__setattr__(made, "_store", inside(self._store, name))
         self._values[name] = made
         if self._store is not None:
             self._store((name,), made)
+
+    def _set_some(self, given: Mapping[str, Any]) -> None:
+        """Set the members that ``given`` has; the others, which a kernel may have changed meanwhile, are left alone."""
+        self._type(_completed(given, self))  # raises for what does not fit, before the first is set
+        for name, value in given.items():
+            setattr(self, name, value)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
@@ -148,6 +158,15 @@ class Struct:
 
     def __repr__(self) -> str:
         return f"{self._type.name}({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
+
+
+def _completed(given: Mapping[str, Any], rest: Struct) -> dict[str, Any]:
+    """``given``, and what it lacks from ``rest``, in structs inside too."""
+    found: dict[str, Any] = {**rest.items_by_name(), **given}
+    for name, own in rest.items():
+        if isinstance(own, Struct) and isinstance(found[name], Mapping):
+            found[name] = _completed(found[name], own)
+    return found
 
 
 def made_of(type: TypeOfStruct, values: dict[str, Any], store: Any = None) -> Struct:

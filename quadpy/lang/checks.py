@@ -16,9 +16,10 @@ from quadpy.errors import KernelFault
 from quadpy.faults import MOST_VALUES, Site
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import STOP, BlockMeets, Trace
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.hidden import hidden_argument
 from quadpy.lang.promotion import literal
-from quadpy.source import Span
+from quadpy.source import NOWHERE, Span
 
 __all__ = [
     "both",
@@ -47,7 +48,8 @@ def report(t: Trace, holds: ir.Expr, site: Site, saying: Sequence[ir.Stmt], word
     """Emits a check, whose ``site`` gets the loops around; where it fails, ``saying`` makes the values ``words``."""
     checks, span = t.checks, site.span
     assert checks is not None
-    counters = checks.counters[: MOST_VALUES - len(words)]
+    site = _without_own_line(t, site)
+    counters = checks.counters[: MOST_VALUES - len(words)] if site.span != NOWHERE else []
     site = replace(site, loops=tuple(name for name, _ in counters))
     number = checks.sites.setdefault(site, len(checks.sites))
     first = hidden_argument(t, "sites", span)
@@ -58,6 +60,16 @@ def report(t: Trace, holds: ir.Expr, site: Site, saying: Sequence[ir.Stmt], word
         checks.stops = True
         failed.append(ir.Leave(checks.stop, span=span))
     t.build.branch(ir.Unary(ir.UnOp.NOT, holds, u1, span=span), failed, [], span)
+
+
+def _without_own_line(t: Trace, site: Site) -> Site:
+    """In kernels of quadpy's, as those of qp.algorithms, a line tells the user nothing unless it is of the user's function."""
+    if not is_our_module(t.frames[0].source.fn.__module__):
+        return site
+    site = replace(site, kernel=f"{site.kernel} of qp.algorithms")
+    if not is_our_module(t.frame.source.fn.__module__):
+        return site
+    return replace(site, span=NOWHERE, hint="a wider type holds more: see dtype=")
 
 
 def both(a: ir.Expr, b: ir.Expr, span: Span) -> ir.Expr:

@@ -35,6 +35,39 @@ def test_an_element_writes_back(f):
     assert f.inner.small[1, 2] == 8
 
 
+def test_a_dict_for_a_member_sets_what_it_has(f):
+    f[0, 1] = {"inner": {"big": 1.5, "small": 2}, "b": 3}
+    f[0, 1].inner = {"big": 9}
+    assert f[0, 1].inner == Inner(9, 2)
+    element = f[0, 1]
+    f.inner.small[0, 1] = 7  # as a kernel may
+    element.inner = {"big": 4}
+    assert f[0, 1].inner == Inner(4, 7)
+    with pytest.raises(qp.ArgumentError, match="no member 'bog'"):
+        element.inner = {"big": 5, "bog": 1}
+    assert f[0, 1].inner == Inner(4, 7)
+
+
+@pytest.mark.parametrize("make", [lambda f: f, lambda f: qp.ndarray(S, (3, 4))], ids=["field", "ndarray"])
+@pytest.mark.parametrize(
+    "wrong", [{"b": "text"}, {"v": [1, 2]}, {"inner": {"small": "text"}}, {"inner": {"nothing": 1}}], ids=repr
+)
+def test_what_does_not_fit_is_refused_before_anything_is_written(f, make, wrong):
+    f = make(f)
+    before = S(2, [1, 2, 3], Inner(0.5, 8), 5)
+    f[1, 2] = before
+    given = {"a": 7, "inner": {"big": 7}, **wrong}
+    with pytest.raises(qp.ArgumentError):
+        f[1, 2] = given
+    assert f[1, 2] == before
+    with pytest.raises(qp.ArgumentError):
+        f[1, :] = given
+    assert f[1, 2] == before
+    with pytest.raises(qp.ArgumentError):
+        f.fill(given)
+    assert f[1, 2] == before
+
+
 def test_a_member_is_a_field(f):
     f.v.fill(2)
     f.inner.big.from_numpy(np.arange(12.0).reshape(3, 4))

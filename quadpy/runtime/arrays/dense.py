@@ -14,7 +14,7 @@ from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.messages import shown
 from quadpy.runtime.arrays.exchange import Exchange
-from quadpy.runtime.arrays.parts import has_slices, part_of
+from quadpy.runtime.arrays.parts import Part, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.elements.values import Elements, wrap
 from quadpy.runtime.memory.host_storage import Where
@@ -106,8 +106,19 @@ class DenseArray(Exchange):
         else:
             self._assign(where, value)
 
+    def require_fits(self, index: object, value: object) -> None:
+        """Raise what ``x[index] = value`` would raise, and write nothing; for an index of None, what ``x.fill`` would."""
+        if index is None or self.locate(index) is not None:
+            self._element_of(value)
+        else:
+            self._part_of(index, value)
+
     def _write_part(self, index: object, value: object) -> None:
-        """Write ``value``, broadcast as by NumPy, to the part of the array that ``index`` means."""
+        part, values = self._part_of(index, value)
+        self._memory().write(part.where, encode(values, self.dtype))
+
+    def _part_of(self, index: object, value: object) -> tuple[Part, Numbers]:
+        """The part of the array that ``index`` means, and ``value`` for it, broadcast as by NumPy."""
         part = part_of(index, self.shape, self._origin(), self)
         if isinstance(value, (bool, int, float, np.generic, Elements)):
             values = admit(value, self.dtype)
@@ -115,12 +126,11 @@ class DenseArray(Exchange):
             values = self._admitted(value.to_numpy() if isinstance(value, DenseArray) else np.asarray(value))
         shape = part.shape(self.shape) + self.element_shape
         try:
-            values = np.broadcast_to(values, shape)[part.turned]
+            return part, np.broadcast_to(values, shape)[part.turned]
         except ValueError:
             raise ArgumentError(
                 f"values of shape {values.shape} do not fit a part of shape {shape} of {self!r}"
             ) from None
-        self._memory().write(part.where, encode(values, self.dtype))
 
     def fill(self, value: object, *, stream: object = None) -> None:
         """Set every element to ``value``: a number, or a vector or matrix of ``element_shape``."""
@@ -128,10 +138,13 @@ class DenseArray(Exchange):
 
     def _assign(self, where: Where, value: object, stream: object = None) -> None:
         """Write ``value``; a number is broadcast."""
+        self._memory().write(where, encode(self._element_of(value), self.dtype), stream)
+
+    def _element_of(self, value: object) -> Numbers:
         values = admit(value, self.dtype)
         if values.ndim and values.shape != self.element_shape:
             raise ArgumentError(f"a value of shape {values.shape} is not an element of {self!r}")
-        self._memory().write(where, encode(values, self.dtype), stream)
+        return values
 
     def copy_from(self, other: DenseArray, *, stream: object = None) -> None:
         """Copy all elements of ``other``, which must have the same shapes; types may differ as in ``from_numpy``."""
