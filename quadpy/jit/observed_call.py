@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quadpy.artifact import CodeObject
 from quadpy.ir.expressions import COMBINES, Access, AtomicOp
-from quadpy.jit.footprints import KernelFootprints, Touch, Touches
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer
 from quadpy.runtime.memory.device_storage import stream_of
+
+if TYPE_CHECKING:
+    from quadpy.jit.footprints import KernelFootprints, Touch, Touches
 
 __all__ = ["accesses_of", "run_observed"]
 

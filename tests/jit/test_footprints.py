@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from touches import touches_of
@@ -30,3 +33,86 @@ def test_each_launch_has_what_it_touches():
     assert {(t.footprint.array, t.footprint.access) for t in second} == {("y", Access.READ), ("y", Access.WRITE)}
     lines = {t.footprint.location.line for t in first}
     assert lines == {shift.source.span.line + 3}
+
+
+def boxes_of(kernel, *args):
+    return [touch.box for launch in touches_of(kernel, *args) for touch in launch]
+
+
+def test_they_are_those_of_the_code_that_runs_though_the_world_has_changed():
+    bound = 3
+
+    @qp.kernel
+    def put(x: qp.types.ndarray(qp.f32, ndim=1)):
+        for i in range(bound):
+            x[i] = 1.0
+
+    x = np.zeros(8, np.float32)
+    put(x)
+    bound = 5
+    assert boxes_of(put, x) == [((range(3),), True, True)]
+
+
+def test_what_nobody_can_trace_again_may_touch_all():
+    class Sizes:
+        size = 1
+
+        def __len__(self):
+            return self.size
+
+    @qp.kernel
+    def put(x: qp.types.ndarray(qp.f32, ndim=1)):
+        for i in range(len(sizes)):
+            x[i] = 1.0
+
+    sizes, x = Sizes(), np.zeros(8, np.float32)
+    put(x)
+    sizes.size = 5
+    assert boxes_of(put, x) == [(None, False, False)]
+
+
+def test_arrays_that_overlap_have_boxes_too():
+    x = np.zeros(9, np.float32)
+    first, _ = touches_of(shift, x[:8], x[1:])
+    assert {(touch.footprint.array, touch.box.axes) for touch in first} == {("x", (range(7),)), ("y", (range(1, 8),))}
+
+
+def test_a_strided_view_counts_its_own_elements():
+    x = np.zeros((6, 4), np.float32)
+
+    @qp.kernel
+    def clear(y: qp.types.ndarray(qp.f32, ndim=2)):
+        for i, j in y:
+            y[i, j] = 0.0
+
+    assert boxes_of(clear, x[::2, 1:3]) == [((range(3), range(2)), True, True)]
+
+
+PROGRAM = """
+import sys
+import numpy as np
+import quadpy as qp
+
+qp.init(arch=qp.cpu)
+
+@qp.kernel
+def put(x: qp.types.ndarray(qp.f32, ndim=1)):
+    for i in range(1, x.shape[0]):
+        x[i] = 1.0
+
+x = np.zeros(8, np.float32)
+put(x)
+loaded = [name for name in sys.modules if "footprints" in name]
+assert not loaded, loaded
+plan = put._planned((x,), {}, lambda plan, values, views: plan)
+(touch,) = plan.footprints().at([0, 8])[0]
+print(touch.box.axes, touch.footprint.location.line)
+"""
+
+
+def test_code_from_the_disk_has_them_and_pays_nothing_until_it_is_asked(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM, encoding="utf-8")
+    for _ in range(2):
+        done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
+        assert done.stdout.strip() == "(range(1, 8),) 11", done.stderr
