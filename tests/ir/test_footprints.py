@@ -81,6 +81,16 @@ def turned(x: vec, n: qp.i32):
 
 
 @qp.kernel
+def packed(x: vec, y: mat):
+    for i in range(y.shape[0]):
+        k = 2 * i
+        for j in range(y.shape[1]):
+            x[k] = y[i, j]
+            k += 3
+        x[k] = 0.0
+
+
+@qp.kernel
 def guarded(x: vec, y: vec):
     for i in x:
         if i > 0:
@@ -237,6 +247,10 @@ TEXTS = {
     flat: ["writes x[0 : a.shape[0] * a.shape[1]]", "reads a[:, :]"],
     unflat: ["writes a[0 : ((a.shape[0] * a.shape[1] - 1) // a.shape[1]) + 1, "],
     digits: ["writes x[0 : n]"],
+    packed: [
+        "writes x[0 : 2 * y.shape[0] + 3 * y.shape[1] - 4]",
+        "writes x[3 * y.shape[1] : 2 * y.shape[0] + 3 * y.shape[1] - 1 : 2]",
+    ],
     turned: ["writes x[0 : "],
     guarded: ["writes y[0 : x.shape[0] - 1]", "reads x[1 :]", "writes y[0]", "writes y[3 : x.shape[0]]"],
     skipped: ["writes x[0 : min(n - 1, x.shape[0] - 1) + 1]"],

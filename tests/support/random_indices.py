@@ -100,8 +100,16 @@ class _Writer:
                 self.block(scope[:], depth - 1, indent + "    ", loop=loop)
         elif kind < 88 and depth:
             name = "j" + self.fresh()
+            walked = self.fresh()
+            if self.chance(40):
+                self.lines.append(f"{indent}{walked} = {self.integer(scope, 1)}")
+                scope.append(walked)
             self.lines.append(f"{indent}for {name} in {self.range(scope)}:")
+            if scope[-1] == walked and self.chance(30):
+                self.lines.append(f"{indent}    {walked} += {self.pick('1', '2', '-1')}")
             self.block([*scope, name], depth - 1, indent + "    ", loop=True)
+            if scope[-1] == walked and self.chance(70):
+                self.lines.append(f"{indent}    {walked} += {self.pick('1', '2')}")
         elif kind < 92 and depth:
             self.lines.append(f"{indent}for d in qp.static(range(-1, 2)):")
             self.block([*scope, "d"], 0, indent + "    ", loop=False)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints.affine import Condition, Form, Guards, Maybe, constant_form
+from quadpy.ir.footprints.affine import Condition, Form, Guards, Maybe, constant_form, fixed
 from quadpy.ir.footprints.expressions import Known, Reader
 from quadpy.ir.footprints.guards import denied, is_impossible
 from quadpy.ir.footprints.loops import enter_loop
+from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
+from quadpy.ir.footprints.ranges import is_natural
 from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
@@ -172,13 +175,37 @@ class _Walker:
     def loop(self, stmt: ir.For, known: Known) -> None:
         assigned = _assigned([stmt.body])
         inside = known.fork()
-        enter_loop(self.reader, stmt, inside)
-        self.forget(assigned, inside)
+        turn, count = enter_loop(self.reader, stmt, inside)
         own, outer = _exits(stmt.body)
+        steps = self.steps(stmt.body, known) if turn is not None else {}
+        self.forget(assigned, inside)
+        if turn is not None:
+            inside.values |= {var: before + turn.times(step) for var, (before, step) in steps.items()}
         if own or outer:
             inside.guards = Guards(inside.guards, Maybe())
         self.block(stmt.body, inside)
         self.after(known, assigned, outer=outer)
+        if not (own or outer):
+            turns = count if is_natural(count) else greater(count, ZERO)
+            known.values |= {var: before + fixed(turns * step) for var, (before, step) in steps.items()}
+
+    def steps(self, body: ir.Block, known: Known) -> dict[ir.Var, tuple[Form, Number]]:
+        """The variables to which each turn of a loop adds the same, with what they are before it, and what it adds."""
+        found = {}
+        times = Counter(node.var for node in walk(body) if isinstance(node, ir.Assign))
+        for stmt in body.stmts:
+            match stmt:
+                case ir.Assign(
+                    var=var, value=ir.Binary(op=ir.BinOp.ADD, lhs=ir.VarRead(var=old), rhs=ir.Const(value=by))
+                ) if old == var and times[var] == 1 and var not in self.merges and not var.type.is_float:
+                    before = known.values.get(var, constant_form(0))
+                    if isinstance(before, Form):
+                        found[var] = before, number(int(by))
+                case _ if any(isinstance(node, ir.Continue) for node in walk(stmt)):
+                    break  # a turn may end before what follows
+                case _:
+                    pass
+        return found
 
     def repeat(self, stmt: ir.While, known: Known) -> None:
         assigned = _assigned([stmt.head, stmt.body])

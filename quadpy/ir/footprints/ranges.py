@@ -7,6 +7,7 @@ to hold.
 from __future__ import annotations
 
 import functools
+import math
 from itertools import combinations
 
 from quadpy.ir.footprints.affine import (
@@ -224,15 +225,22 @@ def spacing(form: Form, guards: Guards | None) -> tuple[Number, Number]:
     for a, b in combinations(form.counters, 2):
         free = both(free, are_independent(a, b, guards))
     if free == FALSE:
-        return made("gcd", *steps), FALSE
+        return _common(steps), FALSE
     counts = [last - low + ONE for low, last in (counter_bounds(counter, guards) for counter in form.counters)]
     if (step := _plain_step(list(zip(steps, counts, strict=True)))) is not None:
         return step, free
     dense = made("dense", *(each for pair in zip(steps, counts, strict=True) for each in pair))
-    if ONE in steps:
-        return ONE, both(free, equal(dense, ONE))
+    common = _common(steps)
+    if common.constant:
+        return common, both(free, equal(dense, common))
     found = at_most(ONE, dense)
-    return select(found, dense, made("gcd", *steps)), both(free, found)
+    return select(found, dense, common), both(free, found)
+
+
+def _common(steps: list[Number]) -> Number:
+    """The greatest common divisor."""
+    known = math.gcd(*(step.constant for step in steps if step.constant))
+    return number(known) if known == 1 or all(step.constant for step in steps) else made("gcd", *steps)
 
 
 def _plain_step(terms: list[tuple[Number, Number]]) -> Number | None:
