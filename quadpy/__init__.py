@@ -13,7 +13,7 @@ import typing as _typing
 from quadpy import aliases as _aliases, errors as _errors, graph, math, simt, types
 from quadpy._version import __version__
 from quadpy.aliases import *
-from quadpy.api import amdgpu, cpu, cuda, follow_environment as _follow_environment, gpu, init, reset, sync
+from quadpy.api import amdgpu, cpu, cuda, follow_environment as _follow_environment, gpu, init, python, reset, sync
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.errors import *
 from quadpy.hostmath import Matrix, Struct, Vector, dataclass
@@ -125,6 +125,7 @@ __all__ = [
     "ndarray",
     "polar_decompose",
     "pyfunc",
+    "python",
     "qr",
     "real_func",
     "reset",

@@ -48,6 +48,7 @@ from quadpy.api import cpu as cpu
 from quadpy.api import cuda as cuda
 from quadpy.api import gpu as gpu
 from quadpy.api import init as init
+from quadpy.api import python as python
 from quadpy.api import reset as reset
 from quadpy.api import sync as sync
 from quadpy.errors import ArgumentError as ArgumentError
@@ -414,6 +415,7 @@ __all__ = [
     "popcnt",
     "pow",
     "pyfunc",
+    "python",
     "qr",
     "randn",
     "random",

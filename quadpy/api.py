@@ -18,13 +18,15 @@ from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.settings import settings
 
-__all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "reset", "sync"]
+__all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "python", "reset", "sync"]
 
 cpu: Final = "cpu"
 amdgpu: Final = "amdgpu"
 cuda: Final = "cuda"
 gpu: Final = ("amdgpu", "cuda")
 """The first available GPU: AMD's, else NVIDIA's."""
+python: Final = "python"
+"""The CPU, where Python runs kernels line by line, for debuggers."""
 
 _FP: Final = {32: f32, 64: f64}
 _IP: Final = {32: i32, 64: i64}
@@ -87,6 +89,7 @@ def init(
     _check_number(print_buffer, 1, "print_buffer must be a number of bytes above 0")
     _check_number(random_seed, None, "random_seed must be a whole number")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
+    interpreted, chosen = chosen == python, cpu if chosen == python else chosen
     threads = cpu_max_num_threads or env.num_threads
     config = Config(
         arch=chosen,
@@ -100,6 +103,7 @@ def init(
         full_traceback=print_full_traceback or env.full_traceback,
         print_buffer=print_buffer or env.print_buffer,
         wave_size=wave_size,
+        interpreted=interpreted,
     )
     import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)
@@ -141,8 +145,8 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
     hints: list[str] = []
     for name in names:
         backend, ordinal = _parse(name)
-        if backend == cpu:
-            return cpu, 0
+        if backend in (cpu, python):
+            return backend, 0
         try:
             open_device(backend, ordinal)
         except NoDeviceError as error:
@@ -163,8 +167,10 @@ def _parse(name: str) -> tuple[str, int]:
     backend, colon, number = name.partition(":")
     if backend in ("cpu", "x64", "x86_64", "arm64") and not colon:
         return cpu, 0
+    if backend == python and not colon:
+        return python, 0
     if backend not in (amdgpu, cuda):
-        raise NoDeviceError(f"there is no backend {name!r}", hint="use qp.cpu, qp.amdgpu, qp.cuda or qp.gpu")
+        raise NoDeviceError(f"there is no backend {name!r}", hint="use qp.cpu, qp.python, qp.amdgpu, qp.cuda or qp.gpu")
     if colon and not (number.isascii() and number.isdecimal()):
         raise NoDeviceError(
             f"{name!r} does not name a device", hint=f"write {backend!r}, or '{backend}:1' for its second device"

@@ -20,12 +20,12 @@ from quadpy.ir.pipeline import run_passes
 from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec, amd_arch
 
-__all__ = ["compile_kernel", "lower"]
+__all__ = ["code_object", "compile_kernel", "lower", "schedule_for"]
 
 
 def lower(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> str:
     """``kernel`` as LLVM IR for ``spec``; errors as for ``compile_kernel``."""
-    return _text(_scheduled(kernel, spec, form), spec)
+    return _text(schedule_for(kernel, spec, form), spec)
 
 
 def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, want_asm: bool = False) -> CodeObject:
@@ -34,16 +34,20 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
     CodegenError where the IR breaks a rule or LLVM refuses the module, NotFusable where one launch is asked for that
     cannot be.
     """
-    schedule, on_cpu = _scheduled(kernel, spec, form), spec.family == "cpu"
-    kernel = schedule.kernel
-    layout = layout_of(kernel)
+    schedule = schedule_for(kernel, spec, form)
     text = _text(schedule, spec)
-    image, asm = _machine_code(text, spec, 0 if form.indirect else layout.size, want_asm=want_asm)
+    image, asm = _machine_code(text, spec, 0 if form.indirect else layout_of(schedule.kernel).size, want_asm=want_asm)
+    return code_object(schedule, spec, image, asm)
+
+
+def code_object(schedule: KernelSchedule, spec: TargetSpec, image: bytes, asm: str = "") -> CodeObject:
+    """What a launch of ``image`` needs to know."""
+    kernel = schedule.kernel
     return CodeObject(
         target=str(spec),
         image=image,
-        entry=entry_symbol(kernel) if on_cpu else "",
-        layout=layout,
+        entry=entry_symbol(kernel) if spec.family == "cpu" else "",
+        layout=layout_of(kernel),
         tasks=schedule.launches,
         results=tuple(t.name for t in kernel.results),
         slots=schedule.cells,
@@ -56,7 +60,8 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
     )
 
 
-def _scheduled(kernel: ir.Kernel, spec: TargetSpec, form: Form) -> KernelSchedule:
+def schedule_for(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> KernelSchedule:
+    """How ``kernel`` runs on ``spec``, after the passes of the target; errors as for ``compile_kernel``."""
     kernel = run_passes(TARGET_PASSES[spec.family], kernel)
     _require_counts(kernel)
     if not form.indirect:

@@ -186,6 +186,8 @@ def _stmt(stmt: ir.Stmt, indent: str) -> Iterator[str]:
             options = (f" block_dim={block_dim}" if block_dim else "") + (f" name={name!r}" if name else "")
             yield f"{indent}parallel {', '.join(map(_axis, axes))}{options}"
             yield from _block(body, inner)
+        case ir.Mark():
+            yield f"{indent}# {type(stmt).__name__.lower()} {stmt.span.line}"
         case _:
             yield indent + _line(stmt)
 

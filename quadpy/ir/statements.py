@@ -12,9 +12,10 @@ from quadpy.ir.types import Array
 from quadpy.output import Message
 
 __all__ = [
-    "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
-    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Reach", "Region", "Return", "Sections", "Simple",
-    "SharedArray", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
+    "ArraySeen", "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "Breakpoint", "CallMany", "Continue", "DoWhile", "Element", "Enter",
+    "Exit", "Fault", "Fence", "For", "If", "Leave", "Let", "Line", "Load", "Mark", "Names", "ObjectSeen", "ParallelFor", "Place",
+    "Print", "Reach", "Region", "Return", "Sections", "Seen", "Simple", "SharedArray", "Slot", "Stmt", "Store", "StructSeen",
+    "VectorSeen", "Wave", "WaveOp", "While",
 ]  # fmt: skip
 
 
@@ -317,13 +318,85 @@ class DoWhile(Node):
     body: Block
 
 
+@dataclass(frozen=True, slots=True)
+class VectorSeen:
+    """A vector or matrix, as a debugger shows it."""
+
+    shape: tuple[int, ...]
+    elems: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StructSeen:
+    """A struct, as a debugger shows it."""
+
+    members: tuple[tuple[str, Seen], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySeen:
+    """An array, as a debugger shows it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSeen:
+    """What is known at compile time."""
+
+    value: object
+
+
+Seen: TypeAlias = Expr | VectorSeen | StructSeen | ArraySeen | ObjectSeen
+"""What a name of the source stands for; of a variable, what it holds now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark(Node):
+    """A place of the source, for debuggers.
+
+    Marks are there only in a trace with ``Options.lines``, which Python runs: no pass sees them.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Mark):
+    """Here begins the statement of the source at ``span``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names(Mark):
+    """From here on, names of the source stand for something else.  No traversal sees their values: marks use nothing."""
+
+    bound: tuple[tuple[str, Seen], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Enter(Mark):
+    """Here begins the body of an inlined function called ``name``, whose definition is at ``span``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exit(Mark):
+    """The end of the inlined function that was entered last, in the same block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint(Mark):
+    """A debugger stops here."""
+
+
 Simple: TypeAlias = (
     Let | Assign | Load | Store | Atomic | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
     | Fault
 )  # fmt: skip
 """Statements without blocks of their own."""
 
-Stmt: TypeAlias = Simple | If | For | While | Region | ParallelFor | Sections | DoWhile
+Stmt: TypeAlias = (
+    Simple | If | For | While | Region | ParallelFor | Sections | DoWhile | Line | Names | Enter | Exit | Breakpoint
+)
 
 
 @dataclass(frozen=True, slots=True)

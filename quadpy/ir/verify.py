@@ -189,6 +189,8 @@ class _Verifier:
                 self.wave(stmt)
             case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
                 self.fail(stmt, "left over: tasks have not been split")
+            case ir.Mark():
+                self.fail(stmt, "a mark: such a kernel is for Python only")
             case _:
                 raise unhandled(stmt)
 

@@ -37,15 +37,15 @@ from quadpy.source import Span
 from quadpy.target import TargetSpec
 
 __all__ = [
-    "Compiled", "Request", "cached_code", "compile_request", "compiled_code", "digest_of", "kernel_cache", "traced_for",
-    "use_cache",
+    "Compiled", "Request", "cached_code", "compile_request", "compiled_code", "digest_of", "kernel_cache", "spans_of",
+    "traced_for", "use_cache",
 ]  # fmt: skip
 
 
 def _own_files() -> str:
     """A digest of quadpy's own files: in a checkout the compiler changes while its version does not."""
     root = Path(__file__).parent.parent
-    folders = ("codegen", "hostmath", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime", "simt")
+    folders = ("codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime", "simt")
     files = [*root.glob("*.py"), *(file for folder in folders for file in (root / folder).rglob("*.py"))]
     stats = [(file.name, file.stat()) for file in sorted(files)]
     text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
@@ -149,7 +149,7 @@ def _compiled(request: Request) -> Compiled:
             kernel_cache().remember(index, _MEMBERS, json.dumps(found_members.paths))
         raise
     digest, code = compiled_code(traced.kernel, request.target, form_of(request.options))
-    spans, races = _spans(traced, code, request), races_in(traced.kernel, request.source.name)
+    spans, races = spans_of(traced, code, request), races_in(traced.kernel, request.source.name)
     if index is not None and (facts := _facts(traced, spans, races)):
         kernel_cache().remember(index, digest, facts)
     return Compiled(code, digest, traced.fields, traced.outline, spans, traced.dependencies, races)
@@ -210,7 +210,7 @@ def _index_key(request: Request) -> IndexKey | None:
     )  # fmt: skip
 
 
-def _spans(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, ...]:
+def spans_of(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, ...]:
     """Where each task begins, by lines of the kernel's file: equal code may come from another file.
 
     A task that begins in a function of another file gets the kernel's own line.

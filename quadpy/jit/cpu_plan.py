@@ -39,7 +39,8 @@ class CpuPlan:
     """A ``Plan`` for the CPU.
 
     ``fields`` are those that the kernel names, ``result_shape`` is the shape of what it returns, ``spans`` says where its
-    tasks begin, ``checks_values`` whether a call looks at values before it runs.  The code stays mapped as long as the plan, or a call of it, lives.
+    tasks begin, ``checks_values`` whether a call looks at values before it runs.  ``entry`` runs in place of machine code;
+    that stays mapped as long as the plan, or a call of it, lives.
     """
 
     __slots__ = (
@@ -56,13 +57,11 @@ class CpuPlan:
         result_shape: ResultShape = None,
         name: str = "",
         spans: Sequence[Span | None] = (),
+        entry: Callable[..., int] | None = None,
     ) -> None:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
         self.footprints = unknown_footprints(code)
-        self._loaded = load_object(code.image)
-        entry: Callable[..., int] = _ENTRY(self._loaded.address(code.entry))
-        self._entry = CheckedEntry(entry) if code.sites else entry
-        name_in_crashes(self._loaded, code.image, code.entry, name, spans[0] if spans else None)
+        self._entry = entry or self._load(name, spans[0] if spans else None)
         form = struct.Struct(code.layout.format)
         self._pack, self._unpack = form.pack, form.unpack_from
         self._slots, self._name, self._spans = code.slots, name, spans
@@ -75,6 +74,14 @@ class CpuPlan:
     def fields(self) -> tuple[FieldMemory, ...]:
         """As ``Plan.fields``."""
         return self.hidden.fields
+
+    def _load(self, name: str, span: Span | None) -> Callable[..., int]:
+        """The entry point of the machine code."""
+        code = self.code
+        self._loaded = load_object(code.image)
+        entry: Callable[..., int] = _ENTRY(self._loaded.address(code.entry))
+        name_in_crashes(self._loaded, code.image, code.entry, name, span)
+        return CheckedEntry(entry) if code.sites else entry
 
     def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``Plan.run``; returns when the kernel is done.  Ctrl-C takes effect between two tasks of a long kernel."""

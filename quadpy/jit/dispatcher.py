@@ -46,6 +46,7 @@ def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph
     return Options(
         config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph, wave_size=target.wave_size,
         debug=next((given for given in (debug, config.debug) if given is not None), bool(settings().debug)),
+        interpreted=config.interpreted,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from quadpy.artifact import CodeObject
 from quadpy.copying import ByName
-from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError, QuadpyError
+from quadpy.errors import ArgumentError, KernelFault, KernelSourceError, KernelSyntaxError, QuadpyError
 from quadpy.graph.engines.stats import Counts, GraphKernelStats
 from quadpy.importing import import_late
 from quadpy.jit.dispatcher import Dispatcher
@@ -106,6 +106,8 @@ class Kernel(ByName):
             run = self._watched(plan, args) if CAPTURES.watched else plan.run
             try:
                 return run(values, views, stream)
+            except KernelFault:  # some are an OverflowError: the kernel has run
+                raise
             except MISFITS:
                 return run(dispatcher.checked(args, views), views, stream)
         except MembersFound:

@@ -22,6 +22,7 @@ from quadpy.jit.fusion.origin import code_of
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
+from quadpy.jit.interpretation import python_kernel
 from quadpy.jit.overlaps import Overlaps
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
@@ -154,10 +155,16 @@ class Specialisation:
         """The way to launch such code under the configuration: this is where it is chosen."""
         device = None if self._config.arch == "cpu" else device_of(self._config)
         if device is None:
-            compiled = self._compiled(options, None)
-            plan = cpu_plan_class(compiled.code)(
+            entry = None
+            if self._config.interpreted:
+                compiled, entry = python_kernel(self._request(options))
+                self._use(compiled, None)
+            else:
+                compiled = self._compiled(options, None)
+            kind = cpu_plan_class(compiled.code) if entry is None else CpuPlan
+            plan = kind(
                 compiled.code, fields=tuple(map(FieldMemory.of, compiled.fields)), seed=self._config.random_seed, result_shape=compiled.result_shape,
-                name=self._source.name, spans=compiled.spans,
+                name=self._source.name, spans=compiled.spans, entry=entry,
             )  # fmt: skip
             plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
             return plan
@@ -207,6 +214,11 @@ class Specialisation:
             DeviceError: the kernel uses a field that is elsewhere.
         """
         compiled = compile_request(self._request(options))
+        self._use(compiled, device)
+        return compiled
+
+    def _use(self, compiled: Compiled, device: Device | None) -> None:
+        """Remembers what the code reads, and checks where its fields are."""
         learn(compiled.code.messages)
         if self._reads is None:
             self._reads, self._digest = compiled.reads, compiled.digest
@@ -217,7 +229,6 @@ class Specialisation:
                     f"{device or 'the host'}", self._source.span, hint="make fields after qp.init has chosen the device",
                 )  # fmt: skip
         self._fields = tuple((field.pointer, field.nbytes) for field in compiled.fields)
-        return compiled
 
     def _request(self, options: Options) -> Request:
         """What is asked of the compiler: the first code of the signature, or more that does the same.

@@ -140,8 +140,9 @@ class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
 
     ``predicated`` asks for tasks that check themselves whether their loop continues, ``fused`` for all tasks in one
-    launch, ``indirect`` for GPU kernels that read their arguments from memory, ``debug`` for checks.  ``wave_size`` is
-    the target's.
+    launch, ``indirect`` for GPU kernels that read their arguments from memory, ``debug`` for checks; ``interpreted`` says
+    that Python runs the kernel, ``lines`` asks for marks of the source (``ir.Line``) and a kernel without tasks.
+    ``wave_size`` is the target's.
     """
 
     default_ip: Scalar = i32
@@ -155,3 +156,5 @@ class Options:
     indirect: bool = False
     wave_size: int = 32
     debug: bool = False
+    interpreted: bool = False
+    lines: bool = False

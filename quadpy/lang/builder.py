@@ -15,7 +15,9 @@ from quadpy.ir.nodes import (
     Expr,
     If,
     Let,
+    Line,
     Load,
+    Names,
     Node,
     ParamRead,
     Place,
@@ -111,9 +113,11 @@ class Builder:
         self.emit(Assign(var, value, span=span))
 
     def retract(self, stmt: Stmt) -> bool:
-        """Takes ``stmt`` back if it is the last one of the open block."""
+        """Takes ``stmt`` back if it is the last one of the open block, but for marks."""
         stmts = self._open[-1]
-        is_last = bool(stmts) and stmts[-1] is stmt
+        marks = next((n for n, other in enumerate(reversed(stmts)) if not isinstance(other, (Line, Names))), 0)
+        last = len(stmts) - 1 - marks
+        is_last = last >= 0 and stmts[last] is stmt
         if is_last:
-            stmts.pop()
+            del stmts[last]
         return is_last

@@ -38,7 +38,8 @@ _PURE: Final = (
 
 def call_real(t: Trace, func: RealFunc, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
     """A call of ``func``."""
-    if not all(_is_plain(value) or _is_of_compile_time(value) for value in (*args, *kwargs.values())):
+    apart = (_is_plain(value) or _is_of_compile_time(value) for value in (*args, *kwargs.values()))
+    if t.options.lines or not all(apart):
         return inline(t, func, args, kwargs, span)
     bound = bind_arguments(t, func.source, args, kwargs, span)
     values = {name: to_scalar(t, value, span) if is_number(value) else value for name, value in bound.items()}

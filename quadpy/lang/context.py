@@ -19,6 +19,7 @@ from quadpy.lang.arguments import ArgType, MemberPath, Options
 from quadpy.lang.builder import Builder
 from quadpy.lang.concurrent import OpenFork
 from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.frames import Frame, Outline
 from quadpy.lang.guard import Effort
 from quadpy.lang.known_ranges import Ranges
@@ -78,12 +79,15 @@ class Grammar:
     """The rules of the language: one for each type of node, and one for calls.
 
     A rule for a statement returns True where control does not reach its end.  Rules take the type of node that they are
-    for, which a mapping cannot express: hence ``Any``.  ``missing`` has what users may write in vain, and what instead.
+    for, which a mapping cannot express: hence ``Any``.  ``begin`` and ``end`` mark the source, before a statement and after
+    the last of a block.  ``missing`` has what users may write in vain, and what instead.
     """
 
     expressions: Mapping[type[ast.expr], Callable[[Trace, Any], Value]]
     statements: Mapping[type[ast.stmt], Callable[[Trace, Any], bool | None]]
     call: Callable[[Trace, Value, list[Value], dict[str, Value], Span], Value]
+    begin: Callable[[Trace, ast.stmt], None]
+    end: Callable[[Trace], None]
     missing: Mapping[type[ast.AST], tuple[str, str]]
 
 
@@ -266,7 +270,20 @@ class Trace:
 
     def block(self, stmts: list[ast.stmt]) -> bool:
         """Traces statements; True where control does not reach the end."""
-        return any(self._rule(self.grammar.statements, stmt)(self, stmt) for stmt in stmts)
+        if not self.is_marked(self.frame.source):
+            return any(self._rule(self.grammar.statements, stmt)(self, stmt) for stmt in stmts)
+        ends = False
+        for stmt in stmts:
+            self.grammar.begin(self, stmt)
+            if ends := bool(self._rule(self.grammar.statements, stmt)(self, stmt)):
+                break
+        else:
+            self.grammar.end(self)
+        return ends
+
+    def is_marked(self, source: FunctionSource) -> bool:
+        """Whether marks of the source are wanted in ``source``: quadpy's own functions have none."""
+        return self.options.lines and not is_our_module(source.fn.__module__)
 
     @contextmanager
     def own_loops(self) -> Iterator[None]:

@@ -80,7 +80,7 @@ def _sections_of_context(t: Trace, node: ast.With, span: Span) -> None:
     with t.build.block() as stmts:
         t.block(node.body)
     for stmt in stmts:
-        if not isinstance(stmt, ir.Sections):
+        if not isinstance(stmt, (ir.Sections, ir.Line, ir.Names)):
             t.fail_syntax("a parallel_context may only contain parallel() sections", stmt.span,
                           "move this before the context, or into a section")  # fmt: skip
     t.build.splice(stmts)

@@ -10,6 +10,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, is_template
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import Frame
+from quadpy.lang.marks import enter
 from quadpy.lang.returns import annotated, leave_function, require_return
 from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
@@ -36,6 +37,9 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
     tree = source.tree
     frame = Frame(source, {}, t.bound_once(tree.body, source), label=f"{source.name}")
     bound = bind_arguments(t, source, args, kwargs, span)
+    marked = t.is_marked(source)
+    if marked:
+        enter(t, source)
     t.frames.append(frame)
     try:
         stored = t.stored(tree.body, source)
@@ -50,7 +54,10 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
         raise
     finally:
         t.frames.pop()
-    return leave_function(t, frame, stmts, span, ends=ends)
+    value = leave_function(t, frame, stmts, span, ends=ends)
+    if marked:
+        t.build.emit(ir.Exit(span=span))
+    return value
 
 
 def bind_arguments(

@@ -20,6 +20,7 @@ from quadpy.lang import (
 )  # fmt: skip
 from quadpy.lang.assertions import stmt_Assert
 from quadpy.lang.context import Grammar
+from quadpy.lang.marks import mark_line, mark_names
 
 __all__ = ["GRAMMAR"]
 
@@ -65,6 +66,8 @@ GRAMMAR: Final = Grammar(
         ast.With: flows.stmt_With,
     },
     call=calls.call_value,
+    begin=mark_line,
+    end=mark_names,
     missing={
         ast.AsyncFor: ("async for", "kernel launches are asynchronous already"),
         ast.AsyncFunctionDef: ("async def", "kernel launches are asynchronous already"),

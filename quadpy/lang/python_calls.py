@@ -23,6 +23,7 @@ from quadpy.lang.dependencies import MISSING
 from quadpy.lang.displays import display_items
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.functions import inline
+from quadpy.lang.marks import mark_breakpoint
 from quadpy.lang.operators import sum_of
 from quadpy.lang.prints import print_values
 from quadpy.lang.scope import import_value
@@ -164,6 +165,9 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         return import_value(t, evaluated(t, fn, args, kwargs, span))
     if fn is builtins.print:
         print_values(t, args, kwargs, span)
+        return None
+    if fn is builtins.breakpoint or (_module_of(fn) == "pdb" and fn.__name__ == "set_trace"):
+        mark_breakpoint(t, fn.__name__, span)
         return None
     if isinstance(template := getattr(fn, "__self__", None), str) and fn.__name__ == "format":
         return format_text(t, template, args, kwargs, span)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import CodeType
@@ -110,7 +111,8 @@ def trace_kernel(
     """The kernel that ``source`` becomes for arguments of these types.
 
     ``before`` are the reads of an earlier trace of the same signature, which this one repeats.  ``observe`` sees the
-    kernel as traced, and after each pass.
+    kernel as traced, and after each pass.  With ``options.lines`` no pass runs, and what the trace prints was printed by
+    an earlier one.
 
     Raises:
         CompilationError: with the line of the kernel that is at fault.
@@ -118,7 +120,7 @@ def trace_kernel(
     """
     changing: frozenset[tuple[CodeType, str]] = frozenset()
     meeting: frozenset[LoopPlace] = frozenset()
-    already_printed = 0
+    already_printed = sys.maxsize if options.lines else 0
     while True:
         t = Trace(source, options, GRAMMAR, reads_of(source, args, before))
         t.changing, t.meeting, t.already_printed, t.arguments = changing, meeting, already_printed, args
@@ -165,7 +167,8 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
     )  # fmt: skip
     if observe is not None:
         observe(TRACE, kernel)
-    kernel = run_passes(TASK_PASSES, kernel, observe)
+    if not options.lines:
+        kernel = run_passes(TASK_PASSES, kernel, observe)
     fields = tuple(value for _, value in signature.fields.values())
     return Traced(kernel, fields, signature.outline, t.deps)
 

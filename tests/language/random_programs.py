@@ -1,7 +1,8 @@
 """Random kernels one after another, each by its number: many of them, quickly, and without Hypothesis.
 
 ``python random_programs.py --first 0 --count 1000`` calls each and compares it with what the reference says; ``--mode
-same`` compares numbers of threads and variants with each other; ``--mode targets`` compiles each for five targets in
+same`` compares numbers of threads and variants with each other; ``--mode python`` compares what Python runs with compiled
+code; ``--mode targets`` compiles each for five targets in
 child processes, of which there is a new one where a child crashed.  A failure prints a program that shows it alone.
 """
 
@@ -71,6 +72,16 @@ def computes(program, folder):
         return differing(program.called(module), program.expected())
 
 
+def python_bits(program, folder):
+    """Compiled and as Python."""
+    results = []
+    for arch in ("cpu", "python"):
+        qp.init(arch=arch, random_seed=7)
+        with module_of(program, folder) as module:
+            results.append(program.called(module))
+    return differing(results[1], results[0])
+
+
 def same_bits(program, folder):
     """One thread and three, arrays that may overlap or not."""
     results = []
@@ -113,7 +124,12 @@ def check_code(code, target):
     return None if len(reports) >= len(symbols) else "a task without a report"
 
 
-MODES = {"exact": (computes, True), "same": (same_bits, False), "targets": (compiles, False)}
+MODES = {
+    "exact": (computes, True),
+    "same": (same_bits, False),
+    "python": (python_bits, False),
+    "targets": (compiles, False),
+}
 
 
 def failure(seed, mode, folder):

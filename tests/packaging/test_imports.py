@@ -45,7 +45,7 @@ class Layer:
     packages: set[str] = field(default_factory=set)
 
 
-INSIDE = {"codegen", "hostmath", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
+INSIDE = {"codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
 PUBLIC = {"", "algorithms", "aliases", "api", "graph", "hazards", "math", "simt", "types"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
@@ -56,6 +56,7 @@ LAYERS = {
     "mathlib": Layer({"intrinsics", "ir"}),
     "lang": Layer({"intrinsics", "ir", "mathlib"}),
     "codegen": Layer({"intrinsics", "ir"}, {"llvmlite"}),
+    "interpreter": Layer({"codegen", "intrinsics", "ir"}, {"numpy"}),
     "runtime": Layer({"runtime.arrays.dlpack", "runtime.memory.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
     "runtime.cpu": Layer({"runtime"}, {"numpy", "llvmlite"}),
     "runtime.memory.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool

@@ -148,7 +148,7 @@ class Iteration:
                     self.bound[stmt.result] = self.terms.unknown(stmt.result.name)
             case ir.Fence() | ir.Print() | ir.Fault():
                 pass
-            case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
+            case ir.ParallelFor() | ir.Sections() | ir.DoWhile() | ir.Mark():
                 raise AssertionError("a task has none of these")
             case _:
                 raise unhandled(stmt)

@@ -21,6 +21,7 @@ class Config:
     """The options of ``qp.init``.
 
     ``ordinal`` is the number of the device among those of ``arch``; ``wave_size`` is None for the device's own.
+    ``interpreted`` says that Python runs the kernels: all else is the CPU's.
     """
 
     arch: str = "cpu"
@@ -34,6 +35,7 @@ class Config:
     full_traceback: bool = False
     print_buffer: int = 1 << 20
     wave_size: int | None = None
+    interpreted: bool = False
 
 
 def require_switch(given: object, name: str) -> None:

@@ -1,0 +1,1 @@
+"""Kernels as Python code, which runs line by line under a debugger."""

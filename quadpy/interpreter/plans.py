@@ -1,0 +1,98 @@
+"""What compiled kernels do differently from the text of the program, and Python must do in the same way.
+
+A loop that only accumulates has partial results in a fixed shape, and loops that accumulate into small arrays have copies
+of them (``codegen.reduction``, ``codegen.plans.privatise``).  Which loops do so is what the passes and the schedule of the
+CPU say; here their answers find their way back to the loops and statements of the kernel before it was cut into tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from quadpy.codegen.frames import Privatised
+from quadpy.codegen.schedule import KernelSchedule
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
+from quadpy.ir.walk import map_children, walk
+from quadpy.source import NOWHERE, Span
+
+__all__ = ["NO_LOOPS", "KernelPlan", "LoopPlan", "numbered", "plan_kernel"]
+
+_FILE: Final = "atomic"
+"""In place of the file, in the spans that number atomics."""
+
+
+def numbered(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with the number of each atomic operation in its span, which passes carry along."""
+    numbers = {id(node): number for number, node in enumerate(_atomics(kernel))}
+
+    def visit(node: ir.Node) -> ir.Node:
+        inner = map_children(node, visit)
+        return replace(inner, span=Span(_FILE, numbers[id(node)])) if id(node) in numbers else inner
+
+    return map_children(kernel, visit)
+
+
+def _atomics(kernel: ir.Kernel) -> list[ir.Atomic]:
+    return [node for node in walk(kernel.body) if isinstance(node, ir.Atomic)]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPlan:
+    """How the iterations of one parallel loop run.
+
+    reductions    what it accumulates into, after the passes
+    block_dim     iterations of a block, where they know their block; else 0
+    copied        the arrays that chunks of iterations have copies of, by their operation; and the cost of an iteration
+    """
+
+    reductions: tuple[ir.Reduction, ...] = ()
+    block_dim: int = 0
+    copied: tuple[tuple[ir.ArrayParam, ir.AtomicOp], ...] = ()
+    cost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPlan:
+    """``loops`` are the plans of the parallel loops, and ``contributions`` the variables of atomics, both by the ids of nodes of ``kernel``."""
+
+    kernel: ir.Kernel
+    loops: Mapping[int, LoopPlan]
+    contributions: Mapping[int, ir.Var]
+
+    def contribution(self, stmt: ir.Atomic) -> ir.Var | None:
+        """What an iteration accumulates into instead of ``stmt``; None where it does what it says."""
+        return self.contributions.get(id(stmt))
+
+    def crossing(self, slot: ir.Slot) -> ir.Var:
+        """The variable that the trace gave this slot."""
+        return self.kernel.crossing[slot.number]
+
+
+def plan_kernel(kernel: ir.Kernel, schedule: KernelSchedule) -> KernelPlan:
+    """The plan of ``kernel``, which was traced with lines; ``schedule`` is that of the same kernel without, ``numbered``."""
+    found = {id(node): node for node in walk(kernel.body) if isinstance(node, ir.ParallelFor)}
+    tasks = [task for task in schedule.tasks if isinstance(task.task, ir.ParallelTask)]
+    loops: dict[int, LoopPlan] = {}
+    contributions: dict[int, ir.Var] = {}
+    atomics = _atomics(kernel)
+    for number, (key, scheduled) in enumerate(zip(found, tasks, strict=True)):
+        task, frame = scheduled.task, scheduled.frame
+        assert isinstance(task, ir.ParallelTask)
+        names = {r.var: replace(r.var, name=f"total.{number}.{k}") for k, r in enumerate(task.reductions)}
+        for node in walk(task.body):
+            if isinstance(node, ir.Assign) and node.span.file == _FILE and node.var in names:
+                contributions[id(atomics[node.span.line])] = names[node.var]
+        reductions = tuple(replace(r, var=names[r.var]) for r in task.reductions)
+        dim = (task.block_dim or DEFAULT_BLOCK) if uses_block(task) else 0
+        plan = LoopPlan(reductions, dim)
+        if isinstance(frame, Privatised):
+            plan = replace(plan, copied=frame.plan.arrays, cost=frame.cost)
+        loops[key] = plan
+    return KernelPlan(kernel, loops, contributions)
+
+
+NO_LOOPS: Final = KernelPlan(ir.Kernel("", (), (), (), ir.Block((), span=NOWHERE), span=NOWHERE), {}, {})
+"""Of functions, which have none."""

@@ -1,0 +1,52 @@
+"""Variables that may be read before they are assigned: they are 0 then."""
+
+from __future__ import annotations
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import walk
+
+__all__ = ["read_unset"]
+
+
+def read_unset(block: ir.Block) -> list[ir.Var]:
+    """The variables that ``block`` assigns, and may read before; not those of parallel loops in it."""
+    found: dict[ir.Var, None] = {}
+    assigned = {n.var for n in walk(block) if isinstance(n, ir.Assign)}
+    _block(block, set(), assigned, found)
+    return list(found)
+
+
+def _block(block: ir.Block, known: set[ir.Var], assigned: set[ir.Var], found: dict[ir.Var, None]) -> set[ir.Var]:
+    """Goes through ``block``; the variables that are set after it on every path that ends there."""
+    for stmt in block.stmts:
+        match stmt:
+            case ir.If(cond=cond, then=then, orelse=orelse):
+                _reads(cond, known, assigned, found)
+                known = _block(then, set(known), assigned, found) & _block(orelse, set(known), assigned, found)
+            case ir.While(head=head, cond=cond, body=body):
+                inside = _block(head, set(known), assigned, found)
+                _reads(cond, inside, assigned, found)
+                _block(body, set(inside), assigned, found)
+            case ir.For(body=body):
+                for e in (stmt.start, stmt.stop, stmt.step):
+                    _reads(e, known, assigned, found)
+                _block(body, set(known), assigned, found)
+            case ir.Region(body=body) | ir.DoWhile(body=body):
+                _block(body, set(known), assigned, found)
+            case ir.Sections(branches=branches):
+                for branch in branches:
+                    known = known | _block(branch, set(known), assigned, found)
+            case ir.ParallelFor(axes=axes):
+                for axis in axes:
+                    _reads(axis, known, assigned, found)
+            case _:
+                _reads(stmt, known, assigned, found)
+                if isinstance(stmt, ir.Assign):
+                    known = known | {stmt.var}
+    return known
+
+
+def _reads(node: ir.Node, known: set[ir.Var], assigned: set[ir.Var], found: dict[ir.Var, None]) -> None:
+    for read in walk(node):
+        if isinstance(read, ir.VarRead) and read.var in assigned and read.var not in known:
+            found[read.var] = None
