@@ -42,12 +42,12 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
 
 def code_object(schedule: KernelSchedule, spec: TargetSpec, image: bytes, asm: str = "") -> CodeObject:
     """What a launch of ``image`` needs to know."""
-    kernel = schedule.kernel
+    kernel, layout = schedule.kernel, layout_of(schedule.kernel)
     return CodeObject(
         target=str(spec),
         image=image,
         entry=entry_symbol(kernel) if spec.family == "cpu" else "",
-        layout=layout_of(kernel),
+        layout=layout,
         tasks=schedule.launches,
         results=tuple(t.name for t in kernel.results),
         slots=schedule.cells,
