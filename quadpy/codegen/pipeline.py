@@ -7,6 +7,7 @@ from typing import Final
 
 from quadpy.codegen.plans.branches import choose_branches
 from quadpy.codegen.plans.coarsen import move_stores
+from quadpy.codegen.plans.stores import select_stores
 from quadpy.faults import Site
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.guard_rest import guard_rest
@@ -37,6 +38,11 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
         _HOIST,
         Pass("hoist_checks_of_tasks", hoist_checks_of_tasks, "the same for parallel loops"),
         _VERIFY,
+        Pass(
+            "select_stores",
+            select_stores,
+            "makes one store of two that branches make to one place, where LLVM then vectorises the loop",
+        ),
         Pass(
             "flatten_branches",
             choose_branches,

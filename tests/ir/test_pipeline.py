@@ -128,6 +128,17 @@ def flatten_branches(x: F32):
 
 
 @qp.kernel
+def select_stores(x: F32, y: F32):
+    for i in x:
+        if x[i] < 0.0:
+            y[i] = 0.0
+            x[i] = -x[i]
+        else:
+            x[i] = qp.sqrt(x[i])
+            y[i] = x[i] + 1.0
+
+
+@qp.kernel
 def stores_last(dt: qp.f32, x: F32, v: F32):
     for i in x:
         v[i] -= dt * 9.8
@@ -170,7 +181,16 @@ def test_the_observer_sees_the_trace_and_then_each_pass_in_order(family):
 
 @pytest.mark.parametrize("family", TARGET_PASSES)
 @pytest.mark.parametrize(
-    "name", ["split_tasks", "hold_elements", "accumulate", "check_meetings", "flatten_branches", "stores_last"]
+    "name",
+    [
+        "split_tasks",
+        "hold_elements",
+        "accumulate",
+        "check_meetings",
+        "select_stores",
+        "flatten_branches",
+        "stores_last",
+    ],
 )
 def test_every_pass_leaves_sound_ir(name, family):
     for stage, kernel in stages(KERNELS[name], family).items():

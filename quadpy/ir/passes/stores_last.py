@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quadpy.ir import nodes as ir
 
-__all__ = ["stores_last"]
+__all__ = ["apart", "stores_last"]
 
 
 def stores_last(stmts: tuple[ir.Stmt, ...], *, disjoint: bool) -> tuple[ir.Stmt, ...]:
@@ -38,10 +38,10 @@ def stores_last(stmts: tuple[ir.Stmt, ...], *, disjoint: bool) -> tuple[ir.Stmt,
 
 def _met(late: list[ir.Store], place: ir.Place, *, disjoint: bool) -> ir.Store | None:
     """The last of the stores that may be to ``place``."""
-    return next((store for store in reversed(late) if not _apart(store.place, place, disjoint=disjoint)), None)
+    return next((store for store in reversed(late) if not apart(store.place, place, disjoint=disjoint)), None)
 
 
-def _apart(a: ir.Place, b: ir.Place, *, disjoint: bool) -> bool:
+def apart(a: ir.Place, b: ir.Place, *, disjoint: bool) -> bool:
     """Whether ``a`` and ``b`` are never the same memory."""
     if not (isinstance(a, ir.Element) and isinstance(b, ir.Element)):
         return False
