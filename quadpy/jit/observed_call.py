@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from quadpy.artifact import CodeObject
+from quadpy.artifact import SHADOW, CodeObject
 from quadpy.ir.expressions import COMBINES, Access, AtomicOp
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.source import FunctionSource
@@ -66,7 +66,7 @@ def accesses_of(plan: Plan, values: Sequence[float]) -> tuple[KernelAccess, ...]
 
 
 def _accesses(code: CodeObject, touches: Touches) -> Iterator[KernelAccess]:
-    names = [value.param for value in code.layout.values if value.part == "pointer"]
+    names = [value.param for value in code.layout.values if value.part == "pointer" and value.param != SHADOW]
     numbers = {name: number for number, name in enumerate(names)}
     for task in touches:
         for touch in task:

@@ -66,7 +66,6 @@ def smallest(steps):
     return steps
 
 
-@pytest.mark.skip(reason="graphs, frees and boxes are not checked yet")
 @pytest.mark.parametrize("block", range(10))
 def test_reports_are_those_of_the_oracle(request, block):
     count = request.config.getoption("--random-streams")
