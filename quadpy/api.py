@@ -16,7 +16,7 @@ from quadpy.reference_options import apply_options
 from quadpy.runtime.device.current import Config, require_switch, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.runtime.launch.capturing import CAPTURES
-from quadpy.settings import settings
+from quadpy.settings import LEAST_PRINTED, MOST_PRINTED, settings
 
 __all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "python", "reset", "sync"]
 
@@ -30,6 +30,7 @@ python: Final = "python"
 
 _FP: Final = {32: f32, 64: f64}
 _IP: Final = {32: i32, 64: i64}
+_PRINTED: Final = f"a number of bytes from {LEAST_PRINTED} to {MOST_PRINTED}"
 
 
 def init(
@@ -86,7 +87,9 @@ def init(
     require_switch(fast_math, "fast_math")
     require_switch(debug, "debug")
     _check_number(cpu_max_num_threads, 1, "cpu_max_num_threads must be at least 1")
-    _check_number(print_buffer, 1, "print_buffer must be a number of bytes above 0")
+    _check_number(print_buffer, LEAST_PRINTED, f"print_buffer must be {_PRINTED}")
+    if print_buffer is not None and print_buffer > MOST_PRINTED:
+        raise ArgumentError(f"print_buffer must be {_PRINTED}, not {shown(print_buffer)}")
     _check_number(random_seed, None, "random_seed must be a whole number")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     interpreted, chosen = chosen == python, cpu if chosen == python else chosen

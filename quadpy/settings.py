@@ -16,7 +16,14 @@ from typing import Any, Final, Literal, TypeVar
 
 from quadpy.errors import QuadpyError
 
-__all__ = ["Allocator", "LogLevel", "Settings", "SettingsError", "default_cache_dir", "settings", "variable"]
+__all__ = [
+    "LEAST_PRINTED", "MOST_PRINTED", "Allocator", "LogLevel", "Settings", "SettingsError", "default_cache_dir", "settings",
+    "variable",
+]  # fmt: skip
+
+LEAST_PRINTED: Final = 8
+MOST_PRINTED: Final = 1 << 32
+"""Limits of what one launch may have for prints, in bytes."""
 
 Allocator = Literal["pool", "cache"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -39,6 +46,12 @@ def _flag(text: str) -> bool:
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) > 0):
         raise ValueError("a whole number above 0")
+    return int(text)
+
+
+def _print_buffer(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and LEAST_PRINTED <= int(text) <= MOST_PRINTED):
+        raise ValueError(f"a number of bytes from {LEAST_PRINTED} to {MOST_PRINTED}")
     return int(text)
 
 
@@ -97,7 +110,7 @@ class Settings:
     num_threads: int | None = _knob(None, _count, "Threads of the CPU backend; all available cores by default.")
     print_buffer: int = _knob(
         1 << 20,
-        _count,
+        _print_buffer,
         "Bytes for what one launch prints, 8 for each number and 8 to 16 for each line; 1 MiB by default.",
     )
     hazards: bool | str | None = _knob(

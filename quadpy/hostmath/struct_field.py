@@ -24,6 +24,7 @@ from quadpy.runtime.arrays.field_layout import (
     Layout,
     Placement,
     StoredMember,
+    require_layout,
     require_no_layout,
 )
 from quadpy.runtime.arrays.parts import has_slices
@@ -286,8 +287,9 @@ class StructField(HasDerivatives):
 
     def from_numpy(self, arrays: Mapping[str, Any] | Any, *, stream: object = None) -> None:
         """Copy a dict of arrays, or a structured array, into this field."""
+        whole = self._on_gpu()
         given = self._accepted(arrays)  # all members, before the first is written
-        if (whole := self._on_gpu()) is not None:
+        if whole is not None:
             whole.from_numpy(given, stream=stream)
             return
         for name, member in self._members.items():
@@ -357,6 +359,7 @@ def struct_field(
     if shape is None:
         require_no_layout(order, offset, layout)
         return made
+    require_layout(layout)
     extents = shape_of(shape)
     record = type.record()
     places = places_of(record, extents, order, layout)

@@ -237,7 +237,7 @@ def _can_change(value: object) -> bool:
 
 
 def _contents(value: object, depth: int = 0) -> Hashable:
-    """Equal for values that are the same to a kernel, down to the items of containers; arrays keep what they had."""
+    """Equal for values that are the same to a kernel, down to the items of containers; what arrays hold may change."""
     match value:
         case list() | tuple() | dict() if depth > _DEEPEST:  # it may contain itself
             return ("id", id(value))
@@ -246,7 +246,7 @@ def _contents(value: object, depth: int = 0) -> Hashable:
         case dict():
             return ("dict", *((value_key(key), _contents(item, depth + 1)) for key, item in value.items()))
         case np.ndarray():
-            return "array"
+            return ("array", id(value))
         case _:
             return value_key(value)
 

@@ -18,6 +18,7 @@ from quadpy.lang.scalars import cast
 from quadpy.lang.values import ElementRef, Value, Vec, is_number, is_numeric, shape_text
 from quadpy.lang.variables import assign_name, check_type, freeze_all
 from quadpy.lang.vectors import make_vector
+from quadpy.messages import shown
 from quadpy.source import Span
 
 __all__ = ["assign_target", "stmt_AnnAssign", "stmt_Assign", "stmt_AugAssign"]
@@ -40,6 +41,9 @@ def stmt_Assign(t: Trace, node: ast.Assign) -> None:
 def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
     wanted = t.expr(node.annotation)
     span = t.span(node)
+    if isinstance(wanted, str) or is_number(wanted) or wanted is None:
+        t.fail_type(f"the annotation {shown(wanted)} is not a type", t.span(node.annotation),
+                    "write a type such as qp.f32, without quotes")  # fmt: skip
     if node.value is None:
         t.fail_syntax("an annotated name needs a value", span)
     value = t.call(wanted, [t.expr(node.value)], {}, span)

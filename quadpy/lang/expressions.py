@@ -127,13 +127,13 @@ def _maybe(t: Trace) -> Iterator[None]:
 def expr_NamedExpr(t: Trace, node: ast.NamedExpr) -> Value:
     """``(x := value)``."""
     value, span = t.expr(node.value), t.span(node)
+    if t.frame.static and not is_runtime(value) and not isinstance(value, (Vec, Record)):
+        t.frame.env[node.target.id] = value
+        return value
     if not is_numeric(value):
         t.fail_type(
             f":= names numbers, vectors and structs, not {shape_text(value)}", span, "assign on a separate line"
         )
-    if t.frame.static and not is_runtime(value) and not isinstance(value, (Vec, Record)):
-        t.frame.env[node.target.id] = value
-        return value
     assign_name(t, node.target.id, value, span)
     return freeze_all(t, t.expr(ast.copy_location(ast.Name(node.target.id, ast.Load()), node)))
 
@@ -147,7 +147,7 @@ def expr_IfExp(t: Trace, node: ast.IfExp) -> Value:
         a = t.expr(node.body)
     with _maybe(t), t.build.block() as orelse:
         b = t.expr(node.orelse)
-    if not then and not orelse and not isinstance(a, Record):
+    if not then and not orelse and not isinstance(a, (Record, tuple, list)):
         return select(t, cond, a, b, span)
     return _branch_values(t, to_condition(t, cond, span), (then, a), (orelse, b), span)
 
@@ -157,6 +157,26 @@ def _branch_values(
 ) -> Value:
     """The value of whichever branch runs, through variables that both assign."""
     (then_stmts, a), (else_stmts, b) = then, orelse
+    found = _chosen(t, then_stmts, a, else_stmts, b, span)
+    t.build.branch(cond, then_stmts, else_stmts, span)
+    return found
+
+
+def _chosen(t: Trace, then_stmts: list[ir.Stmt], a: Value, else_stmts: list[ir.Stmt], b: Value, span: Span) -> Value:
+    """What both branches leave in variables: ``a`` or ``b``; of tuples and lists, item by item."""
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        if len(a) != len(b):
+            t.fail_type(
+                f"one branch of this expression gives {len(a)} values and the other {len(b)}", span,
+                "give the same number in both, or write an if statement",
+            )  # fmt: skip
+        items = [_chosen(t, then_stmts, x, else_stmts, y, span) for x, y in zip(a, b, strict=True)]
+        return tuple(items) if isinstance(a, tuple) else items
+    if any(isinstance(v, (tuple, list)) for v in (a, b)) and not any(isinstance(v, (Vec, Record)) for v in (a, b)):
+        t.fail_type(
+            f"one branch of this expression gives {shape_text(a)} and the other {shape_text(b)}", span,
+            "give values of the same shape in both, or write an if statement",
+        )  # fmt: skip
     a, b = broadcast(t, a, b, span)
     shape = next((v.shape for v in (a, b) if isinstance(v, (Vec, Record))), ())
     if isinstance(shape, RecordType):
@@ -168,7 +188,6 @@ def _branch_values(
         then_stmts.append(ir.Assign(var, taken, span=span))
         else_stmts.append(ir.Assign(var, other, span=span))
         variables.append(ir.VarRead(var, span=span))
-    t.build.branch(cond, then_stmts, else_stmts, span)
     return shaped(shape, variables)
 
 

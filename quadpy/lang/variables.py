@@ -97,7 +97,8 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
             env[name] = t.build.let(to_scalar(t, value, span), name)
     elif _is_kept(t, name):
         t.fail_type(f"{name!r} is a compile-time {shape_text(bound)} and cannot change here", span,
-                    "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
+                    f"begin with a number that says its type, such as {name} = 0.0, or leave out {name} = None"
+                    if bound is None else "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
     else:
         declare(t, name, value, span)
 

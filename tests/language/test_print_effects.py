@@ -255,9 +255,11 @@ def test_a_kernel_that_does_not_print_is_as_before(arch):
     assert not two.has_fast_calls
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, "1 MiB", True])
+@pytest.mark.parametrize("size", [0, 7, -1, 1.5, "1 MiB", True, 1 << 60])
 def test_a_number_of_bytes_that_makes_no_sense(size):
-    with pytest.raises(qp.ArgumentError, match=f"print_buffer must be a number of bytes above 0, not '?{size}'?"):
+    with pytest.raises(
+        qp.ArgumentError, match=f"print_buffer must be a number of bytes from 8 to 4294967296, not '?{size}'?"
+    ):
         qp.init(print_buffer=size)
 
 

@@ -282,3 +282,24 @@ def test_a_field_says_its_layout():
     structs = [qp.types.struct(a=f32).field(3, layout=layout) for layout in Layout]
     assert [f.layout for f in (placed, soa, *structs)] == [Layout.AOS, Layout.SOA, Layout.AOS, Layout.SOA]
     assert not soa.placed
+
+
+Pair = qp.types.struct(a=qp.i32)
+
+
+@pytest.mark.parametrize("layout", ["aos", "soa", "anything", 0, None])
+@pytest.mark.parametrize(
+    "make", [lambda **given: qp.field(qp.types.vector(3, qp.f32), **given), Pair.field], ids=["vectors", "structs"]
+)
+def test_a_layout_is_a_layout(make, layout):
+    for shape in (3, None):
+        with pytest.raises(qp.ArgumentError, match=f"layout={layout!r} is not a layout"):
+            make(shape=shape, layout=layout)
+
+
+@pytest.mark.parametrize("make", [lambda: qp.field(qp.f32), Pair.field], ids=["numbers", "structs"])
+def test_a_field_without_a_shape_says_so(make):
+    with pytest.raises(TypeError, match="has no length: it has no shape yet"):
+        len(make())
+    with pytest.raises(qp.ArgumentError, match="has no memory"):
+        make().from_numpy({"a": np.zeros(3, np.int32)})

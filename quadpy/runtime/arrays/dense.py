@@ -163,6 +163,8 @@ class DenseArray(Exchange):
         def __iter__(self) -> Iterator[Any]: ...
 
     def __len__(self) -> int:
+        if getattr(self, "shape", None) is None:  # a field that is not placed
+            raise TypeError(f"{self!r} has no length: it has no shape yet")
         if not self.shape:
             raise TypeError("an array without axes has no length")
         return self.shape[0]

@@ -17,6 +17,7 @@ from quadpy.runtime.arrays.field_layout import (
     StoredMember,
     offset_of,
     order_of,
+    require_layout,
     require_no_layout,
     strides_of,
 )
@@ -279,6 +280,7 @@ def field(
     if shape is None:
         require_no_layout(order, offset, layout)
         return made
+    require_layout(layout)
     extents = shape_of(shape)
     strides = strides_of(extents, order_of(order, len(extents)), math.prod(made.element_shape), layout)
     for each in (made, *made.derivatives.values()):

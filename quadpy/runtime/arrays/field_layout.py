@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
+from quadpy.messages import shown
 from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.placement import Memory
 
@@ -60,8 +61,15 @@ class FieldTree(Protocol):
         """Call ``put`` on every field of the tree."""
 
 
+def require_layout(given: object) -> None:
+    """ArgumentError for what is not a Layout."""
+    if not isinstance(given, Layout):
+        raise ArgumentError(f"layout={shown(given)} is not a layout", hint="qp.Layout.AOS or qp.Layout.SOA")
+
+
 def require_no_layout(order: object, offset: object, layout: Layout) -> None:
     """ArgumentError for options of a field that has no shape yet."""
+    require_layout(layout)
     if order is not None or offset is not None or layout is not Layout.AOS:
         raise ArgumentError(
             "order, offset and layout need a shape", hint="pass shape=, or give them where the field is placed"

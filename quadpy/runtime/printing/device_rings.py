@@ -71,6 +71,8 @@ class Prints:
         """A ring for one launch on ``on``, which is another's when ``launched`` was told of it and it was read."""
         capacity = State.config.print_buffer // 8
         if len(self.pending) >= _MOST_PENDING:
+            self.drain()  # what is complete
+        if len(self.pending) >= _MOST_PENDING:
             for ring in self.pending[:1]:
                 self.drain_one(ring)
         try:

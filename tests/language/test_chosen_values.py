@@ -1,0 +1,114 @@
+"""Conditional expressions whose branches are tuples, and messages of names that cannot mean what they are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+
+@qp.func
+def counted(x: F32, k):
+    x[k] += 1.0
+    return x[k]
+
+
+@qp.kernel
+def pairs(x: F32, c: qp.i32):
+    for _ in range(1):
+        a, b = (1.0, 2) if c > 0 else (3.0, 4)
+        m, (n, v) = (10, (20.0, qp.Vector([1.0, 2.0]))) if c > 0 else (11, (21.0, qp.Vector([3.0, 4.0])))
+        x[0], x[1], x[2], x[3], x[4] = a, b, m, n, v[1]
+        p, q = (counted(x, 5), 0.5) if c > 0 else (7.0, counted(x, 6))
+        x[7], x[8] = p, q
+
+
+def test_branches_may_be_tuples_of_which_one_is_evaluated():
+    x = np.zeros(9, np.float32)
+    pairs(x, 1)
+    assert x.tolist() == [1, 2, 10, 20, 2, 1, 0, 1, 0.5]
+    x[:] = 0
+    pairs(x, 0)
+    assert x.tolist() == [3, 4, 11, 21, 4, 0, 1, 7, 1]
+
+
+def test_branches_of_different_length_are_refused():
+    @qp.kernel
+    def run(x: F32, c: qp.i32):
+        for i in x:
+            a, b = (1.0, 2.0) if c > 0 else (1.0, 2.0, 3.0)
+            x[i] = a + b
+
+    with pytest.raises(qp.KernelTypeError, match="one branch of this expression gives 2 values and the other 3"):
+        run(np.zeros(1, np.float32), 1)
+
+
+def test_a_tuple_and_a_number_do_not_meet():
+    @qp.kernel
+    def run(x: F32, c: qp.i32):
+        for i in x:
+            a = (1.0, 2.0) if c > 0 else 1.0
+            x[i] = a[0]
+
+    with pytest.raises(qp.KernelTypeError, match="one branch of this expression gives tuple and the other f"):
+        run(np.zeros(1, np.float32), 1)
+
+
+def test_an_annotation_in_quotes_is_refused():
+    @qp.kernel
+    def run(x: F32):
+        for i in x:
+            y: "f32" = 1  # noqa: UP037, F821 - what is refused
+            x[i] = y
+
+    with pytest.raises(qp.KernelTypeError, match="the annotation 'f32' is not a type") as caught:
+        run(np.zeros(1, np.float32))
+    assert "qp.f32" in caught.value.hint
+
+
+def test_texts_may_be_named_at_compile_time():
+    @qp.kernel
+    def run(x: F32):
+        for i in x:
+            if qp.static((mode := "fast") != "slow"):
+                x[i] = 1.0 if qp.static(mode == "fast") else 2.0
+
+    x = np.zeros(2, np.float32)
+    run(x)
+    assert x.tolist() == [1, 1]
+
+
+def test_none_that_becomes_a_number_in_a_branch_says_how_to_begin():
+    @qp.kernel
+    def run(x: F32, c: qp.i32):
+        for i in x:
+            s = None
+            if c > 0:
+                s = 1.0
+            x[i] = s
+
+    with pytest.raises(qp.KernelTypeError, match="'s' is a compile-time NoneType and cannot change here") as caught:
+        run(np.zeros(1, np.float32), 1)
+    assert "s = 0.0" in caught.value.hint
+
+
+@qp.data_oriented
+class Table:
+    def __init__(self):
+        self.rows = [np.zeros(3, np.float32)]
+
+    @qp.kernel
+    def look(self, x: F32):
+        for i in x:
+            x[i] = self.rows[0][1]
+
+
+def test_an_array_in_a_list_that_is_replaced_is_noticed():
+    table, x = Table(), np.zeros(1, np.float32)
+    for value in (0.0, 1.0, 2.0, 1.0):
+        table.rows[0] = np.full(3, value, np.float32)
+        table.look(x)
+        assert x[0] == value
