@@ -8,7 +8,6 @@ from typing import Final
 
 from quadpy.hazards.calls import CallSlots
 from quadpy.hazards.clocks import Clock, Clocks, Lane, Snapshot, joined
-from quadpy.hazards.edges import missing_edges
 from quadpy.hazards.graphs import GraphPart, Graphs
 from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Conflict, Ledger, Named, Operation, Slot
 from quadpy.hazards.memory import Allocations, Handle, bounds_of
@@ -215,10 +214,10 @@ class Checker:
             for point in self._graphs.launches_of(graph):
                 self._clocks.complete(point)
 
-    def edges(self, nodes: Sequence[ObservedNode]) -> None:
-        """As ``Observer.edges``."""
+    def report(self, hazards: Sequence[object]) -> None:
+        """As ``Observer.report``."""
         with self._lock:
-            self._sinks.report(list(missing_edges(nodes)))
+            self._sinks.report([hazard for hazard in hazards if isinstance(hazard, Hazard)])
 
     # order
 

@@ -29,7 +29,7 @@ def check_edges(nodes: Sequence[ObservedNode]) -> None:
         HazardError: an edge is certainly needed, and hazards are not collected.
     """
     if CAPTURES.observer is not None:
-        CAPTURES.observer.edges(nodes)
+        CAPTURES.observer.report(list(missing_edges(nodes)))
         return
     for hazard in missing_edges(nodes):
         if hazard.certain and not hazard.allowed:

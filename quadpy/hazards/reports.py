@@ -19,7 +19,8 @@ def hazard_of(first: tuple[Operation, Slot], second: tuple[Operation, Slot], how
     reason = _doubt(before, earlier, now, later, how)
     sides = _access(before, earlier), _access(now, later)
     allowed = reason_for(max(earlier.region.low, later.region.low), min(earlier.region.high, later.region.high))
-    mend = _mend(before.lane, now.lane)
+    late = f"let line {before.line} come after this one" if earlier.kind == FREE else ""
+    mend = late or _mend(before.lane, now.lane)
     return Hazard(kind_of(earlier.kind, later.kind), *sides, not reason, reason, mend, allowed)
 
 

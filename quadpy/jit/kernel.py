@@ -101,8 +101,11 @@ class Kernel(ByName):
         try:
             specialisation, values, views = dispatcher.resolve(args)
             plan = specialisation.pick(views)
-            if specialisation.has_fast_calls:
-                self._fast_call = dispatcher.fast_call(specialisation, args, views)
+            if not specialisation.is_plain:
+                if specialisation.has_fast_calls:
+                    self._fast_call = dispatcher.fast_call(specialisation, args, views)
+                if specialisation.sections is not None:
+                    specialisation.sections.check(plan, values, views)
             run = self._watched(plan, args) if CAPTURES.watched else plan.run
             try:
                 return run(values, views, stream)
@@ -154,6 +157,8 @@ class Kernel(ByName):
         try:
             specialisation, values, views = dispatcher.resolve(args)
             plan = specialisation.pick(views)
+            if specialisation.sections is not None:
+                specialisation.sections.check(plan, values, views)
             try:
                 return use(plan, values, views)
             except MISFITS:

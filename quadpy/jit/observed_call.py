@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from quadpy.artifact import SHADOW, CodeObject
+from quadpy.artifact import SHADOW
 from quadpy.ir.expressions import COMBINES, Access, AtomicOp
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.source import FunctionSource
@@ -18,7 +18,7 @@ from quadpy.runtime.memory.device_storage import stream_of
 if TYPE_CHECKING:
     from quadpy.jit.footprints import KernelFootprints, Touch, Touches
 
-__all__ = ["accesses_of", "run_observed"]
+__all__ = ["accesses_of", "run_observed", "task_accesses"]
 
 _COMMUTING: Final = {op: "add" if op is AtomicOp.SUB else op.value for op in COMBINES}
 """Atomic operations that commute with their like, by one name; an exchange and a compare-and-swap do not."""
@@ -46,32 +46,55 @@ def run_observed(
     return result
 
 
-_known: Final[weakref.WeakKeyDictionary[KernelFootprints, dict[int, tuple[Touches, tuple[KernelAccess, ...]]]]] = (
-    weakref.WeakKeyDictionary()
-)
-"""What was found for each plan, by the identity of the touches, which it keeps."""
+TaskAccesses: TypeAlias = tuple[tuple[KernelAccess, ...], ...]
+"""What each task of a kernel does."""
+
+
+class _Found(NamedTuple):
+    """The accesses of one call; ``touches`` is kept, as its identity stands for the call."""
+
+    touches: Touches
+    tasks: TaskAccesses
+    accesses: tuple[KernelAccess, ...]
+
+
+_known: Final[weakref.WeakKeyDictionary[KernelFootprints, dict[int, _Found]]] = weakref.WeakKeyDictionary()
+"""What was found for each plan, by the identity of the touches."""
 
 
 def accesses_of(plan: Plan, values: Sequence[float]) -> tuple[KernelAccess, ...]:
     """What a call with ``values`` does with its arrays; the identical object for the same touches."""
+    return _found(plan, values).accesses
+
+
+def task_accesses(plan: Plan, values: Sequence[float]) -> TaskAccesses:
+    """The same for each task of the code; the identical object for the same touches."""
+    return _found(plan, values).tasks
+
+
+def _found(plan: Plan, values: Sequence[float]) -> _Found:
     footprints = plan.footprints()
     touches = footprints.at(values)
-    known = _known.setdefault(footprints, {})
+    known = _known.get(footprints)
+    if known is None:
+        known = _known.setdefault(footprints, {})
     found = known.get(id(touches))
     if found is None:
         if len(known) >= _MOST:
             known.clear()
-        found = known[id(touches)] = touches, tuple(_without_implied(_accesses(plan.code, touches)))
-    return found[1]
+        layout = plan.code.layout.values
+        names = [value.param for value in layout if value.part == "pointer" and value.param != SHADOW]
+        numbers = {name: number for number, name in enumerate(names)}
+        tasks = tuple(tuple(_accesses(numbers, task)) for task in touches)
+        whole = tuple(_without_implied(access for task in tasks for access in task))
+        found = known[id(touches)] = _Found(touches, tasks, whole)
+    return found
 
 
-def _accesses(code: CodeObject, touches: Touches) -> Iterator[KernelAccess]:
-    names = [value.param for value in code.layout.values if value.part == "pointer" and value.param != SHADOW]
-    numbers = {name: number for number, name in enumerate(names)}
-    for task in touches:
-        for touch in task:
-            if touch.footprint.array in numbers:
-                yield _access(numbers[touch.footprint.array], touch)
+def _accesses(numbers: Mapping[str, int], touches: Sequence[Touch]) -> Iterator[KernelAccess]:
+    for touch in touches:
+        if touch.footprint.array in numbers:
+            yield _access(numbers[touch.footprint.array], touch)
 
 
 def _access(number: int, touch: Touch) -> KernelAccess:

@@ -26,6 +26,7 @@ from quadpy.jit.interpretation import python_kernel
 from quadpy.jit.overlaps import Overlaps
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
+from quadpy.jit.sections import Sections, has_sections
 from quadpy.jit.watching import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.lang.arguments import ArgType, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
@@ -78,6 +79,8 @@ class Specialisation:
         self.has_fast_calls = (
             isinstance(self._disjoint, GpuPlan) and not has_memory(self._disjoint.code) and not self._overlaps.sorted
         )
+        self.sections = Sections(source) if has_sections(self._disjoint.code.flow) else None
+        self.is_plain = not self.has_fast_calls and self.sections is None
         self._fast_calls: dict[Hashable, FastCall | None] = {}
         self._binds: dict[Hashable, Bind | None] = {}
 

@@ -76,6 +76,7 @@ LAYERS = {
     ),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
+    "hazards.pytest_plugin": Layer({"hazards"}, {"pytest"}),
     "hazards.races": Layer({"jit"}),
     "math": Layer({"intrinsics", "lang", "hostmath", "typed"}),
     "typed": Layer(),  # a stub, which only type checkers read

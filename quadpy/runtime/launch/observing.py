@@ -201,8 +201,8 @@ class Observer(Protocol):
     def graph_synchronized(self, graph: object) -> None:
         """The host knows that all launches of ``graph`` so far are complete."""
 
-    def edges(self, nodes: Sequence[ObservedNode]) -> None:
-        """A graph of ``nodes`` is made."""
+    def report(self, hazards: Sequence[object]) -> None:
+        """These hazards were found in a graph or a kernel, before it runs."""
 
     def allocated(self, stream: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool) -> None:
         """The user allocated memory by address on ``stream``; other streams must wait for it."""

@@ -1,0 +1,66 @@
+"""Checks the parallel sections of a kernel: they must not touch the same elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TypeAlias
+
+from quadpy.hazards.allowances import reason_for
+from quadpy.hazards.calls import node_slot
+from quadpy.hazards.findings import raise_hazard
+from quadpy.hazards.ledger import Slot, conflict
+from quadpy.hazards.model import Hazard, HazardAccess
+from quadpy.hazards.regions import Overlap, overlap
+from quadpy.hazards.reports import kind_of, range_text, verb_of
+from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.launch.capturing import CAPTURES
+from quadpy.runtime.launch.observing import KernelAccess
+from quadpy.source import Span
+
+__all__ = ["Section", "check_sections"]
+
+Section: TypeAlias = Sequence[tuple[ArrayMemory, KernelAccess]]
+"""What a section does."""
+
+
+def check_sections(kernel: str, span: Span, forks: Sequence[Sequence[Section]]) -> None:
+    """Report what sections of one fork touch in common: to the checker if it is on, else only what is certain.
+
+    Raises:
+        HazardError: two sections certainly touch one element, one of them writes it, and hazards are not collected.
+    """
+    found = [hazard for sections in forks for hazard in _hazards(kernel, span, sections)]
+    if CAPTURES.observer is not None:
+        CAPTURES.observer.report(found)
+        return
+    for hazard in found:
+        if hazard.certain and not hazard.allowed:
+            raise_hazard(hazard)
+
+
+def _hazards(kernel: str, span: Span, sections: Sequence[Section]) -> Iterator[Hazard]:
+    slots = [[slot for access in section if (slot := node_slot(access)) is not None] for section in sections]
+    for first, second in combinations(range(len(slots)), 2):
+        for one in slots[first]:
+            for other in slots[second]:
+                how = overlap(one.region, other.region)
+                if how is not Overlap.NONE and conflict(one.kind, other.kind):
+                    sides = _side(kernel, span, first, one), _side(kernel, span, second, other)
+                    yield _hazard(sides, one, other, how)
+
+
+def _side(kernel: str, span: Span, section: int, slot: Slot) -> HazardAccess:
+    place = slot.span or span
+    what = f"section {section + 1} of {kernel} {verb_of(slot.kind)}"
+    return HazardAccess(place.file, place.line, what, slot.array, range_text(slot.region), "")
+
+
+def _hazard(sides: tuple[HazardAccess, HazardAccess], one: Slot, other: Slot, how: Overlap) -> Hazard:
+    reasons = [f"of the first section, {one.reason}"] if one.reason else []
+    reasons += [f"of the second section, {other.reason}"] if other.reason else []
+    if how is Overlap.POSSIBLE:
+        reasons.append("the two touch some of the same range of bytes, perhaps not the same ones")
+    allowed = reason_for(max(one.region.low, other.region.low), min(one.region.high, other.region.high))
+    mend = "let the second section come after the parallel ones"
+    return Hazard(kind_of(one.kind, other.kind), *sides, not reasons, "; ".join(reasons), mend, allowed)

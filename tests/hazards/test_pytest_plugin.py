@@ -1,0 +1,80 @@
+"""The plugin for pytest, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+TESTS = """
+import quadpy as qp
+
+qp.init(arch=qp.cpu)
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+@qp.kernel
+def ramp(x: F32):
+    for i in x:
+        x[i] = i
+
+def race():
+    x = qp.ndarray(qp.f32, 8)
+    ramp(x, stream=qp.create_stream())
+    ramp(x, stream=qp.create_stream())
+
+def test_racy():
+    race()
+
+def test_clean():
+    ramp(qp.ndarray(qp.f32, 8))
+
+def test_by_fixture(quadpy_hazards):
+    race()
+
+def test_that_expects_it(quadpy_hazards):
+    race()
+    assert quadpy_hazards.certain.pop().kind == "write after write"
+"""
+
+
+@pytest.fixture
+def outcome(tmp_path):
+    file = tmp_path / "test_streams.py"
+    file.write_text(textwrap.dedent(TESTS))
+
+    def run(*flags):
+        command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:randomly", "-p", "no:cacheprovider"]
+        loaded = ["-p", "quadpy.hazards.pytest_plugin"] if not _installed() else []
+        done = subprocess.run(
+            [*command, *loaded, *flags, str(file)], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        found = {}
+        for line in done.stdout.splitlines():
+            words = line.split()
+            if words and words[0] in ("PASSED", "FAILED", "ERROR") and "::" in line:
+                found.setdefault(words[1].partition("::")[2], set()).add(words[0])
+        return found, done.stdout
+
+    return run
+
+
+def _installed():
+    from importlib.metadata import entry_points
+
+    return any(point.value == "quadpy.hazards.pytest_plugin" for point in entry_points(group="pytest11"))
+
+
+def test_the_flag_checks_every_test(outcome):
+    found, text = outcome("--quadpy-hazards")
+    assert found["test_clean"] == {"PASSED"}
+    assert "ERROR" in found["test_racy"]
+    assert "write after write of x: nothing orders the two accesses" in text
+
+
+def test_the_fixture_checks_one(outcome):
+    found, _ = outcome()
+    assert found["test_racy"] == {"PASSED"}
+    assert "ERROR" in found["test_by_fixture"]
+    assert found["test_that_expects_it"] == {"PASSED"}
