@@ -10,6 +10,7 @@ from quadpy.codegen.plans.coarsen import move_stores
 from quadpy.codegen.plans.stores import select_stores
 from quadpy.faults import Site
 from quadpy.ir.nodes import Kernel
+from quadpy.ir.passes.choose_components import choose_components
 from quadpy.ir.passes.guard_rest import guard_rest
 from quadpy.ir.passes.hoist_checks import hoist_checks, hoist_checks_of_tasks
 from quadpy.ir.passes.watch_waves import watch_all_waves, watch_checked_waves
@@ -38,6 +39,11 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
         _HOIST,
         Pass("hoist_checks_of_tasks", hoist_checks_of_tasks, "the same for parallel loops"),
         _VERIFY,
+        Pass(
+            "choose_components",
+            choose_components,
+            "makes one store of the branches that store the component that a number of run time names",
+        ),
         Pass(
             "select_stores",
             select_stores,

@@ -142,8 +142,11 @@ def _axis(axis: ir.Axis | ir.For) -> str:
 
 def _place(place: ir.Place) -> str:
     match place:
-        case ir.Element(array=array, index=index, component=component):
-            return f"{array}[{_exprs(index)}]" + (f".{component}" if component else "")
+        case ir.Element(array=array, index=index, component=component, chosen=chosen):
+            further = (
+                f".({component} + {print_expr(chosen)})" if chosen is not None else f".{component}" * (component > 0)
+            )
+            return f"{array}[{_exprs(index)}]{further}"
         case ir.Slot(number=number, type=t):
             return f"${number}:{t.name}"
         case _:

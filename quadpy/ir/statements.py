@@ -21,13 +21,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Element(Node):
-    """One scalar of an array, shared ones too: one index per axis, and the component of the element (row-major)."""
+    """One scalar of an array, shared ones too: one index per axis, and the component of the element (row-major).
 
-    CHILDREN = ("index",)
+    ``chosen``, an i64, is how many components further it is, within one member; only passes of a target make such elements.
+    """
+
+    CHILDREN = ("index", "chosen")
     array: str
     index: tuple[Expr, ...]
     component: int
     type: Scalar
+    chosen: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

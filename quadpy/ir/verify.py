@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from quadpy.dtypes import Scalar, i32, u1, u64
+from quadpy.dtypes import Scalar, i32, i64, u1, u64
 from quadpy.errors import CodegenError
 from quadpy.faults import MOST_VALUES
 from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
@@ -270,6 +270,8 @@ class _Verifier:
         self.check(0 <= place.component < array.components, place, f"no component {place.component}")
         held = array.layout.at(place.component)[0].scalar
         self.check(held == place.type, place, f"{place.array} holds {held}, not {place.type}")
+        if place.chosen is not None:
+            self.expect(place.chosen, i64, place)
         for index in place.index:
             self.check(self.expr(index).kind in ("int", "uint"), place, "an index that is not an integer")
         return place.type

@@ -15,6 +15,7 @@ from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
 
 F32, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.i32))
+VEC4 = qp.types.ndarray(dtype=qp.math.vec4, ndim=1)
 CHECKS = {"check_meetings", "verify"}
 TARGETS = {"cpu": "cpu", "amdgpu": "gfx1100", "nvptx": "sm_90"}
 
@@ -125,6 +126,12 @@ verify_ = demote_atomics
 def flatten_branches(x: F32):
     for i in x:
         x[i] = qp.sin(x[i])
+
+
+@qp.kernel
+def choose_components(x: VEC4, k: qp.i32):
+    for i in x:
+        x[i][k] = 2.0
 
 
 @qp.kernel

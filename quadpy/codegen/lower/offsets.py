@@ -10,7 +10,7 @@ import math
 from typing import Final
 
 from quadpy.artifact import NARROW_SLACK
-from quadpy.codegen.lower.expressions import lower_offset, natural_sum, wide_twin
+from quadpy.codegen.lower.expressions import lower_expr, lower_offset, natural_sum, wide_twin
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import memory_type
 from quadpy.ir import nodes as ir
@@ -21,6 +21,16 @@ __all__ = ["element_address"]
 
 def element_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:
     """A ``pointer``, in LLVM's words, to ``place``."""
+    where = _first_address(s, array, place, pointer)
+    if place.chosen is None:
+        return where
+    member, _ = array.type.layout.at(place.component)
+    further = s.text.op(f"mul nsw i64 {lower_expr(s, place.chosen)}, {member.stride}")
+    return s.text.op(f"getelementptr inbounds i8, {pointer} {where}, i64 {further}")
+
+
+def _first_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:
+    """A pointer to ``place`` without what is chosen at run time."""
     if array.type.space is Space.SHARED:
         return _far(s, array, place, pointer, s.address_type)
     if s.narrow and not array.type.strided and not _advances(s, place):

@@ -47,4 +47,4 @@ def apart(a: ir.Place, b: ir.Place, *, disjoint: bool) -> bool:
         return False
     if a.array != b.array:
         return disjoint
-    return a.index == b.index and a.component != b.component
+    return a.index == b.index and a.component != b.component and a.chosen is b.chosen is None

@@ -1,0 +1,91 @@
+"""One store to the component that a number of run time names, in place of a branch for each component.
+
+``x[i][k] = v`` arrives as ``if k == 0: x[i][0] = v``, ``if k == 1: x[i][1] = v``, …: with one address, loops are vectorised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from quadpy.dtypes import i64, u1
+from quadpy.ir import nodes as ir
+from quadpy.ir.types import Array
+from quadpy.ir.walk import map_children
+
+__all__ = ["choose_components"]
+
+_Case: TypeAlias = tuple[ir.Var, int, ir.Element, ir.Expr]
+"""Of ``if var == number: place = value``."""
+
+
+def choose_components(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with one store for each such chain of branches."""
+    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    return replace(kernel, tasks=tuple(map_children(task, _Chooser(arrays).visit) for task in kernel.tasks))
+
+
+class _Chooser:
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self.arrays = arrays
+
+    def visit(self, node: ir.Node) -> ir.Node:
+        node = map_children(node, self.visit)
+        if isinstance(node, ir.Block):
+            stmts = tuple(self.joined(node.stmts))
+            return node if len(stmts) == len(node.stmts) else ir.Block(stmts, span=node.span)
+        return node
+
+    def joined(self, stmts: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
+        at = 0
+        while at < len(stmts):
+            chain = self.chain(stmts[at:])
+            yield _chosen(chain) if len(chain) > 1 else stmts[at]
+            at += max(1, len(chain))
+
+    def chain(self, stmts: tuple[ir.Stmt, ...]) -> list[_Case]:
+        """The cases at the start of ``stmts``, of one variable and of components that follow each other in memory."""
+        cases: list[_Case] = []
+        for number, stmt in enumerate(stmts):
+            case = _case(stmt)
+            if case is None or case[1] != number or (cases and not self.follows(cases[0], case)):
+                break
+            cases.append(case)
+        return cases
+
+    def follows(self, first: _Case, case: _Case) -> bool:
+        var, number, place, value = case
+        same = first[0] == var and first[3] == value and first[2] == replace(place, component=first[2].component)
+        if not same or place.component != first[2].component + number or place.array not in self.arrays:
+            return False
+        layout = self.arrays[place.array].layout
+        return layout.at(place.component)[0] is layout.at(first[2].component)[0]
+
+
+def _case(stmt: ir.Stmt) -> _Case | None:
+    match stmt:
+        case ir.If(
+            cond=ir.Compare(op=ir.CmpOp.EQ, lhs=ir.VarRead(var=var), rhs=ir.Const(value=number)),
+            then=ir.Block(stmts=(ir.Store(place=ir.Element(chosen=None) as place, value=value),)),
+            orelse=ir.Block(stmts=()),
+        ) if var.type.kind in ("int", "uint"):
+            return var, int(number), place, value
+        case _:
+            return None
+
+
+def _chosen(cases: list[_Case]) -> ir.Stmt:
+    var, _, first, value = cases[0]
+    span, number = first.span, ir.VarRead(var, span=first.span)
+    begin, end = (ir.Const(n, var.type, span=span) for n in (0, len(cases)))
+    inside = ir.Binary(
+        ir.BinOp.AND,
+        ir.Compare(ir.CmpOp.GE, number, begin, u1, span=span),
+        ir.Compare(ir.CmpOp.LT, number, end, u1, span=span),
+        u1,
+        span=span,
+    )
+    place = replace(first, chosen=ir.Cast(number, i64, span=span))
+    store = ir.Block((ir.Store(place, value, span=span),), span=span)
+    return ir.If(inside, store, ir.Block((), span=span), span=span)
