@@ -342,3 +342,13 @@ def test_the_checks_compile_for_gpus(target):
         code = kernel.compile(target)
         assert "KernelRaceError" in {site.error for site in code.sites}
         assert "shadow" in {hidden.name for hidden in code.hidden}
+
+
+def test_the_hazard_checker_sees_the_arrays_of_the_call_only():
+    x, k = qp.ndarray(qp.i32, 4), qp.ndarray(qp.i32, 4)
+    k.from_numpy(numbers(0, 1, 2, 3))
+    first, second = qp.create_stream(), qp.create_stream()
+    with qp.hazards.check(collect=True) as found:
+        scatters(x, k, stream=first)
+        scatters(x, k, stream=second)
+    assert {hazard.second.array for hazard in [*found.certain, *found.possible]} == {"x"}

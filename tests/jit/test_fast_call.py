@@ -324,8 +324,8 @@ def test_loops_that_take_any_number_of_blocks_take_those_that_run_at_once(device
 
     @qp.kernel
     def far(n: qp.i64, m: qp.i64, x: F32):
-        for i, j in qp.ndrange(n, m):
-            x[i] = j
+        for i, _j in qp.ndrange(n, m):
+            x[i] = 1.0
 
     @qp.kernel
     def unknown(x: F32):
