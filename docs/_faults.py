@@ -68,6 +68,12 @@ def assertion(x: I32, dt: qp.f32):
         assert x[i] * dt < 0.5, f"particle {i} moves {x[i] * dt:.2f} cells in one step"
 
 
+@qp.kernel(debug=True)
+def race(cell: I32, count: I32):
+    for i in cell:
+        count[cell[i]] = count[cell[i]] + 1
+
+
 NUMBERS = np.arange(6, dtype=np.int32) * 10000
 CALLS = {
     "element": (element, NUMBERS // 10000, NUMBERS[:6]),
@@ -77,6 +83,7 @@ CALLS = {
     "division": (division, NUMBERS),
     "shift": (shift, NUMBERS, 32),
     "cast": (cast, NUMBERS, 1e9),
+    "race": (race, np.array([3, 1, 2, 1], np.int32), np.zeros(4, np.int32)),
     "assertion": (assertion, np.arange(6, dtype=np.int32), 0.15),
 }
 
