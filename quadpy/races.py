@@ -129,7 +129,8 @@ class Race:
             )
         if self.kind == "write after write":
             return f"give each iteration an element of its own; combine the values, as by qp.atomic_add({name}, value); or {serial}"
-        return f"read from one array and write to another (double buffer), or {serial}"
+        buffer = "read from one array and write to another (double buffer)"
+        return f"{buffer}; if iterations combine values, update the element atomically ({name} += value); or {serial}"
 
     def __str__(self) -> str:
         lines = [self.headline]
