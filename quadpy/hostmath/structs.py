@@ -19,7 +19,7 @@ from quadpy.records import RecordType
 from quadpy.runtime.elements.types import CompositeType
 from quadpy.runtime.elements.values import Elements
 
-__all__ = ["Struct", "inside", "TypeOfStruct", "made_of"]
+__all__ = ["Struct", "inside", "TypeOfStruct", "made_of", "type_of_struct"]
 
 
 class TypeOfStruct(Protocol):
@@ -213,3 +213,8 @@ def _type_of(value: Any) -> Any:
     ):
         raise ArgumentError(f"{value!r} is a type, and qp.Struct takes values", hint="qp.types.struct makes a type")
     return bool if isinstance(value, (bool, np.bool_)) else int if isinstance(value, (int, np.integer)) else float
+
+
+def type_of_struct(value: Struct) -> TypeOfStruct:
+    """The struct type that ``value`` was made of."""
+    return value._type  # noqa: SLF001 - of this module's class

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from quadpy.codegen.lower.expressions import POWERS, ROUNDED_ONCE
 from quadpy.dtypes import BY_NAME, SCALARS, Scalar, bf16, f16, f32, f64, u1
 from quadpy.errors import CodegenError
 from quadpy.interpreter.numbers import (
@@ -112,6 +113,8 @@ class Expressions:
                 if (rule := INTRINSICS.get(name)) is None:
                     raise CodegenError(f"kernels that run as Python have no {name}", e.span, hint="use arch=qp.cpu")
                 return rule(self, [self.text(arg) for arg in args], args[0].type, e.type)
+            case ir.Call(function=name, args=(base, ir.Const(value=power))) if name in POWERS and power in ROUNDED_ONCE:
+                return self.power(base, int(power))
             case ir.Call(function=name, args=args):
                 return f"{self.scope.function(name)}({', '.join(map(self.text, args))})"
             case _:
@@ -158,6 +161,16 @@ class Expressions:
             return self.bits(f"({self.bits(a, t, unsigned)} >> {self.bits(b, t, unsigned)})", unsigned, t)
         symbol = _OF_TRUTHS.get(op, _SYMBOLS[op]) if t == u1 else _SYMBOLS[op]
         return self.rounded(f"({a} {symbol} {b})", t)
+
+    def power(self, base: ir.Expr, exponent: int) -> str:
+        """One of the powers that compiled code makes products of, since these are rounded once."""
+        one, x = self.constants.number(1, base.type), self.text(base)
+        if exponent == 0:
+            return one
+        if exponent == -1:
+            return f"({one} / {x})"
+        first, again = self.once(x)
+        return first if exponent == 1 else f"({first} * {again})"
 
     def extreme(self, op: ir.BinOp, a: str, b: str, t: Scalar) -> str:
         """Of floats: a number comes before a NaN, and -0 is below +0."""

@@ -101,7 +101,7 @@ def fused(a: float, b: float, c: float) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return -math.inf if exact < 0 else math.inf
 
 
 def fused_single(a: float, b: float, c: float) -> np.float32:

@@ -40,9 +40,10 @@ class PythonKernel:
         layout = layout_of(kernel)
         self._values, self._unpack = layout.values, struct.Struct(layout.format).unpack_from
         variables, constants = Variables(), Constants()
-        self.text, code = _written(plan, origin, variables, constants)
-        for function in kernel.functions:
-            _add_function(function, variables, constants)
+        with np.errstate(all="ignore"):  # constants that a type rounds to infinity
+            self.text, code = _written(plan, origin, variables, constants)
+            for function in kernel.functions:
+                _add_function(function, variables, constants)
         self._function = _made(code, {**names, **constants.names}, variables)
         self._arguments = tuple(variables.arguments)
 

@@ -1,9 +1,9 @@
-"""Builtins and library functions called outside kernels: each call runs a CPU kernel made of that one call."""
+"""Builtins and functions called outside kernels: each call runs a CPU kernel made of that one call."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -11,19 +11,24 @@ import numpy as np
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, CompilationError
-from quadpy.hostmath import Elements
+from quadpy.hostmath import Elements, Struct
+from quadpy.hostmath.struct_types import StructType
+from quadpy.hostmath.structs import type_of_struct
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.dispatcher import options_of
-from quadpy.jit.parameters import ScalarParameter, VectorParameter
+from quadpy.jit.parameters import ScalarParameter, StructParameter, VectorParameter
+from quadpy.jit.plan import Values
 from quadpy.jit.specialisation import Specialisation
 from quadpy.lang.arguments import ArgType, StaticArg
+from quadpy.lang.decorators import Func
 from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config, current_config
 from quadpy.runtime.elements.numpy_types import SCALAR_OF
 from quadpy.runtime.elements.types import scalar_of
 from quadpy.target import parse_target
 
-__all__ = ["call_on_host"]
+__all__ = ["call_function", "call_on_host"]
 
 
 def _call0(f: Any) -> Any:
@@ -46,10 +51,28 @@ def _call4(f: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     return f(a, b, c, d)
 
 
-_ByValue: TypeAlias = ScalarParameter | VectorParameter
+def _call5(f: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
+    return f(a, b, c, d, e)
 
-_FORMS: Final[tuple[Callable[..., Any], ...]] = (_call0, _call1, _call2, _call3, _call4)
-_NAMES: Final = ("a", "b", "c", "d")
+
+def _call6(f: Any, a: Any, b: Any, c: Any, d: Any, e: Any, g: Any) -> Any:
+    return f(a, b, c, d, e, g)
+
+
+def _call7(f: Any, a: Any, b: Any, c: Any, d: Any, e: Any, g: Any, h: Any) -> Any:
+    return f(a, b, c, d, e, g, h)
+
+
+def _call8(f: Any, a: Any, b: Any, c: Any, d: Any, e: Any, g: Any, h: Any, k: Any) -> Any:
+    return f(a, b, c, d, e, g, h, k)
+
+
+_ByValue: TypeAlias = ScalarParameter | VectorParameter | StructParameter
+
+_FORMS: Final[tuple[Callable[..., Any], ...]] = (
+    _call0, _call1, _call2, _call3, _call4, _call5, _call6, _call7, _call8,
+)  # fmt: skip
+_NAMES: Final = ("a", "b", "c", "d", "e", "g", "h", "k")
 
 
 def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -68,14 +91,68 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
     typed = [_typed(name, parameter, given, config) for parameter, given in zip(_NAMES, args, strict=False)]
     try:
         plan = _plan(fn, tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed), config)
-        values = [
-            value for (p, _), given in zip(typed, args, strict=True) if p is not None for value in p.values(given)
-        ]
+        values = _values(typed, args)
     except (ArgumentError, CompilationError) as error:
         raise ArgumentError(f"{name}: {error.message.removeprefix(f'{name}: ')}", hint=error.hint) from None
+    return _result(plan, values)
+
+
+def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The value of a user's function, as a kernel on the CPU has it; as Python code under ``arch=qp.python``.
+
+    Numbers, vectors and structs are passed as ``call_on_host`` says, all else is a compile-time value: fields, functions,
+    objects.
+
+    Raises:
+        ArgumentError: the function does not take these arguments; one is an array.
+        CompilationError: the function is at fault; the message shows its line.
+    """
+    name = func.source.name
+    try:
+        bound = func.source.signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise ArgumentError(f"{name}: {error}", func.source.span) from None
+    given = bound.args
+    if bound.kwargs or len(given) > len(_NAMES):
+        raise ArgumentError(
+            f"outside kernels {name} takes up to {len(_NAMES)} arguments, by position", func.source.span
+        )
+    config = replace(current_config(), arch="cpu", ordinal=0)
+    typed = [
+        _typed_for_function(name, parameter, value, config) for parameter, value in zip(_NAMES, given, strict=False)
+    ]
+    parameters, statics = tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed)
+    # What is no plain value may change between two calls, and is looked at again.
+    plain = all(static is None or isinstance(static, (Scalar, str)) for static in statics)
+    plan = (_plan if plain else _plan.__wrapped__)(func, parameters, statics, config)
+    return _result(plan, _values(typed, given))
+
+
+def _values(typed: Sequence[tuple[_ByValue | None, Any]], args: Sequence[Any]) -> Values:
+    """The argument block of a call."""
+    return [value for (p, _), given in zip(typed, args, strict=True) if p is not None for value in p.values(given)]
+
+
+def _result(plan: CpuPlan, values: Values) -> Any:
     launch = plan.prepare(values, [])
     launch.run()
     return None if launch.result is None else launch.result()
+
+
+def _typed_for_function(name: str, parameter: str, given: Any, config: Config) -> tuple[_ByValue | None, Any]:
+    """As ``_typed``, with structs and any compile-time value."""
+    if isinstance(given, Struct):
+        type = type_of_struct(given)
+        assert isinstance(type, StructType)
+        return StructParameter(parameter, type, type.record(lambda dtype: scalar_of(dtype, config))), None
+    if isinstance(given, NDArray) or (isinstance(given, np.ndarray) and given.ndim):
+        raise ArgumentError(
+            f"outside kernels {name} takes no arrays",
+            hint="pass a field, or call it from a kernel that takes the array",
+        )
+    if isinstance(given, (bool, int, float, np.generic, np.ndarray, Elements)):
+        return _typed(name, parameter, given, config)
+    return None, given
 
 
 def _typed(name: str, parameter: str, given: Any, config: Config) -> tuple[_ByValue | None, Any]:

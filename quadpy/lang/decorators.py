@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from quadpy.copying import ByName
-from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError
+from quadpy.errors import ArgumentError, KernelSourceError
 from quadpy.importing import import_late
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
@@ -39,14 +39,11 @@ class Func(ByName):
         self.source = FunctionSource(fn)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Outside kernels: of quadpy's own functions, such as ``qp.svd``, what the call gives in a kernel."""
+        """Outside kernels: what the call gives in a kernel on the CPU, as Python numbers, vectors, structs and tuples."""
+        host_calls = import_late("quadpy.jit.host_calls")  # loads LLVM, so only where it is needed
         if is_our_module(self.source.fn.__module__):
-            host_calls = import_late("quadpy.jit.host_calls")  # loads LLVM, so only where it is needed
             return host_calls.call_on_host(self.source.name, self, args, kwargs)
-        raise KernelSyntaxError(
-            f"{self.source.name} is a @qp.func: it exists inside kernels only", self.source.span,
-            hint="call it from a kernel, or leave the decorator off to use it from Python",
-        )  # fmt: skip
+        return host_calls.call_function(self, args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else Method(self, instance)

@@ -154,9 +154,11 @@ def test_what_an_object_does_not_have():
     assert "return self.missing" in str(raised.value)
 
 
-def test_functions_as_methods_exist_in_kernels_only():
-    with pytest.raises(qp.KernelSyntaxError, match="exists inside kernels only"):
-        Gravity(1.0).pull(2.0)
+def test_functions_as_methods_can_be_called():
+    body = Gravity(1.0)
+    before = body.pull(2.0)
+    body.g = 3.0
+    assert body.pull(2.0) == 3 * before
 
 
 def test_only_a_class_is_data_oriented():

@@ -14,6 +14,8 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled
 
 __all__ = [
+    "POWERS",
+    "ROUNDED_ONCE",
     "function_symbol",
     "load_slot",
     "lower_call",
@@ -24,10 +26,10 @@ __all__ = [
     "slot_address",
 ]
 
-_POWERS: Final = ("pow.f32.f32", "pow.f64.f64")
+POWERS: Final = ("pow.f32.f32", "pow.f64.f64")
 _PRODUCTS: Final = 64
 """The largest integer power that becomes products under ``fast_math``."""
-_ROUNDED_ONCE: Final = (-1, 0, 1, 2)
+ROUNDED_ONCE: Final = (-1, 0, 1, 2)
 """Powers that products give correctly rounded."""
 
 
@@ -172,7 +174,7 @@ def result_type(results: tuple[Scalar, ...]) -> str:
 
 def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
     """Call a function of the kernel; some integer powers become products."""
-    if name in _POWERS and (power := _whole_power(s, *args)) is not None:
+    if name in POWERS and (power := _whole_power(s, *args)) is not None:
         return power
     operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])
     return s.text.call(function_symbol(name), result_type(s.functions[name].results), operands)
@@ -181,7 +183,7 @@ def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
 def _whole_power(s: Scope, base: ir.Expr, exponent: ir.Expr) -> str | None:
     if not isinstance(exponent, ir.Const) or not float(exponent.value).is_integer():
         return None
-    if abs(exponent.value) > _PRODUCTS or (s.flags != FAST_FLAGS and exponent.value not in _ROUNDED_ONCE):
+    if abs(exponent.value) > _PRODUCTS or (s.flags != FAST_FLAGS and exponent.value not in ROUNDED_ONCE):
         return None
     t, square, power, left = base.type, lower_expr(s, base), constant(1, base.type), int(abs(exponent.value))
     while left:
