@@ -16,7 +16,7 @@ from quadpy.intrinsics import atomics, block, control, math, waves
 from quadpy.intrinsics.rows import Row
 from quadpy.messages import shown
 
-__all__ = ["BUILTINS", "BY_NAME", "GROUPS", "INSTRUCTIONS", "ROWS", "Builtin", "namespace"]
+__all__ = ["BUILTINS", "BY_NAME", "GROUPS", "INSTRUCTIONS", "INTERNAL", "ROWS", "Builtin", "namespace"]
 
 
 def _ndrange(*ranges: Any) -> Iterator[tuple[int, ...]]:
@@ -71,6 +71,8 @@ GROUPS: Final[dict[str, tuple[Row, ...]]] = {
 }  # fmt: skip
 """What users can name, by the headings of the reference page."""
 BUILTINS: Final = {row.name: Builtin(row) for rows in GROUPS.values() for row in rows}
+INTERNAL: Final = {row.name: Builtin(row) for row in math.INTERNAL}
+"""What the math library and the language's own rules call."""
 ROWS: Final = (*(builtin.row for builtin in BUILTINS.values()), *math.INTERNAL)
 BY_NAME: Final = {row.name: row for row in ROWS}
 INSTRUCTIONS: Final = {row.name: row for row in ROWS if row.is_instruction}

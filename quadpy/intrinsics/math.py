@@ -85,6 +85,20 @@ GROUPS: Final = {
 INTERNAL: Final = (
     Row("ctz", "x", "Trailing zero bits; of 0, the width.", Llvm("cttz", (("i1", "false"),)), _COUNT),
     Row("mulhi", "x, y", "The high half of a product.", Emitted(), _INTEGERS),
+    Row(
+        "reciprocal_seed",
+        "x",
+        "1 / x for normal x with a normal inverse: of f32, some units off, which differ by target.",
+        Emitted(),
+        _FLOATS,
+    ),
+    Row(
+        "rsqrt_seed",
+        "x",
+        "1 / sqrt(x) for normal x: of f32, some units off, which differ by target.",
+        Emitted(),
+        _FLOATS,
+    ),
     Row("sincos", "x", "Sine and cosine.", Library("trig"), _FLOATS),
     Row("py_mod", "x, y", "``x % y`` of floats, as in Python.", Library("rounding"), _FLOATS),
     Row("py_floordiv", "x, y", "``x // y`` of floats, as in Python.", Library("rounding"), _FLOATS),

@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import Any, Final, NoReturn, TypeAlias
 
 from quadpy.dtypes import Scalar, i32, promote, u1
-from quadpy.intrinsics import BUILTINS
+from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
 from quadpy.lang.block_operations import BLOCK_RULES
@@ -224,5 +224,9 @@ def _rule_of(row: Row) -> Rule:
             raise AssertionError(f"{row.name} has types of its own, and no function here that knows them")
 
 
-RULES: Final[Mapping[str, Rule]] = {name: _rule_of(builtin.row) for name, builtin in BUILTINS.items()}
+RULES: Final[Mapping[str, Rule]] = {
+    name: _rule_of(builtin.row)
+    for name, builtin in (BUILTINS | INTERNAL).items()
+    if name in BUILTINS or builtin.row.is_instruction
+}
 """What a call of a builtin does in a trace."""

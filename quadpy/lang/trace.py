@@ -28,10 +28,11 @@ from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.guard import guarded
-from quadpy.lang.library import set_tracer
+from quadpy.lang.library import library_function, required, set_tracer
 from quadpy.lang.parameters import parameter_value
 from quadpy.lang.returns import require_return
 from quadpy.lang.scope import import_value
+from quadpy.lang.sine_pairs import paired
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.variables import bind_index
 from quadpy.mathlib.library import LibraryFunction
@@ -159,6 +160,8 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         raise MembersFound(signature.found)
     if signature.outline is None:
         require_return(t, source)
+    if not options.fast_math:  # where GPUs have an instruction for each
+        stmts = _with_sine_pairs(t, stmts)
     kernel = ir.Kernel(
         _symbol(source.name), tuple(_parameters(t)), signature.results, tuple(signature.functions.values()),
         ir.Block(tuple(stmts), span=source.span), slots=len(signature.slots), index=options.index,
@@ -171,6 +174,16 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         kernel = run_passes(TASK_PASSES, kernel, observe)
     fields = tuple(value for _, value in signature.fields.values())
     return Traced(kernel, fields, signature.outline, t.deps)
+
+
+def _with_sine_pairs(t: Trace, stmts: list[ir.Stmt]) -> list[ir.Stmt]:
+    found, types = paired(tuple(stmts), t.build.var)
+    for type in types:
+        function = library_function("sincos", (type,))
+        assert function is not None
+        for needed in required(function):
+            t.signature.functions.setdefault(needed.name, needed)
+    return list(found)
 
 
 def _trace_library(described: LibraryFunction, symbol: str) -> ir.Function:

@@ -5,29 +5,53 @@ subtracting 1.5 * 2**23 (2**52 for f64) rounds to an integer, which then stands 
 sum: no conversion is needed.  Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.mathlib.floats import BIAS, FRACTION_BITS, horner
+from quadpy.mathlib.floats import BIAS, FRACTION_BITS, fast_sum, horner, product
 from quadpy.mathlib.library import expand, library, per_width
-from quadpy.mathlib.ops import Float, Int, abs_, bitcast, select
+from quadpy.mathlib.ops import Float, Int, abs_, bitcast, fma, select
 
 __all__ = [
-    "exp", "exp2", "exp10", "exp_split", "expm1", "power_of_two", "round_split", "scale",
+    "exp", "exp2", "exp2_near", "exp10", "exp_pair", "expm1", "power_of_two", "round_multiple", "round_split", "scale",
 ]  # fmt: skip
 
 LOG2_E = 1.4426950408889634
 LOG2_10 = 3.321928094887362
-LN2, LN10 = 0.6931471805599453, 2.302585092994046
-# The high parts have few enough bits that their product with n is exact.
-LN2_HI = per_width(f32=0.693145751953125, f64=0.6931471805601177)
-LN2_LO = per_width(f32=1.428606765330187e-06, f64=-1.7239444525614835e-13)
-LOG10_2_HI = per_width(f32=0.301025390625, f64=0.3010299956640665)
-LOG10_2_LO = per_width(f32=4.605039066518657e-06, f64=-8.532344317057107e-14)
+# Constants as the nearest float and the rest.
+LN2_HI = per_width(f32=0.6931471824645996, f64=0.6931471805599453)
+LN2_LO = per_width(f32=-1.904654323148236e-09, f64=2.3190468138462996e-17)
+LN10_HI = per_width(f32=2.3025851249694824, f64=2.302585092994046)
+LN10_LO = per_width(f32=-3.197543655983958e-08, f64=-2.1707562233822494e-16)
+LOG10_2_HI = per_width(f32=0.3010300099849701, f64=0.3010299956639812)
+LOG10_2_LO = per_width(f32=-1.432098846412731e-08, f64=-2.8037281277851704e-18)
 MAGIC = per_width(f32=1.5 * 2.0**23, f64=1.5 * 2.0**52)
 MAGIC_BITS = per_width(f32=0x4B400000, f64=0x4338000000000000)
 # Where the results are 0 (-1) below and infinite above.
-EXP_RANGE = per_width(f32=(-104.0, 90.0), f64=(-746.0, 711.0))
+EXP_RANGE = per_width(f32=(-104.0, 89.0), f64=(-746.0, 710.0))
 EXP2_RANGE = per_width(f32=(-151.0, 129.0), f64=(-1076.0, 1025.0))
-EXP10_RANGE = per_width(f32=(-46.0, 39.0), f64=(-324.0, 309.0))
+EXP10_RANGE = per_width(f32=(-46.0, 38.8), f64=(-324.0, 308.4))
 EXPM1_RANGE = per_width(f32=(-18.0, 89.0), f64=(-38.0, 710.0))
+SCALED = per_width(f32=64, f64=128)
+EXP2 = per_width(
+    f32=(
+        0.24022647738456726,
+        0.05550362169742584,
+        0.009618526324629784,
+        0.0013390162494033575,
+        0.00015321129467338324,
+    ),
+    f64=(
+        0.24022650695910072,
+        0.05550410866482164,
+        0.009618129107628345,
+        0.0013333558146402386,
+        0.00015403530393632886,
+        1.5252733846401814e-05,
+        1.321548659045294e-06,
+        1.0178054863615784e-07,
+        7.0549788374081166e-09,
+        4.45617048017198e-10,
+        2.5616772274679942e-11,
+    ),
+)
 EXP = per_width(
     f32=(
         0.4999999403953552,
@@ -66,6 +90,13 @@ def round_split(x: Float) -> tuple[Float, Int]:
 
 
 @library()
+def round_multiple(x: Float, factor: Float) -> tuple[Float, Int]:
+    """The integer nearest to ``x * factor``, as ``round_split``."""
+    shifted = fma(x, factor, MAGIC)
+    return shifted - MAGIC, bitcast(shifted, Int) - MAGIC_BITS
+
+
+@library()
 def power_of_two(n: Int) -> Float:
     """``2**n`` for a normal result."""
     return bitcast((n + BIAS) << FRACTION_BITS, Float)
@@ -73,57 +104,76 @@ def power_of_two(n: Int) -> Float:
 
 @library()
 def scale(x: Float, n: Int) -> Float:
-    """``x * 2**n``, rounded once; halving n keeps both factors normal over twice the exponent range."""
-    half = n >> 1
-    return x * power_of_two(half) * power_of_two(n - half)
+    """``x * 2**n``, rounded once, for ``x`` near 1 and results from far below the least to just above the greatest float.
+
+    A factor that is normal, and one of two constants.
+    """
+    small = n < SCALED - BIAS
+    biased = (n << FRACTION_BITS) + select(small, Int((SCALED + BIAS) << FRACTION_BITS), (BIAS - 1) << FRACTION_BITS)
+    return x * bitcast(biased, Float) * select(small, Float(2.0**-SCALED), 2.0)
 
 
 @library()
-def exp_split(x: Float, rest: Float) -> tuple[Float, Int]:
-    """``e**(x + rest)``, for a small ``rest``, as a number near 1 and the exponent of 2 to multiply it by."""
-    clamped = clamp(x, EXP_RANGE)
-    k, n = round_split(clamped * LOG2_E)
-    r = clamped - k * LN2_HI - k * LN2_LO + rest
-    return r * r * horner(r, EXP) + r + 1.0, n
+def exp_pair(x: Float, rest: Float) -> tuple[Float, Float, Int]:
+    """``e**(x + rest)``, for a small ``rest``, as a sum of two floats near 1 and the exponent of 2 to multiply it by."""
+    k, n = round_multiple(x, Float(LOG2_E))
+    exact = fma(k, -LN2_HI, x)
+    rounded = fma(k, -LN2_LO, exact)
+    r, lost = fast_sum(rounded, fma(k, -LN2_LO, exact - rounded) + rest)
+    high, low = fast_sum(Float(1.0), r)
+    leading, tail = fast_sum(high, low + fma(r * r, horner(r, EXP), fma(lost, r, lost)))
+    return leading, tail, n
 
 
 @library(ulp=1.0)
 def exp(x: Float) -> Float:
     """The exponential of ``x``."""
-    mantissa, n = exp_split(x, Float(0.0))
-    return scale(mantissa, n)
+    clamped = clamp(x, EXP_RANGE)
+    k, n = round_multiple(clamped, Float(LOG2_E))
+    r = fma(k, -LN2_LO, fma(k, -LN2_HI, clamped))
+    return scale(fma(fma(horner(r, EXP), r, 1.0), r, 1.0), n)
 
 
-@library(ulp=1.1)
+@library()
+def exp2_near(r: Float, rest: Float) -> Float:
+    """2 to the power of ``r + rest``, for ``r`` in [-1/2, 1/2] and a small ``rest``."""
+    high, low = product(r, Float(LN2_HI))
+    return (high + fma(r * r, horner(r, EXP2), fma(rest, LN2_HI, low))) + 1.0
+
+
+@library(ulp=1.0)
 def exp2(x: Float) -> Float:
     """2 to the power of ``x``; exact for integers."""
     clamped = clamp(x, EXP2_RANGE)
     k, n = round_split(clamped)
-    r = (clamped - k) * LN2
-    return scale(r * r * horner(r, EXP) + r + 1.0, n)
+    return scale(exp2_near(clamped - k, Float(0.0)), n)
 
 
-@library(ulp=1.1)
+@library(ulp=1.0)
 def exp10(x: Float) -> Float:
     """10 to the power of ``x``."""
     clamped = clamp(x, EXP10_RANGE)
-    k, n = round_split(clamped * LOG2_10)
-    r = (clamped - k * LOG10_2_HI - k * LOG10_2_LO) * LN10
-    total = r + 1.0
-    return scale(total + (((1.0 - total) + r) + r * r * horner(r, EXP)), n)
+    k, n = round_multiple(clamped, Float(LOG2_10))
+    exact = fma(k, -LOG10_2_HI, clamped)
+    r = fma(k, -LOG10_2_LO, exact)
+    lost = fma(k, -LOG10_2_LO, exact - r)
+    high, low = product(r, Float(LN10_HI))
+    low = low + fma(lost, LN10_HI, r * LN10_LO)
+    return scale((high + fma(high * high, horner(high, EXP), low)) + 1.0, n)
 
 
-@library(ulp=1.2)
+@library(ulp=1.0)
 def expm1(x: Float) -> Float:
     """``e**x - 1`` without cancellation near 0."""
     clamped = clamp(x, EXPM1_RANGE)
-    k, n = round_split(clamped * LOG2_E)
-    high, rest = clamped - k * LN2_HI, k * LN2_LO
-    r = high - rest
-    lost = (high - r) - rest
-    tail = r * r * horner(r, EXP) + (lost + lost * r)
+    k, n = round_multiple(clamped, Float(LOG2_E))
+    exact = fma(k, -LN2_HI, clamped)
+    r = fma(k, -LN2_LO, exact)
+    r_rest = fma(k, -LN2_LO, exact - r)
+    tail = fma(r * r, horner(r, EXP), fma(r_rest, r, r_rest))
     half = power_of_two(n - 1)  # half of the result: it does not overflow before the result does
-    base, step = half - 0.5, half * r
-    total = base + step
-    result = total + (((base - total) + step) + half * tail)
+    base = half - 0.5
+    total = fma(half, r, base)
+    lost = fma(half, r, base - total) + ((half - base) - 0.5)
+    result = total + fma(half, tail, lost)
     return select(abs_(x) < 2.0 ** -(FRACTION_BITS + 2), x, result + result)

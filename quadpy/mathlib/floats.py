@@ -1,10 +1,11 @@
-"""What all library functions are made of: the layout of f32 and f64, halves of a significand, polynomials."""
+"""What all library functions are made of: the layout of f32 and f64, sums and products without error, polynomials."""
 
 from quadpy.mathlib.library import expand, library, per_width
-from quadpy.mathlib.ops import Float, Word, bitcast
+from quadpy.mathlib.ops import Float, Word, bitcast, fma
 
 __all__ = [
-    "BIAS", "BITS", "FRACTION", "FRACTION_BITS", "LEAST_NORMAL", "LIFT", "SIGN", "WHOLE", "horner", "upper",
+    "BIAS", "BITS", "FRACTION", "FRACTION_BITS", "LEAST_NORMAL", "LIFT", "SIGN", "WHOLE", "fast_sum", "horner",
+    "product", "rough_inverse", "upper",
 ]  # fmt: skip
 
 BITS = per_width(f32=32, f64=64)
@@ -17,26 +18,45 @@ WHOLE = per_width(f32=0x4B000000, f64=0x4330000000000000)
 LEAST_NORMAL = per_width(f32=2.0**-126, f64=2.0**-1022)
 LIFT = per_width(f32=24, f64=54)
 """An exponent of 2 that makes every subnormal number normal; a multiple of 3, for the cube root's sake."""
+INVERSE_GUESS = per_width(f32=0x7EF31000, f64=0x7FDE620000000000)
+"""Minus the bits of a number, about those of its inverse."""
 UPPER = per_width(f32=0xFFFFF000, f64=0xFFFFFFFFF8000000)
 
 
 @library()
 def upper(x: Float) -> Float:
-    """``x`` cut to 12 bits (26 for f64).
-
-    ``x`` is the exact sum of ``upper(x)`` and ``x - upper(x)``, and products of two such halves are exact: how
-    the library multiplies without a rounding error where there is no fused multiply-add.
-    """
+    """The leading 12 bits (26 for f64) of ``x``: differences from it and products of two such numbers are exact."""
     return bitcast(bitcast(x, Word) & UPPER, Float)
+
+
+@library()
+def product(x: Float, y: Float) -> tuple[Float, Float]:
+    """``x * y`` and its rounding error: the sum of both is exact."""
+    result = x * y
+    return result, fma(x, y, -result)
+
+
+@library()
+def fast_sum(x: Float, y: Float) -> tuple[Float, Float]:
+    """``x + y`` and its rounding error, for ``x`` that is 0 or not smaller than ``y`` in magnitude."""
+    total = x + y
+    return total, y - (total - x)
+
+
+@library()
+def rough_inverse(x: Float) -> Float:
+    """``1 / x`` within 2% for a positive normal ``x`` with a normal inverse: what a rounding error is divided with."""
+    guess = bitcast(INVERSE_GUESS - bitcast(x, Word), Float)
+    return fma(fma(-x, guess, 1.0), guess, guess)
 
 
 @expand
 def horner(x: Float, coefficients: tuple[float, ...]) -> Float:
-    """``coefficients[0] + coefficients[1]*x + ...``, innermost last coefficient first.
+    """``coefficients[0] + coefficients[1]*x + ...``, innermost last coefficient first, in fused multiply-adds.
 
     Fewest operations of all schemes; its latency hides behind the other lanes and iterations.
     """
-    total = x * coefficients[-1] + coefficients[-2]
+    total = fma(x, coefficients[-1], coefficients[-2])
     for c in coefficients[-3::-1]:
-        total = total * x + c
+        total = fma(total, x, c)
     return total

@@ -1,13 +1,15 @@
 """sinh, cosh, tanh: from the exponential, and by polynomials where that would cancel."""
 
-from quadpy.mathlib.exponential import exp_split, power_of_two, scale
-from quadpy.mathlib.floats import horner
+from quadpy.mathlib.exponential import exp_pair, power_of_two
+from quadpy.mathlib.floats import fast_sum, horner
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.ops import Float, abs_, copysign, select
+from quadpy.mathlib.ops import Float, abs_, copysign, fma, select
 
 __all__ = ["cosh", "sinh", "tanh"]
 
 TANH_IS_1 = per_width(f32=10.0, f64=20.0)
+HIGHEST = per_width(f32=89.7, f64=710.6)
+"""Where sinh and cosh are infinite, and a quarter of the exponential is not."""
 TANH = per_width(
     f32=(
         -0.33333298563957214,
@@ -53,36 +55,43 @@ SINH = per_width(
 
 
 @library()
-def half_exp(x: Float) -> Float:
-    """``e**x / 2``, which overflows where the hyperbolic functions do."""
-    mantissa, n = exp_split(x, Float(0.0))
-    return scale(mantissa, n - 1)
+def quarter_exp(x: Float) -> tuple[Float, Float]:
+    """``e**x / 4`` as a sum of two floats, for ``x`` from 0 on; above ``HIGHEST``, as for it."""
+    high, low, n = exp_pair(select(x > HIGHEST, HIGHEST, x), Float(0.0))
+    factor = power_of_two(n - 2)
+    return high * factor, low * factor
 
 
-@library(ulp=1.8)
+@library(ulp=1.0)
 def sinh(x: Float) -> Float:
     """The hyperbolic sine of ``x``."""
     magnitude = abs_(x)
     z = magnitude * magnitude
-    half = half_exp(magnitude)
-    near = magnitude + magnitude * z * horner(z, SINH)
-    return copysign(select(magnitude < 1.0, near, half - 0.25 / half), x)
+    high, low = quarter_exp(magnitude)
+    half = high + (low - 0.0625 / (high + low))
+    near = fma(magnitude * z, horner(z, SINH), magnitude)
+    return copysign(select(magnitude < 1.0, near, half + half), x)
 
 
-@library(ulp=1.6)
+@library(ulp=1.0)
 def cosh(x: Float) -> Float:
     """The hyperbolic cosine of ``x``."""
-    half = half_exp(abs_(x))
-    return half + 0.25 / half
+    high, low = quarter_exp(abs_(x))
+    half = high + (low + 0.0625 / (high + low))
+    return half + half
 
 
-@library(ulp=1.2)
+@library(ulp=1.0)
 def tanh(x: Float) -> Float:
     """The hyperbolic tangent of ``x``."""
     magnitude = abs_(x)
     z = magnitude * magnitude
-    near = magnitude + magnitude * z * horner(z, TANH)
+    near = fma(magnitude * z, horner(z, TANH), magnitude)
     clamped = select(magnitude > TANH_IS_1, TANH_IS_1, magnitude)
-    mantissa, n = exp_split(clamped + clamped, Float(0.0))
-    far = 1.0 - 2.0 / (mantissa * power_of_two(n) + 1.0)
+    high, low = quarter_exp(clamped + clamped)
+    total, rest = fast_sum(high, Float(0.25))
+    inverse = 0.5 / total  # 1 - 2 / (e**2x + 1), the quotient corrected by its remainder
+    correction = fma(-inverse, total, 0.5) - inverse * (rest + low)
+    leading, lost = fast_sum(Float(1.0), -inverse)
+    far = leading + fma(correction, -(inverse + inverse), lost)
     return copysign(select(magnitude < 0.8, near, far), x)

@@ -6,22 +6,25 @@ Derivation and bounds: docs/explanation/math.md.
 """
 
 from quadpy.dtypes import f32, f64
-from quadpy.mathlib.floats import BIAS, FRACTION, FRACTION_BITS, LEAST_NORMAL, WHOLE, horner
+from quadpy.mathlib.floats import BIAS, FRACTION, FRACTION_BITS, LEAST_NORMAL, WHOLE, fast_sum, horner, product
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.ops import Float, Word, bitcast, select
+from quadpy.mathlib.ops import Float, Word, bitcast, fma, select
 
-__all__ = ["log", "log1p", "log2", "log10", "log_pair", "log_split"]
+__all__ = ["add_exponent", "log", "log1p", "log2", "log10", "log_pair", "log_split"]
 
 INF, NAN = float("inf"), float("nan")
-ONE = per_width(f32=0x3F800000, f64=0x3FF0000000000000)  # the bits of 1 and of sqrt(1/2)
+ONE = per_width(f32=0x3F800000, f64=0x3FF0000000000000)  # the bits of 1, of infinity and of sqrt(1/2)
+INFINITY = per_width(f32=0x7F800000, f64=0x7FF0000000000000)
 SQRT_HALF = per_width(f32=0x3F3504F3, f64=0x3FE6A09E667F3BCD)
-# The high parts have few enough bits that their product with an exponent is exact.
-LN2_HI = per_width(f32=0.693145751953125, f64=0.6931471805601177)
-LN2_LO = per_width(f32=1.428606765330187e-06, f64=-1.7239444525614835e-13)
-LOG10_2_HI = per_width(f32=0.301025390625, f64=0.3010299956640665)
-LOG10_2_LO = per_width(f32=4.605039066518657e-06, f64=-8.532344317057107e-14)
-LOG2_E, LOG10_E = 1.4426950408889634, 0.4342944819032518
-LOG2_E_MINUS_1, LOG10_E_MINUS_HALF = 0.4426950408889634, -0.06570551809674817
+# Constants as the nearest float and the rest.
+LN2_HI = per_width(f32=0.6931471824645996, f64=0.6931471805599453)
+LN2_LO = per_width(f32=-1.904654323148236e-09, f64=2.3190468138462996e-17)
+LOG2_E_HI = per_width(f32=1.4426950216293335, f64=1.4426950408889634)
+LOG2_E_LO = per_width(f32=1.925963033500011e-08, f64=2.0355273740931033e-17)
+LOG10_2_HI = per_width(f32=0.3010300099849701, f64=0.3010299956639812)
+LOG10_2_LO = per_width(f32=-1.432098846412731e-08, f64=-2.8037281277851704e-18)
+LOG10_E_HI = per_width(f32=0.4342944920063019, f64=0.4342944819032518)
+LOG10_E_LO = per_width(f32=-1.0103049952192578e-08, f64=1.098319650216765e-17)
 LOG_F32 = (
     -0.49999988079071045,
     0.33333325386047363,
@@ -34,28 +37,26 @@ LOG_F32 = (
     -0.07645104825496674,
 )
 LOG2_F32 = (
-    0.4426950514316559,
     -0.7213473320007324,
-    0.4808982312679291,
-    -0.3606966435909271,
-    0.2885674238204956,
-    -0.23961731791496277,
-    0.2046004980802536,
-    -0.19106334447860718,
-    0.18617616593837738,
-    -0.10994967073202133,
+    0.4808982014656067,
+    -0.36069682240486145,
+    0.2885691523551941,
+    -0.23961418867111206,
+    0.20456311106681824,
+    -0.19105249643325806,
+    0.18642647564411163,
+    -0.11029554903507233,
 )
 LOG10_F32 = (
-    -0.06570551544427872,
     -0.21714718639850616,
-    0.14476479589939117,
-    -0.10858051478862762,
-    0.08686744421720505,
-    -0.07213199883699417,
-    0.06159088388085365,
-    -0.05751579627394676,
-    0.05604460835456848,
-    -0.03309815004467964,
+    0.14476478099822998,
+    -0.1085805669426918,
+    0.08686796575784683,
+    -0.07213106006383896,
+    0.0615796335041523,
+    -0.05751253291964531,
+    0.05611995980143547,
+    -0.033202268183231354,
 )
 LOG_F64 = (
     0.6666666666666734,
@@ -69,42 +70,48 @@ LOG_F64 = (
 
 
 @library(width=f32)
-def log_rest_f32(f: Float) -> Float:
-    """``log(1 + f) - f``, by a polynomial."""
-    return f * f * horner(f, LOG_F32)
+def log_rest_f32(f: Float, low: Float) -> Float:
+    """``log(1 + f) - f + low``, by a polynomial."""
+    return fma(f * f, horner(f, LOG_F32), low)
 
 
 @library(width=f32)
-def log2_rest_f32(f: Float) -> Float:
-    """``log2(1 + f) - f``, by a polynomial."""
-    return f * horner(f, LOG2_F32)
+def log2_rest_f32(f: Float, low: Float) -> Float:
+    """``log2(1 + f) - f*log2(e) + low``, by a polynomial."""
+    return fma(f * f, horner(f, LOG2_F32), low)
 
 
 @library(width=f32)
-def log10_rest_f32(f: Float) -> Float:
-    """``log10(1 + f) - f/2``, by a polynomial."""
-    return f * horner(f, LOG10_F32)
+def log10_rest_f32(f: Float, low: Float) -> Float:
+    """``log10(1 + f) - f*log10(e) + low``, by a polynomial."""
+    return fma(f * f, horner(f, LOG10_F32), low)
 
 
 @library(width=f64)
-def log_rest_f64(f: Float) -> Float:
+def log_tail(f: Float) -> Float:
     """``log(1 + f) - f``, through the odd series in ``s = f / (2 + f)``."""
     s = f / (f + 2.0)
     z = s * s
     half_square = f * f * 0.5
-    return s * (half_square + z * horner(z, LOG_F64)) - half_square
+    return fma(s, fma(z, horner(z, LOG_F64), half_square), -half_square)
 
 
 @library(width=f64)
-def log2_rest_f64(f: Float) -> Float:
-    """``log2(1 + f) - f``."""
-    return f * LOG2_E_MINUS_1 + log_rest_f64(f) * LOG2_E
+def log_rest_f64(f: Float, low: Float) -> Float:
+    """``log(1 + f) - f + low``."""
+    return log_tail(f) + low
 
 
 @library(width=f64)
-def log10_rest_f64(f: Float) -> Float:
-    """``log10(1 + f) - f/2``."""
-    return f * LOG10_E_MINUS_HALF + log_rest_f64(f) * LOG10_E
+def log2_rest_f64(f: Float, low: Float) -> Float:
+    """``log2(1 + f) - f*log2(e) + low``."""
+    return fma(log_tail(f), LOG2_E_HI, low)
+
+
+@library(width=f64)
+def log10_rest_f64(f: Float, low: Float) -> Float:
+    """``log10(1 + f) - f*log10(e) + low``."""
+    return fma(log_tail(f), LOG10_E_HI, low)
 
 
 log_rest = per_width(f32=log_rest_f32, f64=log_rest_f64)
@@ -126,59 +133,61 @@ def log_split(x: Float) -> tuple[Float, Float]:
 @library()
 def log_special(x: Float, result: Float) -> Float:
     """``result``, or what the logarithm is where ``x`` is not positive and finite."""
-    finite = select(x < INF, result, x)
-    return select(x > 0.0, finite, select(x == 0.0, Float(-INF), NAN))
+    usual = select(bitcast(x, Word) < INFINITY, result, fma(x, INF, INF))  # infinity stays, the rest is NaN
+    return select(x == 0.0, -INF, usual)
+
+
+@library()
+def add_exponent(n: Float, high: Float, low: Float, f: Float) -> tuple[Float, Float]:
+    """``n*(high + low) + f`` as a sum of two floats, for ``f`` smaller than ``high``."""
+    total = fma(n, high, f)
+    return total, fma(n, low, fma(n, high, -total) + f)
 
 
 @library(ulp=1.0)
 def log(x: Float) -> Float:
     """The natural logarithm of ``x``."""
     n, f = log_split(x)
-    high = n * LN2_HI
-    total = high + f
-    lost = (high - total) + f
-    return log_special(x, total + (lost + (n * LN2_LO + log_rest(f))))
+    total, low = add_exponent(n, Float(LN2_HI), Float(LN2_LO), f)
+    return log_special(x, total + log_rest(f, low))
 
 
-@library(ulp=1.4)
+@library(ulp=1.0)
 def log2(x: Float) -> Float:
     """The logarithm of ``x`` to base 2; exact for powers of two."""
     n, f = log_split(x)
-    total = n + f
-    lost = (n - total) + f
-    return log_special(x, total + (lost + log2_rest(f)))
+    leading, lost = product(f, Float(LOG2_E_HI))
+    total, low = fast_sum(n, leading)
+    return log_special(x, total + log2_rest(f, fma(f, LOG2_E_LO, low + lost)))
 
 
-@library(ulp=1.4)
+@library(ulp=1.0)
 def log10(x: Float) -> Float:
     """The logarithm of ``x`` to base 10."""
     n, f = log_split(x)
-    high, half = n * LOG10_2_HI, f * 0.5
-    total = high + half
-    lost = (high - total) + half
-    return log_special(x, total + (lost + (n * LOG10_2_LO + log10_rest(f))))
+    leading, lost = product(f, Float(LOG10_E_HI))
+    total, low = add_exponent(n, Float(LOG10_2_HI), Float(LOG10_2_LO), leading)
+    return log_special(x, total + log10_rest(f, fma(f, LOG10_E_LO, low + lost)))
 
 
 @library()
-def log_pair(x: Float, low: Float) -> Float:
-    """``log(x + low)`` for a normal ``x`` and ``|low|`` below an ulp of it, or for ``x = 1`` and any small one."""
+def log_pair(x: Float, low: Float, more: Float) -> Float:
+    """``log(x + low) + more*log(2)`` for a normal ``x`` and ``|low|`` below an ulp of it, or for ``x = 1`` and any small one."""
     shifted = bitcast(x, Word) + (ONE - SQRT_HALF)
     exponent = shifted >> FRACTION_BITS
     n = bitcast(exponent | WHOLE, Float) - (2.0**FRACTION_BITS + BIAS)
     f = bitcast((shifted & FRACTION) + SQRT_HALF, Float) - 1.0
     scaled = low * bitcast((2 * BIAS + 1 - exponent) << FRACTION_BITS, Float) * 0.5  # 2**(1 - n): in range for all n
-    correction = scaled * (1.0 - f + f * f)  # the derivative of log(1 + f), as far as it matters
-    high = n * LN2_HI
-    total = high + f
-    lost = (high - total) + f
-    return total + (lost + (n * LN2_LO + (log_rest(f) + correction)))
+    total, rest = add_exponent(n + more, Float(LN2_HI), Float(LN2_LO), f)
+    slope = fma(f, f, 1.0) - f  # the derivative of log(1 + f), as far as it matters
+    return total + log_rest(f, fma(scaled, slope, rest))
 
 
-@library(ulp=1.2)
+@library(ulp=1.0)
 def log1p(x: Float) -> Float:
     """``log(1 + x)`` without cancellation near 0."""
     total = x + 1.0
     part = total - 1.0
     low = (1.0 - (total - part)) + (x - part)
-    result = log_special(total, log_pair(total, low))
+    result = log_special(total, log_pair(total, low, Float(0.0)))
     return select(x == 0.0, x, result)

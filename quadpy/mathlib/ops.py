@@ -7,12 +7,12 @@ they are.  ``Float``, ``Int`` and ``Word`` are the types of a definition that se
 from __future__ import annotations
 
 from quadpy.dtypes import f32, f64, i32, i64, u1, u32, u64
-from quadpy.intrinsics import BUILTINS
+from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.mathlib.library import per_width
 
 __all__ = [
-    "Float", "Int", "Word", "abs_", "bitcast", "copysign", "floor", "i32", "i64", "rint", "select", "sqrt", "trunc",
-    "u1", "u32", "u64",
+    "Float", "Int", "Word", "abs_", "bitcast", "copysign", "floor", "fma", "i32", "i64", "least", "reciprocal_seed",
+    "rint", "rsqrt_seed", "select", "sqrt", "trunc", "u1", "u32", "u64",
 ]  # fmt: skip
 
 Float = per_width(f32=f32, f64=f64)
@@ -21,3 +21,5 @@ Word = per_width(f32=u32, f64=u64)
 
 select, sqrt, floor, trunc, copysign = (BUILTINS[name] for name in ("select", "sqrt", "floor", "trunc", "copysign"))
 abs_, bitcast, rint = BUILTINS["abs"], BUILTINS["bit_cast"], BUILTINS["round"]
+fma, least = BUILTINS["fma"], BUILTINS["min"]
+reciprocal_seed, rsqrt_seed = INTERNAL["reciprocal_seed"], INTERNAL["rsqrt_seed"]

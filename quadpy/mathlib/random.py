@@ -52,7 +52,7 @@ def box_muller(radius: Float, angle: Float, quadrant: Int) -> Float:
     """The sine of ``quadrant`` and ``angle`` quarter turns, as far out as ``radius`` in (0, 1] is rare."""
     length = sqrt(log(radius) * -2.0)
     sine, sine_tail, cosine, cosine_tail = octant(angle * PI_2, Float(0.0))
-    return length * turn(quadrant, sine + sine_tail, cosine + cosine_tail)
+    return length * turn(quadrant, sine - sine_tail, cosine - cosine_tail)
 
 
 @library(width=f32)

@@ -7,22 +7,22 @@ Both give the rest as an unevaluated sum of two floats.  Derivation and bounds: 
 """
 
 from quadpy.dtypes import f32, f64
-from quadpy.mathlib.exponential import round_split
-from quadpy.mathlib.floats import BITS, upper
+from quadpy.mathlib.exponential import round_multiple
+from quadpy.mathlib.floats import BITS, fast_sum, product
 from quadpy.mathlib.library import expand, library, per_width
-from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, i32, select, u1, u32, u64
+from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, fma, i32, select, u1, u32, u64
 
 __all__ = ["reduce"]
 
 TWO_OVER_PI = 0.6366197723675814
-PI_2 = 1.5707963267948966
-LIMIT = per_width(f32=6144.0, f64=1048576.0)
-# pi/2 in parts, the product of all but the last with a quotient below the limit being exact.
-PI_2_PARTS_F32 = (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12)
-PI_2_PARTS_F64 = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32)
-# pi/2 as a half-width number and the rest.
-PI_2_HI = per_width(f32=1.57080078125, f64=1.5707963407039642)
-PI_2_LO = per_width(f32=-4.454454938240815e-06, f64=-1.3909067614167116e-08)
+LIMIT = per_width(f32=32768.0, f64=1048576.0)
+# pi/2 and in parts, the first two of which are less than what they stand for.
+PI_2 = per_width(f32=1.5707963705062866, f64=1.5707963267948966)
+PI_2_REST = per_width(f32=-4.371138828673793e-08, f64=6.123233995736766e-17)
+PI_2_PARTS = per_width(
+    f32=(1.570796251296997, 7.549789415861596e-08, 5.390302953474238e-15),
+    f64=(1.5707963267948966, 6.123233995736765e-17, 1.082856673921914e-32),
+)
 # The bits of 2/pi after as many zeros as the least exponent above the limit needs.
 TWO_OVER_PI_WORDS = per_width(
     f32=(0x000517CC, 0x1B727220, 0xA94FE13A, 0xBE8FA9A6, 0xEE06DB14, 0xACC9E21C, 0x820FF28B),
@@ -86,16 +86,6 @@ def turns_f32(x: Float) -> tuple[Int, Float, Float]:
     return quadrant, total, (a - total) + b
 
 
-@library(width=f32)
-def small_f32(x: Float) -> tuple[Int, Float, Float]:
-    """The reduction below the limit."""
-    k, n = round_split(x * TWO_OVER_PI)
-    near = x - k * PI_2_PARTS_F32[0] - k * PI_2_PARTS_F32[1]
-    step = k * PI_2_PARTS_F32[2]
-    r = near - step
-    return n, r, (near - r) - step - k * PI_2_PARTS_F32[3]
-
-
 @library(width=f64)
 def multiply_high(a: Word, b: Word) -> Word:
     """The high half of the 128-bit product of ``a`` below 2**53 and ``b``."""
@@ -124,38 +114,32 @@ def turns_f64(x: Float) -> tuple[Int, Float, Float]:
     return quadrant, total, ((a - total) + b) + c
 
 
-@library(width=f64)
-def small_f64(x: Float) -> tuple[Int, Float, Float]:
-    """The reduction below the limit."""
-    k, n = round_split(x * TWO_OVER_PI)
-    first = x - k * PI_2_PARTS_F64[0]
-    step = k * PI_2_PARTS_F64[1]
-    second = first - step
-    rest = k * PI_2_PARTS_F64[2] - ((first - second) - step)
-    r = second - rest
-    return n, r, (second - r) - rest - k * PI_2_PARTS_F64[3]
-
-
 turns = per_width(f32=turns_f32, f64=turns_f64)
-small = per_width(f32=small_f32, f64=small_f64)
+
+
+@library()
+def small(x: Float) -> tuple[Int, Float, Float]:
+    """The reduction below the limit: ``s`` is what has to be *subtracted* from r.  0 keeps its sign."""
+    k, n = round_multiple(x, Float(TWO_OVER_PI))
+    exact = fma(k, -PI_2_PARTS[0], x)
+    r = exact - k * PI_2_PARTS[1]
+    return n, r, fma(k, PI_2_PARTS[2], fma(k, PI_2_PARTS[1], r - exact))
 
 
 @library()
 def large(x: Float) -> tuple[Int, Float, Float]:
     """The reduction from the limit on."""
     quadrant, total, lost = turns(x)
-    half = upper(total)
-    exact = half * PI_2_HI
-    rest = (total - half) * PI_2_HI + (total * PI_2_LO + lost * PI_2)
-    r = exact + rest
-    s = (exact - r) + rest
+    high, low = product(total, Float(PI_2))
+    r, rest = fast_sum(high, fma(lost, PI_2, fma(total, PI_2_REST, low)))
+    s = -rest
     negative = x < 0.0
     return select(negative, -quadrant, quadrant), select(negative, -r, r) + (x - x), select(negative, -s, s)
 
 
 @library()
 def reduce(x: Float) -> tuple[Int, Float, Float]:
-    """``q, r, s`` with ``x = q*pi/2 + r + s``, of q its last two bits; r is NaN where ``x`` is not finite.
+    """``q, r, s`` with ``x = q*pi/2 + r - s``, of q its last two bits; r is NaN where ``x`` is not finite.
 
     A branch: GPUs skip it, and where LLVM vectorises the loop, it turns it into selects.
     """

@@ -1,10 +1,10 @@
 """cbrt, hypot, rsqrt."""
 
-from quadpy.mathlib.floats import LEAST_NORMAL, LIFT, upper
+from quadpy.mathlib.floats import LEAST_NORMAL, LIFT, product, rough_inverse, upper
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.ops import Float, Word, abs_, bitcast, copysign, select, sqrt
+from quadpy.mathlib.ops import Float, Word, abs_, bitcast, copysign, fma, least, rsqrt_seed, select, sqrt
 
-__all__ = ["cbrt", "hypot", "rsqrt"]
+__all__ = ["cbrt", "hypot", "inverse_root", "refined_root", "rsqrt"]
 
 INF = float("inf")
 THIRD = 0.3333333333333333
@@ -17,22 +17,49 @@ CBRT_GUESS = per_width(f32=0x54A22000, f64=0x553EDC0000000000)
 CBRT_STEPS = per_width(f32=range(2), f64=range(3))
 
 
-@library(ulp=1.5)
+@library()
+def refined_root(x: Float, y: Float) -> Float:
+    """``1 / sqrt(x)`` from a seed ``y``; of f32 correctly rounded, whichever the seed within 2**-22.9 is.
+
+    The residual ``1 - x*y*y`` is formed without the rounding error of ``x*y``, and the correction is of second order.
+    ``least`` keeps the seeds 0 and infinity.
+    """
+    xy, lost = product(x, y)
+    residual = least(fma(-lost, y, fma(-xy, y, 1.0)), 1.0)
+    return fma(y * 0.5, fma(residual * 0.75, residual, residual), y)
+
+
+@library()
+def inverse_root(x: Float) -> Float:
+    """``1 / sqrt(x)`` for a normal ``x``; infinite at 0 with its sign, 0 at infinity, NaN below 0."""
+    return refined_root(x, rsqrt_seed(x))
+
+
+@library(ulp=0.6)
 def rsqrt(x: Float) -> Float:
     """``1 / sqrt(x)``; infinite at 0 with its sign, NaN below."""
-    return 1.0 / sqrt(x)
+    tiny = x < LEAST_NORMAL
+    root = inverse_root(select(tiny, x * 2.0**LIFT, x))
+    return select(tiny, root * 2.0 ** (LIFT // 2), root)
 
 
-@library(ulp=1.2)
+@library(ulp=1.0)
 def hypot(x: Float, y: Float) -> Float:
     """``sqrt(x*x + y*y)`` without overflow or underflow between; infinite if either is, even beside a NaN."""
     width, height = abs_(x), abs_(y)
-    large = select(width > height, width, height)
+    wider = width > height
+    large = select(wider, width, height)
     huge, tiny = large > 2.0**EXTREME, large < 2.0**-EXTREME
     scale = select(huge, Float(2.0**-DOWN), select(tiny, Float(2.0**UP), 1.0))
     back = select(huge, Float(2.0**DOWN), select(tiny, Float(2.0**-UP), 1.0))
-    a, b = width * scale, height * scale
-    return select((width == INF) | (height == INF), INF, sqrt(a * a + b * b) * back)
+    a, b = large * scale, select(wider, height, width) * scale
+    square, lost = product(a, a)
+    total = fma(b, b, square)
+    rest = fma(b, b, square - total) + lost
+    root = sqrt(total)
+    correction = (fma(-root, root, total) + rest) * (rough_inverse(root) * 0.5)
+    result = select(total > 0.0, root + correction, total) * back
+    return select((width == INF) | (height == INF), INF, result)
 
 
 @library(ulp=1.0)
@@ -48,9 +75,7 @@ def cbrt(x: Float) -> Float:
     for _ in CBRT_STEPS:
         y = y * (4.0 - m * y * y * y) * THIRD
     root = upper(m * y * y)
-    square = root * root
-    square_high = upper(square)
-    remainder = (m - square_high * root) - (square - square_high) * root
+    remainder = fma(-(root * root), root, m)  # the square is exact
     u = remainder * y * y * y
     result = root + root * u * (THIRD + u * TWO_NINTHS)
     finite = copysign(select(tiny, result * 2.0 ** -(LIFT // 3), result), x)

@@ -4,17 +4,17 @@ Where the quotient has fewer bits than the significand, one division and one exa
 almost never runs, first takes the dividend modulo the divisor times a power of two.
 """
 
-from quadpy.mathlib.exponential import scale
-from quadpy.mathlib.floats import BIAS, FRACTION_BITS, LEAST_NORMAL, LIFT, upper
+from quadpy.mathlib.exponential import power_of_two
+from quadpy.mathlib.floats import BIAS, FRACTION_BITS, LEAST_NORMAL, LIFT
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.ops import Float, Int, abs_, bitcast, copysign, floor, select, trunc
+from quadpy.mathlib.ops import Float, Int, abs_, bitcast, copysign, floor, fma, select, trunc
 
 __all__ = ["fmod", "py_floordiv", "py_mod"]
 
 INF = float("inf")
 STEP = per_width(
     f32=22, f64=51
-)  # bits of the quotient that an iteration of fmod takes off; with fewer, ``scale`` overflows
+)  # bits of the quotient that an iteration of fmod takes off; with fewer, ``scale_far`` overflows
 
 
 @library()
@@ -26,17 +26,20 @@ def exponent(x: Float) -> Int:
 
 
 @library()
+def scale_far(x: Float, n: Int) -> Float:
+    """``x * 2**n``; halving n keeps both factors normal over twice the exponent range."""
+    half = n >> 1
+    return x * power_of_two(half) * power_of_two(n - half)
+
+
+@library()
 def short_mod(x: Float, y: Float) -> Float:
     """``x`` modulo ``y``, both positive, for a quotient below 2**23 (2**52 for f64).
 
     The rounded quotient may be one too large; its product with ``y`` is formed exactly, in two floats.
     """
     quotient = trunc(x / y)
-    q, d = upper(quotient), upper(y)
-    q_rest, d_rest = quotient - q, y - d
-    product = quotient * y
-    product_rest = ((q * d - product) + q * d_rest + q_rest * d) + q_rest * d_rest
-    rest = (x - product) - product_rest
+    rest = fma(-quotient, y, x)
     return select(x < y, x, select(rest < 0.0, rest + y, rest))
 
 
@@ -46,7 +49,7 @@ def fmod(x: Float, y: Float) -> Float:
     divisor = abs_(y)
     rest = abs_(x)
     while (rest >= divisor * 2.0 ** (STEP + 1)) & (rest < INF) & (divisor > 0.0):
-        rest = short_mod(rest, scale(divisor, exponent(rest) - exponent(divisor) - STEP))
+        rest = short_mod(rest, scale_far(divisor, exponent(rest) - exponent(divisor) - STEP))
     result = short_mod(rest, divisor)
     return copysign(select((rest < INF) & (divisor > 0.0), result, (x * y) / (x * y)), x)
 

@@ -1,9 +1,9 @@
 """erf, erfc.  Derivation and bounds: docs/explanation/math.md."""
 
-from quadpy.mathlib.exponential import exp_split, scale
-from quadpy.mathlib.floats import horner, upper
+from quadpy.mathlib.exponential import exp_pair, scale
+from quadpy.mathlib.floats import fast_sum, horner, product, rough_inverse
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.ops import Float, abs_, copysign, select
+from quadpy.mathlib.ops import Float, abs_, copysign, fma, select
 
 __all__ = ["erf", "erfc"]
 
@@ -34,78 +34,92 @@ ERF = per_width(
 )
 ERFC = per_width(
     f32=(
-        1.2329951524734497,
-        -0.1396210491657257,
-        0.015377345494925976,
-        0.06809265166521072,
-        -0.10099159926176071,
-        0.0938282236456871,
-        -0.06661766767501831,
-        0.036404963582754135,
-        -0.015971539542078972,
-        0.00694753834977746,
-        0.0008606422925367951,
+        0.35800230503082275,
+        0.5889296531677246,
+        0.7869709730148315,
+        0.827911376953125,
+        0.6374971866607666,
+        0.2862173020839691,
+        -0.02636573277413845,
+        -0.13037525117397308,
+        -0.039882842451334,
+        0.050193171948194504,
     ),
     f64=(
-        1.2329951186255526,
-        -0.13962111684056253,
-        0.015379652102619622,
-        0.06809705425469532,
-        -0.10103906603629773,
-        0.09373283499825626,
-        -0.06633036581236007,
-        0.03716751553897758,
-        -0.01619773405620831,
-        0.005031969964883209,
-        -0.0007577732992406069,
-        -0.00019925662551481454,
-        0.00015062172347138738,
-        -2.4399442282273327e-05,
-        -1.1222183022993608e-05,
-        5.710196888510849e-06,
-        2.941618538691996e-07,
-        -8.25966618017179e-07,
-        7.410525679883907e-08,
-        1.1033300882628932e-07,
-        -1.7469589950061973e-08,
-        -1.4070576672737232e-08,
-        1.6772478633805922e-09,
-        1.1981269992547917e-09,
+        0.3580023023627799,
+        0.5889296354465892,
+        0.7869711428054692,
+        0.827912698401495,
+        0.6374813935322006,
+        0.2861571693307726,
+        -0.025864888044892405,
+        -0.12945331227012338,
+        -0.04678909390686383,
+        0.04723676104328944,
+        0.03671433203147167,
+        -0.02075201174227778,
+        -0.023853492435920793,
+        0.012971360012586483,
+        0.01510904529208591,
+        -0.010934520264587286,
+        -0.008982185768927795,
+        0.01031447329765018,
+        0.004488329146611845,
+        -0.009015904038258553,
+        -0.0020573056510969885,
+        0.005232435172697817,
+        0.0015462482815789345,
     ),
 )
+ERFC_LOW = per_width(
+    f32=(-2.310033053731786e-09, -1.0874257938553455e-08), f64=(-1.104449010971191e-17, -4.441307585710472e-17)
+)
+"""What rounding took from the first two."""
 
 
 @library()
 def erfc_positive(x: Float) -> Float:
-    """``erfc(x)`` for ``x >= 0``: ``e**(-x*x) * p((x - 4)/(x + 4)) / (1 + 2*x)``."""
+    """``erfc(x)`` for ``x >= 1/2``: ``e**(-x*x) * u * p(u - 1/2)`` with ``u = 3 / (x + 3)``, all in two floats each."""
     clamped = select(x > ERFC_IS_0, ERFC_IS_0, x)
-    t = (clamped - 4.0) / (clamped + 4.0)
-    high = upper(clamped)
-    low = clamped - high
-    square = high * high
-    rest = low * (clamped + high)
-    mantissa, n = exp_split(-square, -rest)
-    return scale(mantissa * horner(t, ERFC) / (clamped + clamped + 1.0), n)
+    square, square_low = product(clamped, clamped)
+    e, e_low, n = exp_pair(-square, -square_low)
+    above = clamped + 3.0
+    u = 3.0 / above
+    u_low = (fma(-u, above, 3.0) - u * (clamped - (above - 3.0))) * rough_inverse(above)
+    w, w_low = fast_sum(Float(-0.5), u)
+    w_low = w_low + u_low
+    more = horner(w, ERFC[2:])
+    slope = fma(w, more, ERFC[1])
+    slope_low = fma(w, more, ERFC[1] - slope) + ERFC_LOW[1]
+    p = fma(w, slope, ERFC[0])
+    derivative = fma(w, more, slope)  # about
+    p_low = fma(w, slope_low, fma(w_low, derivative, fma(w, slope, ERFC[0] - p))) + ERFC_LOW[0]
+    first, lost = product(e, u)
+    first_low = fma(e_low, u, fma(e, u_low, lost))
+    result, lost = product(first, p)
+    return scale(result + fma(first_low, p, fma(first, p_low, lost)), n)
 
 
 @library()
 def erf_near(x: Float) -> Float:
     """``erf(x)`` near 0."""
-    z = x * x
-    return x + x * horner(z, ERF)
+    return fma(x, horner(x * x, ERF), x)
 
 
-@library(ulp=1.4)
+@library(ulp=1.0)
 def erf(x: Float) -> Float:
     """The error function of ``x``."""
     magnitude = abs_(x)
     return copysign(select(magnitude < 0.86, erf_near(magnitude), 1.0 - erfc_positive(magnitude)), x)
 
 
-@library(ulp=5.0)
+@library(ulp=1.0)
 def erfc(x: Float) -> Float:
     """``1 - erf(x)`` without cancellation for large ``x``."""
-    magnitude = abs_(x)
-    value = erfc_positive(magnitude)
+    value = erfc_positive(abs_(x))
     far = select(x < 0.0, 2.0 - value, value)
-    return select(magnitude < 0.5, 1.0 - erf_near(x), far)
+    series = horner(x * x, ERF)
+    part = fma(x, series, x)
+    leading, lost = fast_sum(Float(1.0), -part)
+    near = leading + (lost - fma(x, series, x - part))
+    return select((x < 0.5) & (x > -0.86), near, far)

@@ -1,8 +1,8 @@
 """sin, cos, sincos, tan.  Derivation and bounds: docs/explanation/math.md."""
 
-from quadpy.mathlib.floats import BITS, horner, upper
+from quadpy.mathlib.floats import BITS, horner
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.ops import Float, Int, Word, bitcast, select
+from quadpy.mathlib.ops import Float, Int, Word, bitcast, fma, select
 from quadpy.mathlib.reduction import reduce
 
 __all__ = ["cos", "octant", "sin", "sincos", "tan", "turn"]
@@ -41,12 +41,12 @@ COS = per_width(
 
 @library()
 def octant(r: Float, s: Float) -> tuple[Float, Float, Float, Float]:
-    """Sine and cosine of ``r + s``, ``|r| <= pi/4``: each as its leading part and what to add to it."""
+    """Sine and cosine of ``r - s``, ``|r| <= pi/4``: each as its leading part and what to subtract from it."""
     z = r * r
-    half = z * 0.5
-    leading = 1.0 - half
-    sine_tail = r * z * horner(z, SIN) + s
-    cosine_tail = ((1.0 - leading) - half) + (z * z * horner(z, COS) - r * s)
+    leading = fma(z, -0.5, 1.0)
+    sine_tail = fma(r * -z, horner(z, SIN), s)
+    lost = fma(z, 0.5, leading - 1.0)
+    cosine_tail = fma(z * -z, horner(z, COS), fma(r, -s, lost))
     return r, sine_tail, leading, cosine_tail
 
 
@@ -63,7 +63,7 @@ def sin(x: Float) -> Float:
     """The sine of ``x`` radians, accurate for all finite ``x``."""
     quadrant, r, s = reduce(x)
     sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    return select(x == 0.0, x, turn(quadrant, sine + sine_tail, cosine + cosine_tail))
+    return turn(quadrant, sine - sine_tail, cosine - cosine_tail)
 
 
 @library(ulp=1.0)
@@ -71,7 +71,7 @@ def cos(x: Float) -> Float:
     """The cosine of ``x`` radians, accurate for all finite ``x``."""
     quadrant, r, s = reduce(x)
     sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    return turn(quadrant + 1, sine + sine_tail, cosine + cosine_tail)
+    return turn(quadrant + 1, sine - sine_tail, cosine - cosine_tail)
 
 
 @library(ulp=1.0)
@@ -79,24 +79,23 @@ def sincos(x: Float) -> tuple[Float, Float]:
     """Sine and cosine of ``x`` radians, with one reduction."""
     quadrant, r, s = reduce(x)
     sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    up, across = sine + sine_tail, cosine + cosine_tail
-    return select(x == 0.0, x, turn(quadrant, up, across)), turn(quadrant + 1, up, across)
+    up, across = sine - sine_tail, cosine - cosine_tail
+    return turn(quadrant, up, across), turn(quadrant + 1, up, across)
 
 
-@library(ulp=1.4)
+@library(ulp=1.0)
 def tan(x: Float) -> Float:
     """The tangent of ``x`` radians: the quotient of sine and cosine, corrected by its exact remainder."""
     quadrant, r, s = reduce(x)
     sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    up, across = sine + sine_tail, cosine + cosine_tail
-    up_rest, across_rest = (sine - up) + sine_tail, (cosine - across) + cosine_tail
+    sine_tail = fma(s, cosine - 1.0, sine_tail)  # s times the cosine, which sine's own error bound does not need
+    up, across = sine - sine_tail, cosine - cosine_tail
+    up_rest, across_rest = (sine - up) - sine_tail, (cosine - across) - cosine_tail
     odd = (quadrant & 1) != 0
     numerator, denominator = select(odd, -across, up), select(odd, up, across)
     numerator_rest, denominator_rest = select(odd, -across_rest, up_rest), select(odd, up_rest, across_rest)
     inverse = 1.0 / denominator
     quotient = numerator * inverse
-    q, d = upper(quotient), upper(denominator)
-    q_rest, d_rest = quotient - q, denominator - d
-    remainder = numerator - q * d - q * d_rest - q_rest * d - q_rest * d_rest
-    correction = (remainder + (numerator_rest - quotient * denominator_rest)) * inverse
+    remainder = fma(-quotient, denominator, numerator)
+    correction = fma(-quotient, denominator_rest, remainder + numerator_rest) * inverse
     return select(x == 0.0, x, quotient + correction)

@@ -7,6 +7,8 @@ operations, and once for each width.  This is the reference that compiled code i
 from __future__ import annotations
 
 import ast
+import ctypes
+import ctypes.util
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +39,43 @@ def _merge(condition, then, orelse):
     return tuple(_select(condition, a, b) for a, b in zip(then, orelse, strict=True))
 
 
+def _fma(x, y, z):
+    """``x * y + z`` rounded once."""
+    dtype = next(v.dtype for v in (x, y, z) if isinstance(v, (np.ndarray, np.generic)))
+    x, y, z = (np.asarray(v, dtype) for v in (x, y, z))
+    with np.errstate(all="ignore"):
+        return _fma_f32(x, y, z) if dtype == np.float32 else _fma_f64(x, y, z)
+
+
+def _fma_f32(x, y, z):
+    """In f64, where the product is exact: the sum is rounded to odd, so that the second rounding is right."""
+    product, z = x.astype(np.float64) * y, z.astype(np.float64)
+    total = product + z
+    part = total - product
+    error = np.nan_to_num((product - (total - part)) + (z - part), nan=0, posinf=0, neginf=0)
+    even = (total.view(np.int64) & 1) == 0
+    towards = np.where((error > 0) == (total > 0), np.int64(1), np.int64(-1))
+    odd = np.where((error != 0) & even & np.isfinite(total), total.view(np.int64) + towards, total.view(np.int64))
+    return odd.view(np.float64).astype(np.float32)[()]
+
+
+_libm = ctypes.CDLL(ctypes.util.find_library("m"))
+_libm.fma.restype, _libm.fma.argtypes = ctypes.c_double, [ctypes.c_double] * 3
+_each = np.frompyfunc(_libm.fma, 3, 1)
+
+
+def _fma_f64(x, y, z):
+    """C's, number by number."""
+    return np.asarray(_each(x, y, z)).astype(np.float64)[()]
+
+
+def _least(x, y):
+    """The lesser; of a NaN and a number, the number."""
+    return np.fmin(x, np.asarray(y, np.asarray(x).dtype))[()]
+
+
 _OPS = {
+    "fma": _fma, "least": _least, "reciprocal_seed": lambda x: 1 / x, "rsqrt_seed": lambda x: 1 / np.sqrt(x),
     "select": _select, "bitcast": lambda value, to: np.asarray(value).view(to.dtype)[()], "sqrt": np.sqrt,
     "floor": np.floor, "rint": np.rint, "trunc": np.trunc, "abs_": np.abs, "copysign": np.copysign,
     "library": lambda **_: lambda fn: fn, "expand": lambda fn: fn, "_merge": _merge,
@@ -54,12 +92,16 @@ _PER_WIDTH = {
 
 
 class _Branches(ast.NodeTransformer):
-    """``if c: a, b = f()`` becomes ``a, b = _merge(c, f(), (a, b))``, which works element by element."""
+    """``if c: a, b = f()`` becomes ``a, b = _merge(c, f(), (a, b))``, which works element by element; ``if c: a = f()`` too."""
 
     def visit_If(self, node):
         (assign,) = node.body
-        kept = ast.Tuple([ast.Name(name.id, ast.Load()) for name in assign.targets[0].elts], ast.Load())
-        merged = ast.Call(ast.Name("_merge", ast.Load()), [node.test, assign.value, kept], [])
+        (target,) = assign.targets
+        if isinstance(target, ast.Name):
+            kept, merge = ast.Name(target.id, ast.Load()), "select"
+        else:
+            kept, merge = ast.Tuple([ast.Name(name.id, ast.Load()) for name in target.elts], ast.Load()), "_merge"
+        merged = ast.Call(ast.Name(merge, ast.Load()), [node.test, assign.value, kept], [])
         return ast.fix_missing_locations(ast.copy_location(ast.Assign(assign.targets, merged), node))
 
 

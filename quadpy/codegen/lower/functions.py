@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quadpy.codegen.lower.cpu.fast_math import fast_pow
+from quadpy.codegen.lower.cpu.fast_math import FAST
 from quadpy.codegen.lower.expressions import function_symbol, result_type
 from quadpy.codegen.lower.gpu.fast_math import fast_body
 from quadpy.codegen.lower.scope import Scope
@@ -58,5 +58,5 @@ def _lower_function(
 
 def _fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
     if rules.gpu is None:
-        return fast_pow if name == "pow.f32.f32" else None
+        return FAST.get(name)
     return fast_body(name, rules)

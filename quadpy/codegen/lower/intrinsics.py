@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from quadpy.codegen.lower.casts import cast, from_bits, resize, to_bits
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.text import llvm_type
+from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, f32, f64
 from quadpy.errors import CodegenError, KernelTypeError
 from quadpy.intrinsics import INSTRUCTIONS
@@ -66,4 +66,27 @@ def _copysign(s: Scope, operands: list[str], t: Scalar) -> str:
     return from_bits(s.text, s.text.op(f"or {word} {size}, {sign}"), t)
 
 
-EMITTED: Final[Mapping[str, Emit]] = {"mulhi": _mulhi, "fma": _fma, "copysign": _copysign}
+def _reciprocal_seed(s: Scope, operands: list[str], t: Scalar) -> str:
+    (x,) = operands
+    return _seed(s, "reciprocal", x, t) or s.text.op(f"fdiv {llvm_type(t)} {constant(1, t)}, {x}")
+
+
+def _rsqrt_seed(s: Scope, operands: list[str], t: Scalar) -> str:
+    (x,) = operands
+    if found := _seed(s, "rsqrt", x, t):
+        return found
+    ty = llvm_type(t)
+    root = s.text.intrinsic(f"llvm.sqrt.f{t.bits}", ty, (ty, x))
+    return s.text.op(f"fdiv {ty} {constant(1, t)}, {root}")
+
+
+def _seed(s: Scope, name: str, x: str, t: Scalar) -> str | None:
+    """The hardware's approximation, where it has one.  The library's later steps remove its error, whatever it is."""
+    if s.rules.gpu is None or t != f32:
+        return None
+    return s.text.intrinsic(s.rules.gpu.approximate[name], "float", ("float", x))
+
+
+EMITTED: Final[Mapping[str, Emit]] = {
+    "mulhi": _mulhi, "fma": _fma, "copysign": _copysign, "reciprocal_seed": _reciprocal_seed, "rsqrt_seed": _rsqrt_seed,
+}  # fmt: skip

@@ -1,21 +1,23 @@
 """Functions of the math library under ``fast_math`` on the CPU.
 
 The library's pow of f32 carries a logarithm in two floats, since it must have the same bits on GPUs, some of which have
-almost no f64.  A CPU uses doubles: one logarithm, one product, one power of 2, and one rounding at the end.
+almost no f64.  A CPU uses doubles: one logarithm, one product, one power of 2, and one rounding at the end.  Its inverse
+square root is correctly rounded, which fast arithmetic need not be.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from quadpy.codegen.lower.arithmetic import compare
 from quadpy.codegen.lower.expressions import function_symbol
 from quadpy.codegen.lower.text import FunctionText, constant
-from quadpy.dtypes import f64
+from quadpy.dtypes import f32, f64
 from quadpy.ir.nodes import CmpOp
 
-__all__ = ["fast_pow"]
+__all__ = ["FAST"]
 
 _ONE: Final = 0x3FF0000000000000
 _SQRT_HALF: Final = 0x3FE6A09E667F3BCD
@@ -29,7 +31,7 @@ _FAR: Final = 1000.0
 """2**1000 is infinite as an f32, 2**-1000 is 0."""
 
 
-def fast_pow(out: FunctionText, x: str, y: str) -> str:
+def _pow(out: FunctionText, x: str, y: str) -> str:
     """``x ** y``, both f32, to about an ulp; special cases are the library's."""
     size = out.op(f"fpext float {out.intrinsic('llvm.fabs.f32', 'float', ('float', x))} to double")
     t = _op(out, "fmul", out.op(f"fpext float {y} to double"), _log2(out, size))
@@ -42,6 +44,12 @@ def fast_pow(out: FunctionText, x: str, y: str) -> str:
     result = out.op(f"fptrunc double {_op(out, 'fmul', power, scale)} to float")
     special = function_symbol("pow_special.f32.f32.f32")
     return out.call(special, "float", f"float {x}, float {y}, float {result}")
+
+
+def _rsqrt(out: FunctionText, x: str) -> str:
+    """Two roundings instead of one."""
+    root = out.intrinsic("llvm.sqrt.f32", "float", ("float", x))
+    return out.op(f"fdiv contract float {constant(1, f32)}, {root}")
 
 
 def _log2(out: FunctionText, x: str) -> str:
@@ -70,3 +78,7 @@ def _at_least(out: FunctionText, x: str, least: float) -> str:
 
 def _op(out: FunctionText, name: str, a: str, b: str) -> str:
     return out.op(f"{name} contract double {a}, {b}")
+
+
+FAST: Final[Mapping[str, Callable[..., str]]] = {"pow.f32.f32": _pow, "rsqrt.f32": _rsqrt}
+"""Writers of functions, by symbol, given ``out`` and the operands."""

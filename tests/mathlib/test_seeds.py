@@ -1,0 +1,96 @@
+"""The hardware's approximations differ between targets; what the library makes of them does not.
+
+Every seed that a target may give is tried for every significand, so this is a proof for f32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.jit.offline import compile_with_asm
+from quadpy.mathlib.power import DIVISOR, refined_inverse
+from quadpy.mathlib.roots import refined_root
+from quadpy.target import parse_target
+
+WORST = 2.0**-22.9
+"""The relative error that NVIDIA documents for its approximate inverse square root; AMD's is an ulp, 2**-23."""
+OFFSETS = qp.types.ndarray(dtype=qp.i32, ndim=1)
+root, inverse, mask = refined_root.f32, refined_inverse.f32, DIVISOR.f32
+
+
+@qp.kernel
+def wrong_roots(offsets: OFFSETS, tried: OFFSETS) -> qp.i32:
+    """Of all significands in two binades, how many roots are wrong; ``tried`` counts the seeds for each offset."""
+    wrong = 0
+    for i in range(1 << 24):
+        x = qp.bit_cast(qp.i32(0x3F800000) + i, qp.f32)
+        exact = 1.0 / qp.sqrt(qp.f64(x))
+        for k in range(offsets.shape[0]):
+            seed = qp.bit_cast(qp.bit_cast(qp.f32(exact), qp.i32) + offsets[k], qp.f32)
+            if abs(qp.f64(seed) - exact) <= WORST * exact:
+                if i & 0xFFF == 0:
+                    tried[k] += 1
+                if root(x, seed) != qp.f32(exact):
+                    wrong += 1
+    return wrong
+
+
+@qp.kernel
+def wrong_inverses(offsets: OFFSETS) -> qp.i32:
+    """Of all significands that DIVISOR leaves, how many inverses are wrong."""
+    wrong = 0
+    for i in range(1 << 23):
+        bits = qp.u32(0x3F800000) + i
+        if bits & mask == bits:
+            x = qp.bit_cast(bits, qp.f32)
+            for k in range(offsets.shape[0]):
+                seed = qp.bit_cast(qp.bit_cast(1.0 / x, qp.i32) + offsets[k], qp.f32)
+                if inverse(x, seed) != 1.0 / x:
+                    wrong += 1
+    return wrong
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cpu():
+    qp.init(arch=qp.cpu)
+    yield
+    qp.reset()
+
+
+def test_roots_are_correctly_rounded_whatever_the_seed():
+    offsets = np.arange(-3, 4, dtype=np.int32)
+    tried = np.zeros_like(offsets)
+    assert wrong_roots(offsets, tried) == 0
+    assert (tried[1:6] > 0).all()  # two units in the last place are within the bound where the root is near 1
+
+
+def test_a_seed_out_of_bounds_would_be_noticed():
+    """The trial can fail: of a seed that is 400,000 units off, a root is wrong."""
+    x = np.full(1, 1.7, np.float32)
+    far = np.float32(1 / np.sqrt(np.float64(x[0]))).view(np.int32) + np.int32(400_000)
+    assert one_root(float(x[0]), float(far.view(np.float32))) != np.float32(1 / np.sqrt(np.float64(x[0])))
+
+
+@qp.kernel
+def one_root(x: qp.f32, seed: qp.f32) -> qp.f32:
+    return root(x, seed)
+
+
+def test_inverses_are_correctly_rounded_whatever_the_seed():
+    assert wrong_inverses(np.arange(-3, 4, dtype=np.int32)) == 0
+
+
+@pytest.mark.parametrize(("target", "instructions"), [
+    ("sm_90", ("rsqrt.approx", "rcp.approx")), ("gfx942", ("v_rsq_f32", "v_rcp_f32")), ("gfx1100", ("v_rsq_f32", "v_rcp_f32")),
+])  # fmt: skip
+def test_seeds_are_instructions_of_gpus(target, instructions):
+    text = compile_with_asm(both, parse_target(target), {}).asm
+    assert all(name in text for name in instructions)
+
+
+@qp.kernel
+def both(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+    for i in x:
+        x[i] = qp.rsqrt(x[i]) + x[i] ** 0.7
