@@ -61,12 +61,43 @@ def _fma_f32(x, y, z):
 
 _libm = ctypes.CDLL(ctypes.util.find_library("m"))
 _libm.fma.restype, _libm.fma.argtypes = ctypes.c_double, [ctypes.c_double] * 3
-_each = np.frompyfunc(_libm.fma, 3, 1)
 
 
 def _fma_f64(x, y, z):
-    """C's, number by number."""
-    return np.asarray(_each(x, y, z)).astype(np.float64)[()]
+    """By exact sums and products (Boldo and Melquiond, 2008) where nothing overflows or underflows, else C's."""
+    if not (x.ndim or y.ndim or z.ndim):
+        return np.float64(_libm.fma(x, y, z))
+    x, y, z = np.broadcast_arrays(x, y, z)
+    product, product_low = _exact_product(x, y)
+    middle, middle_low = _exact_sum(z, product_low)
+    high, high_low = _exact_sum(product, middle)
+    low, lost = _exact_sum(middle_low, high_low)
+    bits = low.view(np.int64)
+    towards = np.where((lost > 0) == (low > 0), np.int64(1), np.int64(-1))
+    odd = np.where((lost != 0) & (bits & 1 == 0), bits + towards, bits).view(np.float64)
+    result = np.atleast_1d(high + odd)
+    usual = [np.abs(v) for v in (x, y, x * y, z)]
+    unusual = np.atleast_1d(~np.logical_and.reduce([(v > 1e-140) & (v < 1e140) for v in usual]))
+    result[unusual] = [_libm.fma(*each) for each in zip(*(np.atleast_1d(v)[unusual] for v in (x, y, z)), strict=True)]
+    return result.reshape(x.shape)[()]
+
+
+def _exact_sum(x, y):
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _exact_product(x, y):
+    product = x * y
+    (a, b), (c, d) = (_halves(v) for v in (x, y))
+    return product, ((a * c - product) + a * d + b * c) + b * d
+
+
+def _halves(x):
+    scaled = x * 134217729.0
+    high = scaled - (scaled - x)
+    return high, x - high
 
 
 def _least(x, y):
