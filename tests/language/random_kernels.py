@@ -445,13 +445,15 @@ class Maker:
         t = self.pick([i32, f32, f64, u64])
         a, b = ([self.to(e, t) for e in row] for row in (v, w))
         texts = [f"qp.Vector([{', '.join(f'qp.{t}({e.text})' for e in row)}])" for row in (v, w)]
-        form = self.pick(["sum", "dot", "component", "matrix"])
+        form = self.pick(["sum", "dot", "component", "matrix", "entry"])
         op = self.pick(list(ARITHMETIC))
         if form == "dot":
             return self.named(f"{texts[0]}.dot({texts[1]})", self.inner(a, b))
         if form == "matrix":
             rows = f"[{', '.join(f'qp.{t}({e.text})' for e in v)}], [{', '.join(f'qp.{t}({e.text})' for e in w)}]"
             return self.named(f"(qp.Matrix([{rows}]) @ {texts[0]})[1]", self.inner(b, a))
+        if form == "entry":
+            return self.entry(texts, a, b)
         rows = [self.operate(op, self.operate("+", x, y), u) for x, y in zip(a, b, strict=True)]
         text = f"(({texts[0]} + {texts[1]}) {op} {u.text})"
         if form == "sum":
@@ -460,6 +462,21 @@ class Maker:
         if self.chance(2):
             return self.named(f"{text}[1]", rows[1])
         return Expr(f"{text}[{place.text} & 1]", rows[0].type, lambda env: rows[place.value(env) & 1].value(env))
+
+    def entry(self, texts, a, b):
+        """A number of a matrix whose rows are the vectors, or that is their outer product."""
+        i, j = self.integer(0, 1), self.integer(0, 1)
+        matrix, rows = f"qp.Matrix.rows([{texts[0]}, {texts[1]}])", (a, b)
+        forms = {
+            f"{matrix}[{i}, {j}]": rows[i][j],
+            f"{matrix}.transpose()[{i}, {j}]": rows[j][i],
+            f"{matrix}[:, {j}][{i}]": rows[i][j],
+            f"{matrix}.trace()": self.operate("+", a[0], b[1]),
+            f"({matrix} @ {matrix})[{i}, {j}]": self.inner(rows[i], (a[j], b[j])),
+            f"{texts[0]}.outer_product({texts[1]})[{i}, {j}]": self.operate("*", a[i], b[j]),
+        }
+        text = self.pick(list(forms))
+        return self.named(text, forms[text])
 
     def inner(self, a, b):
         return self.operate("+", *(self.operate("*", x, y) for x, y in zip(a, b, strict=True)))
@@ -490,7 +507,7 @@ class Maker:
         """Some statements; names that they bind are known to those that follow them here."""
         statements, scope, variables = [], list(scope), list(variables)
         for _ in range(self.integer(1, self.size + 1)):
-            kinds = ["bind", "vector", "struct"] + ["set", "atomic"] * bool(variables)
+            kinds = ["bind", "vector", "struct", "choose"] + ["set", "atomic"] * bool(variables)
             kinds += ["unpack"] * any(len(f.results) > 1 for f in self.functions)
             kinds += ["if", "for", "while", "static"] * (depth > 0 and bool(variables))
             match self.pick(kinds):
@@ -500,6 +517,9 @@ class Maker:
                 case "struct":
                     statements.append(self.struct(scope, variables))
                     scope += variables[-len(statements[-1].names) :]
+                case "choose":
+                    statements.append(self.choose(scope, variables))
+                    scope += variables[-2:]
                 case "unpack":
                     statements.append(self.unpack(scope, variables))
                     scope += variables[-len(statements[-1].names) :]
@@ -604,6 +624,21 @@ class Maker:
             env.update([(text, e.value(env)) for text, e in members])
 
         return Stmt(lines, run, tuple(text for text, _ in members))
+
+    def choose(self, scope, variables):
+        """Two names for what one of two tuples has."""
+        c, names = self.condition(scope), (self.name("v"), self.name("v"))
+        rows = [[self.expr(scope, 1) for _ in names] for _ in range(2)]
+        types = [promote(x.type, y.type) for x, y in zip(*rows, strict=True)]
+        rows = [[self.to(e, t) for e, t in zip(row, types, strict=True)] for row in rows]
+        variables += [Expr(name, t, getter(name)) for name, t in zip(names, types, strict=True)]
+        first, second = (f"({', '.join(e.text for e in row)})" for row in rows)
+
+        def run(env):
+            row = rows[0] if c.value(env) else rows[1]
+            env.update(zip(names, [e.value(env) for e in row], strict=True))
+
+        return Stmt([f"{', '.join(names)} = {first} if {c.text} else {second}"], run, names)
 
     def unpack(self, scope, variables):
         f = self.pick([f for f in self.functions if len(f.results) > 1])

@@ -2,8 +2,9 @@
 
 ``python random_programs.py --first 0 --count 1000`` calls each and compares it with what the reference says; ``--mode
 same`` compares numbers of threads and variants with each other; ``--mode python`` compares what Python runs with compiled
-code; ``--mode targets`` compiles each for five targets in
-child processes, of which there is a new one where a child crashed.  A failure prints a program that shows it alone.
+code; ``--mode debug`` does so with checks and without, ``--mode device --arch cuda`` with a GPU and the CPU; ``--mode
+targets`` compiles each for five targets in child processes, of which there is a new one where a child crashed.  A failure
+prints a program that shows it alone.
 """
 
 from __future__ import annotations
@@ -92,6 +93,33 @@ def same_bits(program, folder):
     return differing(results[1], results[0]) or differing(results[2], results[0])
 
 
+def debug_bits(program, folder):
+    """With checks, unless one fails, and without."""
+    results = []
+    for debug in (False, True):
+        qp.init(arch="cpu", random_seed=7, debug=debug)
+        with module_of(program, folder) as module:
+            try:
+                results.append(program.called(module))
+            except qp.KernelFault:
+                return None if debug else "a check failed that is not on"
+    return differing(results[1], results[0])
+
+
+def device_bits(program, folder):
+    """A GPU and the CPU."""
+    results = []
+    for arch in ("cpu", DEVICE):
+        qp.init(arch=arch, random_seed=7)
+        with module_of(program, folder) as module:
+            results.append(program.called(module))
+    return differing(results[1], results[0])
+
+
+DEVICE = "gpu"
+"""Which one: ``--arch`` says so."""
+
+
 def compiles(program, folder):
     """For each target; and the code is what a launch takes it for."""
     with module_of(program, folder) as module:
@@ -128,6 +156,8 @@ MODES = {
     "exact": (computes, True),
     "same": (same_bits, False),
     "python": (python_bits, False),
+    "debug": (debug_bits, False),
+    "device": (device_bits, False),
     "targets": (compiles, False),
 }
 
@@ -191,8 +221,11 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--mode", choices=MODES, default="exact")
+    parser.add_argument("--arch", default="gpu", help="for --mode device: cuda or amdgpu")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    global DEVICE  # noqa: PLW0603 - a script has one
+    DEVICE = qp.gpu if given.arch == "gpu" else given.arch
     if given.mode == "targets" and not given.child:
         said = in_children(given.first, given.count)
         print(*said, f"{given.count} programs for {len(TARGETS)} targets, {len(said)} failures", sep="\n")
