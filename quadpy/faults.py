@@ -22,7 +22,7 @@ from quadpy.errors import (
     KernelZeroDivisionError,
 )
 from quadpy.output import Message
-from quadpy.races import Race, RaceAccess, source_name
+from quadpy.races import Race, RaceAccess, source_name, users_index
 from quadpy.source import NOWHERE, Span
 
 __all__ = ["CLAIMED", "DONE", "FIRST_VALUE", "MOST_VALUES", "SITE", "WORDS", "Site"]
@@ -60,6 +60,7 @@ class Site:
     loops   the names of the loop variables around, outermost first, whose values come after these
     kernel  the name of the kernel
     offsets of an index, what each axis of the array begins at; the values are the indices, then the extents
+    blocks  of a race, the extents of the levels of each axis of the array, as in ``ir.ArrayParam``
     said    of an assertion with a message, ``Message.text``, whose words stand for the values
     accesses  of a race what this access does and where, then the same of all accesses to the array; the values are the
             indices, the variables of the other iteration, and which of these accesses it made
@@ -75,6 +76,7 @@ class Site:
     offsets: tuple[int, ...] = ()
     said: str = ""
     accesses: tuple[tuple[str, Span], ...] = ()
+    blocks: tuple[tuple[int, ...], ...] = ()
 
     def fault(self, words: Sequence[int]) -> KernelFault:
         """The exception for a record of this check."""
@@ -108,7 +110,8 @@ class Site:
         """``own`` are the loop's variables in the iteration that found the race."""
         axes = len(self.loops)
         *found, number = values
-        index, other = found[: len(found) - axes], found[len(found) - axes :]
+        index = users_index(found[: len(found) - axes], self.offsets, self.blocks)
+        other = found[len(found) - axes :]
         (verb, span), (before, there) = self.accesses[0], self.accesses[1 + number]
         array = source_name(self.text, (span, there))
         element = "" if self.text[1:].isdigit() else f"[{', '.join(map(str, index)) or 'None'}]"
@@ -147,13 +150,16 @@ class Site:
             self.offsets,
             self.said,
         ]
-        return [*own, accesses]
+        return [*own, accesses, self.blocks]
 
     @staticmethod
     def from_json(parts: list[Any]) -> Site:
-        error, text, types, loops, kernel, place, hint, offsets, said, accesses = parts
+        error, text, types, loops, kernel, place, hint, offsets, said, accesses, levels = parts
+        blocks = tuple(map(tuple, levels))
         others = tuple((verb, Span(*at)) for verb, *at in accesses)
-        return Site(error, text, tuple(types), tuple(loops), kernel, Span(*place), hint, tuple(offsets), said, others)
+        return Site(
+            error, text, tuple(types), tuple(loops), kernel, Span(*place), hint, tuple(offsets), said, others, blocks
+        )
 
     def __str__(self) -> str:
         text = self.said or repr(self.text)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import ast
 import linecache
+import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from quadpy.source import Span
 
-__all__ = ["Race", "RaceAccess", "place_text", "source_name"]
+__all__ = ["Race", "RaceAccess", "place_text", "source_name", "users_index"]
 
 RaceKind: TypeAlias = Literal["read after write", "write after read", "write after write"]
 
@@ -180,6 +181,21 @@ def place_text(span: Span) -> str:
         case _:
             return ""
     return ast.unparse(target) if isinstance(target, (ast.Subscript, ast.Name, ast.Attribute)) else ""
+
+
+def users_index(index: Sequence[int], offset: Sequence[int], blocks: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The index of an element as users write it; ``offset`` and ``blocks`` as in ``ir.ArrayParam``."""
+    left = iter(index)
+    whole = [_joined(left, levels) for levels in blocks] if blocks else [*index]
+    return tuple(map(operator.add, whole, offset)) if offset else tuple(whole)
+
+
+def _joined(parts: Iterator[int], levels: Sequence[int]) -> int:
+    """The next ``parts``, one for each of ``levels``, as one number."""
+    number = 0
+    for extent in levels:
+        number = number * extent + next(parts)
+    return number
 
 
 def source_name(array: str, spans: Iterable[Span]) -> str:

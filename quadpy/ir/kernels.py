@@ -70,11 +70,17 @@ class ScalarParam(Node):
 
 @dataclass(frozen=True, slots=True)
 class ArrayParam(Node):
-    """An array that the caller passes, or a field that the kernel names (``is_field``)."""
+    """An array that the caller passes, or a field that the kernel names (``is_field``).
+
+    ``offset`` and ``blocks`` are for messages: what the user's indices of a field begin at, and the extents of the levels
+    of each of its axes, which are axes of their own here.
+    """
 
     name: str
     type: Array
     is_field: bool = False
+    offset: tuple[int, ...] = ()
+    blocks: tuple[tuple[int, ...], ...] = ()
 
 
 Param: TypeAlias = ScalarParam | ArrayParam

@@ -147,19 +147,19 @@ def lint_kernels(kernels: Mapping[str, tuple[Kernel, Mapping[str, Argument]]]) -
 
 def _checked(name: str, kernel: IrKernel) -> list[Checked]:
     return [
-        _described(name, task, array, verdict)
+        _described(name, task, array, verdict, kernel)
         for task in kernel.tasks
         if isinstance(task, ParallelTask)
         for array, verdict in races_of(task, noalias=kernel.noalias).items()
     ]
 
 
-def _described(kernel: str, task: Task, array: str, verdict: Verdict) -> Checked:
+def _described(name: str, task: Task, array: str, verdict: Verdict, kernel: IrKernel) -> Checked:
     match verdict:
         case Definite():
-            race = race_of(kernel, array, verdict)
-            return Checked(kernel, race.second.array, task.span, "definite", race=race)
+            race = race_of(name, array, verdict, kernel)
+            return Checked(name, race.second.array, task.span, "definite", race=race)
         case Unknown(reason=reason):
-            return Checked(kernel, variable_name(task, array), task.span, "unknown", reason)
+            return Checked(name, variable_name(task, array), task.span, "unknown", reason)
         case Proved():
-            return Checked(kernel, variable_name(task, array), task.span, "proved")
+            return Checked(name, variable_name(task, array), task.span, "proved")

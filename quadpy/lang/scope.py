@@ -36,8 +36,10 @@ def _field_ref(t: Trace, value: Any) -> ArrayRef:
         extents = tuple(n for axis in value.blocks for n in axis) if value.blocks else tuple(value.shape)
         type = Array(Layout(members, size), len(extents), extents)
         name = f"{HIDDEN}field{len(t.signature.fields)}"
-        t.signature.field_params.append(ir.ArrayParam(name, type, is_field=True, span=t.frames[0].source.span))
-        ref = ArrayRef(name, type, tuple(value.offset or ()), element=value.element_shape, blocks=value.blocks)
+        offset, span = tuple(value.offset or ()), t.frames[0].source.span
+        param = ir.ArrayParam(name, type, is_field=True, offset=offset, blocks=value.blocks, span=span)
+        t.signature.field_params.append(param)
+        ref = ArrayRef(name, type, offset, element=value.element_shape, blocks=value.blocks)
         t.signature.fields[id(value)] = (ref, value)
     return t.signature.fields[id(value)][0]
 

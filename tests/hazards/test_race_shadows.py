@@ -352,3 +352,35 @@ def test_the_hazard_checker_sees_the_arrays_of_the_call_only():
         scatters(x, k, stream=first)
         scatters(x, k, stream=second)
     assert {hazard.second.array for hazard in [*found.certain, *found.possible]} == {"x"}
+
+
+shifted = qp.field(qp.i32, shape=(4, 6), offset=(-2, 1))
+tiles = qp.field(qp.i32)
+qp.root.dense(qp.ij, (2, 3)).dense(qp.ij, (4, 2)).place(tiles)
+
+
+@qp.kernel
+def in_fields(k: I1, into: qp.template()):
+    for i in k:
+        into[k[i], 4] = i
+
+
+@pytest.mark.parametrize("into", [shifted, tiles], ids=["offset", "blocks"])
+def test_indices_are_those_of_the_source(into):
+    in_fields(numbers(0, 1), into)
+    with pytest.raises(
+        KernelRaceError, match=r"iteration i=2 writes into\[1, 4\], and iteration i=1 writes it"
+    ) as found:
+        in_fields(numbers(0, 1, 1), into)
+    assert found.value.values == (1, 4)
+
+
+@pytest.mark.parametrize("into", [shifted, tiles], ids=["offset", "blocks"])
+def test_indices_of_definite_races_are_those_of_the_source(into):
+    @qp.kernel
+    def one(k: I1):
+        for i in k:
+            into[1, 4] = i
+
+    (race,) = qp.hazards.lint(one).races
+    assert f"{race.second.array}{race.second.range}" == "into[1, 4]"

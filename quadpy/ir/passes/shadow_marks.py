@@ -31,11 +31,13 @@ _AGAIN: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An element, and where its words are."""
+    """An element, and where its words are; ``offset`` and ``blocks`` as in ``ir.ArrayParam``."""
 
     array: str
     index: tuple[ir.Expr, ...]
     at: ir.Expr
+    offset: tuple[int, ...] = ()
+    blocks: tuple[tuple[int, ...], ...] = ()
 
 
 _VERBS: Final = {ir.Load: "reads", ir.Store: "writes", ir.Atomic: "updates"}
@@ -137,7 +139,7 @@ class Marks:
         site = Site(
             KernelRaceError.__name__, place.array, tuple("i64" for _ in words),
             tuple(var.name.partition(".")[0] for var in axes), self.kernel, span,
-            accesses=((_VERBS[type(stmt)], span), *self.accesses[place.array]),
+            accesses=((_VERBS[type(stmt)], span), *self.accesses[place.array]), offsets=place.offset, blocks=place.blocks,
         )  # fmt: skip
         record, first = (ir.ParamRead(name, u64, span=span) for name in ("$fault", "$sites"))
         check = self.binary(ir.BinOp.ADD, first, self.number(self.sites.setdefault(site, len(self.sites)), span))

@@ -49,10 +49,11 @@ def _watched(task: ir.Task, kernel: ir.Kernel) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """The shadow memory of one array in one task: where it begins, and where each element's words are."""
+    """The shadow memory of one array in one task: where each element's words are, and where it begins; None for a slot."""
 
     words: Words
     begin: ir.Var
+    param: ir.ArrayParam | None
 
 
 class _Watcher:
@@ -61,7 +62,7 @@ class _Watcher:
     def __init__(self, kernel: ir.Kernel, watched: Sequence[tuple[str, ...]]) -> None:
         self.kernel, self.watched = kernel, watched
         self.sites = {site: number for number, site in enumerate(kernel.sites)}
-        self.arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+        self.params = {param.name: param for param in kernel.params if isinstance(param, ir.ArrayParam)}
         self.at_once = any(isinstance(step, Fork) for step in steps_of(kernel.flow))
         self.end: ir.Expr = ir.Const(0, i64, span=kernel.span)
         self.tasks: list[ir.Task] = []
@@ -97,7 +98,9 @@ class _Watcher:
         for number, name in enumerate(names):
             begin = ir.Var(f"$shadow{number}", i64)
             begins.append(ir.Let(begin, end, span=span))
-            regions[name] = _Region(words_of(name, self.arrays.get(name), self.kernel.index, span), begin)
+            param = self.params.get(name)
+            words = words_of(name, None if param is None else param.type, self.kernel.index, span)
+            regions[name] = _Region(words, begin, param)
             end = ir.Binary(ir.BinOp.ADD, end, regions[name].words.count, i64, span=span)
         yield _clearing(task, start, end)
         yield _Watched(self.kernel.name, task, begins, regions, self.sites).run()
@@ -156,7 +159,9 @@ class _Watched:
                 index = stmt.place.index if isinstance(stmt.place, ir.Element) else ()
                 component = stmt.place.component if isinstance(stmt.place, ir.Element) else 0
                 at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=stmt.span)
-                yield from self.marks.before(stmt, Place(name, index, at))
+                param = region.param
+                place = Place(name, index, at) if param is None else Place(name, index, at, param.offset, param.blocks)
+                yield from self.marks.before(stmt, place)
             yield stmt
         else:
             new = self.visit(stmt)
