@@ -67,12 +67,13 @@ def branches_of_a_capture_that_overlap(s1, x, ready, done):
 
 @racy("write after write")
 def a_fill_in_a_branch(s1, x, ready, done):
+    """A fill comes after what uses the array, and what follows it on another branch does not come after it."""
     with qp.graph.capture() as graph:
         ready.record()
         ready.wait(s1)
-        ramp(x, stream=s1)  # first
-        # mended to: x.fill(0.0, stream=s1)
-        x.fill(0.0)  # second
+        x.fill(0.0)  # first
+        # mended to: ramp(x)
+        ramp(x, stream=s1)  # second
         done.record(s1)
         done.wait()
     graph.instantiate().launch()
@@ -191,6 +192,19 @@ def a_fork_that_joins(s1, x, y, z, ready, done):
     with graph.instantiate() as run:
         run.launch()
         run.launch()
+
+
+@clean
+def a_fill_comes_after_the_branches(s1, x, y, ready, done):
+    with qp.graph.capture() as graph:
+        ready.record()
+        ready.wait(s1)
+        ramp(x, stream=s1)
+        copy(y, x, stream=s1)
+        x.fill(0.0)
+        done.record(s1)
+        done.wait()
+    graph.instantiate().launch()
 
 
 @clean
