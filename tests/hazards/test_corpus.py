@@ -37,7 +37,7 @@ racy, possible, clean = (
     for verdict in ("racy", "possible", "clean")
 )
 FIRST_USES = ("captures-forked_too_early", "captures-a_fill_in_a_branch")
-IN_WORDS = ("record an event after line", "free ")
+IN_WORDS = ("record an event after line", "free ", "let ")
 """Reports of forks in a capture say in words what is missing."""
 NUMBERS = {"x": 1, "y": 1, "z": 1, "u": 2, "v": 2, "w": 2}
 INTEGERS = ("c", "d", "index")
