@@ -38,6 +38,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "settings": _tables.print_settings,
     "targets": _tables.print_targets,
     "scalars": _tables.print_scalars,
+    "effects": _samples.print_effects_of,
     "ir": _samples.print_ir_of,
     "output": _samples.print_output_of,
     "report": _samples.print_report_of,

@@ -7,17 +7,20 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import re
 import textwrap
 
 import numpy as np
 
 import quadpy as qp
 from quadpy.codegen.report import format_reports, report_tasks
+from quadpy.ir.footprints.text import print_footprints
 from quadpy.ir.printer import print_ir
 from quadpy.jit.offline import compile_with_asm, trace_for
 from quadpy.target import parse_target
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+PLANE = qp.types.ndarray(dtype=qp.f32, ndim=2)
 
 
 @qp.kernel
@@ -46,7 +49,16 @@ def halve(x: F32):
             print(f"x[{i}] = {x[i]:7.2f}: {steps} steps to", qp.Vector([v, v * v]))
 
 
-KERNELS = {"saxpy": saxpy, "mean": mean, "halve": halve}
+@qp.kernel
+def relax(p: PLANE, q: PLANE, wall: qp.types.ndarray(dtype=qp.i32, ndim=2), work: F32):
+    for i, j in qp.ndrange((1, p.shape[0] - 1), (1, p.shape[1] - 1)):
+        q[i, j] = 0.25 * (p[i - 1, j] + p[i + 1, j] + p[i, j - 1] + p[i, j + 1])
+        if wall[i, j] == 1:
+            q[i, j] = 0.0
+        work[i % 8] += 1.0
+
+
+KERNELS = {"saxpy": saxpy, "mean": mean, "halve": halve, "relax": relax}
 
 
 def print_source_of(name: str) -> str:
@@ -56,6 +68,12 @@ def print_source_of(name: str) -> str:
 
 def print_ir_of(name: str) -> str:
     return _fenced("text", print_ir(trace_for(KERNELS[name], {}).kernel))
+
+
+def print_effects_of(name: str) -> str:
+    """What each task touches, without the places, which are lines of this file."""
+    text = print_footprints(trace_for(KERNELS[name], {}).kernel, {})
+    return _fenced("text", re.sub(" +line [0-9]+$", "", text, flags=re.MULTILINE))
 
 
 def print_output_of(name: str) -> str:

@@ -75,16 +75,25 @@ def kernels_of_examples() -> Iterator[ir.Kernel]:
 def kernels_of_tests() -> Iterator[ir.Kernel]:
     """The kernels of the modules of tests/language."""
     sys.path.append(str(_TESTS))
-    for file in sorted(_TESTS.glob("test_*.py")):
-        spec = importlib.util.spec_from_file_location(f"reach_{file.stem}", file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
+    try:
+        for file in sorted(_TESTS.glob("test_*.py")):
+            yield from kernels_of(_names_in(file))
+    finally:
+        sys.path.remove(str(_TESTS))
+
+
+def _names_in(file: Path) -> dict[str, object]:
+    """What a test module has after its import, or before an import that needs pytest."""
+    spec = importlib.util.spec_from_file_location(f"reach_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    try:
         with contextlib.suppress(ImportError), contextlib.redirect_stdout(io.StringIO()):
             spec.loader.exec_module(module)
-        yield from kernels_of(vars(module))
+    finally:
         del sys.modules[spec.name]
+    return vars(module)
 
 
 def kernels_of(names: dict[str, object]) -> Iterator[ir.Kernel]:
