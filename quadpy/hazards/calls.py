@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from quadpy.hazards.ledger import READ, Ledger, Slot
@@ -33,9 +34,11 @@ class CallTouches(NamedTuple):
     waits: bool
 
 
-class _Known(NamedTuple):
-    """A call as it was, by the objects that must be the same."""
+@dataclass(slots=True)
+class _Known:
+    """A call as it was, by the objects that must be the same; with the same ``version`` of the memory all others are."""
 
+    version: object
     accesses: tuple[KernelAccess, ...]
     handles: tuple[Handle | None, ...]
     ledgers: tuple[Ledger | None, ...]
@@ -51,17 +54,22 @@ class CallSlots:
 
     def touched(self, call: ObservedCall) -> CallTouches:
         """What ``call`` touches."""
-        of_array, accesses, arrays = self._memory.of_array, call.accesses, call.arrays
-        handles = tuple([of_array(array) for array in arrays])
-        ledgers = tuple([None if handle is None else handle.ledger for handle in handles])
+        memory, accesses, arrays = self._memory, call.accesses, call.arrays
         key = (id(accesses), *[array.pointer for array in arrays])
         found = self._known.get(key)
-        if found is not None and found[:3] == (accesses, handles, ledgers):
+        if found is not None and found.version is memory.version and found.accesses is accesses:
+            return found.touches
+        version = memory.version
+        handles = tuple([memory.of_array(array) for array in arrays])
+        ledgers = tuple([None if handle is None else handle.ledger for handle in handles])
+        if found is not None and (found.accesses, found.handles, found.ledgers) == (accesses, handles, ledgers):
+            found.version = version
             return found.touches
         if len(self._known) >= _MOST:
             self._known.clear()
         touches = _touches(call, handles)
-        self._known[key] = _Known(accesses, handles, ledgers, touches)
+        if not touches.of_host:  # whose memory may become quadpy's
+            self._known[key] = _Known(version, accesses, handles, ledgers, touches)
         return touches
 
 

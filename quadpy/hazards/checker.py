@@ -9,7 +9,7 @@ from typing import Final
 from quadpy.hazards.calls import CallSlots
 from quadpy.hazards.clocks import Clock, Clocks, Lane, Snapshot, joined
 from quadpy.hazards.graphs import GraphPart, Graphs
-from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Conflict, Ledger, Named, Operation, Slot
+from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Conflict, Ledger, Named, Operation, Slot, covers
 from quadpy.hazards.memory import Allocations, Handle, bounds_of
 from quadpy.hazards.model import Hazard
 from quadpy.hazards.regions import Grid, Overlap, Region, region_in
@@ -281,11 +281,13 @@ class Checker:
         begun = None
         for ledger, slot in touched:
             history = ledger.touched
+            if ledger.free is None and (not history or (len(history) == 1 and lane in history)):
+                continue
             if slot.kind == ALLOCATION:
                 begun = ledger
             if ledger.free is not None and begun is not ledger:
                 self._sinks.report([hazard_of(ledger.free, (operation, slot), Overlap.CERTAIN)])
-            elif len(history) > 1 or (history and lane not in history):
+            else:
                 self._check(operation, ledger, slot)
         lane.time = operation.time
         for ledger, slot in touched:
@@ -301,8 +303,15 @@ def _nothing() -> None:
     """The host has no stream."""
 
 
+def _hides(later: Conflict, earlier: Conflict) -> bool:
+    """Whether the access ``later``, on the same stream, stands for ``earlier``, too."""
+    same = later[0].lane is earlier[0].lane and later[0].time > earlier[0].time
+    return same and later[2] is earlier[2] and covers(later[1], earlier[1])
+
+
 def _hazards(conflicts: list[Conflict], operation: Operation, slot: Slot) -> list[Hazard]:
     """The hazards of one access, those that are certain and those of the latest operations first."""
+    conflicts = [one for one in conflicts if not any(_hides(other, one) for other in conflicts)]
     conflicts.sort(key=lambda found: (found[2] is not Overlap.CERTAIN, bool(found[1].reason), -found[0].time))
     return [hazard_of((before, earlier), (operation, slot), how) for before, earlier, how in conflicts]
 

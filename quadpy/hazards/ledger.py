@@ -10,12 +10,13 @@ from quadpy.hazards.clocks import Clock, Lane, Snapshot
 from quadpy.hazards.regions import Overlap, Region, contains, overlap
 from quadpy.source import Span
 
-__all__ = ["ALLOCATION", "FREE", "READ", "WRITE", "Conflict", "Ledger", "Operation", "Slot", "conflict"]
+__all__ = ["ALLOCATION", "FREE", "READ", "WRITE", "Conflict", "Ledger", "Operation", "Slot", "conflict", "covers"]
 
 READ: Final = "read"
 WRITE: Final = "write"
 ALLOCATION: Final = "allocation"
 FREE: Final = "free"
+_ENDS: Final = frozenset({ALLOCATION, FREE})
 _ALONE: Final = frozenset({WRITE, ALLOCATION, FREE})
 """Kinds of accesses that conflict with all others; the rest go together with their like."""
 
@@ -153,14 +154,15 @@ class Ledger:
         this access.
         """
         lane, touched = operation.lane, self.touched
-        if slot.kind == FREE:
-            self.free = operation, slot
-        elif slot.kind == ALLOCATION:
-            self.free = None
+        if slot.kind in _ENDS:
+            self.free = (operation, slot) if slot.kind == FREE else None
+        records = touched.get(lane)
+        if records is not None and len(touched) == 1 and len(records) < _MANY:
+            records[slot] = operation
+            return
         if slot.fills and slot.region.low <= self.low and slot.region.high >= self.high:
             self.touched = {lane: {slot: operation}, **self._of_others(lane, slot)}
             return
-        records = touched.get(lane)
         if records is None:
             if len(touched) > _MANY:
                 touched = self.touched = self._without_complete(host)
@@ -203,7 +205,7 @@ def _shortened(records: dict[Slot, Operation], complete: int) -> dict[Slot, Oper
     """``records`` of one lane without what is complete or covered; if they are still many, the older half as one region each."""
     recent: list[tuple[Slot, Operation]] = []
     for slot, operation in sorted(records.items(), key=lambda record: -record[1].time):
-        if operation.time > complete and not any(_covers(later, slot) for later, _ in recent):
+        if operation.time > complete and not any(covers(later, slot) for later, _ in recent):
             recent.append((slot, operation))
     if len(recent) > _MANY // 2:
         recent, old = recent[: _MANY // 4], recent[_MANY // 4 :]
@@ -220,7 +222,7 @@ def _merged(records: list[tuple[Slot, Operation]]) -> tuple[Slot, Operation]:
     return Slot(slot.kind, Region(low, high, False), reason, slot.array, slot.span), operation
 
 
-def _covers(later: Slot, earlier: Slot) -> bool:
+def covers(later: Slot, earlier: Slot) -> bool:
     """Whether what conflicts with ``earlier`` conflicts with ``later``, of the same lane and name, as certainly."""
     same = later.handle is earlier.handle and (later.kind == earlier.kind or later.kind in _ALONE)
     return same and (not later.reason or bool(earlier.reason)) and contains(later.region, earlier.region)

@@ -56,7 +56,8 @@ class Handle:
 class _Ranges:
     """The ledgers of ranges of addresses, none of which overlap."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
         self._starts: list[int] = []
         self._known: dict[int, Ledger] = {}
 
@@ -88,6 +89,7 @@ class _Ranges:
 
     def remove(self, ledger: Ledger) -> None:
         """Forget a ledger; twice does nothing."""
+        self._changed()
         if self._known.get(ledger.start) is ledger:
             del self._known[ledger.start]
             self._starts.remove(ledger.start)
@@ -97,7 +99,13 @@ class Allocations:
     """Finds the ledger of an array's memory.  Memory that is given back and allocated again has a new one."""
 
     def __init__(self) -> None:
-        self.host, self.device = _Ranges(), _Ranges()
+        self.host, self.device = _Ranges(self._renew), _Ranges(self._renew)
+        self.version = object()
+        """Another object after memory has gone: until then, what was found for an address holds."""
+
+    def _renew(self, _: object = None) -> None:
+        """Also called when memory of the host dies, between any two instructions."""
+        self.version = object()
 
     def of_array(self, array: ArrayMemory) -> Handle | None:
         """The handle of an array of a launch; None for no bytes, and for arrays of the host that only a call has."""
@@ -134,9 +142,10 @@ class Allocations:
     def _of_root(self, root: Numbers) -> Handle:
         low: int = root.__array_interface__["data"][0]
         ledger = self.host.enter(low, low + max(root.nbytes, 1), fresh=False)
-        alive = weakref.ref(root)
-        known = next((handle for handle in ledger.handles if handle.alive is alive), None)
-        return known if isinstance(known, Handle) else self._handle(ledger, alive)
+        known = next((handle for handle in ledger.handles if handle.alive() is root), None)
+        if isinstance(known, Handle):
+            return known
+        return self._handle(ledger, weakref.ref(root, self._renew))
 
     def of_block(self, block: Block) -> Handle:
         """That of a block of a device; another library's memory may be a part of quadpy's."""
@@ -165,6 +174,7 @@ class Allocations:
     def released(self, handle: Handle, block: Block) -> None:
         """The memory of ``block`` goes back to the allocator; what the user freed may still be used by mistake."""
         block.observed = None
+        self._renew()
         if handle.ledger.free is None and not block.lent:
             self.device.remove(handle.ledger)
 

@@ -41,7 +41,7 @@ def run_observed(
     accesses = accesses_of(plan, values)
     call = ObservedCall(source.name, source.span, (*views, *plan.fields), accesses, bool(plan.code.results))
     told = observer.launching(on, call)
-    result = plan.run(values, views, stream if stream is None else on)
+    result = plan.run(values, views, None if stream is None or "host" in on.device.driver.features else on)
     told.done()
     return result
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.life import Life
@@ -68,8 +68,7 @@ class KernelAccess:
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedCall:
+class ObservedCall(NamedTuple):
     """A call of a kernel, before it runs.
 
     span      where the kernel is

@@ -1,0 +1,50 @@
+"""What the hazard checker costs a launch with six arrays, of which two are written; on the CPU, without any work."""
+
+from __future__ import annotations
+
+import time
+
+import quadpy as qp
+
+LAUNCHES = 5_000
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+
+@qp.kernel
+def mix(a: F32, b: F32, c: F32, d: F32, e: F32, f: F32):
+    for i in a:
+        e[i] = a[i] + b[i]
+        f[i] = c[i] - d[i]
+
+
+def microseconds(arrays: list[qp.NDArray], streams: list[qp.Stream], ordered: bool) -> float:
+    """The best of several times of one launch, in µs; with several streams, an event orders each after the one before."""
+    event = qp.create_event()
+    best = float("inf")
+    for _ in range(7):
+        start = time.perf_counter()
+        for _ in range(LAUNCHES // len(streams)):
+            for stream in streams:
+                if ordered:
+                    event.wait(stream)
+                mix(*arrays, stream=stream)
+                if ordered:
+                    event.record(stream)
+        best = min(best, time.perf_counter() - start)
+    return best / LAUNCHES * 1e6
+
+
+def main() -> None:
+    qp.init(arch=qp.cpu, cpu_max_num_threads=1)
+    arrays = [qp.ndarray(qp.f32, 1) for _ in range(6)]
+    with qp.create_stream() as s1, qp.create_stream() as s2:
+        for name, streams in (("one stream", [s1]), ("two streams and an event", [s1, s2])):
+            ordered = len(streams) > 1
+            off = microseconds(arrays, streams, ordered)
+            with qp.hazards.check():
+                on = microseconds(arrays, streams, ordered)
+            print(f"{name:26} off {off:6.2f} µs   on {on:6.2f} µs   more {on - off:6.2f} µs")
+
+
+if __name__ == "__main__":
+    main()
