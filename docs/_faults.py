@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import quadpy as qp
-from quadpy.errors import KernelFault
+from quadpy.errors import DriverError, KernelFault
 from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.drivers import cuda_errors, hip_api
+from quadpy.runtime.drivers.gpu_calls import LOST
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 grid = qp.field(qp.f32, shape=(4, 6), offset=(-2, 0))
@@ -74,6 +76,14 @@ def race(cell: I32, count: I32):
         count[cell[i]] = count[cell[i]] + 1
 
 
+@qp.kernel(debug=True)
+def divergence(x: I32, n: qp.i32):
+    qp.loop_config(block_dim=64)
+    for i in range(64):
+        if x[i] < n:
+            x[i] = qp.simt.subgroup.reduce_add(x[i])
+
+
 NUMBERS = np.arange(6, dtype=np.int32) * 10000
 CALLS = {
     "element": (element, NUMBERS // 10000, NUMBERS[:6]),
@@ -84,6 +94,7 @@ CALLS = {
     "shift": (shift, NUMBERS, 32),
     "cast": (cast, NUMBERS, 1e9),
     "race": (race, np.array([3, 1, 2, 1], np.int32), np.zeros(4, np.int32)),
+    "divergence": (divergence, np.arange(64, dtype=np.int32), 40),
     "assertion": (assertion, np.arange(6, dtype=np.int32), 0.15),
 }
 
@@ -113,6 +124,17 @@ def scatter(x: qp.types.ndarray(dtype=qp.i32, ndim=1), k: qp.i64):
 
 scatter(np.zeros(10, np.int32), 2**42)
 """
+
+
+def print_lost(arch: str) -> str:
+    """What the driver of a GPU says after a kernel accessed memory that does not exist, and what every later call says."""
+    call, name, causes = {
+        "cuda": ("cuCtxSynchronize", "CUDA_ERROR_ILLEGAL_ADDRESS", cuda_errors.CAUSES),
+        "amdgpu": ("hipDeviceSynchronize", "hipErrorIllegalAddress", hip_api.CAUSES),
+    }[arch]
+    first = DriverError(f"{call} failed: {name} (700)", hint=causes[name])
+    later = DriverError(f"device 0 of {arch} is lost since an earlier fault: {first.message}", hint=LOST)
+    return _shown(f"DriverError: {first}\n\nDriverError: {later}")
 
 
 def print_crash() -> str:

@@ -25,6 +25,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "conformance": _conformance.print_conformance,
     "crash": _faults.print_crash,
     "fault": _faults.print_fault,
+    "lost": _faults.print_lost,
     "hazard": _hazards.print_hazard,
     "errors": _tables.print_errors,
     "glsl": _tables.print_glsl,

@@ -101,7 +101,7 @@ def test_every_error_names_its_call_and_code(status):
     assert f"hipMalloc failed: {status.name} ({status.value})" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", table._CAUSES)
+@pytest.mark.parametrize("name", table.CAUSES)
 def test_every_cause_is_of_a_status(name):
     assert name in {*Status.__members__, "hipErrorLaunchOutOfResources"}
 

@@ -11,7 +11,10 @@ from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.vendor_calls import Call
 
-__all__ = ["GpuCalls", "direct"]
+__all__ = ["LOST", "GpuCalls", "direct"]
+
+LOST: Final = "a GPU does not recover within a process: start the program again"
+"""What to do about a device that is lost."""
 
 
 class _Selected(threading.local):
@@ -111,7 +114,7 @@ class GpuCalls:
         if (fault := self._fault) is not None:
             raise DriverError(
                 f"device {self.ordinal} of {self.name} is lost since an earlier fault: {fault.message}",
-                hint="a GPU does not recover within a process: start the program again",
+                hint=LOST,
                 call=fault.call, name=fault.name, code=fault.code,
             ) from fault  # fmt: skip
 

@@ -20,7 +20,7 @@ from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
 from quadpy.runtime.drivers.vendor_calls import named
 
-__all__ = ["hip_api", "open_hip_driver"]
+__all__ = ["CAUSES", "hip_api", "open_hip_driver"]
 
 _OLDEST: Final = 70_000_000
 """HIP 7.0, since which frees no longer wait and handles are no longer validated."""
@@ -28,7 +28,7 @@ _OLDEST: Final = 70_000_000
 _SOUND: Final = 70_253_211
 """ROCm 7.2.1, by its build number, which fixed event queries during captures."""
 
-_CAUSES: Final = {
+CAUSES: Final = {
     "hipErrorInvalidValue": "an argument is out of range",
     "hipErrorInvalidDevice": "the object belongs to another device",
     "hipErrorInvalidHandle": "the stream or event belongs to another device, or was destroyed",
@@ -103,7 +103,7 @@ def _table(hip: Any) -> GpuApi:
                          error.hipErrorAssert}),
         refusals=frozenset({error.hipErrorLaunchFailure}),
         deselected=frozenset(),  # a thread always has a device
-        causes=_CAUSES,
+        causes=CAUSES,
         library=_library,
         launch_symbol="hipModuleLaunchKernel",
         cooperative_symbol="hipModuleLaunchCooperativeKernel",
