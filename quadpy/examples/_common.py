@@ -28,7 +28,10 @@ def parser(
     """A parser with the options of every example; ``doc`` is the docstring of the example."""
     arguments = argparse.ArgumentParser(Path(out).stem, description=(doc or "").partition("\n")[0])
     arguments.add_argument(
-        "--arch", default="cpu", choices=("cpu", "amdgpu", "cuda", "gpu"), help="the device to run on (%(default)s)"
+        "--arch",
+        default="cpu",
+        choices=("cpu", "amdgpu", "cuda", "gpu", "python"),
+        help="the device to run on (%(default)s)",
     )
     arguments.add_argument("--steps", type=count, default=steps, metavar="N", help=f"{steps_help} (%(default)s)")
     arguments.add_argument("--size", type=count, default=size, metavar="N", help=f"{size_help} (%(default)s)")
