@@ -12,11 +12,12 @@ from quadpy.interpreter.merging import copies, count, merged
 from quadpy.interpreter.numbers import MEMORY_TYPES, identity
 from quadpy.interpreter.plans import LoopPlan
 from quadpy.interpreter.statements import Statements, counts_up
-from quadpy.interpreter.support import shared_array
+from quadpy.interpreter.support import OrderedPrints, shared_array
 from quadpy.interpreter.text import OWN, Origin, identifier
 from quadpy.interpreter.unset import read_unset
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
+from quadpy.ir.walk import walk
 
 __all__ = ["KernelStatements"]
 
@@ -120,35 +121,57 @@ class KernelStatements(Statements):
         return f"{', '.join(self.scope.assign(axis.var) for axis in stmt.axes)},"
 
     def in_blocks(self, stmt: ir.ParallelFor, plan: LoopPlan, ranges: Sequence[str]) -> None:
-        """Block by block; where iterations wait for each other, each is a generator."""
-        block, items = f"block{OWN}", self.scope.temporary()
+        """Block by block; where iterations wait for each other, what they print is put into their order at the end."""
+        waits, block, items = needs_whole_blocks(stmt.body), f"block{OWN}", self.scope.temporary()
         chunks = f"{self.constants.function(blocks)}({self.every_index(stmt, ranges)}, {plan.block_dim})"
         self.scope.locals.add(block)
-        with self.code.block(f"for {block}, {items} in {chunks}:"):
+        if waits and any(isinstance(node, ir.Print) for node in walk(stmt.body)):
+            prints = self.scope.temporary()
+            self.code.put(f"{prints} = {self.constants.function(OrderedPrints)}()")
+            self.scope.variables.prints = prints
+            with self.code.block("try:"):
+                self.each_block(stmt, f"for {block}, {items} in {chunks}:", items, waits=waits)
+            with self.code.block("finally:"):
+                self.code.put(f"{prints}.show()")
+            self.scope.variables.prints = None
+        else:
+            self.each_block(stmt, f"for {block}, {items} in {chunks}:", items, waits=waits)
+
+    def each_block(self, stmt: ir.ParallelFor, head: str, items: str, *, waits: bool) -> None:
+        """The loop over blocks; ``items`` are the indices of one."""
+        with self.code.block(head):
             for array in stmt.shared:
-                name, t = identifier(array.name), array.type
-                names = [f"{name}{OWN}whole", *(f"{name}{OWN}{k}" for k in range(t.components))]
-                self.scope.locals.update(names)
-                kind = self.constants.of(MEMORY_TYPES[t.elem])
-                made = f"{self.constants.function(shared_array)}({t.shape}, {t.element}, {kind})"
-                self.code.put(f"{', '.join(names)} = {made}")
-            origin = Origin(self.scope.origin.name, self.scope.origin.file, self.code.line)
-            inner = self.inside(origin)
-            inner.scope.locals.add(f"thread{OWN}")
-            indices = [inner.scope.assign(axis.var) for axis in stmt.axes]
-            name = inner.scope.python_name
-            with self.code.block(f"def {name}({', '.join([*indices, f'thread{OWN}'])}):"):
-                inner.prologue()
-                with self.code.block(f"for {inner.scope.temporary()} in (0,):"):  # which ``continue`` goes on with
-                    inner.body(stmt)
-                self.code.put("yield from ()" if needs_whole_blocks(stmt.body) else "pass")
-            self.code.line = origin.line
-            if needs_whole_blocks(stmt.body):
+                self.share(array)
+            line = self.code.line
+            name = self.lane(stmt, waits=waits)
+            self.code.line = line
+            if waits:
                 self.code.put(f"{self.constants.function(together)}({name}, {items})")
             else:
                 thread = self.scope.temporary()
                 with self.code.block(f"for {thread}, {items} in enumerate({items}):"):
                     self.code.put(f"{name}(*{items}, {constructor(i32)}({thread}))")
+
+    def share(self, array: ir.SharedArray) -> None:
+        """A block's own array."""
+        name, t = identifier(array.name), array.type
+        names = [f"{name}{OWN}whole", *(f"{name}{OWN}{k}" for k in range(t.components))]
+        self.scope.locals.update(names)
+        kind = self.constants.of(MEMORY_TYPES[t.elem])
+        made = f"{self.constants.function(shared_array)}({t.shape}, {t.element}, {kind})"
+        self.code.put(f"{', '.join(names)} = {made}")
+
+    def lane(self, stmt: ir.ParallelFor, *, waits: bool) -> str:
+        """One iteration as a function of its index and its number in the block, a generator if it ``waits``; its name."""
+        inner = self.inside(Origin(self.scope.origin.name, self.scope.origin.file, self.code.line))
+        inner.scope.locals.add(f"thread{OWN}")
+        indices = [inner.scope.assign(axis.var) for axis in stmt.axes]
+        with self.code.block(f"def {inner.scope.python_name}({', '.join([*indices, f'thread{OWN}'])}):"):
+            inner.prologue()
+            with self.code.block(f"for {inner.scope.temporary()} in (0,):"):  # which ``continue`` goes on with
+                inner.body(stmt)
+            self.code.put("yield from ()" if waits else "pass")
+        return inner.scope.python_name
 
 
 def _merging(op: ir.AtomicOp) -> ir.AtomicOp:

@@ -17,7 +17,7 @@ class Variables:
 
     ``arguments`` are the names of what the outermost function takes, ``functions`` the names of those that it calls,
     ``origins`` are the functions of the source that those of the text are; ``renamed`` are arguments of which the loop
-    around has copies.
+    around has copies, ``prints`` is what collects the prints of the loop around; None where they are shown at once.
     """
 
     def __init__(self) -> None:
@@ -27,6 +27,7 @@ class Variables:
         self.functions: dict[str, str] = {}
         self.origins: dict[str, Origin] = {}
         self.renamed: dict[str, str] = {}
+        self.prints: str | None = None
 
     def owner(self, name: str) -> Scope:
         """The innermost function around all that use the variable."""

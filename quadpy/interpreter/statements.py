@@ -168,7 +168,9 @@ class Statements:
             case ir.Print(message=message, words=words):
                 if not message.begins:
                     given = ", ".join(map(self.text, words))
-                    self.code.put(f"{self.constants.function(printed)}({self.constants.of(message)}, [{given}])")
+                    prints = self.scope.variables.prints
+                    show = self.constants.function(printed) if prints is None else f"{prints}.add"
+                    self.code.put(f"{show}({self.constants.of(message)}, [{given}])")
             case ir.Fault(check=check, values=values):
                 given = ", ".join(map(self.text, values))
                 faults = self.constants.of(Faults(self.plan.kernel.sites), "faults")

@@ -15,7 +15,7 @@ from quadpy.interpreter.numbers import MEMORY_TYPES
 from quadpy.ir.types import Array, Member
 from quadpy.output import Message
 
-__all__ = ["OUTSIDE", "Faults", "Memory", "printed", "shared_array"]
+__all__ = ["OUTSIDE", "Faults", "Memory", "OrderedPrints", "printed", "shared_array"]
 
 OUTSIDE: Final = 1 << 62
 """Is subtracted from negative indices, which are then outside of every array."""
@@ -25,6 +25,21 @@ def printed(message: Message, words: Sequence[Any]) -> None:
     """Prints ``message`` at once: iterations run in their order."""
     values = [int(word) for word in words]
     print(message.filled(values[1:] if message.loop else values), end="", flush=message.flush)  # noqa: T201 - the user's
+
+
+class OrderedPrints:
+    """What iterations that wait for each other print, which comes in the order of the iterations."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[int, str, bool]] = []
+
+    def add(self, message: Message, words: Sequence[Any]) -> None:
+        values = [int(word) for word in words]
+        self._lines.append((values[0], message.filled(values[1:]), message.flush))
+
+    def show(self) -> None:
+        for _, text, flush in sorted(self._lines, key=lambda line: line[0]):
+            print(text, end="", flush=flush)  # noqa: T201 - the user's
 
 
 class Faults:

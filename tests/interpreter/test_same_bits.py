@@ -223,3 +223,21 @@ def test_graph_kernels_captures_and_streams():
         return [x.to_numpy(), go.to_numpy(), bins.to_numpy()]
 
     assert_same_bits(run)
+
+
+@qp.kernel
+def tells(x: qp.types.ndarray(dtype=qp.i32, ndim=1)):
+    qp.loop_config(block_dim=32)
+    for i in x:
+        print(i, "comes")
+        qp.simt.block.sync()
+        print(i, "goes")
+
+
+def test_iterations_that_wait_for_each_other_print_in_their_order(capsys):
+    said = []
+    for arch in (qp.cpu, qp.python):
+        qp.init(arch=arch)
+        tells(np.zeros(64, np.int32))
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] == "".join(f"{i} comes\n{i} goes\n" for i in range(64))
