@@ -88,6 +88,18 @@ def test_a_strided_view_counts_its_own_elements():
     assert boxes_of(clear, x[::2, 1:3]) == [((range(3), range(2)), True, True)]
 
 
+def test_checks_and_their_memory_are_not_the_programs():
+    @qp.kernel(debug=True)
+    def spread(x: qp.types.ndarray(qp.f32, ndim=1), at: qp.types.ndarray(qp.i32, ndim=1), n: qp.i32):
+        for i in range(n):
+            x[at[i]] = 1.0
+
+    x, at = np.zeros(8, np.float32), np.arange(8, dtype=np.int32)
+    touched = [(touch.footprint.array, touch.box.axes) for launch in touches_of(spread, x, at, 8) for touch in launch]
+    assert ("at", (range(8),)) in touched
+    assert {name for name, _ in touched} == {"x", "at"}
+
+
 PROGRAM = """
 import sys
 import numpy as np

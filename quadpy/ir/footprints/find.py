@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quadpy.artifact import SHADOW
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.accesses import accesses_of
 from quadpy.ir.footprints.boxes import box_of
@@ -14,14 +15,14 @@ _Key = tuple[str, ir.Access, ir.AtomicOp | None, BoxFormula | None]
 
 
 def footprints_of(task: ir.Task) -> tuple[Footprint, ...]:
-    """What ``task`` touches of the arrays that the launch gets, without shared arrays and the memory of prints.
+    """What ``task`` touches of the arrays that the launch gets, without shared arrays and the memory of prints and checks.
 
     Accesses in the same way to the same box are one footprint, with the place of the first of them.
     """
-    shared = {array.name for array in task.shared} if isinstance(task, ir.ParallelTask) else set()
+    own = {SHADOW, *(array.name for array in task.shared)} if isinstance(task, ir.ParallelTask) else {SHADOW}
     found: dict[_Key, tuple[set[int], Span]] = {}
     for each in accesses_of(task):
-        if each.place.array not in shared:
+        if each.place.array not in own:
             key = (each.place.array, each.access, each.operation, box_of(each))
             found.setdefault(key, (set(), each.span))[0].add(each.place.component)
     return tuple(Footprint(*key[:3], tuple(sorted(parts)), key[3], span) for key, (parts, span) in found.items())
