@@ -19,7 +19,7 @@ from quadpy.jit.compile_time_parameters import (
 from quadpy.jit.dispatcher import Dispatcher, Resolved
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import Values
-from quadpy.jit.variants import Receiver, Variant
+from quadpy.jit.variants import Quick, Receiver, Variant
 from quadpy.lang.arguments import MemberPath, MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayView
@@ -66,7 +66,7 @@ class VariantDispatcher:
     """
 
     __slots__ = (
-        "_current", "_lock", "_receiver", "_variants", "config", "debug", "fuse", "graph", "parameters", "source", "wave_size",
+        "_current", "_lock", "_quick", "_receiver", "_variants", "config", "debug", "fuse", "graph", "parameters", "source", "wave_size",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +78,7 @@ class VariantDispatcher:
         self.parameters, self._receiver = declared, receiver
         self._variants: dict[Hashable, list[Variant]] = {}
         self._current: Variant | None = None
+        self._quick: Quick | None = None  # of the current variant
         self._lock = new_lock()
 
     @property
@@ -90,13 +91,17 @@ class VariantDispatcher:
 
     def resolve(self, args: Sequence[Argument]) -> Resolved:
         """As ``Dispatcher.resolve``."""
+        if (quick := self._quick) is not None and (found := quick(*args)) is not None:
+            return found
         if (variant := self._current) is None or (flat := variant.flat(*args)) is None:
             variant, flat = self._find(args)
         try:
-            return variant.resolve(flat, args)
-        except MembersFound as found:
-            self._extend(variant, args, found.paths)
-        return self.resolve(args)
+            resolved = variant.resolve(flat, args)
+        except MembersFound as members:
+            self._extend(variant, args, members.paths)
+            return self.resolve(args)
+        self._quick = variant.quick()
+        return resolved
 
     def checked(self, args: Sequence[Argument], views: Sequence[ArrayView]) -> Values:
         """As ``Dispatcher.checked``."""

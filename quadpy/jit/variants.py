@@ -25,9 +25,9 @@ from quadpy.jit.compile_time_parameters import (
     primitives_of,
     value_key,
 )
-from quadpy.jit.dispatcher import Dispatcher
+from quadpy.jit.dispatcher import Dispatcher, Resolved
 from quadpy.jit.fast_call.define import define
-from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
+from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter, SingleParameter
 from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies
@@ -39,10 +39,13 @@ from quadpy.runtime.launch.fusion import Fuse
 if TYPE_CHECKING:
     from quadpy.jit.specialisation import Specialisation
 
-__all__ = ["Receiver", "Variant"]
+__all__ = ["Quick", "Receiver", "Variant"]
 
 Flat: TypeAlias = Callable[..., "tuple[Argument, ...] | None"]
 """What a call passes, from all its arguments; None for a call of another variant."""
+
+Quick: TypeAlias = Callable[..., "Resolved | None"]
+"""As ``Dispatcher.resolve``, of all arguments; None for a call that must be resolved step by step."""
 
 Receiver: TypeAlias = tuple[str, object]
 """The name of the first parameter, and the object that it is in every call."""
@@ -90,6 +93,8 @@ class Variant:
         )
         self.dispatcher.variant = self
         self.resolve = self.dispatcher.resolve
+        self._has_arrays = any(isinstance(each, ArrayParameter) for each in self._parameters)
+        self._quick: Quick | None = None
         self.flat: Flat = self._generated()
 
     def fixed_types(self, args: Sequence[Argument]) -> dict[str, ArgType]:
@@ -184,7 +189,7 @@ class Variant:
             else:
                 self._guard(self._text(path), value)
         if len(self._guards) > before:
-            self.flat = self._generated()
+            self.flat, self._quick = self._generated(), None
 
     def difference(self, args: Sequence[Argument]) -> str | None:
         """The first of what is compared in which a call with ``args`` differs, as the program names it."""
@@ -208,6 +213,34 @@ class Variant:
         lines += [f"        if {guard}: return None"] if guard else []
         lines += [f"        return ({passed})", "    except refusals: return None"]
         return define(lines, {**self._names, "refusals": _REFUSALS})  # type: ignore[return-value]  # by its text
+
+    def quick(self) -> Quick | None:
+        """What resolves calls of this variant in one step; None if arrays decide about their code, or nothing is compiled."""
+        if (
+            self._quick is None
+            and not self._has_arrays
+            and (found := self.dispatcher.specialisations.get(())) is not None
+        ):
+            self._quick = self._generated_quick(found)
+        return self._quick
+
+    def _generated_quick(self, found: Specialisation) -> Quick:
+        names = [text for text in self._texts.values() if text != "receiver"]
+        guards = list(self._guards.values())
+        values = []
+        for k, (text, parameter) in enumerate(zip(self._passed, self._parameters, strict=True)):
+            if type(parameter) is ScalarParameter:
+                values.append(text)
+            elif type(parameter) is SingleParameter:
+                guards.append(f"{text}.__class__ is not float")
+                values.append(text)
+            else:
+                values.append(f"*p{k}.values({text})")
+        lines = [f"def call({', '.join(names)}):", "    try:"]
+        lines += [f"        if {' or '.join(guards)}: return None"] if guards else ["        pass"]
+        lines += ["    except refusals: return None", f"    return found, [{', '.join(values)}], []"]
+        parameters = {f"p{k}": parameter for k, parameter in enumerate(self._parameters)}
+        return define(lines, {**self._names, **parameters, "found": found, "refusals": _REFUSALS})  # type: ignore[return-value]  # by its text
 
 
 class _Flat(Dispatcher):

@@ -496,3 +496,37 @@ def test_a_kernel_does_not_set_attributes(counter, load):
     with pytest.raises(qp.KernelTypeError, match=r"a kernel cannot set attributes of an object: self.k") as raised:
         module.A().run()
     assert "set it in Python" in raised.value.hint
+
+
+@qp.data_oriented
+class Adder:
+    def __init__(self, step):
+        self.step, self.total = step, qp.field(qp.f64, shape=())
+
+    @qp.kernel
+    def add(self, factor: qp.f32, count: qp.i32) -> qp.f64:
+        self.total[None] += self.step * factor * count
+        return self.total[None]
+
+    @qp.kernel
+    def reset(self):
+        self.total[None] = 0.0
+
+
+def test_repeated_calls_see_what_changes():
+    one, other = Adder(1.0), Adder(10.0)
+    for expected in (2.0, 4.0, 6.0):
+        assert one.add(0.5, 4) == expected
+    one.step = 3.0  # code of its own
+    assert one.add(0.5, 4) == 12.0
+    one.step = 1.0
+    for number in (2, np.float32(2), np.int64(2), True + 1):
+        one.reset()
+        assert one.add(number, 1) == 2.0
+    assert other.add(1.0, 1) == 10.0
+    other.total = qp.field(qp.f64, shape=())
+    assert [other.add(1.0, 1), other.add(count=1, factor=2.0)] == [10.0, 30.0]
+    for wrong in ((), (1.0,), (1.0, 2, 3), ("x", 1), (1.0, 2**40)):
+        with pytest.raises(qp.ArgumentError):
+            other.add(*wrong)
+    assert other.add(0.0, 0) == 30.0
