@@ -55,6 +55,8 @@ class Constants:
     def __init__(self) -> None:
         self.names: dict[str, object] = {constructor(t): TYPES[t] for t in SCALARS}
         self._known: dict[object, str] = {}
+        self.prints = f"prints{OWN}"
+        """The name of what prints."""
 
     def of(self, value: object, key: object = None) -> str:
         """A name for ``value``; equal keys have one."""

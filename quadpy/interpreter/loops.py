@@ -127,7 +127,7 @@ class KernelStatements(Statements):
         self.scope.locals.add(block)
         if waits and any(isinstance(node, ir.Print) for node in walk(stmt.body)):
             prints = self.scope.temporary()
-            self.code.put(f"{prints} = {self.constants.function(OrderedPrints)}()")
+            self.code.put(f"{prints} = {self.constants.function(OrderedPrints)}({self.constants.prints})")
             self.scope.variables.prints = prints
             with self.code.block("try:"):
                 self.each_block(stmt, f"for {block}, {items} in {chunks}:", items, waits=waits)

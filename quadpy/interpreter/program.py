@@ -20,7 +20,7 @@ from quadpy.interpreter.loops import KernelStatements
 from quadpy.interpreter.numbers import bf16_of_bits, bits_of_bf16, number
 from quadpy.interpreter.plans import NO_LOOPS, KernelPlan
 from quadpy.interpreter.scopes import Scope, Variables
-from quadpy.interpreter.support import OUTSIDE, Memory
+from quadpy.interpreter.support import OUTSIDE, Memory, Prints, Show
 from quadpy.interpreter.text import OWN, CodeText, Origin, compiled, identifier
 from quadpy.interpreter.unset import read_unset
 from quadpy.ir import nodes as ir
@@ -32,14 +32,15 @@ __all__ = ["PythonKernel"]
 class PythonKernel:
     """``entry(block, scratch, first task)``, as ``CodeObject.entry``: runs all tasks and returns -1.
 
-    ``origin`` is the function of the source, ``names`` are its globals.
+    ``origin`` is the function of the source, ``names`` are its globals; ``show`` is given what it prints.
     """
 
-    def __init__(self, plan: KernelPlan, origin: Origin, names: Mapping[str, Any]) -> None:
+    def __init__(self, plan: KernelPlan, origin: Origin, names: Mapping[str, Any], show: Show) -> None:
         self._kernel = kernel = plan.kernel
         layout = layout_of(kernel)
         self._values, self._unpack = layout.values, struct.Struct(layout.format).unpack_from
         variables, constants = Variables(), Constants()
+        constants.names[constants.prints] = Prints(show)
         with np.errstate(all="ignore"):  # constants that a type rounds to infinity
             self.text, code = _written(plan, origin, variables, constants)
             for function in kernel.functions:

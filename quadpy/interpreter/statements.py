@@ -12,7 +12,7 @@ from quadpy.interpreter.lanes import Meeting
 from quadpy.interpreter.numbers import bf16_of_bits, bits_of_bf16
 from quadpy.interpreter.plans import KernelPlan
 from quadpy.interpreter.scopes import Scope
-from quadpy.interpreter.support import OUTSIDE, Faults, printed
+from quadpy.interpreter.support import OUTSIDE, Faults
 from quadpy.interpreter.text import OWN, CodeText, Origin
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
@@ -168,9 +168,8 @@ class Statements:
             case ir.Print(message=message, words=words):
                 if not message.begins:
                     given = ", ".join(map(self.text, words))
-                    prints = self.scope.variables.prints
-                    show = self.constants.function(printed) if prints is None else f"{prints}.add"
-                    self.code.put(f"{show}({self.constants.of(message)}, [{given}])")
+                    prints = self.scope.variables.prints or self.constants.prints
+                    self.code.put(f"{prints}.add({self.constants.of(message)}, [{given}])")
             case ir.Fault(check=check, values=values):
                 given = ", ".join(map(self.text, values))
                 faults = self.constants.of(Faults(self.plan.kernel.sites), "faults")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -15,22 +15,32 @@ from quadpy.interpreter.numbers import MEMORY_TYPES
 from quadpy.ir.types import Array, Member
 from quadpy.output import Message
 
-__all__ = ["OUTSIDE", "Faults", "Memory", "OrderedPrints", "printed", "shared_array"]
+__all__ = ["OUTSIDE", "Faults", "Memory", "OrderedPrints", "Prints", "Show", "shared_array"]
 
 OUTSIDE: Final = 1 << 62
 """Is subtracted from negative indices, which are then outside of every array."""
 
 
-def printed(message: Message, words: Sequence[Any]) -> None:
-    """Prints ``message`` at once: iterations run in their order."""
-    values = [int(word) for word in words]
-    print(message.filled(values[1:] if message.loop else values), end="", flush=message.flush)  # noqa: T201 - the user's
+Show: TypeAlias = Callable[[str, bool], None]
+"""Prints a text, and flushes the output if the second argument says so."""
+
+
+class Prints:
+    """What kernels print, at once: iterations run in their order."""
+
+    def __init__(self, show: Show) -> None:
+        self.show = show
+
+    def add(self, message: Message, words: Sequence[Any]) -> None:
+        values = [int(word) for word in words]
+        self.show(message.filled(values[1:] if message.loop else values), message.flush)
 
 
 class OrderedPrints:
     """What iterations that wait for each other print, which comes in the order of the iterations."""
 
-    def __init__(self) -> None:
+    def __init__(self, prints: Prints) -> None:
+        self._prints = prints
         self._lines: list[tuple[int, str, bool]] = []
 
     def add(self, message: Message, words: Sequence[Any]) -> None:
@@ -39,7 +49,7 @@ class OrderedPrints:
 
     def show(self) -> None:
         for _, text, flush in sorted(self._lines, key=lambda line: line[0]):
-            print(text, end="", flush=flush)  # noqa: T201 - the user's
+            self._prints.show(text, flush)
 
 
 class Faults:

@@ -16,6 +16,7 @@ from quadpy.jit.races import races_in, warn_of_races
 from quadpy.lang.arguments import MembersFound
 from quadpy.lang.guard import guarded
 from quadpy.lang.trace import trace_kernel
+from quadpy.runtime.printing.records import Output, show
 
 __all__ = ["python_kernel"]
 
@@ -43,12 +44,18 @@ def _python_kernel(request: Request) -> tuple[Compiled, Callable[..., int]]:
 
     traced = trace_kernel(source, request.args, options, request.before, observe)
     with_lines = traced_for(replace(request, options=replace(options, lines=True), before=traced.dependencies))
-    schedule = schedule_for(run_passes(TASK_PASSES, numbered(before[-1])), request.target)
+    # Nothing watches for races, which would add tasks: iterations run one after another.
+    kernel = run_passes(TASK_PASSES, replace(numbered(before[-1]), debug=False))
+    schedule = schedule_for(kernel, request.target)
     plan = plan_kernel(with_lines.kernel, schedule)
     origin = Origin(source.name, source.span.file, source.span.line)
-    entry = PythonKernel(plan, origin, source.fn.__globals__)
+    entry = PythonKernel(plan, origin, source.fn.__globals__, _show)
     code = code_object(schedule, request.target, b"")
     digest = digest_of(traced.kernel, request.target)
-    spans = spans_of(traced, code, request)
+    spans = spans_of(replace(traced, kernel=kernel), code, request)
     races = races_in(traced.kernel, source.name)
     return Compiled(code, digest, traced.fields, traced.outline, spans, traced.dependencies, races), entry
+
+
+def _show(text: str, flush: bool) -> None:
+    show(Output(text, flush))

@@ -287,3 +287,16 @@ def test_a_kernel_whose_check_fails_has_run_once(arch):
     with pytest.raises(qp.KernelOverflowError):
         overflows(np.array([1 << 30], np.int32), runs)
     assert runs[0] == 1
+
+
+@qp.kernel(debug=True)
+def marks(x: qp.types.ndarray(dtype=qp.f32, ndim=1), k: qp.types.ndarray(dtype=qp.i32, ndim=1)):
+    for i in k:
+        x[k[i]] = i
+
+
+def test_races_are_not_looked_for():
+    """Iterations run in order; compiled code under ``debug=True`` has shadow memory for this."""
+    x = np.zeros(4, np.float32)
+    marks(x, np.array([2, 2, 1], np.int32))
+    assert x.tolist() == [0, 2, 1, 0]
