@@ -36,7 +36,6 @@ racy, possible, clean = (
     [pytest.param(program, id=program.name) for program in PROGRAMS if program.verdict == verdict]
     for verdict in ("racy", "possible", "clean")
 )
-FIRST_USES = ("captures-forked_too_early", "captures-a_fill_in_a_branch")
 IN_WORDS = ("record an event after line", "free ", "let ")
 """Reports of forks in a capture say in words what is missing."""
 NUMBERS = {"x": 1, "y": 1, "z": 1, "u": 2, "v": 2, "w": 2}
@@ -104,8 +103,6 @@ def program(arch, request):
         pytest.skip("kernels of the simulated device compute nothing")
     if arch != "cpu" and "race" in program.kinds:
         pytest.skip("the compiler warns of a kernel once, whatever the target")
-    if arch != "cpu" and program.name in FIRST_USES and "lines" in request.node.name:
-        pytest.skip("the graph has the edge that the runtime adds for a first use")
     return program
 
 

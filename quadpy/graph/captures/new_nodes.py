@@ -37,11 +37,11 @@ def node_for(
 ) -> NewNode:  # fmt: skip
     """The node for ``work`` on ``stream``, which keeps ``keep`` alive; constants are in ``arena``."""
     match work:
-        case Fill(target, pattern, nbytes):
+        case Fill(target, pattern, nbytes, first):
             size = len(pattern)
             node = MemsetNode(
                 target=target, value=int.from_bytes(pattern, "little"), element=size, width=nbytes // size,
-                writes=((target, nbytes),), keep=keep,
+                writes=((target, nbytes),), keep=keep, first=first,
             )  # fmt: skip
             return NewNode(node, "memset", ordered=True)
         case Copy(target, source, nbytes, direction):

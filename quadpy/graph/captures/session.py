@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from quadpy.errors import ArgumentError, CaptureError, GraphError
@@ -180,12 +181,14 @@ class CaptureSession:
         """Add a node at the end of ``stream``."""
         if self.device.life.ended is not None:
             self.device.life.check()
+        after, asked = self._streams.after, None
         if new.ordered:
             also_after = self.graph.derive(new.node.reads, new.node.writes)
-        after = self._streams.after
+        elif also_after:
+            asked = self.graph.without_implied(after[stream.timeline])
         try:
             known = self.graph.without_implied((*after[stream.timeline], *also_after))
-            node = self.graph.insert(new.node, known, None, new.name)
+            node = self.graph.insert(replace(new.node, asked=asked), known, None, new.name)
             after[stream.timeline] = (node.name,)
         except (ArgumentError, GraphError) as error:
             self._fail(error.message, error.hint)

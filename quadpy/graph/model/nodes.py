@@ -44,6 +44,7 @@ class Node(OneProcess):
 
     name     unique in its graph
     after    names of the nodes that must be complete before
+    asked    as ``after``, without what a capture adds for first uses of memory; None if it adds nothing
     derived  whether ``after`` follows from what the nodes read and write
     barrier  whether the node may touch anything; derived dependencies then put it after all earlier and before all
              later nodes
@@ -57,12 +58,18 @@ class Node(OneProcess):
 
     name: str = ""
     after: tuple[str, ...] = ()
+    asked: tuple[str, ...] | None = None
     derived: bool = False
     barrier: bool = False
     reads: tuple[MemoryRange, ...] = ()
     writes: tuple[MemoryRange, ...] = ()
     keep: tuple[object, ...] = ()
     span: Span | None = None
+
+    @property
+    def asked_after(self) -> tuple[str, ...]:
+        """The nodes that the program puts this one after."""
+        return self.after if self.asked is None else self.asked
 
     def __repr__(self) -> str:
         after = f" after {', '.join(map(repr, self.after))}" if self.after else ""
@@ -118,7 +125,10 @@ class MemcpyNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class MemsetNode(Node):
-    """Sets ``width`` elements of ``element`` bytes to ``value``, in each of ``height`` rows ``pitch`` bytes apart."""
+    """Sets ``width`` elements of ``element`` bytes to ``value``, in each of ``height`` rows ``pitch`` bytes apart.
+
+    ``first`` if these are the first values of memory that the graph allocates, which come before every use of it.
+    """
 
     kind: ClassVar[str] = "memset"
 
@@ -128,6 +138,7 @@ class MemsetNode(Node):
     width: int
     height: int = 1
     pitch: int = 0
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)

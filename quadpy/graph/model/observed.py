@@ -23,7 +23,10 @@ __all__ = ["has_given_edges", "observed"]
 
 
 def observed(nodes: Iterable[Node], off: Iterable[str] = ()) -> list[ObservedNode]:
-    """``nodes``, of which those named ``off`` do nothing but order others."""
+    """``nodes``, of which those named ``off`` do nothing but order others.
+
+    Nor do first values of memory, which come before all that uses it.
+    """
     idle = frozenset(off)
     return [_observed(node, idle=node.name in idle) for node in nodes]
 
@@ -32,22 +35,22 @@ def has_given_edges(nodes: Mapping[str, Node]) -> bool:
     """Whether the dependencies of some node were given, and are fewer than the order in which the nodes were made."""
     before: str | None = None
     for node in nodes.values():
-        if not node.derived and before is not None and before not in node.after:
+        if not node.derived and before is not None and before not in node.asked_after:
             return True
         before = node.name
     return False
 
 
 def _observed(node: Node, *, idle: bool) -> ObservedNode:
-    if idle:
-        return ObservedNode(node.name, "", node.span, node.after, (), tuple, "", ())
+    if idle or (isinstance(node, MemsetNode) and node.first):
+        return ObservedNode(node.name, "", node.span, node.asked_after, (), tuple, "", ())
     touches = (*((low, n, False) for low, n in node.reads), *((low, n, True) for low, n in node.writes))
     anything = isinstance(node, HostNode) and not touches
     unknown = "the host function does not say what it reads and writes" if anything else ""
     records = (node.event._ref,) if isinstance(node, EventRecordNode) else ()  # noqa: SLF001 - by which observers know it
     waits = (node.event._ref,) if isinstance(node, EventWaitNode) else ()  # noqa: SLF001 - as above
     return ObservedNode(
-        node.name, _what(node), node.span, node.after, touches, lambda: list(_accesses(node)), unknown, node.keep,
+        node.name, _what(node), node.span, node.asked_after, touches, lambda: list(_accesses(node)), unknown, node.keep,
         records, waits,
     )  # fmt: skip
 

@@ -14,11 +14,15 @@ __all__ = ["CapturedWork", "Constant", "Copy", "Fill", "GraphLaunch", "HostFunct
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """``nbytes`` bytes at ``target`` that repeat ``pattern``, which has 1, 2 or 4 bytes."""
+    """``nbytes`` bytes at ``target`` that repeat ``pattern``, which has 1, 2 or 4 bytes.
+
+    ``first`` if these are the first values of new memory, which come before every use of it.
+    """
 
     target: int
     pattern: bytes
     nbytes: int
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
         return _zeroed(device, device.memory.buffer(nbytes, timeline), home)  # stream_of has checked ``home``
     buffer = session.device_memory(home, nbytes)
     if nbytes:
-        session.record(home, Fill(buffer.pointer, b"\0", nbytes), (buffer,))
+        session.record(home, Fill(buffer.pointer, b"\0", nbytes, first=True), (buffer,))
     return Region(device, buffer.block, buffer)
 
 

@@ -38,7 +38,7 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
         if (session := session_of(on)) is not None:
             buffer = session.host_memory(nbytes)
             if nbytes:
-                session.record(on, Fill(buffer.pointer, b"\0", nbytes), (buffer,))
+                session.record(on, Fill(buffer.pointer, b"\0", nbytes, first=True), (buffer,))
             return buffer
     return HOST.allocate(nbytes)
 

@@ -231,6 +231,20 @@ def arrays_of_the_graph(x, y):
 
 
 @clean
+def an_array_that_is_made_in_a_fork(s1, x, ready, done):
+    """Its zeros come before its first use, on whatever stream."""
+    with qp.graph.capture() as graph:
+        ready.record()
+        ready.wait(s1)
+        own = qp.ndarray(qp.f32, 64, stream=s1)
+        ramp(own)
+        copy(own, x)
+        done.record(s1)
+        done.wait()
+    graph.instantiate().launch()
+
+
+@clean
 def the_events_of_a_capture_again(s1, s2, x, y, z, ready, done):
     """An event of the capture is an ordinary one after it."""
     with qp.graph.capture() as graph:
