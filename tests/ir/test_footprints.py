@@ -342,6 +342,19 @@ def test_a_guard_that_wraps_is_no_guard():
     assert boxes(near, {"n": 3}, x=(8,)) == [("x", "WRITE", ((range(3, 5),), True, True))]
 
 
+def test_a_running_index_that_wraps_may_be_anywhere():
+    @qp.kernel
+    def narrow(x: vec, n: qp.i32):
+        for _ in range(1):
+            k = qp.u8(0)
+            for _ in range(n):
+                x[k] = 1.0
+                k += qp.u8(1)
+
+    assert boxes(narrow, {"n": 300}, x=(400,)) == [("x", "WRITE", (None, False, False))]
+    assert boxes(narrow, {"n": 200}, x=(400,)) == [("x", "WRITE", ((range(200),), True, True))]
+
+
 def test_fields_and_members_have_their_offsets_and_parts():
     x = qp.Vector.field(3, qp.f32, shape=6, offset=-2)
     point = qp.types.struct(a=qp.f32, b=qp.types.vector(2, qp.f32)).field(shape=5)

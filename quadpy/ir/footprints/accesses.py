@@ -180,7 +180,9 @@ class _Walker:
         steps = self.steps(stmt.body, known) if turn is not None else {}
         self.forget(assigned, inside)
         if turn is not None:
-            inside.values |= {var: before + turn.times(step) for var, (before, step) in steps.items()}
+            inside.values |= {
+                var: self.reader.typed(before + turn.times(step), var.type) for var, (before, step) in steps.items()
+            }
         if own or outer:
             inside.guards = Guards(inside.guards, Maybe())
         self.block(stmt.body, inside)

@@ -35,16 +35,8 @@ from quadpy.ir.footprints.numbers import (
     equal,
     negated,
 )
-from quadpy.ir.footprints.ranges import (
-    are_independent,
-    bounds,
-    counter_bounds,
-    free_bounds,
-    is_met,
-    parallel_to,
-    spacing,
-    takes_all,
-)
+from quadpy.ir.footprints.ranges import bounds, counter_bounds, free_bounds, is_met, parallel_to
+from quadpy.ir.footprints.spacing import are_independent, spacing, takes_all
 from quadpy.ir.walk import unhandled
 
 __all__ = ["box_of"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
@@ -14,9 +14,7 @@ from quadpy.ir.footprints.affine import (
     Bounded,
     Chosen,
     Condition,
-    Counter,
     Digit,
-    Entered,
     Every,
     Form,
     Guards,
@@ -24,18 +22,16 @@ from quadpy.ir.footprints.affine import (
     Maybe,
     Need,
     NotZero,
-    Origin,
     Some,
     constant_form,
     counter_form,
     fixed,
 )
-from quadpy.ir.footprints.guards import assume, denied, equals, is_certain, is_impossible, needs_in
-from quadpy.ir.footprints.numbers import Given, Number, TooComplex, given, greater, lesser, number, quotient, remainder
+from quadpy.ir.footprints.forms import Forms, Part, type_bounds
+from quadpy.ir.footprints.guards import assume, denied, equals, is_certain, is_impossible
+from quadpy.ir.footprints.numbers import Given, TooComplex, given, number
 
-__all__ = ["Known", "Reader", "type_bounds"]
-
-Part: TypeAlias = Literal["quotient", "remainder"]
+__all__ = ["Known", "Reader"]
 
 _DEEPEST: Final = 200
 """Expressions that are deeper are not looked into."""
@@ -55,32 +51,19 @@ class Known:
         return Known(guards, dict(self.values), self.is_live)
 
 
-class Reader:
+class Reader(Forms):
     """Gives integers their forms, and truth values their conditions.
 
     ``mutable`` are the variables that are 0 at first; ``linear`` is the number of the iteration, in blocks of ``block_dim``.
     """
 
     def __init__(self, mutable: Container[ir.Var] = ()) -> None:
+        super().__init__()
         self.mutable = mutable
         self.lets: dict[ir.Var, Form | Condition] = {}
         self.linear: Form | None = None
         self.block_dim: int | None = None
-        self._serial = 0
-        self._made: dict[object, Counter] = {}
         self._depth = 0
-
-    # ------------------------------------------------------------------- counters
-
-    def counter(self, name: str, origin: Origin, roots: frozenset[int] | None = None) -> Counter:
-        """A new counter; without ``roots``, it is a root of its own."""
-        self._serial += 1
-        return Counter(self._serial, name, origin, frozenset((self._serial,)) if roots is None else roots)
-
-    def unknown(self, type: Scalar, key: object = None, name: str = "?") -> Form:
-        """A value of which only ``type`` is known; equal keys are the same value."""
-        low, last = type_bounds(type)
-        return counter_form(self._keyed((key, type), lambda: self.counter(name, Bounded(low, last))))
 
     def anything(self, type: Scalar) -> Form | Condition:
         """A value of which only ``type`` is known, or any truth value."""
@@ -95,44 +78,6 @@ class Reader:
         if _is_whole(e.type):
             return self.form(e, known)
         return self.condition(e, known) if e.type.bits == 1 else Maybe()
-
-    def _keyed(self, key: tuple[object, ...], make: Callable[[], Counter]) -> Counter:
-        if key[0] is None:
-            return make()
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
-
-    def digit(self, form: Form, divisor: Number, part: Part) -> Form:
-        """``form // divisor`` or ``form % divisor``, rounded down, for a positive divisor."""
-        bare = form.bare
-        if not bare.terms:
-            return fixed((quotient if part == "quotient" else remainder)(bare.constant, divisor)).needing(*form.needs)
-        found = self._keyed((bare, divisor, part), lambda: self.counter(part, Digit(bare, divisor, part), bare.roots))
-        return counter_form(found).needing(*form.needs)
-
-    def limited(self, op: ir.BinOp, a: Form, b: Form, type: Scalar) -> Form:
-        """The minimum or maximum."""
-        needs = a.needs | b.needs
-        if not a.terms and not b.terms:
-            return fixed((lesser if op is ir.BinOp.MIN else greater)(a.constant, b.constant)).needing(*needs)
-        kind: Literal["min", "max"] = "min" if op is ir.BinOp.MIN else "max"
-        forms = (a.bare, b.bare)
-        found = self._keyed(
-            (kind, forms, type), lambda: self.counter(kind, Limited(*type_bounds(type), kind, forms), a.roots | b.roots)
-        )
-        return counter_form(found).needing(*needs)
-
-    def chosen(self, choices: tuple[tuple[Form, Guards | None], ...]) -> Form:
-        """One of several, each under its guards."""
-        needs = frozenset[Need]().union(*(form.needs for form, _ in choices))
-        chains = (each.fact for _, guards in choices if guards for each in guards.chain())
-        needs |= {need for fact in chains if not isinstance(fact, Entered) for need in needs_in(fact)}
-        roots = frozenset[int]().union(*(form.roots for form, _ in choices))
-        counter = self.counter("chosen", Chosen(choices), roots)
-        return counter_form(counter).needing(*needs)
-
-    # ---------------------------------------------------------------- expressions
 
     def form(self, e: ir.Expr, known: Known) -> Form:
         """The integer ``e``."""
@@ -192,7 +137,11 @@ class Reader:
 
     def _within(self, form: Form, type: Scalar) -> Form:
         """``form`` where it must be a value of ``type`` for what follows."""
-        return form if _is_plain(form) else form.needing(*_open(Need(form.bare, *type_bounds(type))))
+        return form if _is_plain(form) else self.typed(form, type)
+
+    def typed(self, form: Form, type: Scalar) -> Form:
+        """``form`` as what a variable of ``type`` holds."""
+        return form.needing(*_open(Need(form.bare, *type_bounds(type))))
 
     def index(self, e: ir.Expr, known: Known) -> Form:
         """An index, or the bound of a loop: what wraps is another one."""
@@ -274,11 +223,6 @@ class Reader:
                 return AtLeastZero(a - b - one)
             case ir.CmpOp.GE:
                 return AtLeastZero(a - b)
-
-
-def type_bounds(type: Scalar) -> tuple[int, int]:
-    """The least and the greatest value of an integer type."""
-    return (0, 1) if type.bits == 1 else (type.min_int, type.max_int)
 
 
 def _is_whole(type: Scalar) -> bool:

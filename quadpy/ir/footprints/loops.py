@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.affine import Counter, Entered, Form, Guards, Loop, Maybe, counter_form, fixed
-from quadpy.ir.footprints.expressions import Known, Reader, type_bounds
+from quadpy.ir.footprints.expressions import Known, Reader
+from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.numbers import ONE, ZERO, Number, TooComplex, made, number, quotient
 from quadpy.ir.footprints.ranges import bounds
 
