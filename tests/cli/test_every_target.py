@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from generations import chosen
 
 import quadpy as qp
 from quadpy import examples
@@ -36,6 +37,9 @@ EXAMPLES = sorted(
     if module.name not in WITHOUT_KERNELS and module.name not in OBJECTS
 )
 TARGETS = [*AMD_ARCHS, "gfx1030:w64", "gfx1100:w64", "gfx1201:w64"]
+ALWAYS = {"gfx942", "gfx1100", "gfx1201"}
+SHARE = 4
+"""Examples share the other targets out, unless ``--every-processor`` asks for all."""
 WITHOUT_F32_ADD = {"gfx1030", "gfx1030:w64", "gfx9-generic", "gfx10-1-generic", "gfx10-3-generic"}
 """The targets whose memory units cannot add floats; LLVM's instruction tables say so."""
 
@@ -66,10 +70,18 @@ def compiled(example: str, target: str) -> list[CodeObject]:
     return [compile_with_asm(kernel, parse_target(target), {}) for kernel in kernels_of(example).values()]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_a_code_object_is_lean_and_takes_the_arguments_that_the_launch_gives(example, target):
-    check(compiled(example, target), target)
+def pytest_generate_tests(metafunc):
+    every = metafunc.config.getoption("--every-processor")
+    if {"example", "each_target"} <= set(metafunc.fixturenames):
+        pairs = [(e, t) for k, e in enumerate(EXAMPLES) for j, t in enumerate(TARGETS)
+                 if every or t in ALWAYS or (k + j) % SHARE == 0]  # fmt: skip
+        metafunc.parametrize(("example", "each_target"), pairs)
+    elif "each_target" in metafunc.fixturenames:
+        metafunc.parametrize("each_target", chosen(metafunc.config, TARGETS))
+
+
+def test_a_code_object_is_lean_and_takes_the_arguments_that_the_launch_gives(example, each_target):
+    check(compiled(example, each_target), each_target)
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1201"])
@@ -99,10 +111,9 @@ def check(codes, target):
             assert -(-kernel.kernarg_bytes // 8) * 8 == code.layout.size + SCRATCH * (code.slots > 0)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_float_sums_use_the_hardware_where_it_has_them(target):
+def test_float_sums_use_the_hardware_where_it_has_them(each_target):
     """mpm88 adds mass and two components of momentum to nine nodes from each particle."""
-    (asm,) = (code.asm for code in compiled("quadpy.examples.mpm88", target) if code.tasks[0].symbol == "p2g_t0")
+    (asm,) = (code.asm for code in compiled("quadpy.examples.mpm88", each_target) if code.tasks[0].symbol == "p2g_t0")
     native = len(re.findall(r"^\tglobal_atomic_(?:pk_)?add_f32\b", asm, re.MULTILINE))
     swaps = len(re.findall(r"^\tglobal_atomic_cmpswap", asm, re.MULTILINE))
-    assert (native, swaps) == ((0, 27) if target in WITHOUT_F32_ADD else (27, 0))
+    assert (native, swaps) == ((0, 27) if each_target in WITHOUT_F32_ADD else (27, 0))

@@ -7,6 +7,7 @@ import runpy
 import textwrap
 
 import pytest
+from generations import chosen
 
 import quadpy as qp
 from quadpy.codegen.compile import lower
@@ -24,9 +25,6 @@ ROWS_OF_BLOCKS = [row for row in ROWS if row.name.startswith(("grid.", "warp."))
 TARGETS = [
     "cpu", "cpu:w64", *AMD_ARCHS, *(f"{a.name}:w64" for a in AMD_ARCHS.values() if a.wave_sizes == (32, 64)), *NVIDIA_ARCHS,
 ]  # fmt: skip
-SAME = {f"{name}{wave}" for name in ("gfx1101", "gfx1102", "gfx1103", "gfx1151", "gfx1152", "gfx1153", "gfx1200")
-        for wave in ("", ":w64")} | {"sm_72", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100a", "sm_103", "sm_121"}  # fmt: skip
-"""Targets whose code for waves is that of another of their generation; ``--every-processor`` compiles it too."""
 FAR = {"shuffle", "shuffle_up", "shuffle_down", "shuffle_xor"}
 """What waves of 64 on RDNA 1 and 2 cannot do."""
 
@@ -77,8 +75,7 @@ def kernel_of(load, rows, dtype):
 
 def pytest_generate_tests(metafunc):
     if "each_target" in metafunc.fixturenames:
-        every = metafunc.config.getoption("--every-processor")
-        metafunc.parametrize("each_target", TARGETS if every else [t for t in TARGETS if t not in SAME])
+        metafunc.parametrize("each_target", chosen(metafunc.config, TARGETS))
 
 
 @pytest.mark.parametrize("dtype", ["i32", "f64"])
