@@ -1,0 +1,87 @@
+"""Races that ``debug=True`` finds, on every backend: whichever of the two iterations comes first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.errors import KernelRaceError
+
+I1 = qp.types.ndarray(dtype=qp.i32, ndim=1)
+COUNT = 4096
+
+
+@pytest.fixture(autouse=True)
+def checked(init):
+    init(debug=True)
+
+
+def indices(**but):
+    """Each iteration's own, but for some."""
+    found = np.random.default_rng(5).permutation(COUNT).astype(np.int32)
+    for number, value in but.items():
+        found[int(number[1:])] = found[value]
+    array = qp.ndarray(qp.i32, COUNT)
+    array.from_numpy(found)
+    return array
+
+
+@qp.kernel
+def scatter(x: I1, k: I1):
+    for i in k:
+        x[k[i]] = i
+
+
+@qp.kernel
+def shift(x: I1, k: I1, y: I1):
+    for i in k:
+        y[i] = x[k[i]]
+        x[i] = y[i]
+
+
+@qp.kernel
+def count(x: I1, k: I1, limit: qp.i32):
+    for i in k:
+        x[k[i]] += 1
+        if i == limit:
+            x[k[0]] = 0
+
+
+def run_and_wait(kernel, *arguments):
+    kernel(*arguments)
+    qp.sync()  # on a GPU, the exception comes here
+
+
+def pair_of(error):
+    return {side.iteration for side in (error.hazard.first, error.hazard.second)}
+
+
+def test_two_stores():
+    x = qp.ndarray(qp.i32, COUNT)
+    run_and_wait(scatter, x, indices())
+    with pytest.raises(KernelRaceError, match=r"race: iteration i=\d+ writes x\[") as found:
+        run_and_wait(scatter, x, indices(_4000=17))
+    assert pair_of(found.value) == {"i=17", "i=4000"}
+
+
+def test_a_load_and_a_store():
+    x, y = qp.ndarray(qp.i32, COUNT), qp.ndarray(qp.i32, COUNT)
+    same = qp.ndarray(qp.i32, COUNT)
+    same.from_numpy(np.arange(COUNT, dtype=np.int32))
+    run_and_wait(shift, x, same, y)
+    other = np.arange(COUNT, dtype=np.int32)
+    other[100] = 3000
+    same.from_numpy(other)
+    x.from_numpy(np.arange(COUNT, dtype=np.int32))
+    with pytest.raises(KernelRaceError) as found:
+        run_and_wait(shift, x, same, y)
+    assert pair_of(found.value) <= {"i=100", "i=3000", "another one"}, "3000 may be the first to read its element"
+
+
+def test_updates_and_a_store():
+    x, k = qp.ndarray(qp.i32, COUNT), indices(_7=0, _9=0)
+    run_and_wait(count, x, k, -1)
+    with pytest.raises(KernelRaceError) as found:
+        run_and_wait(count, x, k, 3000)
+    assert "i=3000" in pair_of(found.value)
