@@ -42,6 +42,8 @@ _COMPARISONS: Final = {
     ir.CmpOp.EQ: "==", ir.CmpOp.NE: "!=", ir.CmpOp.LT: "<", ir.CmpOp.LE: "<=", ir.CmpOp.GT: ">", ir.CmpOp.GE: ">=",
 }  # fmt: skip
 _ROUNDINGS: Final = (ir.UnOp.SQRT, ir.UnOp.FLOOR, ir.UnOp.CEIL, ir.UnOp.TRUNC, ir.UnOp.RINT)
+_PYTHONS_OWN: Final = (abs, breakpoint, enumerate, float, int, len, map, max, min, range)
+"""Under names that no user's variable takes."""
 
 
 def constructor(t: Scalar) -> str:
@@ -54,6 +56,7 @@ class Constants:
 
     def __init__(self) -> None:
         self.names: dict[str, object] = {constructor(t): TYPES[t] for t in SCALARS}
+        self.names |= {f"{fn.__name__}{OWN}": fn for fn in _PYTHONS_OWN}
         self._known: dict[object, str] = {}
         self.prints = f"prints{OWN}"
         """The name of what prints."""
@@ -140,7 +143,7 @@ class Expressions:
         if op is ir.UnOp.NOT:
             return f"(~{x})"
         if op is ir.UnOp.ABS:
-            return f"abs({x})"
+            return f"abs{OWN}({x})"
         assert op in _ROUNDINGS
         return self.rounded(self.call(getattr(np, op.value), x), t)
 
@@ -177,7 +180,7 @@ class Expressions:
     def extreme(self, op: ir.BinOp, a: str, b: str, t: Scalar) -> str:
         """Of floats: a number comes before a NaN, and -0 is below +0."""
         if not t.is_float:
-            return f"{op.value}({a}, {b})"
+            return f"{op.value}{OWN}({a}, {b})"
         (a, x), (b, y) = self.once(a), self.once(b)
         least = op is ir.BinOp.MIN
         first, second = (x, y) if least else (y, x)
@@ -208,7 +211,7 @@ class Expressions:
         least, most, zero = (self.constants.number(n, dst) for n in (dst.min_int, dst.max_int, 0))
         beyond = f"({most} if {again} > 0 else {least} if {again} < 0 else {zero})"
         inside = f"{float(dst.min_int)!r} < {x} < {float(dst.max_int + 1)!r}"
-        return f"({constructor(dst)}(int({again})) if {inside} else {beyond})"
+        return f"({constructor(dst)}(int{OWN}({again})) if {inside} else {beyond})"
 
     def bits(self, x: str, src: Scalar, dst: Scalar) -> str:
         if src == dst:
@@ -253,16 +256,16 @@ def _ctz(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
 
 def _natural(x: str, t: Scalar) -> str:
     """The bits of an integer as a Python integer."""
-    return f"int({x}) & {(1 << t.bits) - 1}"
+    return f"int{OWN}({x}) & {(1 << t.bits) - 1}"
 
 
 def _mulhi(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
-    return f"{constructor(t)}(int({args[0]}) * int({args[1]}) >> {t.bits})"
+    return f"{constructor(t)}(int{OWN}({args[0]}) * int{OWN}({args[1]}) >> {t.bits})"
 
 
 def _fma(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
     """Of 16-bit floats in f64, where the product is exact, and then rounded."""
-    given = [f"float({arg})" for arg in args]
+    given = [f"float{OWN}({arg})" for arg in args]
     if t == f32:
         return e.call(fused_single, *given)
     return e.cast(f"{constructor(f64)}({e.call(fused, *given)})", f64, t)

@@ -12,7 +12,7 @@ from quadpy.interpreter.merging import copies, count, merged
 from quadpy.interpreter.numbers import MEMORY_TYPES, identity
 from quadpy.interpreter.plans import LoopPlan
 from quadpy.interpreter.statements import Statements, counts_up
-from quadpy.interpreter.support import OrderedPrints, shared_array
+from quadpy.interpreter.support import OrderedPrints, has_element, shared_array
 from quadpy.interpreter.text import OWN, Origin, identifier
 from quadpy.interpreter.unset import read_unset
 from quadpy.ir import nodes as ir
@@ -43,7 +43,7 @@ class KernelStatements(Statements):
     def values(self, stmt: ir.ParallelFor, ranges: Sequence[str]) -> list[str]:
         """The values of each loop variable."""
         kinds = [constructor(axis.var.type) for axis in stmt.axes]
-        return [f"map({kind}, {values})" for kind, values in zip(kinds, ranges, strict=True)]
+        return [f"map{OWN}({kind}, {values})" for kind, values in zip(kinds, ranges, strict=True)]
 
     def every_index(self, stmt: ir.ParallelFor, ranges: Sequence[str]) -> str:
         """All indices, in order."""
@@ -62,7 +62,7 @@ class KernelStatements(Statements):
         self.nested(stmt, plan, list(zip(self.values(stmt, ranges), stmt.axes, strict=True)), lists)
         for r, name, total in zip(plan.reductions, lists, totals, strict=True):
             self.code.put(f"{name}.append({total})")
-            with self.code.block(f"if len({name}) > 1:"):
+            with self.code.block(f"if len{OWN}({name}) > 1:"):
                 self.add_total(r, name)
 
     def nested(self, stmt: ir.ParallelFor, plan: LoopPlan, axes: list[tuple[str, ir.Axis]], lists: list[str]) -> None:
@@ -94,7 +94,7 @@ class KernelStatements(Statements):
             assert isinstance(place, ir.Element)
             array = self.scope.given(f"{place.array}{OWN}{place.component}")
             indices = ", ".join(map(self.text, place.index))
-            inside = f"all(0 <= i < n for i, n in zip(({indices},), {array}.shape))" if indices else "True"
+            inside = f"{self.constants.function(has_element)}({array}, ({indices},))" if indices else "True"
         with self.code.block(f"if {inside}:"):
             self.store(place, self.expressions.binary(ir.COMBINES[r.op], self.load(place), total, r.var.type))
 
@@ -149,7 +149,7 @@ class KernelStatements(Statements):
                 self.code.put(f"{self.constants.function(together)}({name}, {items})")
             else:
                 thread = self.scope.temporary()
-                with self.code.block(f"for {thread}, {items} in enumerate({items}):"):
+                with self.code.block(f"for {thread}, {items} in enumerate{OWN}({items}):"):
                     self.code.put(f"{name}(*{items}, {constructor(i32)}({thread}))")
 
     def share(self, array: ir.SharedArray) -> None:

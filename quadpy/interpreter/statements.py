@@ -196,7 +196,7 @@ class Statements:
             case ir.ParallelFor():
                 self.parallel(stmt)
             case ir.Breakpoint():
-                self.code.put("breakpoint()")
+                self.code.put(f"breakpoint{OWN}()")
             case ir.Enter() | ir.Exit():
                 raise AssertionError("blocks look for these")
             case _:
@@ -220,15 +220,15 @@ class Statements:
         if counts_up(stmt.start, stmt.step):
             self.natural.add(stmt.var)
         values = self.range(stmt.start, stmt.stop, stmt.step)
-        with self.code.block(f"for {self.scope.assign(stmt.var)} in map({constructor(stmt.var.type)}, {values}):"):
+        with self.code.block(f"for {self.scope.assign(stmt.var)} in map{OWN}({constructor(stmt.var.type)}, {values}):"):
             self.block(stmt.body.stmts)
 
     def range(self, start: ir.Expr, stop: ir.Expr, step: ir.Expr) -> str:
         """Python's ``range``; one in steps of 0 is empty."""
         if isinstance(step, ir.Const) and step.value:
-            return f"range({self.text(start)}, {self.text(stop)}, {step.value})"
+            return f"range{OWN}({self.text(start)}, {self.text(stop)}, {step.value})"
         step_now, again = self.expressions.once(self.text(step))
-        return f"(range({self.text(start)}, {self.text(stop)}, {again}) if {step_now} else ())"
+        return f"(range{OWN}({self.text(start)}, {self.text(stop)}, {again}) if {step_now} else ())"
 
     def parallel(self, stmt: ir.ParallelFor) -> None:
         raise NotImplementedError
@@ -249,7 +249,7 @@ class Statements:
         if e.type.kind != "int" or (isinstance(e, ir.VarRead) and e.var in self.natural):
             return self.text(e)
         now, again = self.expressions.once(self.text(e))
-        return f"{again} if {now} >= 0 else int({again}) - {OUTSIDE}"
+        return f"{again} if {now} >= 0 else int{OWN}({again}) - {OUTSIDE}"
 
     def load(self, place: ir.Place) -> str:
         if isinstance(place, ir.Slot):

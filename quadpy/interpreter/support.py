@@ -15,7 +15,7 @@ from quadpy.interpreter.numbers import MEMORY_TYPES
 from quadpy.ir.types import Array, Member
 from quadpy.output import Message
 
-__all__ = ["OUTSIDE", "Faults", "Memory", "OrderedPrints", "Prints", "Show", "shared_array"]
+__all__ = ["OUTSIDE", "Faults", "Memory", "OrderedPrints", "Prints", "Show", "has_element", "shared_array"]
 
 OUTSIDE: Final = 1 << 62
 """Is subtracted from negative indices, which are then outside of every array."""
@@ -126,3 +126,8 @@ def shared_array(shape: tuple[int, ...], element: tuple[int, ...], type: np.dtyp
     whole = np.zeros((*shape, *element), type)
     scalars = whole.reshape(*shape, -1)
     return [whole, *(scalars[..., k] for k in range(scalars.shape[-1]))]
+
+
+def has_element(array: np.ndarray[Any, Any], index: Sequence[Any]) -> bool:
+    """Whether the index is in the range of each axis."""
+    return all(0 <= i < n for i, n in zip(index, array.shape, strict=True))

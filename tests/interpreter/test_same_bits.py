@@ -4,6 +4,7 @@
 thousands.
 """
 
+# ruff: noqa: A001, A002 - names of Python's own functions are what one test is about
 from __future__ import annotations
 
 import sys
@@ -241,3 +242,26 @@ def test_iterations_that_wait_for_each_other_print_in_their_order(capsys):
         tells(np.zeros(64, np.int32))
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] == "".join(f"{i} comes\n{i} goes\n" for i in range(64))
+
+
+@qp.kernel
+def borrows_names(x: qp.types.ndarray(dtype=qp.i32, ndim=1), float: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+    len = 0
+    for map in range(x.shape[0]):
+        min, int = x[map], qp.max(x[map], 3)
+        abs = qp.min(min, int)
+        for enumerate in range(abs):
+            min += enumerate
+        x[map - 0] = min
+        len += abs
+        float[map] = qp.cast(float[map] * 2.0, qp.i32)
+    x[0] += len
+
+
+def test_names_of_pythons_own_functions():
+    def run():
+        x, y = np.arange(5, dtype=np.int32), np.arange(5, dtype=np.float32) / 3
+        borrows_names(x, y)
+        return [x, y]
+
+    assert_same_bits(run)
