@@ -9,7 +9,7 @@ import numpy as np
 from quadpy.dtypes import Scalar
 from quadpy.runtime.elements.numpy_types import Numbers, cast
 
-__all__ = ["determinant", "inverse"]
+__all__ = ["determinant", "inverse", "solution"]
 
 
 def determinant(m: Numbers, scalar: Scalar) -> Numbers:
@@ -37,6 +37,18 @@ def inverse(m: Numbers, scalar: Scalar) -> Numbers:
                 rows[i, n:] = _minus_product(rows[i, n:], rows[i, j], rows[j, n:], scalar)
             reciprocal = _rounded(m.dtype.type(1) / rows[i, i], scalar)
             rows[i, n:] = _rounded(rows[i, n:] * reciprocal, scalar)
+    return rows[:, n:]
+
+
+def solution(m: Numbers, right: Numbers, scalar: Scalar) -> Numbers:
+    """``x`` with ``m @ x = right``, columns of the same float type; of a singular matrix, infinities and NaNs."""
+    n = len(m)
+    with np.errstate(all="ignore"):
+        rows, _ = _triangular(np.hstack([m, right]), scalar, singular=False)
+        for i in reversed(range(n)):
+            for j in range(i + 1, n):
+                rows[i, n:] = _minus_product(rows[i, n:], rows[i, j], rows[j, n:], scalar)
+            rows[i, n:] = _rounded(rows[i, n:] / rows[i, i], scalar)
     return rows[:, n:]
 
 

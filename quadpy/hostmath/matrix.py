@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from quadpy.dtypes import promote
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import MatrixType
-from quadpy.hostmath.elimination import determinant, inverse
+from quadpy.hostmath.elimination import determinant, inverse, solution
 from quadpy.hostmath.vector import Vector
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
-from quadpy.runtime.elements.types import ScalarLike
+from quadpy.runtime.elements.types import ScalarLike, scalar_of
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
 __all__ = ["Matrix"]
@@ -55,6 +56,20 @@ class Matrix(Elements):
         if np.isfinite(self._data).all() and not np.isfinite(found).all():
             raise ArgumentError(f"{self!r} is singular: it has no inverse")
         return wrap(found, self.dtype)  # type: ignore[no-any-return]
+
+    def solve(self, right: Any) -> Vector | Matrix:
+        """``x`` with ``self @ x = right``, as in a kernel, to the bit; a singular matrix gives infinities and NaNs.
+
+        Raises:
+            ArgumentError: the matrix is not square, or ``right`` has another number of rows.
+        """
+        self._need_square("solve")
+        if not isinstance(right, (Vector, Matrix)) or right.n != self.n:
+            raise ArgumentError(f"solve needs a vector or matrix of {self.n} rows, not {right!r}")
+        floats = [each.dtype if each.dtype.is_float else scalar_of(float) for each in (self, right)]
+        scalar = promote(*floats)
+        found = solution(self.cast(scalar).to_numpy(), right.cast(scalar).to_numpy().reshape(self.n, -1), scalar)
+        return wrap(found.reshape(right.shape), scalar)  # type: ignore[no-any-return]
 
     def frobenius_inner(self, other: Matrix) -> Any:
         """The sum of the products of corresponding numbers."""

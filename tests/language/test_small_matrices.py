@@ -320,6 +320,7 @@ def test_the_host_gives_the_bits_of_a_kernel(dtype, init):
             if inverse is None:
                 continue
             np.testing.assert_array_equal(m.inverse().to_numpy(), inverse[i])
+            np.testing.assert_array_equal(m.solve(qp.Matrix(b[i])).to_numpy(), x[i])
             found = (*qp.qr(m), qp.solve(m, qp.Matrix(b[i])), qp.math.inverse(m))
             for ours, kernels in zip(found, (q[i], r[i], x[i], inverse[i]), strict=True):
                 np.testing.assert_array_equal(ours.to_numpy(), kernels)
@@ -341,6 +342,10 @@ def test_a_system_has_a_vector_or_several_columns(init):
     one = qp.solve(m, qp.Vector([1.0, 2.0], qp.f64))
     np.testing.assert_allclose(one.to_numpy(), [0.2, 0.6], rtol=1e-15)
     assert qp.solve(qp.Matrix([[49.0]]), qp.Vector([49.0])).to_list() == [1.0]
+    assert qp.Matrix([[49]]).solve(qp.Vector([49])).to_list() == [1.0]
+    for wrong in (qp.Vector([1.0, 2.0, 3.0]), 2.0):
+        with pytest.raises(qp.ArgumentError, match="solve needs a vector or matrix of 2 rows"):
+            m.solve(wrong)
 
 
 def test_the_type_of_a_matrix_is_known_at_compile_time(init):
