@@ -161,7 +161,7 @@ class Ledger:
             records[slot] = operation
             return
         if slot.fills and slot.region.low <= self.low and slot.region.high >= self.high:
-            self.touched = {lane: {slot: operation}, **self._of_others(lane, slot)}
+            self.touched = {lane: {slot: operation}, **self._uncovered(operation, slot)}
             return
         if records is None:
             if len(touched) > _MANY:
@@ -181,15 +181,17 @@ class Ledger:
             if slot.handle in (handle, None) and not (writers and slot.kind == READ)
         ]
 
-    def _of_others(self, lane: Lane, slot: Slot) -> dict[Lane, dict[Slot, Operation]]:
-        """What other names of the memory touched: for those, the runtime waits by themselves."""
-        if len(self.handles) < 2:
-            return {}
-        kept = {
-            other: {before: op for before, op in records.items() if before.handle is not slot.handle}
-            for other, records in self.touched.items()
-        }
-        return {other: records for other, records in kept.items() if records and other is not lane}
+    def _uncovered(self, operation: Operation, slot: Slot) -> dict[Lane, dict[Slot, Operation]]:
+        """What ``operation`` does not make history, although it wrote all: what nothing orders before it, which reads and
+        writes of Python still wait for; and what other names of the memory touched, of which those do not know.
+        """
+        found: dict[Lane, dict[Slot, Operation]] = {}
+        for lane, records in self.touched.items():
+            known = operation.clock.get(lane.number, 0)
+            kept = {old: op for old, op in records.items() if old.handle is not slot.handle or op.time > known}
+            if kept and lane is not operation.lane:
+                found[lane] = kept
+        return found
 
     def _without_complete(self, host: Clock) -> dict[Lane, dict[Slot, Operation]]:
         """The accesses that the host does not know to be complete."""
