@@ -144,9 +144,16 @@ def keeps_other_components(x: V1):
         x[i].x = x[i + 1].y
 
 
+@qp.kernel
+def reads_atomically(x: I1, y: I1):
+    for i in y:
+        if qp.atomic_or(x[i // 2], 0) < 10:
+            x[y[i]] += 1
+
+
 @pytest.mark.parametrize(
     "kernel",
-    [copies_within_rows, splits_a_number, joins_numbers, fills_blocks, interleaves, reads_the_other_half, reverses,
+    [reads_atomically, copies_within_rows, splits_a_number, joins_numbers, fills_blocks, interleaves, reads_the_other_half, reverses,
      counts, once, keeps_other_components],
     ids=lambda kernel: kernel.__name__,
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
+from typing import Final
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
@@ -159,12 +160,15 @@ def _conflict(a: Touch, b: Touch) -> bool:
 
 
 def _mixed_updates(touches: list[Touch]) -> str:
-    """Why updates do not commute, if they do not."""
-    names = {t.operation for t in touches if t.operation is not None}
+    """Why updates do not commute, if they do not; one that changes nothing is a load."""
+    names = {t.operation for t in touches if t.operation is not None and not (t.operation in _LOADS and t.value == 0)}
     names = {ir.AtomicOp.ADD if op is ir.AtomicOp.SUB else op for op in names}
     if len(names) < 2:
         return ""
     return f"atomic updates by {' and '.join(sorted(op.value for op in names))} do not commute"
+
+
+_LOADS: Final = (ir.AtomicOp.ADD, ir.AtomicOp.SUB, ir.AtomicOp.OR, ir.AtomicOp.XOR)
 
 
 def _is_fixed(terms: Terms, touch: Touch) -> bool:
