@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from quadpy.hazards.ledger import READ, Ledger, Slot
 from quadpy.hazards.memory import Allocations, Handle, grid_of
 from quadpy.hazards.regions import Grid, Region, region_in
+from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, RawAccess
@@ -27,11 +28,13 @@ class CallTouches(NamedTuple):
     touched  the slots of its arrays
     of_host  those of arrays of the host, which only the call has
     waits    whether the host waits for the call, as it writes one of those
+    lent     whether some arrays come as another library's: the call waits for the thread's current stream then
     """
 
     touched: Touched
     of_host: tuple[Slot, ...]
     waits: bool
+    lent: bool
 
 
 @dataclass(slots=True)
@@ -84,7 +87,12 @@ def _touches(call: ObservedCall, handles: Sequence[Handle | None]) -> CallTouche
             touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
         elif slot is not None and isinstance(array, HostView):
             of_host.append(slot)
-    return CallTouches(tuple(touched), tuple(of_host), any(slot.kind != READ for slot in of_host))
+    waits = any(slot.kind != READ for slot in of_host)
+    lent = any(
+        handle is not None and isinstance(array, (HostView, DeviceView))
+        for array, handle in zip(call.arrays, handles, strict=True)
+    )
+    return CallTouches(tuple(touched), tuple(of_host), waits, lent)
 
 
 def _slot(access: KernelAccess, array: ArrayMemory, grid: Grid | None) -> Slot | None:

@@ -16,6 +16,7 @@ from quadpy.hazards.regions import Grid, Overlap, Region, region_in
 from quadpy.hazards.reports import hazard_of
 from quadpy.hazards.sinks import Sinks
 from quadpy.hazards.sites import call_place
+from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle
@@ -69,6 +70,9 @@ class Checker:
         with self._lock:
             touches = self._calls.touched(call)
             lane = self._lane(on.timeline, on.device.life)
+            if touches.lent:
+                current = current_device().current_stream()
+                self._clocks.follow(lane, self._clocks.snapshot(self._lane(current.timeline, current.device.life)))
             operation = Operation(lane, self._clocks.before(lane), call.name, call.span, call_place())
             for slot in touches.of_host:
                 self._check_host(operation, slot)

@@ -108,7 +108,7 @@ def test_producer_and_consumer_with_an_event():
 
 def test_with_the_event_taken_out_the_simulation_shows_the_missing_order():
     driver = RecordingDriver()
-    with simulated(driver):
+    with simulated(driver), qp.hazards.check(collect=True):
         teach(driver)
         x, y = array(), array()
         with qp.create_stream() as s1, qp.create_stream() as s2:

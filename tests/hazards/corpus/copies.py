@@ -6,7 +6,7 @@ import numpy as np
 
 import quadpy as qp
 
-from .kernels import copy, every, ones, part, ramp
+from .kernels import F32, copy, every, ones, part, ramp
 from .program import clean, racy
 
 
@@ -78,9 +78,15 @@ def a_slice_of_the_host(s1, x):
 def a_field_is_filled(s1, y, ready):
     """A field is an array like any other."""
     f = qp.field(qp.f32, 64)
+
+    @qp.kernel
+    def take(y: F32):
+        for i in y:
+            y[i] = f[i]
+
     f.fill(1.0)  # first
     # mended by: ready.record(); ready.wait(s1)
-    copy(f, y, stream=s1)  # second
+    take(y, stream=s1)  # second
 
 
 @clean
