@@ -8,8 +8,11 @@ import threading
 import warnings
 
 import pytest
+from simulated import AnyKernel, simulated
 
 import quadpy as qp
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.launch.capturing import CAPTURES
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 N = 16
@@ -33,6 +36,12 @@ def total(x: F32) -> qp.f32:
     for i in range(N):
         s += x[i]
     return s
+
+
+@qp.kernel
+def part(x: F32, begin: qp.i32, end: qp.i32):
+    for i in range(begin, end):
+        x[i] = 1
 
 
 @pytest.fixture(autouse=True)
@@ -302,3 +311,50 @@ def test_init_turns_it_on_and_off(streams):
 def test_init_refuses_other_modes(mode):
     with pytest.raises(qp.ArgumentError, match="hazards must be True, False or 'collect'"):
         qp.init(arch=qp.cpu, hazards=mode)
+
+
+def test_off_it_costs_no_instruction_of_the_fast_call():
+    """A call like the last one reads one flag of its device, which the checker clears while it is on."""
+    driver = RecordingDriver(history=False)
+    driver.kernels = AnyKernel()
+    with simulated(driver) as device:
+        (x,) = arrays(1)
+        for _ in range(3):
+            produce(x)
+        fast_call = produce._fast_call
+        assert fast_call is not None
+        assert not {"observer", "CAPTURES", "watched"} & {*fast_call.__code__.co_names, *fast_call.__code__.co_varnames}
+        assert device.life.direct
+        with qp.hazards.check():
+            assert not device.life.direct
+            assert not fast_call(None, x)
+        assert device.life.direct
+        assert fast_call(None, x)
+    produce.forget()
+
+
+def test_a_program_that_never_waits_has_a_short_history(streams):
+    s1, s2 = streams
+    (x,) = arrays(1)
+    with qp.hazards.check(collect=True):
+        for k in range(200):
+            x[k % N] = k
+            part(x, k % N, N, stream=s1)
+            part(x, 0, k % N, stream=s2)
+        checker = CAPTURES.observer
+        history = checker._memory.of_storage(x._memory()).ledger.touched
+        assert len(history) <= 3
+        assert all(len(records) <= 33 for records in history.values())
+
+
+def test_a_call_that_failed_is_only_possible(streams):
+    """What an error interrupted may have run, or not."""
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("quadpy.hazards.checker._Submission.done", lambda told: None)
+            produce(x, stream=s1)
+        consume(x, y, stream=s2)
+    assert not found.certain
+    assert [h.reason for h in found.possible] == ["of the first access, the call was interrupted"]
