@@ -67,17 +67,20 @@ def _copysign(s: Scope, operands: list[str], t: Scalar) -> str:
 
 
 def _reciprocal_seed(s: Scope, operands: list[str], t: Scalar) -> str:
-    (x,) = operands
-    return _seed(s, "reciprocal", x, t) or s.text.op(f"fdiv {llvm_type(t)} {constant(1, t)}, {x}")
+    wide = t if t.bits >= 32 else f32
+    x = cast(s.text, operands[0], t, wide)
+    found = _seed(s, "reciprocal", x, wide)
+    return cast(s.text, found or s.text.op(f"fdiv {llvm_type(wide)} {constant(1, wide)}, {x}"), wide, t)
 
 
 def _rsqrt_seed(s: Scope, operands: list[str], t: Scalar) -> str:
-    (x,) = operands
-    if found := _seed(s, "rsqrt", x, t):
-        return found
-    ty = llvm_type(t)
-    root = s.text.intrinsic(f"llvm.sqrt.f{t.bits}", ty, (ty, x))
-    return s.text.op(f"fdiv {ty} {constant(1, t)}, {root}")
+    wide = t if t.bits >= 32 else f32
+    x = cast(s.text, operands[0], t, wide)
+    if not (found := _seed(s, "rsqrt", x, wide)):
+        ty = llvm_type(wide)
+        root = s.text.intrinsic(f"llvm.sqrt.f{wide.bits}", ty, (ty, x))
+        found = s.text.op(f"fdiv {ty} {constant(1, wide)}, {root}")
+    return cast(s.text, found, wide, t)
 
 
 def _seed(s: Scope, name: str, x: str, t: Scalar) -> str | None:
