@@ -22,7 +22,8 @@ def project(tmp_path, capsys):
 def test_its_test_passes(project):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"],
-        cwd=project, capture_output=True, text=True, check=False,
+        cwd=project, env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # as in an environment of its own
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout
