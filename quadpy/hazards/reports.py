@@ -82,7 +82,7 @@ def stream_name(lane: Lane) -> str:
     """The stream's name in the calling program, or its number among those that the checker saw."""
     timeline = lane.stream()
     if not isinstance(timeline, Timeline):
-        return str(timeline)
+        return "" if lane.life is None else "a stream that is gone"
     if (name := name_of_stream(timeline)) is not None:
         return name
     return "the default stream" if lane.default else f"stream number {lane.number}"

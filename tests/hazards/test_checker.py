@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import threading
 import warnings
 
+import numpy as np
 import pytest
 from simulated import AnyKernel, simulated
 
@@ -358,3 +360,37 @@ def test_a_call_that_failed_is_only_possible(streams):
         consume(x, y, stream=s2)
     assert not found.certain
     assert [h.reason for h in found.possible] == ["of the first access, the call was interrupted"]
+
+
+def test_the_host_has_no_stream(streams):
+    s1, _ = streams
+    x, y = arrays()
+    result = np.zeros(N, np.float32)
+    graph = qp.graph.Graph()
+    graph.add_memcpy(result, x)
+    with qp.hazards.check(collect=True) as found, graph.instantiate() as run:
+        run.launch(s1)
+        y.from_numpy(result)
+        s1.synchronize()
+        y.from_numpy(result)
+    (hazard,) = found.certain
+    assert hazard.second.stream == ""
+    assert hazard.mend == "s1.synchronize()"
+
+
+def test_a_fork_leaves_the_checker_usable():
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        produce(x)
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                with qp.create_stream() as own:
+                    consume(x, y, stream=own)
+                code = 0 if kinds(found) == ["read after write"] else 2
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert pairs(found) == []
