@@ -11,6 +11,7 @@ import dis
 import functools
 import random
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,9 @@ def interrupt(program: Callable[[], object], place: Place) -> bool:
         _run(program, lambda code: code is place.code, look)
     except Interrupt:
         return True
+    except Exception as error:  # noqa: BLE001 - as text: pytest cannot show instructions that have no line
+        text = "".join(traceback.format_exception(error))
+        raise AssertionError(f"another error came out of an interrupt at {place}:\n{text}") from None
     return False
 
 
