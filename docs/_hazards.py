@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import runpy
 import tempfile
 import textwrap
@@ -22,6 +23,7 @@ def print_hazard(name: str) -> str:
     return f'```python title="{name}.py" linenums="1"\n{shown}\n```\n\n```text\n{report_of(shown, name)}\n```'
 
 
+@functools.cache  # a process is warned once of a race inside a kernel
 def report_of(program: str, name: str) -> str:
     """What the checker says when ``program`` runs on the CPU; empty if it says nothing."""
     before = current_config()
