@@ -20,7 +20,7 @@ class HazardAccess:
     what    what touches the memory: a kernel and where it is, a copy, a fill, a free, a write by the host
     array   the name of the array there: of the kernel's parameter, of the field
     range   which elements or bytes
-    stream  the stream's name in the program, as far as it is known; empty inside a kernel
+    stream  the name of the stream in the program, as far as it is known; empty for the host, and inside a kernel
     """
 
     file: str
