@@ -91,6 +91,16 @@ def packed(x: vec, y: mat):
 
 
 @qp.kernel
+def sought(x: vec, y: mat):
+    for i in range(y.shape[0]):
+        k = i
+        while k < x.shape[0] and y[i, 0] > 0.0:
+            x[k] += 1.0
+            if x[k] > 2.0:
+                k += 2
+
+
+@qp.kernel
 def guarded(x: vec, y: vec):
     for i in x:
         if i > 0:
@@ -251,6 +261,7 @@ TEXTS = {
         "writes x[0 : 2 * y.shape[0] + 3 * y.shape[1] - 4]",
         "writes x[3 * y.shape[1] : 2 * y.shape[0] + 3 * y.shape[1] - 1 : 2]",
     ],
+    sought: ["may update x[:] by add"],
     turned: ["writes x[0 : "],
     guarded: ["writes y[0 : x.shape[0] - 1]", "reads x[1 :]", "writes y[0]", "writes y[3 : x.shape[0]]"],
     skipped: ["writes x[0 : min(n - 1, x.shape[0] - 1) + 1]"],
@@ -355,6 +366,21 @@ def test_a_running_index_that_wraps_may_be_anywhere():
     assert boxes(narrow, {"n": 200}, x=(400,)) == [("x", "WRITE", ((range(200),), True, True))]
 
 
+def test_what_a_while_loop_adds_to_begins_where_it_began():
+    @qp.kernel
+    def walked(x: vec, n: qp.i32, end: qp.i32):
+        for _ in range(1):
+            k = n
+            while k < end and x[0] > 0.0:
+                x[k] = 1.0
+                k += 1
+
+    writes = [box for _, access, box in boxes(walked, {"n": 3, "end": 6}, x=(9,)) if access == "WRITE"]
+    assert writes == [((range(3, 6),), False, False)]
+    writes = [box for _, access, box in boxes(walked, {"n": 3, "end": (1 << 31) - 1}, x=(9,)) if access == "WRITE"]
+    assert writes == [((range(3, 9),), False, False)]
+
+
 def test_fields_and_members_have_their_offsets_and_parts():
     x = qp.Vector.field(3, qp.f32, shape=6, offset=-2)
     point = qp.types.struct(a=qp.f32, b=qp.types.vector(2, qp.f32)).field(shape=5)
@@ -386,3 +412,15 @@ def test_equal_numbers_give_the_same_boxes():
     one = found.at(values_for(traced, {}, {"x": (8,), "y": (8,)}))
     assert found.at(values_for(traced, {}, {"x": (8,), "y": (8,)})) is one
     assert found.at(values_for(traced, {}, {"x": (9,), "y": (8,)})) != one
+
+
+def test_guards_that_exclude_each_other_leave_nothing_certain():
+    @qp.kernel
+    def nothing(x: vec):
+        for i in x:
+            if i != 2 and i == 2:
+                x[i] = 1.0
+            if i != 4 and i != 3 and i != 5 and 3 <= i <= 5:  # noqa: PLR1714 - three guards, as users write them
+                x[i] = 2.0
+
+    assert [box for _, _, box in boxes(nothing, x=(8,)) if box.always or box.exact] == []

@@ -110,7 +110,14 @@ class _Writer:
             self.block([*scope, name], depth - 1, indent + "    ", loop=True)
             if scope[-1] == walked and self.chance(70):
                 self.lines.append(f"{indent}    {walked} += {self.pick('1', '2')}")
-        elif kind < 92 and depth:
+        elif kind < 91 and depth:
+            name = self.fresh()
+            self.lines.append(f"{indent}{name} = {self.integer(scope, 1)}")
+            more = self.pick("", f" and x[{name}] > 0", f" and {self.condition(scope, 0)}")
+            self.lines.append(f"{indent}while {name} < {self.uniform()}{more}:")
+            self.block([*scope, name], depth - 1, indent + "    ", loop=True)
+            self.lines.append(f"{indent}    {name} += {self.pick('1', '2')}")
+        elif kind < 93 and depth:
             self.lines.append(f"{indent}for d in qp.static(range(-1, 2)):")
             self.block([*scope, "d"], 0, indent + "    ", loop=False)
         elif kind < 96:

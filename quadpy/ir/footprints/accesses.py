@@ -7,12 +7,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints.affine import Condition, Form, Guards, Maybe, constant_form, fixed
+from quadpy.ir.footprints.affine import (
+    Condition,
+    Every,
+    Form,
+    Guards,
+    Loop,
+    Maybe,
+    Need,
+    Some,
+    constant_form,
+    counter_form,
+    fixed,
+)
 from quadpy.ir.footprints.expressions import Known, Reader
+from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.guards import denied, is_impossible
 from quadpy.ir.footprints.loops import enter_loop
 from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
-from quadpy.ir.footprints.ranges import is_natural
+from quadpy.ir.footprints.ranges import bounds, is_natural
 from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
@@ -141,6 +154,8 @@ class _Walker:
                 sides.append((side, before))
         whole = all(side.is_live and side.guards is before for side, before in sides)
         self.join(known, [side for side, _ in sides if side.is_live], whole=whole)
+        if whole and len(sides) == 2:
+            known.values |= _short_circuits(condition, sides[0][0], sides[1][0])
 
     def join(self, known: Known, ends: Sequence[Known], *, whole: bool) -> None:
         """Makes ``known`` what holds where ``ends`` meet; ``whole`` says that all of what came before gets there."""
@@ -213,6 +228,7 @@ class _Walker:
         assigned = _assigned([stmt.head, stmt.body])
         inside = known.fork()
         self.forget(assigned, inside)
+        self.rise(stmt, known, inside)
         self.block(stmt.head, inside)
         if inside.is_live:
             condition = self.reader.condition(stmt.cond, inside)
@@ -220,6 +236,33 @@ class _Walker:
             inside.guards = Guards(inside.guards, Maybe())
             self.block(stmt.body, inside)
         self.after(known, assigned, outer=any(_exits(block)[1] for block in (stmt.head, stmt.body)))
+
+    def rise(self, stmt: ir.While, known: Known, inside: Known) -> None:
+        """Binds the variables to which turns of ``stmt`` only add: they are at least what they are before it.
+
+        That is so as long as they do not wrap, so the condition of the loop must keep them from that.
+        """
+        low: dict[ir.Var, Form] = {}
+        rising = _rising(stmt)
+        for var in rising:
+            before = known.values.get(var, constant_form(0))
+            if isinstance(before, Form) and not any(isinstance(node, ir.Leave) for node in walk(stmt.head)):
+                first, _ = bounds(before.bare, known.guards)
+                most = number(type_bounds(var.type)[1])
+                counter = self.reader.counter(var.name, Loop(first, most, whole=False))
+                low[var] = counter_form(counter).needing(*before.needs)
+        if not low:
+            return
+        trial, reached = inside.fork(), len(self.found)
+        trial.values |= low
+        self.block(stmt.head, trial)
+        del self.found[reached:]
+        guards = trial.fork(self.reader.condition(stmt.cond, trial)).guards
+        for var, form in low.items():
+            _, last = bounds(form.bare, guards)
+            if last.constant != type_bounds(var.type)[1]:
+                following = Need(fixed(last + number(rising[var])), *type_bounds(var.type))
+                inside.values[var] = form.needing(following)
 
     def after(self, known: Known, assigned: Iterable[ir.Var], *, outer: bool) -> None:
         self.forget(assigned, known)
@@ -239,6 +282,43 @@ class _Walker:
 def _assigned(nodes: Iterable[ir.Node]) -> dict[ir.Var, None]:
     """The variables that ``nodes`` set, in the order of the text."""
     return dict.fromkeys(child.var for node in nodes for child in walk(node) if isinstance(child, ir.Assign))
+
+
+def _short_circuits(condition: Condition, then: Known, orelse: Known) -> dict[ir.Var, Form | Condition]:
+    """What ``c = a; if c: c = b`` makes of ``c``, which is ``a and b``; with ``if not c`` it is ``a or b``."""
+    found: dict[ir.Var, Form | Condition] = {}
+    for var, second in then.values.items():
+        first = orelse.values.get(var)
+        if isinstance(second, Form) or isinstance(first, (Form, Maybe)) or first is None or first is second:
+            continue
+        if first == condition:
+            found[var] = Every((first, second))
+        elif denied(first) == condition:
+            found[var] = Some((first, second))
+    return found
+
+
+def _rising(stmt: ir.While) -> dict[ir.Var, int]:
+    """The variables that ``stmt`` only adds a positive constant to, once a turn at most, and the constants."""
+    nodes = [node for block in (stmt.head, stmt.body) for node in walk(block)]
+    times = Counter(node.var for node in nodes if isinstance(node, ir.Assign))
+    repeated = {
+        node.var
+        for loop in nodes
+        if isinstance(loop, (ir.For, ir.While))
+        for node in walk(loop)
+        if isinstance(node, ir.Assign)
+    }
+    found = {}
+    for node in nodes:
+        match node:
+            case ir.Assign(
+                var=var, value=ir.Binary(op=ir.BinOp.ADD, lhs=ir.VarRead(var=old), rhs=ir.Const(value=by))
+            ) if old == var and times[var] == 1 and var not in repeated and not var.type.is_float and by > 0:
+                found[var] = int(by)
+            case _:
+                pass
+    return found
 
 
 def _exits(block: ir.Block, labels: frozenset[str] = frozenset(), *, continues: bool = False) -> tuple[bool, bool]:

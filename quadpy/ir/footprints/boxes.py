@@ -34,8 +34,9 @@ from quadpy.ir.footprints.numbers import (
     either,
     equal,
     negated,
+    number,
 )
-from quadpy.ir.footprints.ranges import bounds, counter_bounds, free_bounds, is_met, parallel_to
+from quadpy.ir.footprints.ranges import bounds, counter_bounds, free_bounds, holes_of, is_met, parallel_to
 from quadpy.ir.footprints.spacing import are_independent, spacing, takes_all
 from quadpy.ir.walk import unhandled
 
@@ -152,7 +153,8 @@ def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Numb
         case AtLeastZero(form=Form(terms=((counter, factor),))):
             return FALSE if factor.constant is None else _is_free(counter, index, guards)
         case NotZero(form=Form(terms=((counter, factor),))):
-            return _is_free(counter, index, guards) if factor.constant in (1, -1) else FALSE
+            left = both(_leaves_some(counter, guards), _is_free(counter, index, guards))
+            return left if factor.constant in (1, -1) else FALSE
         case AtLeastZero(form=form):
             return _is_limit(form, index, guards)
         case Some():
@@ -165,10 +167,16 @@ def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Numb
 
 def _is_free(counter: Counter, index: tuple[Form, ...], guards: Guards | None) -> Number:
     """Whether a guard on ``counter`` leaves all else as free as it was."""
-    if isinstance(counter.origin, Loop):
+    if isinstance(counter.origin, Loop) and counter.origin.whole:
         return TRUE  # what follows from it is found from what the guard leaves
     others = (each for form in index for each in form.counters if each is not counter)
     return both(takes_all(counter, guards), *(are_independent(counter, each, guards) for each in others))
+
+
+def _leaves_some(counter: Counter, guards: Guards | None) -> Number:
+    """Whether the values that guards forbid ``counter`` are fewer than those between its bounds."""
+    low, last = counter_bounds(counter, guards)
+    return either(takes_all(counter, guards), at_most(number(len(holes_of(counter, guards))), last - low))
 
 
 def _is_limit(limit: Form, index: tuple[Form, ...], guards: Guards | None) -> Number:

@@ -39,7 +39,7 @@ from quadpy.ir.footprints.numbers import (
 )
 
 __all__ = [
-    "bounds", "counter_bounds", "free_bounds", "hole_in", "is_met", "is_natural", "parallel_to", "share_quotient",
+    "bounds", "counter_bounds", "free_bounds", "holes_of", "is_met", "is_natural", "parallel_to", "share_quotient",
 ]  # fmt: skip
 
 Bounds = tuple[Number, Number]
@@ -93,19 +93,35 @@ def parallel_to(one: Form, other: Form) -> int:
 def counter_bounds(counter: Counter, guards: Guards | None) -> Bounds:
     """The bounds of ``counter``, narrowed by the guards on it alone."""
     low, last = _origin_bounds(counter, guards)
-    for each in reversed(list(guards.chain())) if guards else ():
-        match each.fact:
+    loose = isinstance(counter.origin, Bounded) or (isinstance(counter.origin, Loop) and not counter.origin.whole)
+    facts = [each.fact for each in guards.chain()][::-1] if guards else []
+    for fact in facts:
+        match fact:
             case AtLeastZero(form=Form(terms=((on, factor),), constant=constant)) if on is counter:
                 by = factor.constant or 0
                 if by > 0:
-                    low = greater(low, -quotient(constant, factor))
+                    least = -quotient(constant, factor)
+                    low = least if loose and _is_wide(low) else greater(low, least)
                 elif by < 0:
-                    last = lesser(last, quotient(constant, -factor))
-            case NotZero(form=form) if (hole := hole_in(form, counter)) is not None:
-                low, last = _without(low, last, hole)
+                    most = quotient(constant, -factor)
+                    last = most if loose and _is_wide(last) else lesser(last, most)
             case _:
                 pass
+    for hole in holes_of(counter, guards):
+        low, last = _without(low, last, hole)
     return low, last
+
+
+def _is_wide(bound: Number) -> bool:
+    """Whether it is no bound but that of a type, which is left out beside others."""
+    return bound.constant is not None and not -(1 << 31) < bound.constant < (1 << 31) - 1
+
+
+def holes_of(counter: Counter, guards: Guards | None) -> list[Number]:
+    """The values that guards forbid ``counter``, the first guard's first."""
+    facts = [each.fact for each in guards.chain()][::-1] if guards else []
+    found = (_hole_in(fact.form, counter) for fact in facts if isinstance(fact, NotZero))
+    return [hole for hole in found if hole is not None]
 
 
 def _without(low: Number, last: Number, hole: Number) -> Bounds:
@@ -118,7 +134,7 @@ def _without(low: Number, last: Number, hole: Number) -> Bounds:
     return low + select(first, ONE, ZERO), last - select(final, ONE, ZERO)
 
 
-def hole_in(form: Form, counter: Counter) -> Number | None:
+def _hole_in(form: Form, counter: Counter) -> Number | None:
     """The value that ``form != 0`` forbids ``counter``."""
     if len(form.terms) != 1 or form.terms[0][0] is not counter:
         return None

@@ -9,7 +9,7 @@ import functools
 import math
 from itertools import combinations
 
-from quadpy.ir.footprints.affine import Bounded, Chosen, Counter, Digit, Form, Guards, Limited, Loop, NotZero
+from quadpy.ir.footprints.affine import Bounded, Chosen, Counter, Digit, Form, Guards, Limited, Loop
 from quadpy.ir.footprints.numbers import (
     FALSE,
     ONE,
@@ -25,7 +25,7 @@ from quadpy.ir.footprints.numbers import (
     remainder,
     select,
 )
-from quadpy.ir.footprints.ranges import bounds, counter_bounds, hole_in, is_natural, share_quotient
+from quadpy.ir.footprints.ranges import bounds, counter_bounds, holes_of, is_natural, share_quotient
 
 __all__ = ["are_independent", "spacing", "takes_all"]
 
@@ -35,9 +35,8 @@ def takes_all(counter: Counter, guards: Guards | None) -> Number:
     """Whether ``counter`` takes each integer within its bounds, when all that decides it is free within its own."""
     low, last = counter_bounds(counter, guards)
     full = _origin_takes_all(counter, guards)
-    for each in guards.chain() if guards else ():
-        if isinstance(each.fact, NotZero) and (hole := hole_in(each.fact.form, counter)) is not None:
-            full = both(full, either(at_most(hole, low - ONE), at_most(last + ONE, hole)))
+    for hole in holes_of(counter, guards):
+        full = both(full, either(at_most(hole, low - ONE), at_most(last + ONE, hole)))
     return full
 
 
