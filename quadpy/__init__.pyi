@@ -129,6 +129,7 @@ from quadpy.intrinsics.top import fma as fma
 from quadpy.intrinsics.top import fmod as fmod
 from quadpy.intrinsics.top import grouped as grouped
 from quadpy.intrinsics.top import hypot as hypot
+from quadpy.intrinsics.top import lgamma as lgamma
 from quadpy.intrinsics.top import log as log
 from quadpy.intrinsics.top import log10 as log10
 from quadpy.intrinsics.top import log1p as log1p
@@ -149,6 +150,7 @@ from quadpy.intrinsics.top import round as round
 from quadpy.intrinsics.top import rsqrt as rsqrt
 from quadpy.intrinsics.top import select as select
 from quadpy.intrinsics.top import sin as sin
+from quadpy.intrinsics.top import sincos as sincos
 from quadpy.intrinsics.top import sinh as sinh
 from quadpy.intrinsics.top import sqrt as sqrt
 from quadpy.intrinsics.top import static as static
@@ -157,6 +159,7 @@ from quadpy.intrinsics.top import static_print as static_print
 from quadpy.intrinsics.top import stream_parallel as stream_parallel
 from quadpy.intrinsics.top import tan as tan
 from quadpy.intrinsics.top import tanh as tanh
+from quadpy.intrinsics.top import tgamma as tgamma
 from quadpy.intrinsics.top import trunc as trunc
 from quadpy.intrinsics.top import zero as zero
 from quadpy.jit.kernel import Kernel as Kernel
@@ -397,6 +400,7 @@ __all__ = [
     "kernel",
     "kl",
     "l",
+    "lgamma",
     "log",
     "log10",
     "log1p",
@@ -430,6 +434,7 @@ __all__ = [
     "set_logging_level",
     "simt",
     "sin",
+    "sincos",
     "sinh",
     "solve",
     "sqrt",
@@ -444,6 +449,7 @@ __all__ = [
     "tanh",
     "template",
     "tensor",
+    "tgamma",
     "trunc",
     "types",
     "u1",

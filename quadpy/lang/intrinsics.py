@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from typing import Any, Final, NoReturn, TypeAlias
 
-from quadpy.dtypes import Scalar, i32, promote, u1
+from quadpy.dtypes import Scalar, f32, i32, promote, u1
 from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
@@ -20,7 +20,17 @@ from quadpy.lang.literals import greatest, least
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
 from quadpy.lang.random_numbers import random_number
-from quadpy.lang.scalars import call_library, cast, convert, decide, meet, operand, to_integer, to_scalar
+from quadpy.lang.scalars import (
+    call_library,
+    cast,
+    convert,
+    decide,
+    library_results,
+    meet,
+    operand,
+    to_integer,
+    to_scalar,
+)
 from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.subgroup import SUBGROUP_RULES
 from quadpy.lang.values import ArrayRef, Text, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
@@ -124,6 +134,17 @@ def _extreme(op: ir.BinOp) -> Rule:
     return run
 
 
+def _sincos(t: Trace, span: Span, x: Value) -> Value:
+    if isinstance(x, (Vec, list, tuple)):
+        vector = make_vector(t, x, span)
+        pairs = [_sincos(t, span, e) for e in vector.elems]
+        return tuple(Vec(vector.shape, tuple(pair[k] for pair in pairs)) for k in range(2))
+    (operand,) = _operands(Types.FLOATS, t, (x,), span)
+    if operand.type.bits == 16:
+        return tuple(cast(t, value, operand.type, span) for value in _sincos(t, span, cast(t, operand, f32, span)))
+    return library_results(t, "sincos", (operand,), span)
+
+
 def _ffs(t: Trace, span: Span, x: Value) -> Value:
     """One more than the trailing zeros, or 0 for 0."""
     if isinstance(x, Vec):
@@ -184,6 +205,7 @@ TRACED: Final[Mapping[str, Rule]] = {
     **{name: _rounding(name) for name in _ROUNDING},
     "abs": _abs,
     "ffs": _ffs,
+    "sincos": _sincos,
     "pow": lambda t, span, x, y: binary(t, ast.Pow, x, y, span),
     "min": _extreme(ir.BinOp.MIN),
     "max": _extreme(ir.BinOp.MAX),

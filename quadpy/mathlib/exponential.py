@@ -138,7 +138,7 @@ def exp(x: Float) -> Float:
 def exp2_near(r: Float, rest: Float) -> Float:
     """2 to the power of ``r + rest``, for ``r`` in [-1/2, 1/2] and a small ``rest``."""
     high, low = product(r, Float(LN2_HI))
-    return (high + fma(r * r, horner(r, EXP2), fma(rest, LN2_HI, low))) + 1.0
+    return (high + fma(r * r, horner(r, EXP2), fma(rest, LN2_HI, fma(r, LN2_LO, low)))) + 1.0
 
 
 @library(ulp=1.0)

@@ -88,7 +88,8 @@ def tan(x: Float) -> Float:
     """The tangent of ``x`` radians: the quotient of sine and cosine, corrected by its exact remainder."""
     quadrant, r, s = reduce(x)
     sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    sine_tail = fma(s, cosine - 1.0, sine_tail)  # s times the cosine, which sine's own error bound does not need
+    sine_tail = fma(s, cosine - 1.0, sine_tail)  # what the bounds of sine and cosine do not need
+    cosine_tail = fma(fma(r, r, -(r * r)), 0.5, cosine_tail)
     up, across = sine - sine_tail, cosine - cosine_tail
     up_rest, across_rest = (sine - up) - sine_tail, (cosine - across) - cosine_tail
     odd = (quadrant & 1) != 0

@@ -64,6 +64,34 @@ def _log1p(x):
     return mp.nan if x < -1 else -mp.inf if x == -1 else x if x == mp.inf else mp.log1p(x)
 
 
+def _scalar(exact, function):
+    """A function of Python's ``math``; ``exact`` says what it is where that raises an error."""
+
+    def value(x):
+        try:
+            return function(x)
+        except (ValueError, OverflowError):
+            return float(exact(mp.mpf(x)))
+
+    return np.vectorize(value, otypes=[np.float64])
+
+
+def _gamma(x):
+    if x in (0, mp.inf):
+        return mp.inf
+    if x == -mp.inf or (x < 0 and x == mp.floor(x)):
+        return mp.nan
+    return mp.inf if x > 200 else mp.mpf(0) if x < -200 else mp.gamma(x)
+
+
+def _log_gamma(x):
+    if x > 1e9:  # far faster, and exact enough
+        return (x - 0.5) * mp.log(x) - x + mp.log(2 * mp.pi) / 2 + 1 / (12 * x) if x < mp.inf else mp.inf
+    if mp.isinf(x) or (x <= 0 and x == mp.floor(x)):
+        return mp.inf
+    return mp.re(mp.loggamma(x)) if x > 0 else mp.log(abs(mp.pi / (x * mp.sinpi(x)))) - _log_gamma(-x)
+
+
 UNARY = {
     "exp": Reference(np.exp, _exponential(mp.e), -105, 90),
     "exp2": Reference(np.exp2, _exponential(mp.mpf(2)), -151, 130),
@@ -89,4 +117,6 @@ UNARY = {
     "rsqrt": Reference(lambda x: 1 / np.sqrt(x), _rsqrt, 0.2, 5),
     "erf": Reference(np.vectorize(math.erf), _clamped(mp.erf, 100), -4, 4),
     "erfc": Reference(np.vectorize(math.erfc), _clamped(mp.erfc, 100), -4, 11),
+    "tgamma": Reference(_scalar(_gamma, lambda x: math.gamma(x) if x else math.copysign(math.inf, x)), _gamma, -6, 9),
+    "lgamma": Reference(_scalar(_log_gamma, math.lgamma), _log_gamma, 0.1, 9),
 }

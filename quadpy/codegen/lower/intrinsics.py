@@ -67,27 +67,22 @@ def _copysign(s: Scope, operands: list[str], t: Scalar) -> str:
 
 
 def _reciprocal_seed(s: Scope, operands: list[str], t: Scalar) -> str:
-    wide = t if t.bits >= 32 else f32
-    x = cast(s.text, operands[0], t, wide)
-    found = _seed(s, "reciprocal", x, wide)
-    return cast(s.text, found or s.text.op(f"fdiv {llvm_type(wide)} {constant(1, wide)}, {x}"), wide, t)
+    return _seed(s, "reciprocal", operands[0], t)
 
 
 def _rsqrt_seed(s: Scope, operands: list[str], t: Scalar) -> str:
-    wide = t if t.bits >= 32 else f32
-    x = cast(s.text, operands[0], t, wide)
-    if not (found := _seed(s, "rsqrt", x, wide)):
-        ty = llvm_type(wide)
-        root = s.text.intrinsic(f"llvm.sqrt.f{wide.bits}", ty, (ty, x))
-        found = s.text.op(f"fdiv {ty} {constant(1, wide)}, {root}")
-    return cast(s.text, found, wide, t)
+    return _seed(s, "rsqrt", operands[0], t)
 
 
-def _seed(s: Scope, name: str, x: str, t: Scalar) -> str | None:
-    """The hardware's approximation, where it has one.  The library's later steps remove its error, whatever it is."""
-    if s.rules.gpu is None or t != f32:
-        return None
-    return s.text.intrinsic(s.rules.gpu.approximate[name], "float", ("float", x))
+def _seed(s: Scope, name: str, x: str, t: Scalar) -> str:
+    """The hardware's approximation, or where it has none, a quotient.  The library's later steps remove its error."""
+    if t.bits == 16:
+        return cast(s.text, _seed(s, name, cast(s.text, x, t, f32), f32), f32, t)
+    ty = llvm_type(t)
+    if s.rules.gpu is not None and t == f32:
+        return s.text.intrinsic(s.rules.gpu.approximate[name], ty, (ty, x))
+    root = s.text.intrinsic(f"llvm.sqrt.f{t.bits}", ty, (ty, x)) if name == "rsqrt" else x
+    return s.text.op(f"fdiv {ty} {constant(1, t)}, {root}")
 
 
 EMITTED: Final[Mapping[str, Emit]] = {
