@@ -134,7 +134,7 @@ def _extreme(op: ir.BinOp) -> Rule:
     return run
 
 
-def _sincos(t: Trace, span: Span, x: Value) -> Value:
+def _sincos(t: Trace, span: Span, x: Value) -> tuple[Value, ...]:
     if isinstance(x, (Vec, list, tuple)):
         vector = make_vector(t, x, span)
         pairs = [_sincos(t, span, e) for e in vector.elems]
