@@ -134,14 +134,20 @@ def _extreme(op: ir.BinOp) -> Rule:
     return run
 
 
-def _sincos(t: Trace, span: Span, x: Value) -> tuple[Value, ...]:
+def _sincos(t: Trace, span: Span, x: Value) -> Value:
     if isinstance(x, (Vec, list, tuple)):
         vector = make_vector(t, x, span)
-        pairs = [_sincos(t, span, e) for e in vector.elems]
+        pairs = [_sine_and_cosine(t, span, e) for e in vector.elems]
         return tuple(Vec(vector.shape, tuple(pair[k] for pair in pairs)) for k in range(2))
+    return _sine_and_cosine(t, span, x)
+
+
+def _sine_and_cosine(t: Trace, span: Span, x: Value) -> tuple[ir.Expr, ...]:
     (operand,) = _operands(Types.FLOATS, t, (x,), span)
     if operand.type.bits == 16:
-        return tuple(cast(t, value, operand.type, span) for value in _sincos(t, span, cast(t, operand, f32, span)))
+        return tuple(
+            cast(t, value, operand.type, span) for value in _sine_and_cosine(t, span, cast(t, operand, f32, span))
+        )
     return library_results(t, "sincos", (operand,), span)
 
 
