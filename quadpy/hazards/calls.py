@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from quadpy.hazards.ledger import READ, Ledger, Slot
-from quadpy.hazards.memory import Allocations, Handle, grid_of
+from quadpy.hazards.memory import Allocations, Handle, Leaf, leaves_of
 from quadpy.hazards.regions import Grid, Region, region_in
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, RawAccess
 
-__all__ = ["CallSlots", "CallTouches", "node_slot"]
+__all__ = ["CallSlots", "CallTouches", "node_slots"]
 
 Touched = tuple[tuple[Ledger, Slot], ...]
 
@@ -79,14 +79,14 @@ class CallSlots:
 def _touches(call: ObservedCall, handles: Sequence[Handle | None]) -> CallTouches:
     touched: list[tuple[Ledger, Slot]] = []
     of_host: list[Slot] = []
-    grids = [grid_of(array) for array in call.arrays]
+    leaves = [leaves_of(array) for array in call.arrays]
     for access in call.accesses:
         array, handle = call.arrays[access.array], handles[access.array]
-        slot = _slot(access, array, grids[access.array])
-        if slot is not None and handle is not None:
-            touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
-        elif slot is not None and isinstance(array, HostView):
-            of_host.append(slot)
+        for slot in _slots(access, array, leaves[access.array]):
+            if handle is not None:
+                touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
+            elif isinstance(array, HostView):
+                of_host.append(slot)
     waits = any(slot.kind != READ for slot in of_host)
     lent = any(
         handle is not None and isinstance(array, (HostView, DeviceView))
@@ -95,37 +95,46 @@ def _touches(call: ObservedCall, handles: Sequence[Handle | None]) -> CallTouche
     return CallTouches(tuple(touched), tuple(of_host), waits, lent)
 
 
-def _slot(access: KernelAccess, array: ArrayMemory, grid: Grid | None) -> Slot | None:
-    """The slot of ``access``; None where it covers nothing."""
-    region, reason = _region(access, array, grid)
-    return None if region is None else Slot(access.kind, region, reason, access.name, access.span)
-
-
-def node_slot(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> Slot | None:
-    """The slot of what a node of a graph does, which belongs to no ledger yet; None where it touches nothing."""
+def node_slots(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[Slot]:
+    """The slots of what a node of a graph does, which belong to no ledger yet; none where it touches nothing."""
     if isinstance(access, RawAccess):
         if not access.nbytes or not access.rows:
-            return None
+            return []
         region = Region(access.low, access.low + access.nbytes, True)
         if access.rows > 1:
             rows = Grid(access.low, (access.rows, access.nbytes), (access.pitch, 1), 1)
             region = region_in(rows, ()) or region
-        return Slot(access.kind, region, access.reason, access.name)
+        return [Slot(access.kind, region, access.reason, access.name)]
     array, touched = access
-    return _slot(touched, array, grid_of(array))
+    return _slots(touched, array, leaves_of(array))
 
 
-def _region(access: KernelAccess, array: ArrayMemory, grid: Grid | None) -> tuple[Region | None, str]:
-    """The memory that ``access`` covers, and why it may not be touched."""
-    everything = Region(array.pointer, array.pointer + array.nbytes, False)
-    if grid is None or access.axes is None:
-        whole = region_in(grid, ()) if grid is not None else everything
-        return whole, access.reason or "how its elements lie in memory is not known"
-    if len(access.axes) > len(grid.shape):
-        return everything, "how its elements lie in memory is not known"
-    return region_in(grid, (*access.axes, *_component_axes(access, grid))), access.reason
+def _slots(access: KernelAccess, array: ArrayMemory, leaves: Sequence[Leaf]) -> list[Slot]:
+    """The slots of ``access``: none where it covers nothing."""
+    if access.axes is None or not leaves or any(len(access.axes) > len(leaf.grid.shape) for leaf in leaves):
+        whole = region_in(leaves[0].grid, ()) if len(leaves) == 1 else None
+        region = whole or Region(array.pointer, array.pointer + array.nbytes, False)
+        return [Slot(access.kind, region, access.reason or _UNKNOWN_LAYOUT, access.name, access.span)]
+    found = [region_in(grid, axes) for grid, axes in _parts(access.axes, access.components, leaves)]
+    return [
+        Slot(access.kind, region, access.reason, access.name, access.span) for region in found if region is not None
+    ]
 
 
-def _component_axes(access: KernelAccess, grid: Grid) -> Sequence[range]:
-    """The axes of an element, where the kernel touches only some of its numbers: a range that contains them."""
-    return ()
+_UNKNOWN_LAYOUT: Final = "how its elements lie in memory is not known"
+
+
+def _parts(
+    axes: tuple[range, ...], components: tuple[int, ...] | None, leaves: Sequence[Leaf]
+) -> Iterator[tuple[Grid, tuple[range, ...]]]:
+    """``axes`` in the grids of the scalars that are touched: ``components``, or all."""
+    ndim, first = len(axes), 0
+    for leaf in leaves:
+        count = leaf.components(ndim)
+        theirs = [k for k in range(count) if components is None or first + k in components]
+        if len(theirs) == count:
+            yield leaf.grid, axes
+        else:
+            for component in theirs:
+                yield leaf.grid, (*axes, *leaf.axes(ndim, component))
+        first += count

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from quadpy.hazards.allowances import reason_for
-from quadpy.hazards.calls import node_slot
+from quadpy.hazards.calls import node_slots
 from quadpy.hazards.findings import raise_hazard
 from quadpy.hazards.ledger import Slot, conflict
 from quadpy.hazards.model import Hazard, HazardAccess
@@ -43,8 +43,7 @@ def missing_edges(nodes: Sequence[ObservedNode]) -> Iterator[Hazard]:
 
     def slots_of(number: int) -> list[Slot]:
         if number not in slots:
-            found = [node_slot(access) for access in nodes[number].accesses()]
-            slots[number] = [slot for slot in found if slot is not None]
+            slots[number] = [slot for access in nodes[number].accesses() for slot in node_slots(access)]
         return slots[number]
 
     for first, second in _candidates(nodes, ancestors):

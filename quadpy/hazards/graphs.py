@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from quadpy.hazards.calls import node_slot
+from quadpy.hazards.calls import node_slots
 from quadpy.hazards.clocks import Snapshot
 from quadpy.hazards.edges import ancestors_of
 from quadpy.hazards.ledger import Ledger, Slot
@@ -76,11 +76,10 @@ def _parts(nodes: Sequence[ObservedNode], memory: Allocations) -> list[GraphPart
             events = tuple(event for n, one in enumerate(nodes) if awaited >> n & 1 for event in one.waits)
             part = found[stage, awaited] = GraphPart(waits=events)
         for access in node.accesses():
-            if (slot := node_slot(access)) is None:
-                continue
-            handle = memory.of_bytes(slot.region.low, node.memory)
-            if handle is not None:
-                part.touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
+            for slot in node_slots(access):
+                handle = memory.of_bytes(slot.region.low, node.memory)
+                if handle is not None:
+                    part.touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
     ordered = [found[key] for key in sorted(found)]
     for k, record in enumerate(records):
         stages = [part for key, part in sorted(found.items()) if key[0] <= k]

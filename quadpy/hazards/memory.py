@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import bisect
+import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from quadpy.dtypes import BY_NAME
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.regions import Grid
+from quadpy.hostmath.struct_ndarray import StructNDArray
+from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.foreign_device import DeviceView
@@ -26,7 +30,7 @@ from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 
-__all__ = ["Allocations", "Handle", "bounds_of", "grid_of"]
+__all__ = ["Allocations", "Handle", "Leaf", "bounds_of", "leaves_of"]
 
 
 class Handle:
@@ -233,13 +237,56 @@ def _storage_of(array: ArrayMemory) -> Storage | None:
     return array.storages[0] if isinstance(array, FieldMemory) else None
 
 
-def grid_of(array: ArrayMemory) -> Grid | None:
-    """How the numbers of an array of a launch lie in memory; None where they form no grid."""
+class Leaf(NamedTuple):
+    """Some scalars of each element of an array, and how they lie in memory: the last axes of ``grid`` are theirs.
+
+    bytes  where each scalar lies in an element, if the last axis counts bytes; else it counts scalars
+    """
+
+    grid: Grid
+    bytes: tuple[range, ...] = ()
+
+    def components(self, ndim: int) -> int:
+        """How many scalars these are; the array has ``ndim`` axes."""
+        return len(self.bytes) or math.prod(self.grid.shape[ndim:])
+
+    def axes(self, ndim: int, component: int) -> tuple[range, ...]:
+        """The positions of one scalar along the last axes."""
+        if self.bytes:
+            return (self.bytes[component],)
+        positions: list[range] = []
+        for extent in reversed(self.grid.shape[ndim:]):
+            component, at = divmod(component, extent)
+            positions.insert(0, range(at, at + 1))
+        return tuple(positions)
+
+
+def leaves_of(array: ArrayMemory) -> tuple[Leaf, ...]:
+    """How the scalars of an array of a launch lie in memory, in order; none where that is unknown."""
     if isinstance(array, (HostView, DeviceView)):
-        return _grid_of_view(array)
-    if isinstance(array, FieldMemory) and len(array.storages) > 1:
-        return None
-    storage = _storage_of(array)
+        grid = _grid_of_view(array)
+        return () if grid is None else (Leaf(grid),)
+    if isinstance(array, FieldMemory):
+        grids = [_grid_of_storage(storage) for storage in array.storages]
+        return tuple(Leaf(grid) for grid in grids if grid is not None) if None not in grids else ()
+    grid = _grid_of_storage(_storage_of(array))
+    if grid is None:
+        return ()
+    return (Leaf(grid, _bytes_of(array.record) if isinstance(array, StructNDArray) else ()),)
+
+
+def _bytes_of(record: RecordType) -> tuple[range, ...]:
+    """Where each scalar of a struct lies."""
+    return tuple(
+        range(first, first + member.type.scalar.nbytes)
+        for member in record.plain_members()
+        for first in range(member.offset, member.offset + member.type.nbytes, member.type.scalar.nbytes)
+    )
+
+
+def _grid_of_storage(storage: Storage | None) -> Grid | None:
+    if isinstance(storage, BlockedStorage):  # a kernel's index has the axes of the blocks, too
+        storage = storage.inner
     if isinstance(storage, HostStorage):
         view = storage.view
         return Grid(storage.pointer, view.shape, view.strides, view.itemsize) if view.size else None

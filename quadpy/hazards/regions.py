@@ -66,7 +66,32 @@ def overlap(one: Region, other: Region) -> Overlap:
     if one.grid is not None and (one.grid is other.grid or one.grid == other.grid):
         meet = one.axes == other.axes or all(map(_meet, one.axes, other.axes))
         return Overlap.CERTAIN if meet else Overlap.NONE
-    return Overlap.CERTAIN if one.dense and other.dense else Overlap.POSSIBLE
+    if one.dense and other.dense:
+        return Overlap.CERTAIN
+    return Overlap.NONE if _interleaved(one, other) else Overlap.POSSIBLE
+
+
+def _interleaved(one: Region, other: Region) -> bool:
+    """Whether the two lie beside each other within each period, as members of structs do."""
+    periods = {stride for region in (one, other) if region.grid is not None for stride in region.grid.strides}
+    return any(_apart(_within_period(one, n), _within_period(other, n), n) for n in periods if n > 0)
+
+
+def _within_period(region: Region, period: int) -> tuple[int, int]:
+    """The bytes of ``region`` modulo ``period``: where they begin, and how many they are at most."""
+    if region.grid is None:
+        return region.low % period, region.high - region.low
+    low = high = region.grid.pointer
+    for positions, stride in zip(region.axes, region.grid.strides, strict=True):
+        ends = positions[0] * stride, positions[-1] * stride
+        low += min(ends)
+        high += min(ends) if stride * positions.step % period == 0 else max(ends)
+    return low % period, high - low + region.grid.item
+
+
+def _apart(one: tuple[int, int], other: tuple[int, int], period: int) -> bool:
+    """Whether two ranges, each a begin and a length, do not meet on a circle of ``period`` bytes."""
+    return (other[0] - one[0]) % period >= one[1] and (one[0] - other[0]) % period >= other[1]
 
 
 def contains(outer: Region, inner: Region) -> bool:

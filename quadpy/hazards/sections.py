@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from quadpy.hazards.allowances import reason_for
-from quadpy.hazards.calls import node_slot
+from quadpy.hazards.calls import node_slots
 from quadpy.hazards.findings import raise_hazard
 from quadpy.hazards.ledger import Slot, conflict
 from quadpy.hazards.model import Hazard, HazardAccess
@@ -40,7 +40,7 @@ def check_sections(kernel: str, span: Span, forks: Sequence[Sequence[Section]]) 
 
 
 def _hazards(kernel: str, span: Span, sections: Sequence[Section]) -> Iterator[Hazard]:
-    slots = [[slot for access in section if (slot := node_slot(access)) is not None] for section in sections]
+    slots = [[slot for access in section for slot in node_slots(access)] for section in sections]
     for first, second in combinations(range(len(slots)), 2):
         for one in slots[first]:
             for other in slots[second]:

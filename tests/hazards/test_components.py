@@ -1,0 +1,184 @@
+"""Parts of elements: components of vectors, members of structs, arrays that share a block of memory."""
+
+from __future__ import annotations
+
+import pytest
+
+import quadpy as qp
+
+N = 8
+Body = qp.types.struct(kind=qp.u8, velocity=qp.math.vec3, mass=qp.f64, turn=qp.math.mat2)
+Vectors = qp.types.ndarray(dtype=qp.math.vec3, ndim=1)
+Bodies = qp.types.ndarray(dtype=Body, ndim=1)
+
+
+@qp.kernel
+def set_component(p: Vectors, k: qp.template()):
+    for i in p:
+        p[i][k] = 1
+
+
+@qp.kernel
+def set_ends(p: Vectors):
+    for i in p:
+        p[i].x = 1
+        p[i].z = 1
+
+
+@qp.kernel
+def set_mass(p: Bodies):
+    for i in p:
+        p[i].mass = 1
+
+
+@qp.kernel
+def set_vertical(p: Bodies):
+    for i in p:
+        p[i].velocity.z = 1
+
+
+@qp.kernel
+def set_velocity(p: Bodies):
+    for i in p:
+        p[i].velocity = qp.math.vec3(1)
+
+
+@qp.kernel
+def set_turn(p: Bodies, row: qp.template(), column: qp.template()):
+    for i in p:
+        p[i].turn[row, column] = 1
+
+
+@qp.kernel
+def sections_of_components(p: Vectors, other: qp.template()):
+    with qp.stream_parallel():
+        for i in p:
+            p[i].x = 1
+    with qp.stream_parallel():
+        for i in p:
+            p[i][other] = 1
+
+
+@pytest.fixture(autouse=True)
+def cpu():
+    qp.init(arch=qp.cpu)
+
+
+def reported(first, second) -> str:
+    """What two pieces of work on two streams are: "certain", "possible" or "clean"."""
+    with qp.create_stream() as s1, qp.create_stream() as s2, qp.hazards.check(collect=True) as found:
+        first(s1)
+        second(s2)
+        qp.sync()
+    return "certain" if found.certain else "possible" if found.possible else "clean"
+
+
+def test_components_of_vectors_are_memory_of_their_own():
+    p = qp.ndarray(qp.math.vec3, N)
+    parts = [lambda s, k=k: set_component(p, k, stream=s) for k in range(3)]
+    ends = lambda s: set_ends(p, stream=s)  # noqa: E731 - like its neighbours
+    assert reported(parts[0], parts[1]) == reported(parts[2], parts[1]) == reported(ends, parts[1]) == "clean"
+    assert reported(parts[1], parts[1]) == reported(ends, parts[0]) == reported(parts[2], ends) == "certain"
+
+
+def test_a_report_names_the_component():
+    p = qp.ndarray(qp.math.vec3, N)
+    with qp.create_stream() as s1, qp.create_stream() as s2, qp.hazards.check(collect=True) as found:
+        set_component(p, 1, stream=s1)
+        set_component(p, 1, stream=s2)
+        qp.sync()
+    (hazard,) = found.certain
+    assert hazard.first.range == hazard.second.range == "[:, 1]"
+
+
+def test_members_of_structs_are_memory_of_their_own():
+    p = qp.ndarray(Body, N)
+    work = [
+        lambda s: set_mass(p, stream=s),
+        lambda s: set_vertical(p, stream=s),
+        lambda s: set_velocity(p, stream=s),
+        lambda s: set_turn(p, 0, 1, stream=s),
+        lambda s: set_turn(p, 1, 0, stream=s),
+    ]
+    for first, one in enumerate(work):
+        for second, other in enumerate(work):
+            meet = first == second or {first, second} == {1, 2}
+            assert reported(one, other) == ("certain" if meet else "clean"), (first, second)
+
+
+def test_fields_of_structs():
+    bodies = Body.field(shape=N)
+
+    @qp.kernel
+    def masses():
+        for i in bodies:
+            bodies[i].mass = 1
+
+    @qp.kernel
+    def velocities():
+        for i in bodies:
+            bodies[i].velocity = qp.math.vec3(1)
+
+    one, other = (lambda s: masses(stream=s)), (lambda s: velocities(stream=s))
+    assert reported(one, one) == reported(other, other) == "certain"
+    assert reported(one, other) == reported(other, one) == "clean"
+    assert reported(one, lambda s: bodies.mass.fill(2, stream=s)) == "clean"  # which waits for all users
+    assert reported(lambda s: bodies.mass.fill(2, stream=s), one) == "certain"
+    assert reported(lambda s: bodies.mass.fill(2, stream=s), other) == "clean"
+
+
+def test_fields_that_share_their_blocks():
+    left, right, blocked = qp.field(qp.f32), qp.field(qp.i64), qp.field(qp.f32)
+    qp.root.dense(qp.ij, (N, N)).place(left, right)
+    qp.root.dense(qp.ij, (4, 4)).dense(qp.ij, (2, 2)).place(blocked)
+
+    @qp.kernel
+    def of_left():
+        for I in qp.grouped(left):
+            left[I] = 1
+
+    @qp.kernel
+    def of_right():
+        for I in qp.grouped(right):
+            right[I] = 1
+
+    @qp.kernel
+    def rows(begin: qp.i32, end: qp.i32):
+        for i, j in qp.ndrange((begin, end), N):
+            blocked[i, j] = 1
+
+    one, other = (lambda s: of_left(stream=s)), (lambda s: of_right(stream=s))
+    assert reported(one, one) == reported(other, other) == "certain"
+    assert reported(one, other) == "clean"
+    assert reported(lambda s: left.fill(3, stream=s), other) == "clean"
+    upper, lower, middle = (lambda s, r=r: rows(*r, stream=s) for r in ((0, 4), (4, 8), (2, 6)))
+    assert reported(upper, lower) == "clean"
+    assert reported(upper, middle) == reported(middle, lower) == "certain"
+
+
+def test_sections_of_a_kernel_may_write_different_components():
+    p = qp.ndarray(qp.math.vec3, N)
+    sections_of_components(p, 1)
+    with pytest.raises(qp.HazardError, match="section 1 of sections_of_components"):
+        sections_of_components(p, 0)
+    assert p.to_numpy()[:, 1].tolist() == [1] * N
+
+
+def test_edges_between_components():
+    p = qp.ndarray(qp.math.vec3, N)
+
+    def pair(first: int, second: int) -> None:
+        with qp.create_stream() as s1, qp.create_stream() as s2:
+            with qp.graph.capture(s1):
+                fork = qp.create_event()
+                fork.record(s1)
+                fork.wait(s2)
+                set_component(p, first, stream=s1)
+                set_component(p, second, stream=s2)
+                join = qp.create_event()
+                join.record(s2)
+                join.wait(s1)
+
+    pair(0, 1)
+    with pytest.raises(qp.HazardError):
+        pair(2, 2)
