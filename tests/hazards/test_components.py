@@ -168,16 +168,15 @@ def test_edges_between_components():
     p = qp.ndarray(qp.math.vec3, N)
 
     def pair(first: int, second: int) -> None:
-        with qp.create_stream() as s1, qp.create_stream() as s2:
-            with qp.graph.capture(s1):
-                fork = qp.create_event()
+        with qp.create_stream() as s1, qp.create_stream() as s2, qp.create_event() as fork, qp.create_event() as join:
+            with qp.graph.capture(s1) as graph:
                 fork.record(s1)
                 fork.wait(s2)
                 set_component(p, first, stream=s1)
                 set_component(p, second, stream=s2)
-                join = qp.create_event()
                 join.record(s2)
                 join.wait(s1)
+            graph.instantiate().launch()
 
     pair(0, 1)
     with pytest.raises(qp.HazardError):
