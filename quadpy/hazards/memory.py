@@ -77,9 +77,16 @@ class _Ranges:
             else:
                 self.remove(found)
 
-    def enter(self, low: int, high: int, *, fresh: bool) -> Ledger:
-        """The ledger for memory from ``low`` to ``high``, which begins with it if it is ``fresh``."""
+    def enter(self, low: int, high: int, *, fresh: bool, owned: bool = False) -> Ledger:
+        """The ledger for memory from ``low`` to ``high``, which begins with it if it is ``fresh``.
+
+        Memory that somebody has ``owned`` since is not what the user freed at the same address before.
+        """
         found = list(self.at(low, high))
+        for old in found if owned else ():
+            if old.free is not None:
+                self.remove(old)
+        found = [old for old in found if not owned or old.free is None]
         if not fresh and len(found) == 1 and found[0].start <= low and high <= found[0].end:
             return found[0]
         made = Ledger(low, high)
@@ -145,7 +152,7 @@ class Allocations:
 
     def _of_root(self, root: Numbers) -> Handle:
         low: int = root.__array_interface__["data"][0]
-        ledger = self.host.enter(low, low + max(root.nbytes, 1), fresh=False)
+        ledger = self.host.enter(low, low + max(root.nbytes, 1), fresh=False, owned=root.flags.owndata)
         known = next((handle for handle in ledger.handles if handle.alive() is root), None)
         if isinstance(known, Handle):
             return known
@@ -157,7 +164,8 @@ class Allocations:
         if isinstance(found, Handle) and found.home is self:
             return found
         made = block.observed = self._handle(
-            self.device.enter(block.pointer, block.pointer + block.nbytes, fresh=False), weakref.ref(block)
+            self.device.enter(block.pointer, block.pointer + block.nbytes, fresh=False, owned=not block.lent),
+            weakref.ref(block),
         )
         return made
 

@@ -48,6 +48,8 @@ def part(x: F32, begin: qp.i32, end: qp.i32):
 
 @pytest.fixture(autouse=True)
 def cpu():
+    qp.init(arch=qp.cpu, hazards=False)
+    yield
     qp.init(arch=qp.cpu)
 
 
@@ -393,4 +395,16 @@ def test_a_fork_leaves_the_checker_usable():
                 os._exit(code)
         _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+    assert pairs(found) == []
+
+
+def test_an_array_in_memory_that_was_freed_by_address_is_a_new_one():
+    driver = RecordingDriver(history=False)
+    driver.kernels = AnyKernel()
+    with simulated(driver) as device, qp.hazards.check(collect=True) as found:
+        for _ in range(3):
+            device.streams.free_async(device.streams.malloc_async(4 * N, 0), 0)
+            (x,) = arrays(1)
+            x.fill(1)
+            del x
     assert pairs(found) == []
