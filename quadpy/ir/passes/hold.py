@@ -2,6 +2,7 @@
 
 ``for j in range(n): y[i] += x[j]`` in a loop over ``i`` reads and writes ``y[i]`` once, and not ``n`` times.  The values
 and their order are the same, so the bits are.  LLVM does this by itself only where each turn of the loop stores.
+The element is written after the loop only if the loop wrote it: other work may write it meanwhile.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count
+from typing import NamedTuple
 
+from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.atomics import is_private
 from quadpy.ir.types import Array, Space
@@ -71,6 +74,13 @@ def _fits(axis: ir.Axis, array: str, number: int, type: Array) -> bool:
     return starts and rises and ends
 
 
+class Held(NamedTuple):
+    """The variable in place of an element, and whether the loop has written it."""
+
+    var: ir.Var
+    written: ir.Var
+
+
 class _Holder:
     """Rewrites the outermost loops of an iteration; ``own`` are the arrays of which it has one element each."""
 
@@ -87,14 +97,19 @@ class _Holder:
             yield map_children(stmt, lambda child: self.block(child) if isinstance(child, ir.Block) else child)
 
     def loop(self, loop: ir.For | ir.While) -> Iterator[ir.Stmt]:
-        held = {place: self.variable(place) for place in self.updated(loop)} if _ends_at_its_end(loop) else {}
-        for place, var in held.items():
+        held = {place: self.variables(place) for place in self.updated(loop)} if _ends_at_its_end(loop) else {}
+        for place, (var, written) in held.items():
             now = ir.Var(f"{var.name}.old", place.type)
             yield ir.Load(now, place, span=loop.span)
             yield ir.Assign(var, ir.VarRead(now, span=loop.span), span=loop.span)
+            yield ir.Assign(written, ir.Const(False, u1, span=loop.span), span=loop.span)
         yield map_children(loop, lambda child: _with_variables(child, held)) if held else loop
-        for place, var in held.items():
-            yield ir.Store(place, ir.VarRead(var, span=loop.span), span=loop.span)
+        for place, (var, written) in held.items():
+            store = ir.Store(place, ir.VarRead(var, span=loop.span), span=loop.span)
+            nothing = ir.Block((), span=loop.span)
+            yield ir.If(
+                ir.VarRead(written, span=loop.span), ir.Block((store,), span=loop.span), nothing, span=loop.span
+            )
 
     def updated(self, loop: ir.For | ir.While) -> Iterable[ir.Element]:
         """The elements that the loop both reads and writes."""
@@ -104,8 +119,9 @@ class _Holder:
             place for place in written if isinstance(place, ir.Element) and place in read and place.array in self.own
         ]
 
-    def variable(self, place: ir.Element) -> ir.Var:
-        return ir.Var(f"{place.array}$held{next(self.numbers)}", place.type)
+    def variables(self, place: ir.Element) -> Held:
+        name = f"{place.array}$held{next(self.numbers)}"
+        return Held(ir.Var(name, place.type), ir.Var(f"{name}.written", u1))
 
 
 def _ends_at_its_end(loop: ir.For | ir.While) -> bool:
@@ -114,11 +130,18 @@ def _ends_at_its_end(loop: ir.For | ir.While) -> bool:
     return all(node.label in inside for node in walk(loop) if isinstance(node, ir.Leave))
 
 
-def _with_variables(node: ir.Node, held: dict[ir.Element, ir.Var]) -> ir.Node:
-    match node:
+def _with_variables(node: ir.Node, held: dict[ir.Element, Held]) -> ir.Node:
+    if isinstance(node, ir.Block):
+        return replace(node, stmts=tuple(new for stmt in node.stmts for new in _in_block(stmt, held)))
+    return map_children(node, lambda child: _with_variables(child, held))
+
+
+def _in_block(stmt: ir.Stmt, held: dict[ir.Element, Held]) -> Iterator[ir.Stmt]:
+    match stmt:
         case ir.Load(var=var, place=ir.Element() as place) if place in held:
-            return ir.Let(var, ir.VarRead(held[place], span=node.span), span=node.span)
+            yield ir.Let(var, ir.VarRead(held[place].var, span=stmt.span), span=stmt.span)
         case ir.Store(place=ir.Element() as place, value=value) if place in held:
-            return ir.Assign(held[place], value, span=node.span)
+            yield ir.Assign(held[place].var, value, span=stmt.span)
+            yield ir.Assign(held[place].written, ir.Const(True, u1, span=stmt.span), span=stmt.span)
         case _:
-            return map_children(node, lambda child: _with_variables(child, held))
+            yield map_children(stmt, lambda child: _with_variables(child, held))
