@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.clocks import Lane
 from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Operation, Slot
 from quadpy.hazards.model import Hazard, HazardAccess, HazardKind
 from quadpy.hazards.regions import Overlap, Region
 from quadpy.hazards.sites import name_of_event, name_of_stream
+from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["hazard_of", "kind_of", "range_text", "stream_name", "verb_of"]
@@ -96,7 +99,10 @@ def _mend(before: Lane, now: Lane) -> str:
     if second is None:
         return f"{first}.synchronize()"
     event = name_of_event()
-    return f"{event} = qp.create_event(); {event}.record({first}); {event}.wait({second})"
+    return f"{event} = qp.create_event(); {event}.record({_argument(first)}); {event}.wait({_argument(second)})"
+
+
+_DEFAULT: Final = "qp.Stream.from_handle(0)"
 
 
 def _expression(lane: Lane) -> str | None:
@@ -105,4 +111,10 @@ def _expression(lane: Lane) -> str | None:
     if not isinstance(timeline, Timeline) or timeline.owner is None:
         return None
     name = name_of_stream(timeline)
-    return "qp.Stream.from_handle(0)" if name is None and lane.default else name
+    return _DEFAULT if name is None and lane.default else name
+
+
+def _argument(stream: str) -> str:
+    """``stream`` as the argument of a call: none for the default stream where it is the current one, as it mostly is."""
+    device = current_device()
+    return "" if stream == _DEFAULT and device.current_stream() is device.default_stream else stream

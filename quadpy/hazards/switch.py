@@ -63,20 +63,24 @@ class check:  # noqa: N801 - used like a statement, so lower case
     """
 
     def __init__(self, collect: bool = False) -> None:
-        self._findings = Findings(collect=bool(collect))
+        self._collect = bool(collect)
+        self._entered: list[Findings] = []
 
     def __enter__(self) -> Findings:
+        found = Findings(collect=self._collect)
         with _lock:
-            _sinks.open.append(self._findings)
+            self._entered.append(found)
+            _sinks.open.append(found)
             _observe()
-        return self._findings
+        return found
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with _lock:
-            _leave(self._findings)
-            _Process.last = self._findings if _Process.findings is None else _Process.findings
+            left = self._entered.pop()
+            _leave(left)
+            _Process.last = left if _Process.findings is None else _Process.findings
 
 
 def _observe() -> None:

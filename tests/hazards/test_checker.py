@@ -408,3 +408,35 @@ def test_an_array_in_memory_that_was_freed_by_address_is_a_new_one():
             x.fill(1)
             del x
     assert pairs(found) == []
+
+
+def test_the_default_stream_needs_no_name_in_the_line_that_mends(streams):
+    s1, _ = streams
+    (x,) = arrays(1)
+    with qp.hazards.check(collect=True) as found:
+        produce(x, stream=s1)
+        produce(x)
+    with qp.use_stream(s1), qp.hazards.check(collect=True) as elsewhere:
+        produce(x)
+        produce(x, stream=qp.Stream.from_handle(0))
+    qp.sync()
+    assert [hazard.mend for hazard in found.certain] == ["ready = qp.create_event(); ready.record(s1); ready.wait()"]
+    assert [hazard.mend for hazard in elsewhere.certain] == [
+        "ready = qp.create_event(); ready.record(s1); ready.wait(qp.Stream.from_handle(0))"
+    ]
+
+
+def test_one_check_may_be_entered_again(streams):
+    s1, s2 = streams
+    (x,) = arrays(1)
+    check = qp.hazards.check(collect=True)
+    with check as outer:
+        with check as inner:
+            produce(x, stream=s1)
+        produce(x, stream=s2)
+        qp.sync()
+    with check as later:
+        produce(x, stream=s1)
+    assert [len(found.certain) for found in (outer, inner, later)] == [1, 0, 0]
+    assert CAPTURES.observer is None
+    qp.sync()
