@@ -177,8 +177,9 @@ def lgamma(x: Float) -> Float:
     """
     y = abs_(x)
     nearest = rint(y)
-    t = select(y < 0.5, y, y - select(nearest > 6.0, 6.0, nearest))
-    below = select(y < 1.5, select(y < 0.5, y * (y + 1.0), y), Float(1.0))
+    is_small = y <= 0.5  # with 1/2, whose nearest even number is 0
+    t = select(is_small, y, y - select(nearest > 6.0, 6.0, nearest))
+    below = select(y < 1.5, select(is_small, y * (y + 1.0), y), Float(1.0))
     above = select(nearest < 3.0, Float(1.0), y - 1.0) * select(nearest < 4.0, Float(1.0), y - 2.0)
     above = above * select(nearest < 5.0, Float(1.0), y - 3.0) * select(nearest < 6.0, Float(1.0), y - 4.0)
     # One logarithm: of y itself from 6 on.

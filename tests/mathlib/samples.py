@@ -9,12 +9,13 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
 
 
 def spread(dtype, count, seed=1):
-    """All binades, both signs, evenly in the bits; the neighbours of powers of two; special values."""
+    """All binades, both signs, evenly in the bits; the neighbours of powers of two; halves and eighths; special values."""
     kind = np.uint32 if dtype == np.float32 else np.uint64
     bits = np.random.default_rng(seed).integers(0, np.iinfo(kind).max, count, dtype=kind, endpoint=True)
     values = bits.view(dtype)
     numbers = values[~np.isnan(values)]  # SPECIAL holds the one NaN that counts
-    return np.concatenate([numbers, *_edges(dtype), np.array(SPECIAL, dtype)])
+    eighths = np.arange(-100, 101, dtype=dtype) / 8
+    return np.concatenate([numbers, *_edges(dtype), eighths, np.array(SPECIAL, dtype)])
 
 
 def around(dtype, low, high, count, seed=2):
