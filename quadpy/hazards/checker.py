@@ -281,12 +281,15 @@ class Checker:
 
     def _submit(self, operation: Operation, touched: Touched) -> None:
         """Check ``operation`` and note it; HazardError if a hazard is certain and not collected: then nothing is noted."""
-        lane = operation.lane
+        lane, known = operation.lane, operation.clock.get
         begun = None
         for ledger, slot in touched:
-            history = ledger.touched
-            if ledger.free is None and (not history or (len(history) == 1 and lane in history)):
-                continue
+            if ledger.free is None:
+                for other in ledger.touched:
+                    if other is not lane and known(other.number, 0) < other.time:
+                        break
+                else:  # after all work of all streams that used it: the common case
+                    continue
             if slot.kind == ALLOCATION:
                 begun = ledger
             if ledger.free is not None and begun is not ledger:
