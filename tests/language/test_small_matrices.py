@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -402,6 +403,35 @@ def test_half_precision_computes_in_f32(init):
 
     half, single = k()
     assert half.to_list() == single.to_list()
+
+
+ANGLES = qp.types.matrix(3, 3, qp.f32)
+
+
+@qp.kernel
+def outside_of_loops(a: ANGLES) -> tuple[ANGLES, ANGLES, ANGLES, ANGLES]:
+    u, _sizes, v = qp.svd(a)
+    _values, vectors = qp.sym_eig(a @ a.transpose())
+    return u, v, vectors, qp.make_spd(a + a.transpose())
+
+
+@qp.kernel
+def inside_a_loop(a: A(ANGLES, 1), result: A(ANGLES, 2)):
+    for i in a:
+        u, _sizes, v = qp.svd(a[i])
+        _values, vectors = qp.sym_eig(a[i] @ a[i].transpose())
+        result[i, 0], result[i, 1], result[i, 2], result[i, 3] = u, v, vectors, qp.make_spd(a[i] + a[i].transpose())
+
+
+def test_decompositions_outside_of_loops_run_their_steps_in_order(init):
+    """The sweeps of Jacobi's method are no parallel loop."""
+    a = np.array([[[2.0, 1.0, 0.3], [-1.0, 3.0, 0.5], [0.25, 4.5, 1.0]]], np.float32)
+    wanted = np.zeros((1, 4, 3, 3), np.float32)
+    inside_a_loop(a, wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", qp.RaceWarning)
+        found = outside_of_loops(a[0])
+    np.testing.assert_array_equal([matrix.to_numpy() for matrix in found], wanted[0])
 
 
 @pytest.mark.parametrize("target", ["gfx1100", "sm_90"])

@@ -13,8 +13,8 @@ from quadpy.math.linalg.tridiagonal import sym_eig_by_qr
 
 __all__ = ["eig", "make_spd", "sym_eig"]
 
-cast, maximum, one, select, sqrt, static, static_assert = (
-    BUILTINS[name] for name in ("cast", "max", "one", "select", "sqrt", "static", "static_assert")
+cast, loop_config, maximum, one, select, sqrt, static, static_assert = (
+    BUILTINS[name] for name in ("cast", "loop_config", "max", "one", "select", "sqrt", "static", "static_assert")
 )
 
 
@@ -106,6 +106,7 @@ def _sym_eig2(a: Any) -> Any:
 def _sym_eig3(a: Any) -> Any:
     m = a + 0.0
     v = 0.0 * m + Matrix(IDENTITY)
+    loop_config(serialize=True)  # also at the top level of a kernel
     for _ in range(by_type(m, 4, 5)):  # a fixed number of sweeps keeps loops over matrices vectorised
         for p, q in static(((0, 1), (0, 2), (1, 2))):
             c, s = rotation(m[p, p], m[q, q], m[p, q])

@@ -12,8 +12,8 @@ from quadpy.math.linalg.scaling import by_type, floats, negligible_length, scale
 
 __all__ = ["polar_decompose", "svd"]
 
-copysign, one, select, sqrt, static, static_assert = (
-    BUILTINS[name] for name in ("copysign", "one", "select", "sqrt", "static", "static_assert")
+copysign, loop_config, one, select, sqrt, static, static_assert = (
+    BUILTINS[name] for name in ("copysign", "loop_config", "one", "select", "sqrt", "static", "static_assert")
 )
 
 
@@ -113,6 +113,7 @@ def _perpendicular(u: Any) -> Any:
 def _svd3(a: Any, poison: Any) -> Any:
     b = a + poison
     v = 0.0 * b + Matrix(IDENTITY)
+    loop_config(serialize=True)  # also at the top level of a kernel
     for _ in range(by_type(a, 4, 5)):
         for p, q in static(((0, 1), (0, 2), (1, 2))):
             bp, bq = Vector([b[k, p] for k in range(3)]), Vector([b[k, q] for k in range(3)])
