@@ -132,14 +132,7 @@ def test_an_unknown_backend():
     assert "qp.cpu" in caught.value.hint
 
 
-@qp.func
-def function(x):
-    return x
-
-
 def test_the_language_does_not_exist_outside_kernels():
-    with pytest.raises(qp.KernelSyntaxError, match="inside kernels only"):
-        function(1)
     with pytest.raises(qp.KernelSyntaxError, match="inside kernels only"):
         qp.loop_config()
 

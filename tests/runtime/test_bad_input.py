@@ -92,7 +92,7 @@ ROWS = {
     "a device number out of range, of the CPU": (
         lambda on: devices.open_device("cpu", 7), NoDeviceError, "no cpu device 7", "the CPU is one device, number 0"),
     "a backend that is none": (
-        lambda on: qp.init(arch="tpu"), NoDeviceError, "no backend 'tpu'", "qp.cpu, qp.amdgpu, qp.cuda"),
+        lambda on: qp.init(arch="tpu"), NoDeviceError, "no backend 'tpu'", "qp.cpu, qp.python, qp.amdgpu, qp.cuda"),
     "a code object for another GPU": (
         lambda on: other_gpu_s_code(on.first), DriverError, "for gfx1100, and recorded device is a gfx942",
         "compile the kernel for gfx942"),
