@@ -142,7 +142,7 @@ class Options:
     ``predicated`` asks for tasks that check themselves whether their loop continues, ``fused`` for all tasks in one
     launch, ``indirect`` for GPU kernels that read their arguments from memory, ``debug`` for checks; ``interpreted`` says
     that Python runs the kernel, ``lines`` asks for marks of the source (``ir.Line``) and a kernel without tasks.
-    ``wave_size`` is the target's.
+    ``wave_size`` is the target's; ``serial`` makes no loop parallel.
     """
 
     default_ip: Scalar = i32
@@ -158,3 +158,4 @@ class Options:
     debug: bool = False
     interpreted: bool = False
     lines: bool = False
+    serial: bool = False

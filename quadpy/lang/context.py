@@ -337,7 +337,7 @@ class Trace:
 
         What follows an early ``return`` of a function may not run: it is under a condition, like a branch.
         """
-        return not (self.in_parallel or self.in_function) and not any(
+        return not (self.in_parallel or self.in_function or self.options.serial) and not any(
             f.runtime_depth or f.early_returns for f in self.frames
         )
 

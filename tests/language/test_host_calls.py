@@ -1,6 +1,7 @@
 """Builtins and library functions that are called outside kernels."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -139,3 +140,23 @@ class TestFunctions:
         with pytest.raises(qp.KernelTypeError, match="has no attribute 'x'") as error:
             area(1.0)
         assert error.value.span.line == area.source.span.line + 2
+
+
+@pytest.mark.parametrize("arch", [qp.cpu, qp.python])
+def test_the_loops_of_a_function_run_in_order(arch):
+    """As in an iteration of a parallel loop: they are not parallel loops, in which this would be a race."""
+
+    @qp.func
+    def continued_fraction(x, n):
+        value = x
+        for k in range(n):
+            value = k + 1.0 / (value + 1.0)
+        return value
+
+    qp.init(arch=arch)
+    expected = np.float32(0.5)
+    for k in range(5000):
+        expected = np.float32(k) + np.float32(1) / (expected + np.float32(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", qp.RaceWarning)
+        assert continued_fraction(0.5, 5000) == expected
