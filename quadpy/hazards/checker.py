@@ -61,7 +61,7 @@ class Checker:
         self._host = self._clocks.lane(_nothing, None, default=False)
         """The host's own accesses, which are complete when the call returns."""
         self._calls = CallSlots(self._memory)
-        self._graphs = Graphs(self._memory)
+        self._graphs = Graphs(self._memory, sinks.report)
 
     # work
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from quadpy.hazards.calls import node_slots
 from quadpy.hazards.clocks import Snapshot
-from quadpy.hazards.edges import ancestors_of
+from quadpy.hazards.edges import ancestors_of, missing_edges
 from quadpy.hazards.ledger import Ledger, Slot
 from quadpy.hazards.memory import Allocations
+from quadpy.hazards.model import Hazard
 from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.observing import ObservedNode
 from quadpy.runtime.streams.owned import OwnerRef
@@ -44,16 +45,21 @@ class KnownGraph:
 class Graphs:
     """The graphs that were launched, each for as long as it lives."""
 
-    def __init__(self, memory: Allocations) -> None:
-        self._memory = memory
+    def __init__(self, memory: Allocations, report: Callable[[Sequence[Hazard]], None]) -> None:
+        self._memory, self._report = memory, report
         self._known: weakref.WeakKeyDictionary[object, KnownGraph] = weakref.WeakKeyDictionary()
 
     def of(self, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]]) -> KnownGraph:
-        """What is known of ``graph``, whose nodes are the same while ``version`` is."""
+        """What is known of ``graph``, whose nodes are the same while ``version`` is.
+
+        Raises:
+            HazardError: the edges of new nodes do not order them, and hazards are not collected.
+        """
         found = self._known.get(graph)
         if found is None or found.version != version:
-            launches = {} if found is None else found.launches
-            found = self._known[graph] = KnownGraph(version, _parts(nodes(), self._memory), launches)
+            launches, known = {} if found is None else found.launches, nodes()
+            self._report(list(missing_edges(known)))  # nodes may have other arrays than when the graph was made
+            found = self._known[graph] = KnownGraph(version, _parts(known, self._memory), launches)
         return found
 
     def launches_of(self, graph: object) -> list[Snapshot]:

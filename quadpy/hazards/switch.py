@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import TracebackType
 from typing import Final, Literal, TypeAlias
 
@@ -85,6 +86,7 @@ class check:  # noqa: N801 - used like a statement, so lower case
 
 def _observe() -> None:
     if CAPTURES.observer is None:
+        import_module("quadpy.jit.footprints")  # now: a finalizer may launch a kernel in the middle of a late import
         CAPTURES.observe(Checker(_sinks))
 
 

@@ -181,3 +181,19 @@ def test_edges_between_components():
     pair(0, 1)
     with pytest.raises(qp.HazardError):
         pair(2, 2)
+
+
+def test_a_graph_is_checked_again_when_its_nodes_have_other_arrays():
+    p, q = qp.ndarray(qp.math.vec3, N), qp.ndarray(qp.math.vec3, N)
+    graph = qp.graph.Graph()
+    graph.add_kernel(set_component, p, 0, name="a", deps=[])
+    graph.add_kernel(set_component, q, 0, name="b", deps=[])
+    ready = graph.instantiate()
+    with qp.hazards.check():
+        ready.launch()
+        ready.update("b", p, 0)
+        with pytest.raises(qp.HazardError, match="node 'a'"):
+            ready.launch()
+        ready.update("b", q, 0)
+        ready.launch()
+        qp.sync()
