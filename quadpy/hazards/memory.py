@@ -13,7 +13,6 @@ import numpy as np
 from quadpy.dtypes import BY_NAME
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.regions import Grid
-from quadpy.hostmath.struct_ndarray import StructNDArray
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.field_memory import FieldMemory
@@ -280,7 +279,8 @@ def leaves_of(array: ArrayMemory) -> tuple[Leaf, ...]:
     grid = _grid_of_storage(_storage_of(array))
     if grid is None:
         return ()
-    return (Leaf(grid, _bytes_of(array.record) if isinstance(array, StructNDArray) else ()),)
+    record = getattr(array, "record", None)  # of an array of structs
+    return (Leaf(grid, _bytes_of(record) if isinstance(record, RecordType) else ()),)
 
 
 def _bytes_of(record: RecordType) -> tuple[range, ...]:
