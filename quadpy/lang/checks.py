@@ -66,7 +66,10 @@ def _without_own_line(t: Trace, site: Site) -> Site:
     """In kernels of quadpy's, as those of qp.algorithms, a line tells the user nothing unless it is of the user's function."""
     if not is_our_module(t.frames[0].source.fn.__module__):
         return site
-    site = replace(site, kernel=f"{site.kernel} of qp.algorithms")
+    if t.options.serial and len(t.frames) > 1:  # called from Python: the function is all that the user knows of
+        site = replace(site, kernel=t.frames[1].source.name)
+    else:
+        site = replace(site, kernel=f"{site.kernel} of qp.algorithms")
     if not is_our_module(t.frame.source.fn.__module__):
         return site
     return replace(site, span=NOWHERE, hint="a wider type holds more: see dtype=")

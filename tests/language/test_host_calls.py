@@ -160,3 +160,19 @@ def test_the_loops_of_a_function_run_in_order(arch):
     with warnings.catch_warnings():
         warnings.simplefilter("error", qp.RaceWarning)
         assert continued_fraction(0.5, 5000) == expected
+
+
+@qp.func
+def sum_of_first(v, n):
+    total = 0.0
+    for k in range(n):
+        total += v[k]
+    return total
+
+
+@pytest.mark.parametrize("arch", [qp.cpu, qp.python])
+def test_a_failed_check_names_the_function_that_was_called(arch):
+    qp.init(arch=arch, debug=True)
+    with pytest.raises(qp.KernelIndexError, match="index 3 of axis 0") as caught:
+        sum_of_first(qp.Vector([1.0, 2.0, 3.0]), 4)
+    assert (caught.value.kernel, caught.value.iteration) == ("sum_of_first", {"k": 3})
