@@ -60,6 +60,7 @@ def pair_of(error):
 def test_two_stores():
     x = qp.ndarray(qp.i32, COUNT)
     run_and_wait(scatter, x, indices())
+    x.fill(-1)  # a store of what is there is no race
     with pytest.raises(KernelRaceError, match=r"race: iteration i=\d+ writes x\[") as found:
         run_and_wait(scatter, x, indices(_4000=17))
     assert pair_of(found.value) == {"i=17", "i=4000"}
