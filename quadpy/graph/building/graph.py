@@ -12,6 +12,7 @@ from quadpy.importing import import_late
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.call_site import call_site
+from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 
 __all__ = ["Graph"]
@@ -80,8 +81,9 @@ class Graph(GraphBuilder):
                     hint="build another graph",
                 )
             nodes = dict(self._nodes)
-            if has_given_edges(nodes):
-                import_late("quadpy.hazards.edges").check_edges(observed(nodes.values()))
+            if has_given_edges(nodes):  # without a checker, only what would go wrong is refused
+                found = observed(nodes.values(), built=CAPTURES.observer is None)
+                import_late("quadpy.hazards.edges").check_edges(found)
             made = GraphExec(
                 self, self._allocations.built, auto_free=auto_free, priorities=priorities, fuse=fuse
             )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from quadpy.graph.model.nodes import (
     AllocNode,
@@ -22,13 +23,15 @@ from quadpy.runtime.launch.observing import KernelAccess, ObservedNode, RawAcces
 __all__ = ["has_given_edges", "observed"]
 
 
-def observed(nodes: Iterable[Node], off: Iterable[str] = ()) -> list[ObservedNode]:
+def observed(nodes: Collection[Node], off: Iterable[str] = (), *, built: bool = False) -> list[ObservedNode]:
     """``nodes``, of which those named ``off`` do nothing but order others.
 
-    Nor do first values of memory, which come before all that uses it.
+    Nor do first values of memory, which come before all that uses it.  Their order is what the program asked for; if
+    ``built``, what the graph has, with the edges that a capture adds for first uses of memory.
     """
     idle = frozenset(off)
-    return [_observed(node, idle=node.name in idle) for node in nodes]
+    found = [_observed(node, idle=node.name in idle) for node in nodes]
+    return [replace(one, after=node.after) for one, node in zip(found, nodes, strict=True)] if built else found
 
 
 def has_given_edges(nodes: Mapping[str, Node]) -> bool:

@@ -195,12 +195,12 @@ class Device(OneProcess):
             CaptureError: the calling thread captures on the device, and recorded work never completes.
         """
         refuse_in_capture(self, "a synchronize of the whole device", "wait after a launch of the graph")
-        self.life.check()
         self._settle()
         self.faults.raise_first()
         self.failures.raise_first()
 
     def _settle(self) -> None:
+        self.life.check()
         self.timelines.synchronize()
         if (observer := CAPTURES.observer) is not None:
             observer.device_synchronized(self.life)
@@ -224,7 +224,6 @@ class Device(OneProcess):
         if self.life.captures:
             what = f"{self} cannot be closed while a capture is active on it"
             raise CaptureError(what, call_site(), hint="end the capture first")
-        self.life.close()  # first: what other threads call from here on is refused, not run on freed memory
         with suppress(DriverError):  # a lost device frees nothing
             self._settle()
             self.deferred.close()
@@ -232,6 +231,7 @@ class Device(OneProcess):
             self.modules.close()
             self.reaper.close()
         self.reaper.abandon()
+        self.life.close()
 
     def __enter__(self) -> Self:
         return self
