@@ -9,11 +9,13 @@ import gc
 import itertools
 import struct
 import threading
+import weakref
 
 import pytest
 
 import quadpy as qp
 from quadpy.errors import DriverError
+from quadpy.jit.fast_call import native_launch
 from quadpy.jit.fast_call.launch_records import LaunchRecords
 from quadpy.jit.fast_call.native_launch import HEAD, NativeTasks
 from quadpy.jit.gpu_launch import TaskLaunch
@@ -234,8 +236,11 @@ def test_launches_of_many_threads_do_not_meet(vendor, copy):
     pairs = [arrays(2, n) for n in range(1, 9)]
     copy(*pairs[0])
     library.seen.clear()
+    native_launch._entry.cache_clear()
+    start = threading.Barrier(len(pairs))
 
     def repeat(x, y):
+        start.wait()
         for _ in range(50):
             copy(x, y)
 
@@ -287,6 +292,25 @@ def test_a_record_keeps_what_it_reads(vendor):
     gc.collect()
     assert submit() == 0
     assert library.seen == [(0x7F00_1234_5678, 2**32 - 1, 2**20, 2**64 - 16, bytes(range(24)))]
+
+
+def test_a_record_keeps_the_machine_code(vendor):
+    """Two threads that launch first each make the code, and the cache keeps only one of them."""
+    library, _ = vendor
+    native_launch._entry.cache_clear()
+    tasks = [TaskLaunch("t", 0x7F00_1234_5678, (64, 1, 1), True, False, 1, None, None)]
+    records = LaunchRecords(devices.current_device().driver, tasks, 8)
+    block, submit, _ = records.make()
+    records.head.pack_into(block, HEAD, 0, 5)
+    code = weakref.ref(native_launch._entry())
+    native_launch._entry.cache_clear()
+    gc.collect()
+    assert submit() == 0
+    assert [seen[:2] for seen in library.seen] == [(0x7F00_1234_5678, 5)]
+    assert code() is not None
+    del submit, _
+    gc.collect()
+    assert code() is None
 
 
 def test_other_threads_run_while_the_driver_works():

@@ -163,7 +163,8 @@ class _Entry:
 
     def function(self, record: int, keep: object) -> Callable[[], int]:
         """A Python function that launches the record at this address, and keeps ``keep`` alive."""
-        found: Callable[[], int] = self._new(ctypes.addressof(self._method), record, keep)
+        # Two threads may each make an entry at the first launch: the one that the cache drops lives as its functions do.
+        found: Callable[[], int] = self._new(ctypes.addressof(self._method), record, (self, keep))
         return found
 
 
