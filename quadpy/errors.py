@@ -22,6 +22,10 @@
     ├── GraphError                              an invalid graph, node or launch
     │   └── GraphUpdateError                    a change that an executable graph does not support
     ├── BoundsError (IndexError)                an index of an array that is out of range
+    ├── DistributedError                        several ranks cannot work together
+    │   ├── RankLostError                       another rank has ended, has failed, or does not answer in time
+    │   ├── RanksDisagreeError                  ranks that must do the same do not
+    │   └── TransportError                      MPI, NCCL or RCCL is missing, or a call of it failed
     └── KernelFault                             a check inside a running kernel failed, under ``debug=True``
         ├── KernelAssertionError (AssertionError)       an ``assert``
         ├── KernelIndexError (BoundsError)              an index
@@ -46,6 +50,7 @@ __all__ = [
     "CodegenError",
     "CompilationError",
     "DeviceError",
+    "DistributedError",
     "DriverError",
     "EventError",
     "GraphError",
@@ -70,7 +75,10 @@ __all__ = [
     "OutOfDeviceMemory",
     "QuadpyError",
     "RaceWarning",
+    "RankLostError",
+    "RanksDisagreeError",
     "StreamError",
+    "TransportError",
     "UnknownTargetError",
 ]
 
@@ -227,6 +235,24 @@ class RaceWarning(HazardWarning):
 
 class BoundsError(QuadpyError, IndexError):
     """An index was out of range: outside kernels, or, as a ``KernelIndexError``, in one."""
+
+
+class DistributedError(QuadpyError):
+    """Several ranks cannot work together."""
+
+
+class RankLostError(DistributedError):
+    """Another rank has ended, has failed, or does not answer in time; ``rank`` is its number, or -1 if it is unknown."""
+
+    rank: int = -1
+
+
+class RanksDisagreeError(DistributedError):
+    """Ranks that must do the same do not: they differ in a call, a shape or a count; the message has what each does."""
+
+
+class TransportError(DistributedError):
+    """MPI, NCCL or RCCL is missing, or a call of it failed; the message names the call and the likely cause."""
 
 
 class KernelFault(QuadpyError):

@@ -1,0 +1,7 @@
+"""Several GPUs and hosts: ranks, distributed grids and arrays, halos, reductions."""
+
+from __future__ import annotations
+
+from quadpy.dist.world import World, world
+
+__all__ = ["World", "world"]

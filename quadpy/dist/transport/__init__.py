@@ -1,0 +1,1 @@
+"""How ranks move data and agree: one protocol, and an implementation for each engine."""

@@ -1,0 +1,111 @@
+"""The Transport protocol: what quadpy needs of MPI, NCCL or RCCL.
+
+All ranks make the same calls in the same order.  Data is moved between *parts*, ranges of packed arrays, and every
+operation belongs to a stream, as a copy does: it comes after the work so far of that stream and of whatever wrote the
+parts, and later work of the stream comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["Operator", "Part", "Receive", "Send", "StartedExchange", "Transport"]
+
+Operator: TypeAlias = Literal["sum", "min", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``count`` numbers of ``array`` from number ``start``, in the order of memory; a vector's components are numbers."""
+
+    array: NDArray
+    start: int
+    count: int
+
+    @classmethod
+    def whole(cls, array: NDArray) -> Part:
+        return cls(array, 0, array.nbytes // array.dtype.nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * self.array.dtype.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Sends ``part`` to rank ``peer``, which receives it under the same ``tag``; a rank may send to itself."""
+
+    peer: int
+    part: Part
+    tag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Receives into ``part`` what rank ``peer`` sends under the same ``tag``, which must have the same size."""
+
+    peer: int
+    part: Part
+    tag: int = 0
+
+
+class StartedExchange(Protocol):
+    """An exchange under way; its parts belong to it until it is finished."""
+
+    def finish(self) -> None:
+        """Order later work of the exchange's stream after the data; the host may wait.  Once for each exchange.
+
+        Raises:
+            RankLostError: another rank has ended, or does not answer in time.
+            TransportError: what arrived has another size than what is received.
+        """
+
+
+class Transport(Protocol):
+    """One rank's connection to the others.
+
+    name        "alone", "threads", "mpi", "nccl" or "rccl"
+    rank, size  this rank and the number of ranks
+    capturable  whether its operations on streams can be captured in a graph; then ``finish`` waits for nothing
+    timeout     seconds without an answer after which a rank counts as lost
+    """
+
+    name: str
+    rank: int
+    size: int
+    capturable: bool
+    timeout: float
+
+    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> StartedExchange:
+        """Start to send and receive, on ``stream``; sends and receives between two ranks pair by their tags.
+
+        A pair of ranks uses each tag once in an exchange.
+        """
+
+    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
+        """Put the part of each rank into ``receive``, in the order of ranks; all have ``send.count`` numbers."""
+
+    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+        """Replace each number of ``part`` by its sum, minimum or maximum over all ranks.
+
+        A sum of floats is rounded in an order that depends on the engine and the number of ranks.
+        """
+
+    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+        """Replace ``part`` on every rank by that of rank ``root``."""
+
+    # on the host
+
+    def share(self, value: bytes) -> list[bytes]:
+        """The ``value`` of every rank, in the order of ranks."""
+
+    def barrier(self) -> None:
+        """Wait until every rank has come here."""
+
+    def close(self) -> None:
+        """End the connection; later calls are refused.  Closing twice does nothing."""
