@@ -150,6 +150,11 @@ class Settings:
         "1 runs each replayed function a second time, without its graph, and compares the results byte by byte; a "
         "difference is logged, and turns graphs off for the process.",
     )
+    rank_timeout: int = _knob(
+        300,
+        _count,
+        "Seconds without an answer after which another rank of a distributed program counts as lost; 300 by default.",
+    )
     frames: Path | None = _knob(
         None, _path, "Folder for the frames of `quadpy.compat.taichi`'s windows; without it they are drawn nowhere."
     )

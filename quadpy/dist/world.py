@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quadpy.dist.transport.alone import AloneTransport
+from quadpy.dist.transport.checked import CheckedTransport
 from quadpy.dist.transport.protocol import Transport
 from quadpy.runtime.device.locks import new_lock
 
@@ -46,7 +47,7 @@ def world() -> World:
         return _thread.world
     with _lock:
         if not _process:
-            _process.append(World(0, 1, 0, AloneTransport()))
+            _process.append(World(0, 1, 0, CheckedTransport(AloneTransport())))
         return _process[0]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from quadpy.errors import TransportError
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 
@@ -26,6 +27,13 @@ class Part:
     array: NDArray
     start: int
     count: int
+
+    def __post_init__(self) -> None:
+        available = self.array.nbytes // self.array.dtype.nbytes
+        if not (0 <= self.start and 0 <= self.count and self.start + self.count <= available):
+            raise TransportError(
+                f"a part has {self.count} numbers from number {self.start} of {self.array!r}, which has {available}"
+            )
 
     @classmethod
     def whole(cls, array: NDArray) -> Part:

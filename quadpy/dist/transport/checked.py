@@ -1,0 +1,120 @@
+"""Checks of every call: what one rank can see, and under ``debug=True`` whether all ranks make the same call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from quadpy.dist.transport.agreement import agree
+from quadpy.dist.transport.parts import require_same_size
+from quadpy.dist.transport.protocol import Operator, Part, Receive, Send, StartedExchange, Transport
+from quadpy.errors import RanksDisagreeError, TransportError
+from quadpy.runtime.device.current import current_config
+from quadpy.runtime.streams.stream import Stream
+from quadpy.settings import settings
+
+__all__ = ["CheckedTransport"]
+
+
+class CheckedTransport:
+    """A transport that refuses wrong calls; under ``debug=True``, it first asks all ranks whether they make the same call."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner: Final = inner
+        self.name, self.rank, self.size = inner.name, inner.rank, inner.size
+        self.capturable, self.timeout = inner.capturable, inner.timeout
+        self._calls = 0
+
+    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> StartedExchange:
+        self._require_messages("sends to", [(send.peer, send.tag) for send in sends])
+        self._require_messages("receives from", [(receive.peer, receive.tag) for receive in receives])
+        if _is_debugging():
+            self._check("an exchange")
+            self._check_messages(sends, receives)
+        return self.inner.start_exchange(sends, receives, stream)
+
+    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
+        require_same_size(send.nbytes * self.size, receive.nbytes, f"{self.size} ranks together")
+        self._check(f"all_gather of {_described(send)}")
+        self.inner.all_gather(send, receive, stream)
+
+    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+        self._check(f"all_reduce ({operator}) of {_described(part)}")
+        self.inner.all_reduce(part, operator, stream)
+
+    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+        self._require_rank(root)
+        self._check(f"broadcast of {_described(part)} from rank {root}")
+        self.inner.broadcast(part, root, stream)
+
+    def share(self, value: bytes) -> list[bytes]:
+        self._check("share")
+        return self.inner.share(value)
+
+    def barrier(self) -> None:
+        self._check("barrier")
+        self.inner.barrier()
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def _require_rank(self, rank: int) -> None:
+        if not 0 <= rank < self.size:
+            raise TransportError(f"there is no rank {rank}: the program has {self.size}, from 0 to {self.size - 1}")
+
+    def _require_messages(self, kind: str, messages: list[tuple[int, int]]) -> None:
+        """Refuse ``messages``, each a peer and a tag, to ranks that do not exist, and two that cannot be told apart."""
+        for peer, _ in messages:
+            self._require_rank(peer)
+        if len(set(messages)) < len(messages):
+            peer, tag = next(message for message in messages if messages.count(message) > 1)
+            raise TransportError(
+                f"an exchange has two {kind} rank {peer} with tag {tag}",
+                hint="give each message between two ranks a tag of its own, such as the number of the face",
+            )
+
+    def _check(self, call: str) -> None:
+        if _is_debugging():
+            self._calls += 1
+            agree(self.inner, f"call {self._calls} to the transport", call)
+
+    def _check_messages(self, sends: Sequence[Send], receives: Sequence[Receive]) -> None:
+        """Check on every rank that each send of any rank has its receive, and the same size."""
+        mine = [("send", send.peer, send.tag, send.part.nbytes) for send in sends]
+        mine += [("receive", receive.peer, receive.tag, receive.part.nbytes) for receive in receives]
+        lines = "\n".join(" ".join(map(str, message)) for message in mine)
+        sent: dict[tuple[int, int, int], int] = {}
+        received: dict[tuple[int, int, int], int] = {}
+        for rank, answer in enumerate(self.inner.share(lines.encode())):
+            for line in answer.decode().splitlines():
+                kind, *numbers = line.split()
+                peer, tag, nbytes = map(int, numbers)
+                if kind == "send":
+                    sent[rank, peer, tag] = nbytes
+                else:
+                    received[peer, rank, tag] = nbytes
+        wrong = [_mismatch(key, sent.get(key), received.get(key)) for key in sorted({*sent, *received})]
+        if any(wrong):
+            raise RanksDisagreeError(
+                f"ranks disagree about an exchange: {'; '.join(filter(None, wrong))}",
+                hint="every rank must have the same grid, halos and dtypes",
+            )
+
+
+def _is_debugging() -> bool:
+    debug = current_config().debug
+    return bool(settings().debug) if debug is None else debug
+
+
+def _described(part: Part) -> str:
+    return f"{part.count} {part.array.dtype}"
+
+
+def _mismatch(key: tuple[int, int, int], sent: int | None, received: int | None) -> str:
+    """What is wrong with one message; empty if nothing is."""
+    source, target, tag = key
+    if sent == received:
+        return ""
+    sends = "sends nothing" if sent is None else f"sends {sent} bytes"
+    receives = "expects none" if received is None else f"expects {received}"
+    return f"rank {source} {sends} to rank {target}, which {receives} (tag {tag})"

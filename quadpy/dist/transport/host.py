@@ -1,0 +1,131 @@
+"""Transports that move data in host memory: what all of them do, above an engine that moves bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from quadpy.dist.transport.arrivals import DeviceNumbers, arrival, departure
+from quadpy.dist.transport.protocol import Operator, Part, Receive, Send
+from quadpy.dtypes import bf16, f16
+from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["HostEngine", "HostTransport", "Message", "Pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Contiguous numbers that go to, or come from, rank ``peer`` under ``tag``."""
+
+    peer: int
+    tag: int
+    numbers: Numbers | DeviceNumbers
+
+
+class Pending(Protocol):
+    """Messages under way."""
+
+    def wait(self) -> None:
+        """Wait until the sent numbers may change and the received ones are there; raises as ``StartedExchange.finish``."""
+
+
+class HostEngine(Protocol):
+    """Moves numbers between ranks, from the host.  Whatever waits, waits for ``timeout`` seconds at most.
+
+    in_place  whether messages may be in device memory
+    """
+
+    name: str
+    rank: int
+    size: int
+    timeout: float
+    in_place: bool
+
+    def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> Pending: ...
+
+    def gather(self, mine: Numbers, all_ranks: Numbers) -> None: ...
+
+    def reduce(self, numbers: Numbers, operator: Operator) -> None:
+        """Replace ``numbers``, of a type that NumPy computes with, by the result over all ranks."""
+
+    def broadcast(self, numbers: Numbers, root: int) -> None: ...
+
+    def share(self, value: bytes) -> list[bytes]: ...
+
+    def close(self) -> None: ...
+
+
+class HostTransport:
+    """A Transport over an engine.  Arrays of the host are sent from where they are, those of a GPU through pinned memory."""
+
+    capturable = False
+
+    def __init__(self, engine: HostEngine) -> None:
+        self._engine: Final = engine
+        self.name, self.rank, self.size, self.timeout = engine.name, engine.rank, engine.size, engine.timeout
+
+    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> _Exchange:
+        return _Exchange(self._engine, sends, receives, stream)
+
+    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
+        leaving, arriving = departure(send, stream), arrival(receive, stream)
+        self._engine.gather(_on_host(leaving.wait()), _on_host(arriving.wait()))
+        arriving.deliver()
+
+    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+        dtype = part.array.dtype
+        numbers = decode(_on_host(departure(part, stream).wait()), dtype)
+        numbers = numbers.astype(np.float32) if dtype in (f16, bf16) else numbers.copy()
+        self._engine.reduce(numbers, operator)
+        arriving = arrival(part, stream)
+        _on_host(arriving.wait())[...] = encode(cast(numbers, dtype), dtype)
+        arriving.deliver()
+
+    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+        if root == self.rank:
+            self._engine.broadcast(_on_host(departure(part, stream).wait()), root)
+            return
+        arriving = arrival(part, stream)
+        self._engine.broadcast(_on_host(arriving.wait()), root)
+        arriving.deliver()
+
+    def share(self, value: bytes) -> list[bytes]:
+        return self._engine.share(value)
+
+    def barrier(self) -> None:
+        self._engine.share(b"")
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+class _Exchange:
+    """Messages that start at once if their data is on the host, and else when the host has waited for it."""
+
+    def __init__(self, engine: HostEngine, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> None:
+        self._engine, in_place = engine, engine.in_place
+        self._arrivals = [(item, arrival(item.part, stream, in_place=in_place)) for item in receives]
+        self._departures = [(item, departure(item.part, stream, in_place=in_place)) for item in sends]
+        ready = all(data.ready for _, data in (*self._arrivals, *self._departures))
+        self._pending = self._start() if ready else None
+
+    def finish(self) -> None:
+        pending = self._pending or self._start()
+        pending.wait()
+        for _, arriving in self._arrivals:
+            arriving.deliver()
+
+    def _start(self) -> Pending:
+        return self._engine.start(
+            [Message(send.peer, send.tag, leaving.wait()) for send, leaving in self._departures],
+            [Message(receive.peer, receive.tag, arriving.wait()) for receive, arriving in self._arrivals],
+        )
+
+
+def _on_host(numbers: Numbers | DeviceNumbers) -> Numbers:
+    assert not isinstance(numbers, DeviceNumbers)  # only exchanges ask for numbers in place
+    return numbers

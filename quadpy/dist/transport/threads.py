@@ -1,0 +1,156 @@
+"""Ranks that are threads of one process: for tests, and to look at a distributed program in a debugger."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Final, TypeVar
+
+import numpy as np
+
+from quadpy.dist.transport.arrivals import DeviceNumbers
+from quadpy.dist.transport.checked import CheckedTransport
+from quadpy.dist.transport.host import HostTransport, Message
+from quadpy.dist.transport.parts import require_same_size
+from quadpy.dist.transport.protocol import Operator
+from quadpy.dist.transport.waiting import FUNCTIONS, lost
+from quadpy.dist.world import World, use_world
+from quadpy.errors import RankLostError
+from quadpy.runtime.elements.numpy_types import Numbers
+
+__all__ = ["run_ranks"]
+
+T = TypeVar("T")
+
+_COLLECTIVE: Final = -1
+"""The tag of what all ranks send to each other."""
+
+
+def run_ranks(size: int, function: Callable[[], T], *, timeout: float = 30.0) -> list[T]:
+    """Run ``function`` on ``size`` threads, each a rank with a ``world()`` of its own; returns the results by rank.
+
+    Raises:
+        Exception: the first error of a rank; the others then got a RankLostError.
+    """
+    office = _PostOffice(size)
+    with ThreadPoolExecutor(size, thread_name_prefix="rank") as threads:
+        futures = [threads.submit(_run_rank, office, rank, function, timeout) for rank in range(size)]
+        wait(futures)
+    if office.first_error is not None:
+        raise office.first_error
+    return [future.result() for future in futures]
+
+
+def _run_rank(office: _PostOffice, rank: int, function: Callable[[], T], timeout: float) -> T:
+    transport = CheckedTransport(HostTransport(_ThreadEngine(office, rank, timeout)))
+    use_world(World(rank, office.size, rank, transport))
+    try:
+        result = function()
+    except BaseException as error:
+        office.leave(rank, f"{type(error).__name__}: {error}", error)
+        raise
+    else:
+        office.leave(rank, "", None)
+        return result
+    finally:
+        use_world(None)
+
+
+class _PostOffice:
+    """Where the threads leave messages for each other."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.changed = size, threading.Condition()
+        self.boxes: dict[tuple[int, int, int], deque[bytes]] = {}
+        self.ended: dict[int, str] = {}
+        self.first_error: BaseException | None = None
+
+    def post(self, source: int, target: int, tag: int, data: bytes) -> None:
+        with self.changed:
+            self.boxes.setdefault((source, target, tag), deque()).append(data)
+            self.changed.notify_all()
+
+    def take(self, source: int, target: int, tag: int, timeout: float) -> bytes:
+        """The next message from ``source``; RankLostError if a rank has failed, or none comes in time."""
+        box = (source, target, tag)
+        with self.changed:
+            there = self.changed.wait_for(lambda: self.boxes.get(box) or self._hopeless(source), timeout)
+            if self.boxes.get(box):
+                return self.boxes[box].popleft()
+            failed = [rank for rank, reason in self.ended.items() if reason]
+            rank = failed[0] if failed else source
+            raise lost(rank, self.ended.get(rank, "") if there else None, timeout)
+
+    def leave(self, rank: int, reason: str, error: BaseException | None) -> None:
+        with self.changed:
+            self.ended[rank] = reason
+            self.first_error = self.first_error or error
+            self.changed.notify_all()
+
+    def _hopeless(self, source: int) -> bool:
+        return source in self.ended or any(self.ended.values())
+
+
+class _ThreadEngine:
+    """One rank's end of the post office."""
+
+    name = "threads"
+    in_place = False
+
+    def __init__(self, office: _PostOffice, rank: int, timeout: float) -> None:
+        self._office, self.rank, self.size, self.timeout = office, rank, office.size, timeout
+        self._closed = False
+
+    def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> _Pending:
+        self._require_open()
+        for message in sends:
+            assert not isinstance(message.numbers, DeviceNumbers)
+            self._office.post(self.rank, message.peer, message.tag, message.numbers.tobytes())
+        return _Pending(self, receives)
+
+    def gather(self, mine: Numbers, all_ranks: Numbers) -> None:
+        for part, data in zip(np.split(all_ranks, self.size), self.share(mine.tobytes()), strict=True):
+            require_same_size(len(data), part.nbytes, "a rank")
+            part[...] = np.frombuffer(data, part.dtype)
+
+    def reduce(self, numbers: Numbers, operator: Operator) -> None:
+        parts = [np.frombuffer(data, numbers.dtype) for data in self.share(numbers.tobytes())]
+        numbers[...] = FUNCTIONS[operator].reduce(parts, axis=0, dtype=numbers.dtype)
+
+    def broadcast(self, numbers: Numbers, root: int) -> None:
+        data = self.share(numbers.tobytes() if self.rank == root else b"")[root]
+        require_same_size(len(data), numbers.nbytes, f"rank {root}")
+        if self.rank != root:
+            numbers[...] = np.frombuffer(data, numbers.dtype)
+
+    def share(self, value: bytes) -> list[bytes]:
+        self._require_open()
+        for peer in range(self.size):
+            self._office.post(self.rank, peer, _COLLECTIVE, value)
+        return [self.take(peer, _COLLECTIVE) for peer in range(self.size)]
+
+    def take(self, peer: int, tag: int) -> bytes:
+        return self._office.take(peer, self.rank, tag, self.timeout)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RankLostError(f"rank {self.rank} has closed its transport")
+
+
+class _Pending:
+    """Messages that the threads have posted, and those that they will."""
+
+    def __init__(self, engine: _ThreadEngine, receives: Sequence[Message]) -> None:
+        self._engine, self._receives = engine, receives
+
+    def wait(self) -> None:
+        for message in self._receives:
+            data, numbers = self._engine.take(message.peer, message.tag), message.numbers
+            assert not isinstance(numbers, DeviceNumbers)
+            require_same_size(len(data), numbers.nbytes, f"rank {message.peer}")
+            numbers[...] = np.frombuffer(data, numbers.dtype)
