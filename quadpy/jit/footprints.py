@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container, Iterator, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
@@ -12,6 +13,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import Box, Footprint, footprints_of
 from quadpy.ir.footprints.evaluate import Numbers, boxes_function
 from quadpy.ir.footprints.numbers import Given, Number, given, number
+from quadpy.jit.stencils import KernelStencils, Stencil, Stencils
 
 __all__ = ["KernelFootprints", "Touch", "Touches"]
 
@@ -51,6 +53,7 @@ class KernelFootprints:
         self._boxes, used = boxes_function(boxes, indices)
         self._key: Callable[[Numbers], object] = itemgetter(*used) if used else _nothing
         self._known: dict[object, Touches] = {}
+        self._code, self._kernel, self._extents, self._indices = code, kernel, extents, indices
 
     def at(self, values: Sequence[float]) -> Touches:
         """What each launch touches with these ``values`` of the argument block; hidden ones may be missing.
@@ -65,6 +68,21 @@ class KernelFootprints:
                 self._known.clear()
             found = self._known[key] = self._touches(values)
         return found
+
+    def stencils(self, values: Sequence[float]) -> Stencils:
+        """How far around its own index each iteration of each launch reaches, with ``values`` as in ``at``."""
+        if self._stencils is not None:
+            return self._stencils.at(values)
+        return tuple(
+            tuple(Stencil(*each, None, None) for each in dict.fromkeys((f.array, f.access, f.operation) for f in task))
+            for task in self.tasks
+        )
+
+    @functools.cached_property
+    def _stencils(self) -> KernelStencils | None:
+        if self._kernel is None:
+            return None
+        return KernelStencils(self._code, self._kernel, self._extents, self._indices)
 
     def _touches(self, values: Numbers) -> Touches:
         boxes = iter(self._boxes(values))

@@ -59,7 +59,15 @@ class _Writer:
             f"({self.uniform()} - 1 - {a})", f"min({a}, {b})", f"max({a}, {self.small()})",
             f"qp.math.clamp({a}, 0, {self.uniform()})", f"({a} & {self.pick('1', '3', '7', '5')})", f"({a} >> 1)", f"({a} << 1)",
             f"({a} if {self.condition(scope, 0)} else {b})", f"qp.i32(qp.i64({a}) * 3 // 2)", f"qp.i32(qp.u8({a}))",
-            f"early(x, {a}, {self.uniform()})", f"x[{a}]", f"-{a}",
+            f"early(x, {a}, {self.uniform()})", f"x[{a}]", f"-{a}", self.neighbour(a),
+        )  # fmt: skip
+
+    def neighbour(self, a: str) -> str:
+        """Something beside ``a`` that stays in an array."""
+        n, d = self.pick("x.shape[0]", "y.shape[0]", "y.shape[1]", "n"), self.pick("1", "2")
+        return self.pick(
+            f"(({a} + {d}) % {n})", f"(({a} + {n} - {d}) % {n})", f"min({a} + {d}, {n} - 1)", f"max({a} - {d}, 0)",
+            f"({a} + {d} if {a} + {d} < {n} else {a} + {d} - {n})", f"({a} - 1 if {a} > 0 else {n} - 1)",
         )  # fmt: skip
 
     def condition(self, scope: list[str], depth: int = 1) -> str:

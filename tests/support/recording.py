@@ -45,6 +45,9 @@ class Recorder:
     shapes: Mapping[str, tuple[int, ...]]
     data: random.Random
     touched: set[Touched] = field(default_factory=set)
+    around: set[tuple[tuple[int, ...], Touched]] = field(default_factory=set)
+    """What is touched, with the variables of the parallel loop there."""
+    variables_of_loop: tuple[int, ...] = ()
     missed: set[tuple[str, ir.Access, int]] = field(default_factory=set)
     """Accesses outside of the array: its name, the access, and the component."""
     memory: dict[object, float] = field(default_factory=dict)
@@ -66,7 +69,9 @@ class Recorder:
 
     def axes(self, task: ir.ParallelTask, number: int) -> None:
         if number == len(task.axes):
+            self.variables_of_loop = tuple(int(self.variables[axis.var]) for axis in task.axes)
             self.iteration(task.body)
+            self.variables_of_loop = ()
             return
         axis = task.axes[number]
         start, stop, step = (int(self.value(e)) for e in (axis.start, axis.stop, axis.step))
@@ -170,7 +175,9 @@ class Recorder:
         if shape is not None and not all(0 <= i < n for i, n in zip(index, shape, strict=True)):
             self.missed.add((place.array, access, place.component))
             return 0
-        self.touched.add(Touched(place.array, access, index, place.component))
+        touched = Touched(place.array, access, index, place.component)
+        self.touched.add(touched)
+        self.around.add((self.variables_of_loop, touched))
         key = (place.array, index, place.component)
         if key not in self.memory:
             self.memory[key] = self.anything(place.type)

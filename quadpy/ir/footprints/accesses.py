@@ -12,7 +12,6 @@ from quadpy.ir.footprints.affine import (
     Every,
     Form,
     Guards,
-    Loop,
     Maybe,
     Need,
     Some,
@@ -30,7 +29,7 @@ from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["Reached", "accesses_of"]
+__all__ = ["Accesses", "Reached", "accesses_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +48,21 @@ class Reached:
     is_merge: bool = False
 
 
-def accesses_of(task: ir.Task) -> tuple[Reached, ...]:
-    """The accesses of ``task`` to arrays, shared ones too, in the order of its text; loads that nothing needs are none."""
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """The accesses of a task, in the order of its text, and the forms of its loop variables, one for each axis."""
+
+    found: tuple[Reached, ...]
+    axes: tuple[Form, ...]
+
+
+def accesses_of(task: ir.Task) -> Accesses:
+    """The accesses of ``task`` to arrays, shared ones too; loads that nothing needs are none."""
     walker, known = _Walker(task), Known()
-    if isinstance(task, ir.ParallelTask):
-        walker.enter_axes(task, known)
+    axes = walker.enter_axes(task, known) if isinstance(task, ir.ParallelTask) else ()
     walker.block(task.body, known)
     walker.finish()
-    return tuple(walker.found)
+    return Accesses(tuple(walker.found), axes)
 
 
 class _Walker:
@@ -180,12 +186,14 @@ class _Walker:
         for var in variables:
             known.values[var] = self.reader.anything(var.type)
 
-    def enter_axes(self, task: ir.ParallelTask, known: Known) -> None:
+    def enter_axes(self, task: ir.ParallelTask, known: Known) -> tuple[Form, ...]:
+        """The forms of the loop's variables."""
         linear: Form | None = constant_form(0)
         for axis in task.axes:
             number, count = enter_loop(self.reader, axis, known)
             linear = None if linear is None or number is None else linear.times(count) + number
         self.reader.linear, self.reader.block_dim = linear, task.block_dim
+        return tuple(form for axis in task.axes if isinstance(form := self.reader.lets[axis.var], Form))
 
     def loop(self, stmt: ir.For, known: Known) -> None:
         assigned = _assigned([stmt.body])
@@ -247,9 +255,8 @@ class _Walker:
         for var in rising:
             before = known.values.get(var, constant_form(0))
             if isinstance(before, Form) and not any(isinstance(node, ir.Leave) for node in walk(stmt.head)):
-                first, _ = bounds(before.bare, known.guards)
-                most = number(type_bounds(var.type)[1])
-                counter = self.reader.counter(var.name, Loop(first, most, whole=False))
+                most = constant_form(type_bounds(var.type)[1])
+                counter = self.reader.between(var.name, before.bare, most)
                 low[var] = counter_form(counter).needing(*before.needs)
         if not low:
             return

@@ -12,20 +12,24 @@ from typing import Literal, TypeAlias
 
 from quadpy.ir.footprints.numbers import ONE, ZERO, Number, number
 
-__all__ = ["AtLeastZero", "Bounded", "Chosen", "Condition", "Counter", "Digit", "Entered", "Every", "Fact", "Form", "Guards", "Limited", "Loop", "Maybe", "Need",
+__all__ = ["AtLeastZero", "Between", "Bounded", "Chosen", "Condition", "Counter", "Digit", "Entered", "Every", "Fact", "Form", "Guards", "Limited", "Loop", "Maybe", "Need",
     "NotZero", "Some", "constant_form", "counter_form", "fixed"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop variable from ``low`` to ``last``, in units of its step.
-
-    ``whole`` says that each iteration around it has these bounds: else they are the widest of all.
-    """
+    """A loop variable from ``low`` to ``last``, in units of its step; all iterations around it have these bounds."""
 
     low: Number
     last: Number
-    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A variable of a loop from ``first`` to ``last`` at most, which may differ between the iterations around the loop."""
+
+    first: Form
+    last: Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class Bounded:
     last: int
 
 
-Origin: TypeAlias = Loop | Digit | Limited | Chosen | Bounded
+Origin: TypeAlias = Loop | Between | Digit | Limited | Chosen | Bounded
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -167,7 +167,7 @@ def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Numb
 
 def _is_free(counter: Counter, index: tuple[Form, ...], guards: Guards | None) -> Number:
     """Whether a guard on ``counter`` leaves all else as free as it was."""
-    if isinstance(counter.origin, Loop) and counter.origin.whole:
+    if isinstance(counter.origin, Loop):
         return TRUE  # what follows from it is found from what the guard leaves
     others = (each for form in index for each in form.counters if each is not counter)
     return both(takes_all(counter, guards), *(are_independent(counter, each, guards) for each in others))

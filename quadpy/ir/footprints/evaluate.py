@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from quadpy.ir.footprints.model import Box, BoxFormula
 from quadpy.ir.footprints.numbers import TRUE, Given, Made, Number
 
-__all__ = ["Extents", "Numbers", "boxes_function"]
+__all__ = ["Extents", "Numbers", "boxes_function", "numbers_function"]
 
 Numbers: TypeAlias = Sequence[float]
 """The values of an argument block."""
@@ -27,11 +27,18 @@ def boxes_function(
     """
     writer = _Writer(indices)
     results = [writer.box(formula, extents) for formula, extents in boxes]
-    source = "\n    ".join(["def boxes(v):", *writer.lines, f"return ({''.join(f'{name}, ' for name in results)})"])
-    names: dict[str, object] = dict(_NAMES)
-    exec(source, names)  # noqa: S102 - formulas over numbers, and no text of the user's
-    found: Callable[[Numbers], tuple[Box | None, ...]] = names["boxes"]  # type: ignore[assignment]  # by the source
+    found: Callable[[Numbers], tuple[Box | None, ...]] = writer.function(results)  # type: ignore[assignment]  # by the text
     return found, sorted(writer.used)
+
+
+def numbers_function(
+    numbers: Iterable[Number], indices: Mapping[Given, int]
+) -> tuple[Callable[[Numbers], dict[Number, int]], list[int]]:
+    """A function that gives the value of each number, and what it uses; ``indices`` as above."""
+    writer, wanted = _Writer(indices), list(dict.fromkeys(numbers))
+    results = [writer.number(each) for each in wanted]
+    found: Callable[[Numbers], Sequence[int]] = writer.function(results)  # type: ignore[assignment]  # by the text
+    return lambda values: dict(zip(wanted, found(values), strict=True)), sorted(writer.used)
 
 
 class _Writer:
@@ -41,6 +48,13 @@ class _Writer:
         self.indices, self.lines = indices, list[str]()
         self.names: dict[str, str] = {}
         self.used: set[int] = set()
+
+    def function(self, results: Iterable[str]) -> object:
+        """A function that gives ``results``, which were written before."""
+        source = "\n    ".join(["def found(v):", *self.lines, f"return ({''.join(f'{each}, ' for each in results)})"])
+        names: dict[str, object] = dict(_NAMES)
+        exec(source, names)  # noqa: S102 - formulas over numbers, and no text of the user's
+        return names["found"]
 
     def box(self, formula: BoxFormula, extents: Extents) -> str:
         """The name of the box."""

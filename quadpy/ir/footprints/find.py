@@ -21,7 +21,7 @@ def footprints_of(task: ir.Task) -> tuple[Footprint, ...]:
     """
     own = {SHADOW, *(array.name for array in task.shared)} if isinstance(task, ir.ParallelTask) else {SHADOW}
     found: dict[_Key, tuple[set[int], Span]] = {}
-    for each in accesses_of(task):
+    for each in accesses_of(task).found:
         if each.place.array not in own:
             key = (each.place.array, each.access, each.operation, box_of(each))
             found.setdefault(key, (set(), each.span))[0].add(each.place.component)

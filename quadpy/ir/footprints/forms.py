@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.affine import (
+    Between,
     Bounded,
     Chosen,
     Counter,
@@ -40,6 +41,11 @@ class Forms:
         """A new counter; without ``roots``, it is a root of its own."""
         self._serial += 1
         return Counter(self._serial, name, origin, frozenset((self._serial,)) if roots is None else roots)
+
+    def between(self, name: str, first: Form, last: Form) -> Counter:
+        """The variable of a loop between forms, whose turn is a root of its own."""
+        self._serial += 1
+        return Counter(self._serial, name, Between(first, last), frozenset((self._serial,)) | first.roots | last.roots)
 
     def unknown(self, type: Scalar, key: object = None, name: str = "?") -> Form:
         """A value of which only ``type`` is known; equal keys are the same value."""

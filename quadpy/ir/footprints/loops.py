@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints.affine import Counter, Entered, Form, Guards, Loop, Maybe, counter_form, fixed
+from quadpy.ir.footprints.affine import (
+    Bounded,
+    Counter,
+    Entered,
+    Form,
+    Guards,
+    Loop,
+    Maybe,
+    constant_form,
+    counter_form,
+    fixed,
+)
 from quadpy.ir.footprints.expressions import Known, Reader
 from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.numbers import ONE, ZERO, Number, TooComplex, made, number, quotient
-from quadpy.ir.footprints.ranges import bounds
 
 __all__ = ["enter_loop"]
 
@@ -19,7 +29,7 @@ def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[Fo
     """
     start, stop, step = (reader.index(e, known) for e in (axis.start, axis.stop, axis.step))
     try:
-        counter, value, count = _counted(reader, axis.var, start, stop, step, known)
+        counter, value, count = _counted(reader, axis.var, start, stop, step)
     except TooComplex:
         counter, value, count = _unknown(reader, axis.var)
     needs = start.needs | stop.needs | step.needs
@@ -32,15 +42,13 @@ def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[Fo
     return counter_form(counter) - fixed(counter.origin.low), count
 
 
-def _counted(
-    reader: Reader, var: ir.Var, start: Form, stop: Form, step: Form, known: Known
-) -> tuple[Counter, Form, Number | None]:
+def _counted(reader: Reader, var: ir.Var, start: Form, stop: Form, step: Form) -> tuple[Counter, Form, Number | None]:
     """The counter, the loop variable, and the number of iterations: None where it is not the same for all around."""
     length, by = (stop - start).bare, step.constant.constant
     if step.terms or by == 0:
         return _unknown(reader, var)
     if length.terms:
-        return _varying(reader, var, start, stop, by, known) if by else _unknown(reader, var)
+        return _varying(reader, var, start, stop, by) if by else _unknown(reader, var)
     if by == 1 and not start.terms:
         counter = reader.counter(var.name, Loop(start.constant, stop.constant - ONE))
         return counter, counter_form(counter), length.constant
@@ -55,15 +63,14 @@ def _counted(
     return counter, start.bare + counter_form(counter).times(step.constant), count
 
 
-def _varying(reader: Reader, var: ir.Var, start: Form, stop: Form, by: int, known: Known) -> tuple[Counter, Form, None]:
+def _varying(reader: Reader, var: ir.Var, start: Form, stop: Form, by: int) -> tuple[Counter, Form, None]:
     """Of a loop whose length depends on the iterations around it: all values that any of them has."""
-    first, last = bounds(start.bare, known.guards), bounds(stop.bare, known.guards)
-    low, high = (first[0], last[1] - ONE) if by > 0 else (last[0] + ONE, first[1])
-    counter = reader.counter(var.name, Loop(low, high, whole=False))
+    one = constant_form(1)
+    first, last = (start, stop - one) if by > 0 else (stop + one, start)
+    counter = reader.between(var.name, first.bare, last.bare)
     return counter, counter_form(counter), None
 
 
 def _unknown(reader: Reader, var: ir.Var) -> tuple[Counter, Form, None]:
-    low, last = type_bounds(var.type)
-    counter = reader.counter(var.name, Loop(number(low), number(last), whole=False))
+    counter = reader.counter(var.name, Bounded(*type_bounds(var.type)))
     return counter, counter_form(counter), None

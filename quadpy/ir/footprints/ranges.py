@@ -9,6 +9,7 @@ import functools
 
 from quadpy.ir.footprints.affine import (
     AtLeastZero,
+    Between,
     Bounded,
     Chosen,
     Counter,
@@ -93,7 +94,7 @@ def parallel_to(one: Form, other: Form) -> int:
 def counter_bounds(counter: Counter, guards: Guards | None) -> Bounds:
     """The bounds of ``counter``, narrowed by the guards on it alone."""
     low, last = _origin_bounds(counter, guards)
-    loose = isinstance(counter.origin, Bounded) or (isinstance(counter.origin, Loop) and not counter.origin.whole)
+    loose = isinstance(counter.origin, (Between, Bounded))
     facts = [each.fact for each in guards.chain()][::-1] if guards else []
     for fact in facts:
         match fact:
@@ -148,6 +149,8 @@ def _origin_bounds(counter: Counter, guards: Guards | None) -> Bounds:
             return low, last
         case Bounded(low=low, last=last):
             return number(low), number(last)
+        case Between(first=first, last=end):
+            return bounds(first, guards)[0], bounds(end, guards)[1]
         case Limited():
             return _limited_bounds(counter.origin, guards)
         case Chosen(choices=choices):

@@ -9,7 +9,7 @@ import functools
 import math
 from itertools import combinations
 
-from quadpy.ir.footprints.affine import Bounded, Chosen, Counter, Digit, Form, Guards, Limited, Loop
+from quadpy.ir.footprints.affine import Between, Bounded, Chosen, Counter, Digit, Form, Guards, Limited, Loop
 from quadpy.ir.footprints.numbers import (
     FALSE,
     ONE,
@@ -42,9 +42,9 @@ def takes_all(counter: Counter, guards: Guards | None) -> Number:
 
 def _origin_takes_all(counter: Counter, guards: Guards | None) -> Number:
     match counter.origin:
-        case Loop(whole=whole):
-            return TRUE if whole else FALSE
-        case Bounded() | Chosen():
+        case Loop():
+            return TRUE
+        case Between() | Bounded() | Chosen():
             return FALSE
         case Limited(forms=(a, b)):
             if a.terms and b.terms:
