@@ -410,6 +410,32 @@ def test_an_array_in_memory_that_was_freed_by_address_is_a_new_one():
     assert pairs(found) == []
 
 
+@pytest.mark.parametrize("last", ["kernel", "fill"])
+def test_edges_that_a_capture_adds_hide_none_of_the_users(last):
+    """Of two nodes that the last one comes after, one comes after the other only by the edge of a first use."""
+    driver = RecordingDriver(history=False)
+    driver.kernels = AnyKernel()
+    with simulated(driver), qp.hazards.check(collect=True) as found:
+        origin, s1, s2 = (qp.create_stream() for _ in range(3))
+        begin, end, *done = (qp.create_event() for _ in range(4))
+        x, y = (qp.ndarray(qp.f32, shape=N, stream=origin) for _ in range(2))
+        with qp.graph.capture(origin) as graph:
+            begin.record(origin)
+            for one in (s1, s2):
+                begin.wait(one)
+            for one, array, event in ((origin, y, done[0]), (s1, x, done[1])):
+                produce(array, stream=one)
+                event.record(one)
+                event.wait(s2)
+            produce(y, stream=s2) if last == "kernel" else y.fill(1, stream=s2)
+            end.record(s2)
+            end.wait(origin)
+        graph.instantiate().destroy()
+        first, second, *_ = graph
+        assert (first.after, second.after) == ((), (first.name,))  # for which nobody asked
+    assert pairs(found) == []
+
+
 def test_the_default_stream_needs_no_name_in_the_line_that_mends(streams):
     s1, _ = streams
     (x,) = arrays(1)

@@ -14,7 +14,7 @@ from quadpy.graph.captures.arena import Arena
 from quadpy.graph.captures.new_nodes import NewNode, node_for
 from quadpy.graph.captures.streams import CapturedStreams
 from quadpy.graph.model.kernels import node_of_launches
-from quadpy.graph.model.nodes import KernelNode, Node
+from quadpy.graph.model.nodes import KernelNode
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.call_site import call_site
@@ -177,25 +177,22 @@ class CaptureSession:
         hint = "let the exception end the block of the capture"
         self.failed = self.failed or CaptureError("an interrupt left a call half recorded", call_site(), hint=hint)
 
-    def _append(self, stream: CapturedStream, new: NewNode, also_after: Iterable[str] = ()) -> Node:
-        """Add a node at the end of ``stream``."""
+    def _append(self, stream: CapturedStream, new: NewNode, homes: Iterable[str] = ()) -> None:
+        """Add a node at the end of ``stream``, which also comes after ``homes``, although nobody asked for that."""
         if self.device.life.ended is not None:
             self.device.life.check()
-        after, asked = self._streams.after, None
-        if new.ordered:
-            also_after = self.graph.derive(new.node.reads, new.node.writes)
-        elif also_after:
-            asked = self.graph.without_implied(after[stream.timeline])
+        after = self._streams.after
+        derived = self.graph.derive(new.node.reads, new.node.writes) if new.ordered else ()
         try:
-            known = self.graph.without_implied((*after[stream.timeline], *also_after))
-            node = self.graph.insert(replace(new.node, asked=asked), known, None, new.name)
-            after[stream.timeline] = (node.name,)
+            asked = self.graph.without_implied((*after[stream.timeline], *derived))
+            known = self.graph.without_implied((*asked, *homes))
+            node = replace(new.node, asked=None if set(known) == set(asked) else asked)
+            after[stream.timeline] = (self.graph.insert(node, known, None, new.name).name,)
         except (ArgumentError, GraphError) as error:
             self._fail(error.message, error.hint)
         except BaseException:
             self._fail_incomplete()
             raise
-        return node
 
 
 def _title(node: KernelNode) -> str:

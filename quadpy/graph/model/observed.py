@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from quadpy.graph.model.nodes import (
     AllocNode,
@@ -30,8 +29,7 @@ def observed(nodes: Collection[Node], off: Iterable[str] = (), *, built: bool = 
     ``built``, what the graph has, with the edges that a capture adds for first uses of memory.
     """
     idle = frozenset(off)
-    found = [_observed(node, idle=node.name in idle) for node in nodes]
-    return [replace(one, after=node.after) for one, node in zip(found, nodes, strict=True)] if built else found
+    return [_observed(node, node.after if built else node.asked_after, idle=node.name in idle) for node in nodes]
 
 
 def has_given_edges(nodes: Mapping[str, Node]) -> bool:
@@ -44,16 +42,16 @@ def has_given_edges(nodes: Mapping[str, Node]) -> bool:
     return False
 
 
-def _observed(node: Node, *, idle: bool) -> ObservedNode:
+def _observed(node: Node, after: tuple[str, ...], *, idle: bool) -> ObservedNode:
     if idle or (isinstance(node, MemsetNode) and node.first):
-        return ObservedNode(node.name, "", node.span, node.asked_after, (), tuple, "", ())
+        return ObservedNode(node.name, "", node.span, after, (), tuple, "", ())
     touches = (*((low, n, False) for low, n in node.reads), *((low, n, True) for low, n in node.writes))
     anything = isinstance(node, HostNode) and not touches
     unknown = "the host function does not say what it reads and writes" if anything else ""
     records = (node.event._ref,) if isinstance(node, EventRecordNode) else ()  # noqa: SLF001 - by which observers know it
     waits = (node.event._ref,) if isinstance(node, EventWaitNode) else ()  # noqa: SLF001 - as above
     return ObservedNode(
-        node.name, _what(node), node.span, node.asked_after, touches, lambda: list(_accesses(node)), unknown, node.keep,
+        node.name, _what(node), node.span, after, touches, lambda: list(_accesses(node)), unknown, node.keep,
         records, waits,
     )  # fmt: skip
 

@@ -124,7 +124,7 @@ class OrderedNodes(OneProcess):
             self._nodes, self._numbers, self._order, self._suffixes = {}, {}, Order(), {}
 
     def _number(self, node: Node, order: Order) -> None:
-        after = [self._numbers[name] for name in node.after]
+        after = [self._numbers[name] for name in node.asked_after]
         self._numbers[node.name] = order.add(after, node.reads, node.writes, barrier=node.barrier)
 
     def _current_order(self) -> Order:

@@ -318,3 +318,29 @@ def test_replayed_with_other_arguments(here, every):
             assert step.stats.fallbacks == 0
             step.clear()
         here.without_races()
+
+
+@pytest.mark.parametrize("way", ["captured", "replayed"])
+def test_what_the_program_orders_is_not_reported(here, every, way):
+    """Also where memory that is first used on another stream adds edges that a program did not ask for."""
+
+    @every(program=programs, twice=st.booleans())
+    def check(program, twice):
+        with contextlib.ExitStack() as stack:
+            runner = Runner(here, stack)
+            program = given_to(here, runner, program)
+            arrays = arrays_of(here)
+            here.settle(0)
+            with qp.hazards.check(collect=True) as found:
+                if way == "captured":
+                    with qp.graph.capture() as graph:
+                        runner.run(program, *arrays)
+                    with graph.instantiate() as run:
+                        run.launch()
+                else:
+                    step = qp.graph.replay(runner.run)
+                    for _ in range(2 + twice):
+                        step(program, *arrays)
+                    step.clear()
+                here.settle(0)
+            assert not found.certain
