@@ -13,6 +13,7 @@ COMMANDS = {
     "launch": ("host.launch", "what a kernel call costs beside the bare call of the driver"),
     "replay": ("host.replay", "what a replayed function costs beside the calls it stands for"),
     "debug": ("host.debug", "what debug=True costs the example programs"),
+    "hazards": ("host.hazards", "what the hazard checker costs a launch"),
     "pool": ("host.pool", "what the CPU's thread pool costs, and what it gives"),
     "instructions": ("instructions", "what kernels are on AMD GPUs: instructions, registers, waves"),
 }

@@ -107,5 +107,5 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     if unknown := set(options.examples) - set(EXAMPLES):
-        parser.error(f"there is no example {', '.join(sorted(unknown))}")
+        parser.error(f"unknown example: {', '.join(sorted(unknown))}")
     return options

@@ -31,7 +31,7 @@ class Matrix(Elements):
     RANK: ClassVar[int] = 2
 
     def transpose(self) -> Matrix:
-        return wrap(self._data.T, self.dtype)  # type: ignore[no-any-return]
+        return wrap(self._data.T, self.dtype)  # type: ignore[no-any-return]  # of two ranks: a Matrix
 
     def trace(self) -> Any:
         """The sum of the diagonal."""
@@ -55,7 +55,7 @@ class Matrix(Elements):
         found = inverse(self._data, self.dtype)
         if np.isfinite(self._data).all() and not np.isfinite(found).all():
             raise ArgumentError(f"{self!r} is singular: it has no inverse")
-        return wrap(found, self.dtype)  # type: ignore[no-any-return]
+        return wrap(found, self.dtype)  # type: ignore[no-any-return]  # of two ranks: a Matrix
 
     def solve(self, right: Any) -> Vector | Matrix:
         """``x`` with ``self @ x = right``, as in a kernel, to the bit; a singular matrix gives infinities and NaNs.
@@ -69,7 +69,7 @@ class Matrix(Elements):
         floats = [each.dtype if each.dtype.is_float else scalar_of(float) for each in (self, right)]
         scalar = promote(*floats)
         found = solution(self.cast(scalar).to_numpy(), right.cast(scalar).to_numpy().reshape(self.n, -1), scalar)
-        return wrap(found.reshape(right.shape), scalar)  # type: ignore[no-any-return]
+        return wrap(found.reshape(right.shape), scalar)  # type: ignore[no-any-return]  # of two ranks: a Matrix
 
     def frobenius_inner(self, other: Matrix) -> Any:
         """The sum of the products of corresponding numbers."""

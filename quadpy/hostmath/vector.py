@@ -68,11 +68,11 @@ class Vector(Elements):
 
     @staticmethod
     def zero(dt: ScalarLike, n: int) -> Vector:
-        return full((n,), 0, dt)  # type: ignore[no-any-return]
+        return full((n,), 0, dt)  # type: ignore[no-any-return]  # of one rank: a Vector
 
     @staticmethod
     def one(dt: ScalarLike, n: int) -> Vector:
-        return full((n,), 1, dt)  # type: ignore[no-any-return]
+        return full((n,), 1, dt)  # type: ignore[no-any-return]  # of one rank: a Vector
 
     @staticmethod
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:

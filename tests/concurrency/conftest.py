@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..runtime.conftest import (  # noqa: TID252 - fixtures
-    arch,  # noqa: F401
-    cpu_unless_a_test_says_otherwise,  # noqa: F401
-    gpu,  # noqa: F401
-    pytest_generate_tests,  # noqa: F401
+from ..runtime.conftest import (  # noqa: TID252 - pytest finds them by their names
+    arch,  # noqa: F401 - as above
+    cpu_unless_a_test_says_otherwise,  # noqa: F401 - as above
+    gpu,  # noqa: F401 - as above
+    pytest_generate_tests,  # noqa: F401 - as above
 )

@@ -9,9 +9,9 @@ from simulated import AnyKernel, current, simulated
 
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-from ..runtime.conftest import (  # noqa: TID252 - fixtures
-    cpu_unless_a_test_says_otherwise,  # noqa: F401
-    pytest_generate_tests,  # noqa: F401
+from ..runtime.conftest import (  # noqa: TID252 - pytest finds them by their names
+    cpu_unless_a_test_says_otherwise,  # noqa: F401 - as above
+    pytest_generate_tests,  # noqa: F401 - as above
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from compiled import applied
 from numpy_ops import load
 from samples import around
 
@@ -18,18 +19,6 @@ FUNCTIONS = [
     for function in overloads(name)
     if not isinstance(function.result, tuple)
 ]
-
-
-@qp.kernel
-def map_one(fn: qp.template(), x: qp.types.ndarray(ndim=1), out: qp.types.ndarray(ndim=1)):
-    for i in range(x.shape[0]):
-        out[i] = fn(x[i])
-
-
-@qp.kernel
-def map_two(fn: qp.template(), x: qp.types.ndarray(ndim=1), y: qp.types.ndarray(ndim=1), out: qp.types.ndarray(ndim=1)):
-    for i in range(x.shape[0]):
-        out[i] = fn(x[i], y[i])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,8 +40,7 @@ def test_same_bits(function):
     is_loop = HOMES[function.name] == "rounding"  # which NumPy runs number by number
     x = around(dtype, -4, 4, 1000 if is_loop else 20_000)
     arguments = [x, np.random.default_rng(8).permutation(x)][: len(function.params)]
-    result = np.empty_like(x)
-    (map_one if len(arguments) == 1 else map_two)(function, *arguments, result)
+    result = applied(function, *arguments)
     definition = getattr(load(HOMES[function.name], dtype), function.name)
     with np.errstate(all="ignore"):
         if is_loop:

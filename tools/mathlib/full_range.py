@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "tests" / "mathlib")]
+from compiled import applied  # noqa: E402 - here and below, from the folders above
 from references import UNARY  # noqa: E402
 from samples import around, exact_f64, ulp_error  # noqa: E402
 from test_accuracy import pairs, powers  # noqa: E402
@@ -26,23 +27,10 @@ CHUNK = 1 << 20  # bit patterns at a time: what the caches hold
 PAIRS = {"atan2": np.arctan2, "hypot": np.hypot, "pow": np.power}
 
 
-@qp.kernel
-def map_one(fn: qp.template(), x: qp.types.ndarray(ndim=1), out: qp.types.ndarray(ndim=1)):
-    for i in range(x.shape[0]):
-        out[i] = fn(x[i])
-
-
-@qp.kernel
-def map_two(fn: qp.template(), x: qp.types.ndarray(ndim=1), y: qp.types.ndarray(ndim=1), out: qp.types.ndarray(ndim=1)):
-    for i in range(x.shape[0]):
-        out[i] = fn(x[i], y[i])
-
-
 def run(name: str, *arguments: np.ndarray) -> np.ndarray:
     """The library's function of arrays."""
     function = overloads(name)[arguments[0].dtype == np.float64]
-    result = np.empty_like(arguments[0])
-    (map_one if len(arguments) == 1 else map_two)(function, *arguments, result)
+    result: np.ndarray = applied(function, *arguments)
     return result
 
 

@@ -1,8 +1,10 @@
-"""What the hazard checker costs a launch with six arrays, of which two are written; on the CPU, without any work."""
+"""What the hazard checker costs a launch with six arrays of one element, of which two are written."""
 
 from __future__ import annotations
 
+import argparse
 import time
+from collections.abc import Sequence
 
 import quadpy as qp
 
@@ -34,8 +36,11 @@ def microseconds(arrays: list[qp.NDArray], streams: list[qp.Stream], ordered: bo
     return best / LAUNCHES * 1e6
 
 
-def main() -> None:
-    qp.init(arch=qp.cpu, cpu_max_num_threads=1)
+def main(words: Sequence[str] = ()) -> int:
+    parser = argparse.ArgumentParser(prog="run.py hazards", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--arch", choices=("cpu", "amdgpu", "cuda"), default="cpu")
+    options = parser.parse_args(words)
+    qp.init(arch=options.arch, cpu_max_num_threads=1)
     arrays = [qp.ndarray(qp.f32, 1) for _ in range(6)]
     with qp.create_stream() as s1, qp.create_stream() as s2:
         for name, streams in (("one stream", [s1]), ("two streams and an event", [s1, s2])):
@@ -44,7 +49,4 @@ def main() -> None:
             with qp.hazards.check():
                 on = microseconds(arrays, streams, ordered)
             print(f"{name:26} off {off:6.2f} µs   on {on:6.2f} µs   more {on - off:6.2f} µs")
-
-
-if __name__ == "__main__":
-    main()
+    return 0
