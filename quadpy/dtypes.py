@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Annotated, Any, Final, Literal, get_origin
 
 from quadpy.errors import ArgumentError
 from quadpy.messages import shown
 
 __all__ = [
     "BY_NAME", "SCALARS", "Scalar",
-    "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
+    "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "meant", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
 ]  # fmt: skip
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -95,6 +95,11 @@ def rounded_later(value: float) -> float:
         kept |= (kept << excess) != abs(value)
         value = (kept << excess) * (-1 if value < 0 else 1)
     return float(value)
+
+
+def meant(annotation: Any) -> Any:
+    """Of ``typing.Annotated[X, T]``, which type checkers take for X, the type T; any other annotation as it is."""
+    return annotation.__metadata__[0] if get_origin(annotation) is Annotated else annotation
 
 
 def promote(a: Scalar, b: Scalar) -> Scalar:

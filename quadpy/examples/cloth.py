@@ -51,15 +51,15 @@ class Cloth:
         })  # fmt: skip
 
     @qp.func
-    def stiffness_times(self, spring, w):
+    def stiffness_times(self, spring: Spring, w: vec3) -> vec3:
         """The change of a spring's force along w, without what would make it push sideways (so A is definite)."""
-        d = self.x[spring.a] - self.x[spring.b]
+        d: vec3 = self.x[spring.a] - self.x[spring.b]
         along = d.normalized(1e-9)
         sideways = qp.max(0.0, 1.0 - spring.length / (d.norm() + 1e-9))
         return spring.stiffness * (sideways * w + (1.0 - sideways) * along.dot(w) * along)
 
     @qp.kernel
-    def begin(self):
+    def begin(self) -> None:
         """The right side of the system, b = dt (f - dt K v), as the residual of no change."""
         for i in self.x:
             self.change[i] = vec3(0.0)
@@ -100,13 +100,13 @@ class Cloth:
         return square
 
     @qp.kernel
-    def turn(self, share: qp.f32):
+    def turn(self, share: qp.f32) -> None:
         """The next search direction."""
         for i in self.x:
             self.search[i] = self.residual[i] + share * self.search[i]
 
     @qp.kernel
-    def move(self):
+    def move(self) -> None:
         """The end of the step; what is inside the ball goes to its surface, and sticks to it a little."""
         for i in self.x:
             v = self.v[i] + self.change[i]

@@ -39,16 +39,16 @@ class Flow:
         self.solid.from_numpy(solid.astype(np.uint8))
 
     @qp.func
-    def equilibrium(self, density, u):
+    def equilibrium(self, density: qp.f32, u: qp.math.vec2) -> qp.Vector:
         """The populations of a gas of this density that moves at this velocity."""
-        f = populations(0.0)
+        f: qp.Vector = populations(0.0)
         for k in qp.static(range(9)):
             cu = 3.0 * (velocities[k][0] * u.x + velocities[k][1] * u.y)
             f[k] = weights[k] * density * (1.0 + cu + 0.5 * cu * cu - 1.5 * u.norm_sqr())
         return f
 
     @qp.func
-    def moments(self, f):
+    def moments(self, f: qp.Vector) -> tuple[qp.f32, qp.math.vec2]:
         """Density and velocity; the velocity is halfway through the push of this step."""
         momentum = qp.math.vec2(0.0)
         for k in qp.static(range(9)):
@@ -56,14 +56,14 @@ class Flow:
         return f.sum(), momentum / f.sum() + 0.5 * qp.Vector([self.push, 0.0])
 
     @qp.kernel
-    def start(self, velocity: qp.Array2D[qp.math.vec2]):
+    def start(self, velocity: qp.Array2D[qp.math.vec2]) -> None:
         """Equilibrium of density 1 at these velocities."""
         for i, j in self.f:
             self.velocity[i, j] = velocity[i, j] * (1 - self.solid[i, j])
             self.f[i, j] = self.equilibrium(1.0, self.velocity[i, j])
 
     @qp.kernel
-    def stream(self):
+    def stream(self) -> None:
         """Each population moves on by its velocity; one that meets what is solid turns back."""
         for i, j in self.f:
             for k in qp.static(range(9)):
@@ -75,7 +75,7 @@ class Flow:
                     self.streamed[i, j][k] = self.f[x, y][k]
 
     @qp.kernel
-    def collide(self):
+    def collide(self) -> None:
         """Populations relax towards equilibrium, and are pushed (Z. Guo's forcing, Physical Review E 2002)."""
         for i, j in self.f:
             if self.solid[i, j] == 0:
@@ -113,7 +113,7 @@ class Channel(Flow):
         self.start(np.tile(np.array([self.speed, 0], np.float32), (3 * n, n, 1)))
 
     @qp.kernel
-    def renew(self):
+    def renew(self) -> None:
         """The stream far away: as it comes in, and freely out."""
         for j in range(self.shape[1]):
             self.f[0, j] = self.equilibrium(1.0, qp.Vector([self.speed, 0.0]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
@@ -19,16 +20,18 @@ samples = 3  # along each side of a pixel
 frames = 90  # of an animation
 escape = 256.0  # radius; the larger, the smoother the colours
 
+Pixel: TypeAlias = Annotated[qp.Vector, qp.types.vector(3, qp.u8)]  # a Vector for type checkers; of three bytes
+
 
 @qp.func
-def in_large_parts(x, y):
+def in_large_parts(x: qp.f64, y: qp.f64) -> qp.u1:
     """Whether c is in the main cardioid or the disc left of it, where points never escape."""
     q = (x - 0.25) ** 2 + y * y
     return q * (q + x - 0.25) <= 0.25 * y * y or (x + 1.0) ** 2 + y * y <= 0.0625
 
 
 @qp.func
-def potential(c_x, c_y, limit):
+def potential(c_x: qp.f64, c_y: qp.f64, limit: qp.i32) -> qp.f32:
     """The step at which c escapes, with a fraction that makes it continuous; negative if it does not escape."""
     x, y, n = c_x, c_y, 0
     if in_large_parts(c_x, c_y):
@@ -41,16 +44,16 @@ def potential(c_x, c_y, limit):
 
 
 @qp.func
-def colour(t):
+def colour(t: qp.f32) -> qp.math.vec3:
     """A cosine palette over the logarithm of the potential; black inside the set."""
     phase = 6.2831853 * (0.45 * qp.log(qp.max(t, 0.0) + 1.0) + qp.Vector([0.62, 0.53, 0.42]))
-    return qp.select(t < 0.0, 0.0, 0.5 - 0.5 * qp.cos(phase))
+    return qp.select(t < 0.0, qp.math.vec3(0.0), 0.5 - 0.5 * qp.cos(phase))
 
 
 @qp.kernel
 def render(
     centre_x: qp.f64, centre_y: qp.f64, width: qp.f64, limit: qp.i32,
-    picture: qp.types.ndarray(dtype=qp.types.vector(3, qp.u8), ndim=2),
+    picture: qp.Array2D[Pixel],
 ) -> None:  # fmt: skip
     """Draw the part of the plane around the centre that is ``width`` wide; row 0 is the top."""
     for i, j in picture:

@@ -40,7 +40,7 @@ class Particle:
     kind: qp.i32
 
     @qp.func
-    def flow(self):
+    def flow(self) -> mat2:
         """Take from the deformation what the material does not bear; the stress that remains, times the volume ratio."""
         U, sigma, V = qp.svd(self.F)
         mu, la = qp.Vector(shear)[self.kind] * self.hardness, qp.Vector(bulk)[self.kind] * self.hardness
@@ -57,7 +57,7 @@ class Particle:
 
 
 @qp.func
-def slide(strain, mu, la):
+def slide(strain: vec2, mu: qp.f32, la: qp.f32) -> vec2:
     """Sand that is pulled falls apart; sand that is pressed bears as much shear as its friction does."""
     trace = strain.sum()
     shape = strain - 0.5 * trace
@@ -80,14 +80,14 @@ class Box:
         self.mass = qp.field(qp.f32, shape=(n_grid, n_grid))
 
     @qp.func
-    def weights(self, x):
+    def weights(self, x: vec2) -> tuple[qp.math.ivec2, vec2, list[vec2]]:
         """The first of three nodes along each axis, the place relative to it, and the shares of the three."""
         base = qp.cast(x / dx - 0.5, int)
         at = x / dx - base
         return base, at, [0.5 * (1.5 - at) ** 2, 0.75 - (at - 1.0) ** 2, 0.5 * (at - 0.5) ** 2]
 
     @qp.kernel
-    def to_grid(self):
+    def to_grid(self) -> None:
         """Mass and momentum, with the impulse of the stress."""
         self.momentum.fill(0)
         self.mass.fill(0)
@@ -102,7 +102,7 @@ class Box:
                 self.mass[base + qp.Vector([i, j])] += share * mass
 
     @qp.kernel
-    def on_grid(self):
+    def on_grid(self) -> None:
         """Velocity, gravity, and walls: what moves into one sticks to it."""
         for i, j in self.mass:
             if self.mass[i, j] > 0.0:
@@ -112,7 +112,7 @@ class Box:
                 self.momentum[i, j] = v
 
     @qp.kernel
-    def from_grid(self):
+    def from_grid(self) -> None:
         """Velocity and its gradient, which move and deform the particles."""
         for p in self.particles:
             base, at, w = self.weights(self.particles[p].x)

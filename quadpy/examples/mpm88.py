@@ -40,20 +40,20 @@ grid_m = qp.field(qp.f32, shape=(n_grid, n_grid))
 
 
 @qp.func
-def weights(fx):
+def weights(fx: qp.math.vec2) -> list[qp.math.vec2]:
     """The quadratic B-spline at the three nodes around a particle, one vector for each node."""
     return [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2]
 
 
 @qp.func
-def rotation(A):
+def rotation(A: qp.math.mat2) -> qp.math.mat2:
     """The rotation in the polar decomposition of A, which has a closed form in two dimensions."""
     r = qp.Vector([A[0, 0] + A[1, 1], A[1, 0] - A[0, 1]]).normalized()
     return qp.Matrix([[r[0], -r[1]], [r[1], r[0]]])
 
 
 @qp.func
-def kirchhoff_stress(A, kind):
+def kirchhoff_stress(A: qp.math.mat2, kind: qp.i32) -> qp.math.mat2:
     """Water has a pressure, jelly the fixed corotated model.  The determinant is the relative change of volume."""
     J = A.determinant()
     tau = qp.Matrix.identity(qp.f32, 2) * (stiffness * (J - 1.0))

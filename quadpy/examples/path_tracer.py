@@ -35,7 +35,7 @@ class Sphere:
     index: qp.f32 = 1.5  # of refraction, of glass
 
     @qp.func
-    def distance(self, ray):
+    def distance(self, ray: Ray) -> qp.f32:
         """How far along the ray it is hit first; farthest if it is not.
 
         The root is found as c / q, which loses no digits where the sphere is large and the ray begins close to it.
@@ -59,12 +59,12 @@ class Ray:
     direction: vec3
 
     @qp.func
-    def at(self, t):
+    def at(self, t: qp.f32) -> vec3:
         return self.origin + t * self.direction
 
 
 @qp.func
-def random_direction():
+def random_direction() -> vec3:
     """Evenly over the sphere."""
     z, angle = 2.0 * qp.random() - 1.0, 2.0 * math.pi * qp.random()
     r = qp.sqrt(qp.max(0.0, 1.0 - z * z))
@@ -72,7 +72,7 @@ def random_direction():
 
 
 @qp.func
-def through_glass(direction, normal, index):
+def through_glass(direction: vec3, normal: vec3, index: qp.f32) -> vec3:
     """Refracted or reflected, at random, in the right proportion; the normal points outwards."""
     entering = direction.dot(normal) < 0.0
     facing, ratio = normal, 1.0 / index
@@ -89,7 +89,7 @@ def through_glass(direction, normal, index):
 
 
 @qp.func
-def scattered(ray, t, sphere):
+def scattered(ray: Ray, t: qp.f32, sphere: Sphere) -> Ray:
     """Where the path goes on."""
     point = ray.at(t)
     normal = (point - sphere.centre) / sphere.radius
@@ -102,7 +102,7 @@ def scattered(ray, t, sphere):
 
 
 @qp.func
-def light_along(scene: qp.Template, ray, zenith, horizon):
+def light_along(scene: qp.Template, ray: Ray, zenith: vec3, horizon: vec3) -> vec3:
     """The light that one random path brings."""
     light, colour, path = vec3(0.0), vec3(1.0), ray
     for _ in range(bounces):
@@ -120,7 +120,9 @@ def light_along(scene: qp.Template, ray, zenith, horizon):
 
 
 @qp.kernel
-def trace(scene: qp.Template, eye: vec3, target: vec3, opening: qp.f32, zenith: vec3, horizon: vec3, film: qp.Template):
+def trace(
+    scene: qp.Template, eye: vec3, target: vec3, opening: qp.f32, zenith: vec3, horizon: vec3, film: qp.Template
+) -> None:
     """Add one path to each pixel; ``opening`` is the height of the picture at distance 1."""
     for i, j in film:
         forward = (target - eye).normalized()

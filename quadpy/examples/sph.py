@@ -52,12 +52,12 @@ class Water:
         self.particles.x.from_numpy(x)
 
     @qp.func
-    def cell(self, x):
+    def cell(self, x: vec2) -> qp.math.ivec2:
         """The column and row of a place."""
         return qp.math.clamp(qp.cast(x / self.reach + 2.0, int), 0, qp.Vector(self.cells) - 1)
 
     @qp.kernel
-    def sort(self):
+    def sort(self) -> None:
         """Counting sort by cells: how many are in each, where each begins, and who is in it."""
         self.filled.fill(0)
         for p in self.particles:
@@ -65,10 +65,10 @@ class Water:
             self.filled[c.x * self.cells[1] + c.y] += 1
         total = 0
         qp.loop_config(serialize=True)
-        for c in range(self.filled.shape[0]):
-            self.begin[c] = total
-            total += self.filled[c]
-            self.filled[c] = 0
+        for number in range(self.filled.shape[0]):
+            self.begin[number] = total
+            total += self.filled[number]
+            self.filled[number] = 0
         self.begin[self.filled.shape[0]] = total
         for p in self.particles:
             c = self.cell(self.particles[p].x)
@@ -76,7 +76,7 @@ class Water:
             self.order[self.begin[number] + qp.atomic_add(self.filled[number], 1)] = p
 
     @qp.func
-    def for_neighbours(self, p, pair: qp.Template, total: qp.Template):
+    def for_neighbours(self, p: qp.i32, pair: qp.Template, total: qp.Template) -> None:
         """Add ``pair`` of this particle and each within reach to ``total``; a column of three cells is contiguous."""
         c = self.cell(self.particles[p].x)
         for column in range(qp.max(c.x - 1, 0), qp.min(c.x + 2, self.cells[0])):
@@ -89,15 +89,16 @@ class Water:
                     total += pair(p, q, away)
 
     @qp.func
-    def share(self, p, q, away):
+    def share(self, p: qp.i32, q: qp.i32, away: vec2) -> qp.f32:
         """What a neighbour adds to the density: Wendland's kernel."""
         r = away.norm() / self.h
         return self.mass * 7.0 / (4.0 * math.pi * self.h**2) * (1.0 - 0.5 * r) ** 4 * (1.0 + 2.0 * r)
 
     @qp.func
-    def push(self, p, q, away):
+    def push(self, p: qp.i32, q: qp.i32, away: vec2) -> vec2:
         """The acceleration by a neighbour: pressure, and friction of those that approach; minus that of q by p."""
-        one, other = self.particles[p], self.particles[q]
+        one: Particle = self.particles[p]
+        other: Particle = self.particles[q]
         slope = -35.0 / (4.0 * math.pi * self.h**4) * (1.0 - 0.5 * away.norm() / self.h) ** 3
         approach = qp.min((one.v - other.v).dot(away), 0.0)
         friction = -0.1 * sound * self.h * approach / (away.norm_sqr() + 0.01 * self.h**2) * 2.0
@@ -105,7 +106,7 @@ class Water:
         return -self.mass * (pressure + friction / (one.density + other.density)) * slope * away
 
     @qp.kernel
-    def compress(self):
+    def compress(self) -> None:
         """Density, and pressure by Tait's equation; water that is stretched does not pull."""
         for p in self.particles:
             total = 0.0
@@ -114,7 +115,7 @@ class Water:
             self.particles[p].pressure = density0 * sound**2 / 7.0 * qp.max((total / density0) ** 7 - 1.0, 0.0)
 
     @qp.kernel
-    def accelerate(self):
+    def accelerate(self) -> None:
         """Pressure, friction, gravity."""
         for p in self.force:
             total = vec2(0.0, -self.pull)
@@ -122,7 +123,7 @@ class Water:
             self.force[p] = total
 
     @qp.kernel
-    def move(self, h: qp.f32):
+    def move(self, h: qp.f32) -> None:
         """Symplectic Euler."""
         for p in self.force:
             self.particles[p].v += h * self.force[p]

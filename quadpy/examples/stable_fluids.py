@@ -11,6 +11,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,10 +26,11 @@ jet_speed = 1.1  # box lengths per unit of time
 
 scalars = qp.Array2D[qp.f32]
 colours = qp.Array2D[qp.math.vec3]
+Value = TypeVar("Value", float, qp.Vector)  # of a grid: a number or a colour
 
 
 @qp.func
-def sample(q, x, y):
+def sample(q: qp.Array2D[Value], x: qp.f32, y: qp.f32) -> Value:
     """Bilinear interpolation of q; outside, the value at the edge."""
     x = qp.math.clamp(x, 0.0, q.shape[0] - 1.0)
     y = qp.math.clamp(y, 0.0, q.shape[1] - 1.0)
@@ -39,13 +41,13 @@ def sample(q, x, y):
 
 
 @qp.func
-def velocity(u, v, x, y):
+def velocity(u: scalars, v: scalars, x: qp.f32, y: qp.f32) -> qp.math.vec2:
     """The velocity at (x, y): face i of u is at x = i, at half the height of the cell; v likewise."""
     return qp.Vector([sample(u, x, y - 0.5), sample(v, x - 0.5, y)])
 
 
 @qp.func
-def origin(u, v, x, y, h):
+def origin(u: scalars, v: scalars, x: qp.f32, y: qp.f32, h: qp.f32) -> qp.math.vec2:
     """Where the fluid at (x, y) was a time h ago, by the midpoint rule."""
     here = qp.Vector([x, y])
     middle = here - 0.5 * h * velocity(u, v, x, y)

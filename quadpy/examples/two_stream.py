@@ -44,13 +44,13 @@ class Plasma:
         self.kick(-0.5 * dt)  # velocities are half a step behind positions
 
     @qp.func
-    def share(self, x):
+    def share(self, x: qp.f64) -> tuple[qp.i32, qp.i32, qp.f64]:
         """The point of the grid to the left, that to the right, and the share of the latter."""
         i = qp.cast(qp.floor(x * self.cells), int)
         return i % self.cells, (i + 1) % self.cells, x * self.cells - i
 
     @qp.kernel
-    def deposit(self):
+    def deposit(self) -> None:
         """The charge density of electrons and background."""
         for i in self.density:
             self.density[i] = 1.0
@@ -60,7 +60,7 @@ class Plasma:
             self.density[right] -= self.charge / self.dx * part
 
     @qp.kernel
-    def integrate(self):
+    def integrate(self) -> None:
         """Gauss's law: the field grows by the charge between two points; its mean is 0.
 
         It is the centred difference of the potential, so that the electrons exert no net force on themselves.
@@ -75,14 +75,14 @@ class Plasma:
             self.field[i] -= mean
 
     @qp.kernel
-    def kick(self, h: qp.f64):
+    def kick(self, h: qp.f64) -> None:
         """Accelerate the electrons for a time h."""
         for p in self.electrons:
             left, right, part = self.share(self.electrons[p].x)
             self.electrons[p].v -= h * ((1.0 - part) * self.field[left] + part * self.field[right])
 
     @qp.kernel
-    def drift(self, h: qp.f64):
+    def drift(self, h: qp.f64) -> None:
         """Move the electrons for a time h."""
         for p in self.electrons:
             x = self.electrons[p].x + h * self.electrons[p].v

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, meant
 from quadpy.errors import ArgumentError
 from quadpy.messages import shown
 from quadpy.runtime.arrays.field import Field, field
@@ -86,13 +86,15 @@ class MatrixType(_Constructible):
 class NDArrayType:
     """The annotation of an array parameter: ``qp.Array1D[qp.f32]`` or ``qp.types.ndarray(dtype=qp.f32, ndim=1)``.
 
-    If one of them is None, each call takes it from its argument.
+    If one of them is None, each call takes it from its argument; a ``typing.TypeVar`` as ``dtype`` is None.
     """
 
     dtype: DType | None = None  # or a struct type, whose module imports this one
     ndim: int | None = None
 
     def __post_init__(self) -> None:
+        stated = meant(self.dtype)
+        object.__setattr__(self, "dtype", None if isinstance(stated, TypeVar) else stated)
         if self.dtype is not None and getattr(self.dtype, "__quadpy_constructor__", None) != "struct":
             element_of(self.dtype)
         if self.ndim is not None and not _is_count(self.ndim):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -30,6 +30,14 @@ class Matrix(Elements):
     __slots__ = ()
     RANK: ClassVar[int] = 2
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __matmul__(self, other: Matrix, /) -> Matrix: ...
+        @overload
+        def __matmul__(self, other: Vector, /) -> Vector: ...
+        def __matmul__(self, other: Any, /) -> Any: ...
+
     def transpose(self) -> Matrix:
         return wrap(self._data.T, self.dtype)  # type: ignore[no-any-return]  # of two ranks: a Matrix
 
@@ -38,10 +46,10 @@ class Matrix(Elements):
         self._need_square("trace")
         return Vector(self._data.diagonal(), self.dtype).sum()
 
-    def determinant(self) -> Any:
+    def determinant(self) -> float:
         """As in a kernel, to the bit; of integers the exact one, which wraps."""
         self._need_square("determinant")
-        return wrap(determinant(self._data, self.dtype), self.dtype)
+        return wrap(determinant(self._data, self.dtype), self.dtype)  # type: ignore[no-any-return]  # a number
 
     def inverse(self) -> Matrix:
         """As in a kernel, to the bit; of integers in the default float type.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from quadpy.dtypes import meant
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.structs import Struct, made_of
 from quadpy.importing import import_late
@@ -198,7 +199,7 @@ def dataclass(cls: type) -> StructType:
     except NameError as error:
         raise ArgumentError(f"an annotation of {cls.__name__}: {error}") from None
     members = {name: dtype for base in bases if isinstance(base, StructType) for name, dtype in base.members.items()}
-    members |= own
+    members |= {name: meant(annotation) for name, annotation in own.items()}
     defaults, methods = _attributes(bases, cls, members)
     made = object.__new__(StructType)
     made._make(members, defaults, methods, cls.__name__)

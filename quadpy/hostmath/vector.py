@@ -48,8 +48,8 @@ class Vector(Elements):
                 return
         super().__setattr__(name, value)
 
-    def dot(self, other: Vector) -> Any:
-        return self @ other
+    def dot(self, other: Vector) -> float:
+        return self @ other  # type: ignore[no-any-return]  # a number of the wider type
 
     def cross(self, other: Any) -> Any:
         """A number in two dimensions, a vector in three."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, bf16, f16, f32, u1
+from quadpy.dtypes import Scalar, bf16, f16, f32, meant, u1
 from quadpy.errors import ArgumentError, KernelTypeError, QuadpyError
 from quadpy.hostmath import NDArrayType, StructType, element_of, scalar_of
 from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, TemplateParameter, TensorParameter
@@ -136,7 +136,7 @@ def _annotations(cls: type, source: FunctionSource) -> dict[str, Any]:
     for base in reversed(cls.__mro__):
         module = sys.modules.get(base.__module__)
         for name, written in inspect.get_annotations(base).items():
-            found[name] = _evaluated(written, module, f"{cls.__name__}.{name}", source)
+            found[name] = meant(_evaluated(written, module, f"{cls.__name__}.{name}", source))
     return {each.name: found[each.name] for each in dataclasses.fields(cls)}
 
 

@@ -9,6 +9,7 @@ import tokenize
 from collections.abc import Callable
 from typing import Any
 
+from quadpy.dtypes import meant
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
 from quadpy.lang.fingerprints import is_our_module, text_digest
 from quadpy.lang.lambda_source import lambda_tree
@@ -139,7 +140,7 @@ class FunctionSource:
             KernelNameError: text that names what neither the module nor a closure of the function has.
         """
         written = self.fn.__annotations__.get(name)
-        return self._evaluated(written) if isinstance(written, str) else written
+        return meant(self._evaluated(written) if isinstance(written, str) else written)
 
     def _evaluated(self, text: str) -> Any:
         cells = {name: self.resolve(name) for name in self.code.co_freevars if self._is_bound(name)}

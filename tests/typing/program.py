@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias, TypeVar
+
 import numpy as np
 
 import quadpy as qp
@@ -10,6 +12,23 @@ qp.init(arch=qp.cpu)
 
 temperature = qp.field(qp.f32, shape=(4, 4))
 velocity = qp.Vector.field(3, qp.f32, shape=4)
+
+
+Pixel: TypeAlias = Annotated[qp.Vector, qp.types.vector(3, qp.u8)]
+Value = TypeVar("Value", float, qp.Vector)
+
+
+@qp.func
+def nearest(image: qp.Array1D[Value], x: qp.f32) -> Value:
+    return image[qp.cast(x, qp.i32)]
+
+
+@qp.kernel
+def brighten(image: qp.Array1D[Pixel], light: qp.Array1D[qp.f32]) -> None:
+    for i in image:
+        image[i] += qp.cast(nearest(light, 0.5) + qp.math.length(qp.math.vec3(0.0)), qp.u8)
+    for i in image:
+        light[i] = nearest(image, qp.cast(i, qp.f32)).norm()
 
 
 @qp.func
@@ -64,6 +83,9 @@ stream = qp.create_stream()
 grid = qp.ndarray(qp.f32, (4, 4))
 gas = Gas(4)
 
+pixels = np.ones((8, 3), np.uint8)
+brighten(pixels, y)
+assert pixels.tolist() == [[2, 2, 2]] * 8
 saxpy(2.0, x, y)
 saxpy(2.0, x, y, stream=stream)
 total: float = step(grid, grid, 0.5) + step(temperature, grid, 0.5)

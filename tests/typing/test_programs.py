@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated, TypeVar
 
 import numpy as np
 import pytest
 
 import quadpy as qp
+
+
+Bytes = Annotated[qp.Vector, qp.types.vector(2, qp.u8)]
+
+
+@qp.dataclass
+class Mark:
+    colour: Bytes
+
+
+@dataclasses.dataclass
+class Page:
+    marks: Annotated[object, qp.Array1D[Mark]]
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +63,34 @@ def test_every_spelling_of_an_array_is_an_annotation(annotation):
     x = np.arange(5, dtype=np.float32)
     qp.kernel(double)(x)
     np.testing.assert_array_equal(x, [0, 2, 4, 6, 8])
+
+
+def test_an_annotated_type_is_the_one_that_quadpy_reads():
+    @qp.kernel
+    def paint(page: Page, colour: Bytes):
+        for i in page.marks:
+            page.marks[i].colour = colour
+
+    marks = qp.ndarray(Mark, 2)
+    assert Mark.members["colour"] == qp.types.vector(2, qp.u8)
+    paint(Page(marks), [7, 9])
+    assert marks.to_numpy()["colour"].tolist() == [[7, 9]] * 2
+    with pytest.raises(qp.ArgumentError, match="colour"):
+        paint(Page(marks), [7, 9, 3])
+
+
+def test_an_array_of_a_type_variable_takes_any_elements():
+    assert qp.Array2D[TypeVar("Value", float, qp.Vector)] == qp.Array2D
+
+
+@pytest.mark.parametrize(
+    ("module", "file"), [("math.functions", "math/functions.pyi"), ("math.linalg", "math/linalg/__init__.pyi")]
+)
+def test_stubs_of_functions_have_their_parameters(module, file):
+    stub = ast.parse((Path(qp.__file__).parent / file).read_text("utf-8"))
+    written = {node.name: [arg.arg for arg in node.args.args] for node in stub.body if isinstance(node, ast.FunctionDef)}
+    made = importlib.import_module(f"quadpy.{module}")
+    assert written == {name: list(inspect.signature(getattr(made, name)).parameters) for name in made.__all__}
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3, 4])

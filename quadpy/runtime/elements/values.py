@@ -159,9 +159,9 @@ class Elements(NDArrayOperatorsMixin):
         """Whether no number is 0."""
         return bool(self._data.all())
 
-    def norm_sqr(self) -> Any:
+    def norm_sqr(self) -> float:
         """The sum of the squares."""
-        return (self * self).sum()
+        return (self * self).sum()  # type: ignore[no-any-return]  # a number of the type of the components
 
     def norm(self, eps: float = 0) -> float:
         """The square root of the sum of the squares plus ``eps``; for integers, in the default float type."""
