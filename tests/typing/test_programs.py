@@ -16,7 +16,6 @@ import pytest
 
 import quadpy as qp
 
-
 Bytes = Annotated[qp.Vector, qp.types.vector(2, qp.u8)]
 
 
@@ -88,7 +87,9 @@ def test_an_array_of_a_type_variable_takes_any_elements():
 )
 def test_stubs_of_functions_have_their_parameters(module, file):
     stub = ast.parse((Path(qp.__file__).parent / file).read_text("utf-8"))
-    written = {node.name: [arg.arg for arg in node.args.args] for node in stub.body if isinstance(node, ast.FunctionDef)}
+    written = {
+        node.name: [arg.arg for arg in node.args.args] for node in stub.body if isinstance(node, ast.FunctionDef)
+    }
     made = importlib.import_module(f"quadpy.{module}")
     assert written == {name: list(inspect.signature(getattr(made, name)).parameters) for name in made.__all__}
 
