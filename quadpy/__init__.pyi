@@ -58,6 +58,7 @@ from quadpy.errors import CaptureError as CaptureError
 from quadpy.errors import CodegenError as CodegenError
 from quadpy.errors import CompilationError as CompilationError
 from quadpy.errors import DeviceError as DeviceError
+from quadpy.errors import DistributedError as DistributedError
 from quadpy.errors import DriverError as DriverError
 from quadpy.errors import EventError as EventError
 from quadpy.errors import GraphError as GraphError
@@ -82,7 +83,10 @@ from quadpy.errors import NoDeviceError as NoDeviceError
 from quadpy.errors import OutOfDeviceMemory as OutOfDeviceMemory
 from quadpy.errors import QuadpyError as QuadpyError
 from quadpy.errors import RaceWarning as RaceWarning
+from quadpy.errors import RankLostError as RankLostError
+from quadpy.errors import RanksDisagreeError as RanksDisagreeError
 from quadpy.errors import StreamError as StreamError
+from quadpy.errors import TransportError as TransportError
 from quadpy.errors import UnknownTargetError as UnknownTargetError
 from quadpy.hostmath import Matrix as Matrix
 from quadpy.hostmath import Struct as Struct
@@ -250,6 +254,7 @@ __all__ = [
     "CompilationError",
     "DEBUG",
     "DeviceError",
+    "DistributedError",
     "DriverError",
     "ERROR",
     "Event",
@@ -291,12 +296,15 @@ __all__ = [
     "QuadrantsSyntaxError",
     "QuadrantsTypeError",
     "RaceWarning",
+    "RankLostError",
+    "RanksDisagreeError",
     "Stream",
     "StreamError",
     "Struct",
     "TRACE",
     "Template",
     "Tensor",
+    "TransportError",
     "UnknownTargetError",
     "Vector",
     "WARN",
