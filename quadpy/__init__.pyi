@@ -6,6 +6,7 @@ from quadpy import hazards as hazards
 from quadpy import math as math
 from quadpy import simt as simt
 from quadpy import types as types
+from quadpy import view as view
 from quadpy._version import __version__ as __version__
 from quadpy.aliases import CRITICAL as CRITICAL
 from quadpy.aliases import DEBUG as DEBUG
@@ -471,6 +472,7 @@ __all__ = [
     "uint64",
     "uint8",
     "use_stream",
+    "view",
     "x64",
     "x86_64",
     "zero",

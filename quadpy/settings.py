@@ -17,8 +17,8 @@ from typing import Any, Final, Literal, TypeVar
 from quadpy.errors import QuadpyError
 
 __all__ = [
-    "LEAST_PRINTED", "MOST_PRINTED", "Allocator", "LogLevel", "Settings", "SettingsError", "default_cache_dir", "settings",
-    "variable",
+    "LEAST_PRINTED", "MOST_PRINTED", "Allocator", "LogLevel", "Place", "Settings", "SettingsError", "default_cache_dir",
+    "settings", "variable",
 ]  # fmt: skip
 
 LEAST_PRINTED: Final = 8
@@ -26,6 +26,7 @@ MOST_PRINTED: Final = 1 << 32
 """Limits of what one launch may have for prints, in bytes."""
 
 Allocator = Literal["pool", "cache"]
+Place = Literal["screen", "memory"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 T = TypeVar("T")
@@ -159,6 +160,9 @@ class Settings:
         None, _path, "Folder for the frames of `quadpy.compat.taichi`'s windows; without it they are drawn nowhere."
     )
     frame_limit: int = _knob(100, _count, "Frames after which a window of `quadpy.compat.taichi` closes.")
+    view: Place | None = _knob(
+        None, _one_of("screen", "memory"), "Where windows of `quadpy.view` are: on the `screen`, or only in `memory`."
+    )
     log_level: LogLevel = _knob(
         "warning",
         _one_of("debug", "info", "warning", "error"),

@@ -15,6 +15,8 @@ import pytest
 hypothesis.settings.register_profile("quadpy", deadline=None)
 hypothesis.settings.load_profile("quadpy")
 
+DISPLAYS = "DISPLAY", "WAYLAND_DISPLAY"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what the tests see")
@@ -31,8 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the user's settings and cache out of the tests, in this process and its children."""
-    for name in [name for name in os.environ if name.startswith("QUADPY_")]:
+    """Keep the user's settings, cache and display out of the tests, in this process and its children."""
+    for name in [name for name in os.environ if name.startswith("QUADPY_") or name in DISPLAYS]:
         del os.environ[name]
     folder = tempfile.TemporaryDirectory(prefix="quadpy-tests-")
     config.add_cleanup(folder.cleanup)

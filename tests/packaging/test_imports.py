@@ -46,7 +46,7 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "algorithms", "aliases", "api", "graph", "hazards", "math", "simt", "types"}
+PUBLIC = {"", "algorithms", "aliases", "api", "graph", "hazards", "math", "simt", "types", "view"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -82,6 +82,7 @@ LAYERS = {
     "typed": Layer(),  # a stub, which only type checkers read
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),
+    "view": Layer(set(), {"numpy"}),  # takes arrays by the protocols that NumPy knows
     "api": Layer(INSIDE | {"reference_options"}),
     "aliases": Layer({"runtime"}),
     "reference_options": Layer({"aliases"}),

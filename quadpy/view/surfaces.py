@@ -1,0 +1,99 @@
+"""Where a window is: on the screen, or only in memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeAlias, get_args
+
+from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.settings import Place, settings
+from quadpy.view.library import library
+
+__all__ = ["Surface", "has_display", "surface"]
+
+Size: TypeAlias = tuple[int, int]
+
+
+class Surface(Protocol):
+    """A window of the system, or what stands for one."""
+
+    @property
+    def canvas(self) -> Any:
+        """The canvas of rendercanvas."""
+
+    def handle_events(self) -> None:
+        """Call the handlers for what the user did since the last call."""
+
+    def draw(self, frame: Callable[[], None]) -> None:
+        """Draw and show ``frame``; what it raises is raised here."""
+
+
+class _Canvas:
+    """A canvas that draws when it is told to."""
+
+    def __init__(self, canvas: Any) -> None:
+        self.canvas = canvas
+
+    def draw(self, frame: Callable[[], None]) -> None:
+        raised: list[BaseException] = []
+
+        def guarded() -> None:
+            try:
+                frame()
+            except BaseException as error:  # noqa: BLE001  (rendercanvas would log it and go on)
+                raised.append(error)
+
+        self.canvas.request_draw(guarded)
+        self.canvas.force_draw()
+        if raised:
+            raise raised[0]
+
+
+class Screen(_Canvas):
+    """A window on the display."""
+
+    def __init__(self, title: str, size: Size) -> None:
+        module = library("rendercanvas.glfw")
+        try:
+            super().__init__(module.GlfwRenderCanvas(title=title, size=size, update_mode="manual"))
+        except Exception as error:  # GLFW's errors have no class in common
+            raise QuadpyError(f"no window can be opened on this display: {error}", hint=_HINT) from error
+
+    def handle_events(self) -> None:
+        # Public names of rendercanvas process events only inside its own loop; here the loop is the program's.
+        self.canvas._process_events()  # noqa: SLF001
+
+
+class Memory(_Canvas):
+    """No window: pictures in memory."""
+
+    def __init__(self, title: str, size: Size) -> None:
+        super().__init__(library("rendercanvas.offscreen").OffscreenRenderCanvas(title=title, size=size))
+
+    def handle_events(self) -> None:
+        self.canvas._process_events()  # noqa: SLF001  (as above: for events that a program submits)
+
+
+_PLACES: Final[dict[Place, Callable[[str, Size], Surface]]] = {"screen": Screen, "memory": Memory}
+_HINT: Final = "QUADPY_VIEW=memory draws pictures without a window"
+
+
+def has_display() -> bool:
+    """Whether windows can be shown here, as far as the environment says."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def surface(title: str, size: Size, where: Place | None) -> Surface:
+    """A new surface; by default where the setting ``QUADPY_VIEW`` says, or else on the screen.
+
+    Raises:
+        QuadpyError: there is no display, or the graphics library is not installed.
+    """
+    chosen = where or settings().view or "screen"
+    if chosen not in get_args(Place):
+        raise ArgumentError(f"where={chosen!r} is not a place for a window", hint="use 'screen' or 'memory'")
+    if chosen == "screen" and not has_display():
+        raise QuadpyError("there is no display to open a window on: DISPLAY is not set", hint=_HINT)
+    return _PLACES[chosen](title, size)

@@ -1,0 +1,239 @@
+"""A window: what programs draw in, frame by frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.settings import Place
+from quadpy.view import shapes
+from quadpy.view.events import HANDLED, Event, Inputs
+from quadpy.view.host import colors_of, points_of
+from quadpy.view.layers import Layer
+from quadpy.view.library import library
+from quadpy.view.surfaces import surface
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Window"]
+
+
+class Window:
+    """A window that shows arrays and fields, which are drawn anew for each frame.
+
+    Positions of two coordinates are parts of the window, from (0, 0) at the lower left to (1, 1); positions of three
+    coordinates are points in space, which ``camera`` sees.  What is drawn later covers what was drawn before, except that
+    things in space hide each other.  Arrays are read by ``show``: their own memory, without a copy, if they are float32 (or
+    bytes, for images) in C order on the host.
+
+    Args:
+        title: the text in the window's bar.
+        size: width and height in pixels.
+        background: a colour, ``0xRRGGBB`` or three numbers from 0 to 1.
+        where: ``"screen"``, or ``"memory"`` for a window that only ``picture`` shows; by default, what ``QUADPY_VIEW`` says.
+
+    Raises:
+        QuadpyError: there is no display, no graphics driver, or pygfx is not installed.
+    """
+
+    def __init__(
+        self, title: str = "quadpy", size: tuple[int, int] = (640, 480), *,
+        background: object = 0, where: Place | None = None,
+    ) -> None:  # fmt: skip
+        gfx = library("pygfx")
+        self._background = gfx.Background.from_color(tuple(colors_of(background, 1).ravel()))
+        self._surface = surface(title, (int(size[0]), int(size[1])), where)
+        self.canvas = self._surface.canvas
+        """The canvas of rendercanvas, for what is not here."""
+        try:
+            self._renderer = gfx.WgpuRenderer(self.canvas, pixel_ratio=1)
+        except RuntimeError as error:
+            raise QuadpyError(
+                f"no graphics driver: {error}", hint="install Vulkan, for example mesa-vulkan-drivers"
+            ) from error
+        self._inputs, self._frames = Inputs(), 0
+        self.canvas.add_event_handler(self._handle, *HANDLED)
+        self._layers: list[Layer] = []
+        self._at = -1
+        self._view = gfx.PerspectiveCamera(45, depth_range=(0.01, 1000))
+        self._view.local.position = 0, 0, 3
+        self._orbit: Any = None
+        self._lights: list[Any] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = f"frame {self._frames}" if self.running else "closed"
+        return f"<quadpy.view.Window, {self.size[0]} x {self.size[1]} pixels, {state}>"
+
+    @property
+    def running(self) -> bool:
+        """False after the window was closed, by the user or by ``close``."""
+        return not self.canvas.get_closed()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels; the user may change them."""
+        width, height = self.canvas.get_logical_size()
+        return round(width), round(height)
+
+    def close(self) -> None:
+        """Close the window."""
+        self.canvas.close()
+
+    # what is drawn
+
+    def image(
+        self, image: object, *, axes: shapes.Axes = "xy", colormap: str | None = None,
+        limits: tuple[float, float] = (0.0, 1.0), smooth: bool = False,
+    ) -> None:  # fmt: skip
+        """An image over the whole window.
+
+        Args:
+            image: shape (width, height) or (width, height, channels), of floats, of bytes from 0 to 255, or of 32-bit
+                integers ``0xRRGGBB``.
+            axes: ``"xy"``: the first axis goes to the right and the second one up; ``"rows"``: shape (height, width[,
+                channels]), rows from the top, as files of pictures have it.
+            colormap: for numbers without channels: ``"viridis"`` and others of pygfx; by default shades of gray.
+            limits: the numbers that are black and white, or the ends of the colormap; for bytes, as parts of 255.
+            smooth: interpolate between pixels.
+        """
+        shapes.put_image(self._layer(flat=True), image, axes, colormap, limits, smooth)
+
+    def points(self, positions: object, *, radius: object = 2.0, color: object = 0xFFFFFF) -> None:
+        """Discs, or balls in space; ``radius``, one or one each, in pixels, or in space in the units of the scene."""
+        points = points_of(positions)
+        if len(points):
+            shapes.put_points(self._layer(flat=points.shape[1] == 2), points, radius, color)
+
+    def lines(self, positions: object, indices: object = None, *, width: float = 1.0, color: object = 0xFFFFFF) -> None:
+        """Straight lines, from each first to each second position, or between those of the pairs in ``indices``."""
+        points = points_of(positions)
+        if len(points):
+            shapes.put_lines(self._layer(flat=points.shape[1] == 2), points, indices, width, color)
+
+    def mesh(
+        self, positions: object, indices: object = None, *, normals: object = None, color: object = 0xFFFFFF,
+        wireframe: bool = False,
+    ) -> None:  # fmt: skip
+        """Triangles, with corners in order, or those of the triples in ``indices``; in space they are lit."""
+        points = points_of(positions)
+        if len(points):
+            layer = self._layer(flat=points.shape[1] == 2)
+            shapes.put_mesh(layer, points, indices, normals, color, wireframe)
+
+    def text(self, content: str, position: object, *, size: float = 16.0, color: object = 0xFFFFFF) -> None:
+        """Text, whose upper left corner is at ``position``."""
+        where = points_of(position)
+        shapes.put_text(self._layer(flat=where.shape[1] == 2), content, where, size, color)
+
+    def camera(
+        self, position: object, look_at: object = (0, 0, 0), *, up: object = (0, 1, 0), fov: float = 45.0
+    ) -> None:
+        """Where the scene in space is seen from; ``fov`` is the angle from bottom to top, in degrees.
+
+        After one call the user turns the scene with the mouse; a program that calls this for each frame turns it itself.
+        """
+        eye, target, upwards = (points_of(v)[0] for v in (position, look_at, up))
+        if not len(eye) == len(target) == len(upwards) == 3 or np.array_equal(eye, target):
+            raise ArgumentError("a camera has a position and looks at another one, of three coordinates each")
+        self._view.fov = fov
+        self._view.world.reference_up = upwards
+        self._view.local.position = eye
+        self._view.look_at(np.asarray(target, float))
+        if self._orbit is not None:
+            self._orbit.target = tuple(map(float, target))
+        self._target = tuple(map(float, target))
+
+    _target: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+    def light(self, position: object, color: object = 0xFFFFFF, *, intensity: float = 3.0) -> None:
+        """A lamp, for this frame and all after it; without one the light comes from the camera."""
+        gfx = library("pygfx")
+        lamp = gfx.PointLight(color=tuple(colors_of(color, 1).ravel()[:3]), intensity=intensity, decay=0)
+        lamp.local.position = tuple(points_of(position)[0])
+        self._lights.append(lamp)
+
+    # frames
+
+    def show(self) -> None:
+        """Show what was drawn since the last call, and begin a new frame; in a closed window, only begin one.
+
+        What the user did meanwhile is handled here: without calls of ``show``, a window does not answer.
+        """
+        self._surface.handle_events()
+        if self.running:
+            self._finish_layers()
+            self._surface.draw(self._draw)
+            self._surface.handle_events()
+            self._frames += 1
+        self._at = -1
+
+    def picture(self) -> npt.NDArray[np.uint8]:
+        """The last frame: shape (height, width, 3), rows from the top.
+
+        Raises:
+            QuadpyError: no frame was shown.
+        """
+        if not self._frames:
+            raise QuadpyError("there is no picture before the first frame", hint="call show() first")
+        return np.ascontiguousarray(self._renderer.snapshot()[..., :3])
+
+    # what the user does
+
+    def events(self) -> list[Event]:
+        """What the user did, up to the last ``show``, since this was called before."""
+        return self._inputs.take()
+
+    def pressed(self, key: str) -> bool:
+        """Whether ``key`` is held: ``"a"``, ``"ArrowUp"``, or ``"left"`` for a button of the mouse."""
+        return key in self._inputs.held
+
+    @property
+    def pointer(self) -> tuple[float, float]:
+        """Where the pointer was last seen, in parts of the window."""
+        return self._inputs.pointer
+
+    def _handle(self, event: dict[str, Any]) -> None:
+        self._inputs.handle(event, self.canvas.get_logical_size())
+
+    def _layer(self, *, flat: bool) -> Layer:
+        """The layer that is drawn on: a new one where flat things and things in space alternate."""
+        if self._at < 0 or self._layers[self._at].flat != flat:
+            self._at += 1
+            if self._at == len(self._layers) or self._layers[self._at].flat != flat:
+                self._layers[self._at :] = [Layer.over_the_window() if flat else self._space()]
+            self._layers[self._at].begin()
+        return self._layers[self._at]
+
+    def _space(self) -> Layer:
+        gfx = library("pygfx")
+        layer = Layer.in_space(self._view)
+        self._headlight = gfx.DirectionalLight(intensity=3)
+        self._view.add(self._headlight)
+        layer.scene.add(gfx.AmbientLight(intensity=0.3), self._view)
+        self._orbit = gfx.OrbitController(self._view, target=self._target, register_events=self._renderer)
+        return layer
+
+    def _finish_layers(self) -> None:
+        del self._layers[self._at + 1 :]
+        for layer in self._layers:
+            layer.end()
+
+    def _draw(self) -> None:
+        gfx = library("pygfx")
+        ground = gfx.Scene()
+        ground.add(self._background)
+        self._renderer.render(ground, gfx.NDCCamera(), flush=False)
+        for layer in self._layers:
+            self._renderer.clear(depth=True)
+            self._renderer.render(layer.scene, layer.camera, flush=False)
+        self._renderer.flush()
