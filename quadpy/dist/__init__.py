@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.grid import Grid
 from quadpy.dist.world import World, world
 
-__all__ = ["World", "world"]
+__all__ = ["DistributedArray", "Grid", "World", "world"]

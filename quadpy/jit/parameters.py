@@ -19,7 +19,14 @@ from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecAr
 from quadpy.messages import shown
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
-from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, TypeKey, describe_host_array
+from quadpy.runtime.arrays.foreign_host import (
+    ALIGNED,
+    ALIGNED_ROWS,
+    DEVICE_KINDS,
+    DISTRIBUTED,
+    TypeKey,
+    describe_host_array,
+)
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.view import ArrayView
@@ -142,6 +149,9 @@ class ArrayParameter:
         if isinstance(given, OrderedNDArray):
             self._check_place(given)
             return given
+        if hasattr(given, "__quadpy_view__"):
+            view: ArrayView = given
+            return view
         if isinstance(given, (int, float, str, bytes)) or given is None:
             hint = "make the array with needs_grad=True" if self.name.endswith(".grad") else ""
             raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}", hint=hint)
@@ -187,7 +197,7 @@ class ArrayParameter:
         rows = kind == ALIGNED_ROWS
         aligned = rows or kind == ALIGNED
         array = array_of(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
-        return ArrayArg(array, writable)
+        return ArrayArg(array, writable, distributed=kind == DISTRIBUTED)
 
     def _check_place(self, given: OrderedNDArray) -> None:
         """DeviceError for an array that a kernel on the CPU cannot reach; its type key does not tell."""

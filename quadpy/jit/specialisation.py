@@ -8,11 +8,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from quadpy.artifact import CodeObject
+from quadpy.codegen.abi import layout_of
 from quadpy.dtypes import i64
-from quadpy.errors import CodegenError, CompilationError, DeviceError
+from quadpy.errors import ArgumentError, CodegenError, CompilationError, DeviceError
 from quadpy.graph.engines.stats import Counts
+from quadpy.importing import import_late
 from quadpy.ir.nodes import Kernel
-from quadpy.jit.compilation import Compiled, Request, cached_code, compile_request, digest_of, traced_for
+from quadpy.jit.compilation import (
+    Compiled,
+    Request,
+    cached_code,
+    compile_request,
+    compiled_code,
+    digest_of,
+    form_of,
+    traced_for,
+)
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.dispatcher import Resolved
 from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
@@ -28,9 +39,10 @@ from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
 from quadpy.jit.sections import Sections, has_sections
 from quadpy.jit.watching import cpu_plan_class, gpu_plan_class, has_memory
-from quadpy.lang.arguments import ArgType, ContainerArg, Options
+from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
+from quadpy.lang.trace import Traced
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
 from quadpy.runtime.device.current import Config
@@ -157,6 +169,8 @@ class Specialisation:
     def _plan(self, options: Options) -> Plan:
         """The way to launch such code under the configuration: this is where it is chosen."""
         device = None if self._config.arch == "cpu" else device_of(self._config)
+        if any(isinstance(arg, ArrayArg) and arg.distributed for arg in self._args.values()):
+            return self._distributed(options, device)
         if device is None:
             entry = None
             if self._config.interpreted:
@@ -181,6 +195,53 @@ class Specialisation:
         if self._fuse is False:
             return graph
         return FusingPlan(graph, device, self._fuse, lambda: self._fused(tasks, options))
+
+    def _distributed(self, options: Options, device: Device | None) -> Plan:
+        """Calls with arrays of which each rank has a part.
+
+        Raises:
+            CodegenError: Python runs the kernels.
+        """
+        if self._config.interpreted:
+            raise CodegenError(
+                f"{self._source.name} takes distributed arrays, which arch=qp.python does not run", self._source.span,
+                hint="call qp.init(arch=qp.cpu)",
+            )  # fmt: skip
+        request = self._request(options)
+        traced = traced_for(request)
+        compiled = Compiled(
+            CodeObject("", b"", "", layout_of(traced.kernel), ()), digest_of(traced.kernel, self._target), traced.fields,
+            traced.outline, (), traced.dependencies, (),
+        )  # fmt: skip
+        self._use(compiled, device)
+        fields = tuple(map(FieldMemory.of, traced.fields))
+        names = [name for name, arg in self._args.items() if isinstance(arg, ArrayArg) and arg.distributed]
+        plan: Plan = import_late("quadpy.dist.plan").DistributedPlan(
+            traced.kernel, names, functools.partial(self._part, options, device, traced), fields
+        )
+        return plan
+
+    def _part(self, options: Options, device: Device | None, traced: Traced, kernel: Kernel, last: bool) -> Plan:
+        """The plan of one task of a kernel, which is a kernel by itself; the ``last`` one has the results."""
+        digest, code = compiled_code(kernel, self._target, form_of(options))
+        del digest
+        learn(code.messages)
+        fields, seed = tuple(map(FieldMemory.of, traced.fields)), self._config.random_seed
+        shape, spans = traced.outline if last else None, (kernel.tasks[0].span,) * len(code.tasks)
+        if device is None:
+            return cpu_plan_class(code)(
+                code, fields=fields, seed=seed, result_shape=shape, name=self._source.name, spans=spans
+            )
+        return gpu_plan_class(code)(
+            code, device, fields=fields, seed=seed, result_shape=shape, name=self._source.name, spans=spans,
+            wider=self._too_wide,
+        )  # fmt: skip
+
+    def _too_wide(self) -> Plan:
+        raise ArgumentError(
+            f"{self._source.name}: a rank's part has more iterations than a grid has threads",
+            hint="divide the grid among more ranks",
+        )
 
     def _gpu_plan(self, options: Options, device: Device, seed: int) -> GpuPlan:
         """A launch for each task on ``device``."""

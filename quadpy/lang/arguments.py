@@ -40,11 +40,15 @@ class StructArg:
 
 @dataclass(frozen=True, slots=True)
 class ArrayArg:
-    """An array; a read-only one may not be written.  Its elements are structs if there is a ``record``."""
+    """An array; a read-only one may not be written.  Its elements are structs if there is a ``record``.
+
+    Each rank has a part of a ``distributed`` one.
+    """
 
     type: Array
     writable: bool = True
     record: RecordType | None = None
+    distributed: bool = False
 
 
 class MemberPath(NamedTuple):

@@ -1,0 +1,143 @@
+"""Halos: which cells a rank gets from which other, and one exchange of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.boxes import Box, Widths, hull
+from quadpy.dist.grid import Grid
+from quadpy.dist.kernels.boxes import pack, unpack
+from quadpy.dist.transport.protocol import Part, Receive, Send, StartedExchange
+from quadpy.dtypes import i32
+from quadpy.runtime.arrays.ndarray import NDArray, ndarray
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["HaloExchange", "Message", "messages_to", "reaches_of"]
+
+
+class Message(NamedTuple):
+    """Cells that ``source`` sends to ``target``: ``box`` in global indices, which the target sees ``shift`` further on."""
+
+    source: int
+    target: int
+    shift: tuple[int, ...]
+    box: Box
+
+
+def messages_to(grid: Grid, target: int, reaches: Sequence[Widths]) -> list[Message]:
+    """What rank ``target`` must get before it reads as far as ``reaches``."""
+    block, found = grid.blocks[target], dict[tuple[int, tuple[int, ...]], Box]()
+    inside = Box(
+        tuple(-n if repeats else 0 for n, repeats in zip(grid.shape, grid.periodic, strict=True)),
+        tuple(2 * n if repeats else n for n, repeats in zip(grid.shape, grid.periodic, strict=True)),
+    )
+    for reach in reaches:
+        wanted = block.grown(reach).meet(inside)
+        for shift in _shifts(grid, wanted):
+            for source, owned in enumerate(grid.blocks):
+                part = wanted.meet(owned.moved(shift))
+                if part.size and (source != target or any(shift)):
+                    found[source, shift] = hull(found.get((source, shift)), part)
+    return [
+        Message(source, target, shift, box.moved(-step for step in shift)) for (source, shift), box in found.items()
+    ]
+
+
+def reaches_of(array: DistributedArray, reaches: Sequence[Widths]) -> tuple[Widths, ...]:
+    """What is exchanged for ``reaches``: all of a halo in which a cell of a periodic axis may have two places."""
+    longest = [max(block.shape[axis] for block in array.grid.blocks) for axis in range(array.ndim)]
+    crowded = [
+        array.grid.periodic[axis] and longest[axis] + sum(array.halo[axis]) > array.shape[axis] for axis in range(array.ndim)
+    ]
+    return tuple(
+        dict.fromkeys(
+            tuple(array.halo[axis] if crowded[axis] else reach[axis] for axis in range(array.ndim)) for reach in reaches
+        )
+    )
+
+
+def _shifts(grid: Grid, wanted: Box) -> Iterator[tuple[int, ...]]:
+    """By how much blocks are moved, in whole periods, to be where ``wanted`` may want them."""
+    choices = [
+        [0]
+        + ([-n] if repeats and low < 0 else [])
+        + ([n] if repeats and high > n else [])
+        for n, repeats, low, high in zip(grid.shape, grid.periodic, wanted.low, wanted.high, strict=True)
+    ]
+    return itertools.product(*choices)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The messages of one array in one direction: their place in a buffer, and the table for the kernel that fills it."""
+
+    buffer: NDArray
+    table: NDArray
+    parts: tuple[tuple[int, Part, int], ...]
+    """The other rank, the part of the buffer, the tag."""
+
+
+class HaloExchange:
+    """Renews the halos of some arrays of one grid, each as far as its ``reaches``; it can be run again and again."""
+
+    def __init__(self, grid: Grid, arrays: Sequence[DistributedArray], reaches: Sequence[tuple[Widths, ...]]) -> None:
+        self._grid, self._sends, self._receives = grid, list[_Side](), list[_Side]()
+        self.nbytes = 0
+        rank = grid.world.rank
+        for number, (array, wanted) in enumerate(zip(arrays, reaches, strict=True)):
+            every = [m for target in range(grid.world.size) for m in messages_to(grid, target, wanted)]
+            sends = [(m.target, m.box, self._tag(number, m.shift)) for m in every if m.source == rank]
+            receives = [
+                (m.source, m.box.moved(m.shift), self._tag(number, m.shift)) for m in every if m.target == rank
+            ]
+            self._sends.append(_side(array, sends))
+            self._receives.append(_side(array, receives))
+            self.nbytes += sum(part.nbytes for _, part, _ in self._receives[-1].parts)
+
+    def start(self, arrays: Sequence[DistributedArray], stream: Stream) -> StartedExchange:
+        """Pack the cells that others need, and send them, on ``stream``."""
+        for array, side in zip(arrays, self._sends, strict=True):
+            if side.parts:
+                pack(array.numbers, side.buffer, side.table, stream=stream)
+        sends = [Send(peer, part, tag) for side in self._sends for peer, part, tag in side.parts]
+        receives = [Receive(peer, part, tag) for side in self._receives for peer, part, tag in side.parts]
+        return self._grid.world.transport.start_exchange(sends, receives, stream)
+
+    def finish(self, arrays: Sequence[DistributedArray], started: StartedExchange, stream: Stream) -> None:
+        """Put what came into the halos, on ``stream``."""
+        started.finish()
+        for array, side in zip(arrays, self._receives, strict=True):
+            if side.parts:
+                unpack(array.numbers, side.buffer, side.table, stream=stream)
+
+    def _tag(self, number: int, shift: tuple[int, ...]) -> int:
+        """A number for the messages of array ``number`` that cross the ends of the grid like this one."""
+        tag = number
+        for step in shift:
+            tag = 3 * tag + (step > 0) - (step < 0) + 1
+        return tag
+
+
+def _side(array: DistributedArray, messages: Sequence[tuple[int, Box, int]]) -> _Side:
+    components, rows, parts, first = math.prod(array.element_shape), [], [], 0
+    total = sum(box.size for _, box, _ in messages) * components
+    buffer = ndarray(array.dtype, total)
+    for peer, box, tag in messages:
+        corner = [a - s for a, s in zip(box.low, array.start, strict=True)]
+        extents = list(box.shape)
+        corner[-1], extents[-1] = corner[-1] * components, extents[-1] * components
+        pad = 3 - array.ndim
+        rows.append([first, *[0] * pad, *corner, *[1] * pad, *extents])
+        parts.append((peer, Part(buffer, first, math.prod(extents)), tag))
+        first += math.prod(extents)
+    table = ndarray(i32, (len(rows), 7))
+    if rows:
+        table.from_numpy(np.array(rows, np.int32))
+    return _Side(buffer, table, tuple(parts))

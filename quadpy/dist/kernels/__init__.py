@@ -1,0 +1,1 @@
+"""Kernels of distributed arrays, in the kernel language."""

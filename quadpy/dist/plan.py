@@ -1,0 +1,111 @@
+"""Kernels with distributed arrays: each loop runs over the rank's own cells, after the halos that it reads are renewed."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+
+from quadpy.artifact import HIDDEN, CodeObject, TaskInfo
+from quadpy.codegen.abi import layout_of
+from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.grid import Grid
+from quadpy.dist.localise import Geometry, LocalKernel, localised
+from quadpy.dist.program import GridProgram, TaskPlans
+from quadpy.errors import ArgumentError, DistributedError
+from quadpy.ir import nodes as ir
+from quadpy.ir.effects import effects_of
+from quadpy.ir.printer import print_effects
+from quadpy.jit.plan import Plan, Values, Views, unknown_footprints
+from quadpy.runtime.arrays.field_memory import FieldMemory
+from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.fusion import Fusion
+from quadpy.runtime.launch.launch import HostLaunch, Prepared
+from quadpy.runtime.memory.device_storage import stream_of
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["DistributedPlan"]
+
+
+class DistributedPlan:
+    """A ``Plan`` for calls with distributed arrays: the ``Plan`` of each task by itself, with exchanges between them.
+
+    ``make`` compiles a kernel of one task; of the last one it is told so, as its plan has the result.
+    """
+
+    def __init__(
+        self, kernel: ir.Kernel, distributed: Sequence[str], make: Callable[[ir.Kernel, bool], Plan],
+        fields: tuple[FieldMemory, ...],
+    ) -> None:  # fmt: skip
+        infos = tuple(
+            TaskInfo(task.name, isinstance(task, ir.ParallelTask), effects=print_effects(effects_of(task)))
+            for task in kernel.tasks
+        )
+        self.code = CodeObject("", b"", "", layout_of(kernel), infos, tuple(t.name for t in kernel.results))
+        self.footprints = unknown_footprints(self.code)
+        self.fields = fields
+        self.kernel, self.distributed = kernel, tuple(distributed)
+        self._arrays = [
+            param.name for param in kernel.params if isinstance(param, ir.ArrayParam) and not param.name.startswith(HIDDEN)
+        ]
+        self._make = make
+        self._lock = new_lock()
+        self._parts: dict[Geometry, tuple[LocalKernel, tuple[TaskPlans, ...]]] = {}
+        self._programs: weakref.WeakKeyDictionary[Grid, GridProgram] = weakref.WeakKeyDictionary()
+
+    def run(self, values: Values, views: Views, stream: object) -> object:
+        """As ``Plan.run``; all ranks make the call together.
+
+        Raises:
+            DistributedError: the kernel does what ranks cannot do together, with its line.
+        """
+        return self.program(views).run(values, views, stream_of(current_device(), stream))
+
+    def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
+        """Refuses: a call with distributed arrays is several launches, and messages between them."""
+        raise ArgumentError(
+            f"{self.kernel.name} takes distributed arrays, and is no single node of a graph", hint="capture the call"
+        )
+
+    def fusion(self, values: Values) -> Fusion:
+        """As ``Plan.fusion``."""
+        return Fusion(False, "messages between ranks come between its tasks")
+
+    def program(self, views: Views) -> GridProgram:
+        """What runs on the grid of these arrays."""
+        grid = self._grid_of(views)
+        with self._lock:
+            found = self._programs.get(grid)
+            if found is None:
+                geometry = Geometry(grid.shape, grid.is_split, grid.periodic)
+                if geometry not in self._parts:
+                    self._parts[geometry] = self._compiled(geometry)
+                local, plans = self._parts[geometry]
+                found = self._programs[grid] = GridProgram(
+                    self.kernel, local, plans, grid, self._arrays, self.distributed
+                )
+            return found
+
+    def _grid_of(self, views: Views) -> Grid:
+        grids: dict[int, tuple[str, Grid]] = {}
+        for name, view in zip(self._arrays, views, strict=True):
+            if isinstance(view, DistributedArray):
+                grids.setdefault(id(view.grid), (name, view.grid))
+        if len(grids) > 1:
+            (one, a), (other, b), *_ = grids.values()
+            raise DistributedError(
+                f"{self.kernel.name}: {one} and {other} are of different grids: {a!r} and {b!r}", self.kernel.span,
+                hint="make both arrays of one Grid",
+            )  # fmt: skip
+        return next(iter(grids.values()))[1]
+
+    def _compiled(self, geometry: Geometry) -> tuple[LocalKernel, tuple[TaskPlans, ...]]:
+        local, make = localised(self.kernel, self.distributed, geometry), self._make
+        last = len(local.tasks) - 1
+        plans = tuple(
+            TaskPlans(make(task.kernel, number == last), None if task.finish is None else make(task.finish, False))
+            for number, task in enumerate(local.tasks)
+        )
+        return local, plans
+
+

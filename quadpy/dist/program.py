@@ -1,0 +1,205 @@
+"""A kernel on one grid: its loops over the rank's cells, exchanges before them, and totals after them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from quadpy.artifact import HIDDEN
+from quadpy.codegen.abi import layout_of
+from quadpy.dist.arrays import DistributedArray, allocated
+from quadpy.dist.boxes import Box, Widths, difference
+from quadpy.dist.grid import Grid
+from quadpy.dist.halo import HaloExchange, reaches_of
+from quadpy.dist.localise import LocalKernel, LocalTask, identity
+from quadpy.dist.reach import LoopReach, Reaches
+from quadpy.dist.totals import Totals
+from quadpy.ir import nodes as ir
+from quadpy.ir.footprints.numbers import Given
+from quadpy.jit.plan import Plan, Values, Views
+from quadpy.runtime.arrays.ndarray import NDArray, ndarray
+from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["GridProgram", "TaskPlans"]
+
+
+class TaskPlans(NamedTuple):
+    """How a task is launched, and the kernel that finishes its reductions."""
+
+    run: Plan
+    finish: Plan | None
+
+
+class Stale(NamedTuple):
+    """Arrays whose halos a loop needs, and how far."""
+
+    arrays: tuple[DistributedArray, ...]
+    reaches: tuple[tuple[Widths, ...], ...]
+
+
+@dataclass(slots=True)
+class _Loop:
+    """A loop over the grid: what it reaches, and the arrays of its reductions."""
+
+    reach: LoopReach
+    partials: tuple[tuple[NDArray, NDArray], ...]
+    totals: tuple[Totals, ...]
+
+
+class GridProgram:
+    """The tasks of one kernel on one grid, for one rank.
+
+    ``names`` are the kernel's array parameters in the order of a call, ``distributed`` those of the grid.
+    """
+
+    def __init__(
+        self, kernel: ir.Kernel, local: LocalKernel, plans: Sequence[TaskPlans], grid: Grid, names: Sequence[str],
+        distributed: Sequence[str],
+    ) -> None:  # fmt: skip
+        self._grid_low = grid.block.low
+        self.grid, self.tasks, self._plans = grid, local.tasks, tuple(plans)
+        self._names, self._distributed = tuple(names), tuple(sorted(distributed))
+        layout = [(k, v) for k, v in enumerate(layout_of(kernel).values) if not v.param.startswith(HIDDEN)]
+        self._pointers = {v.param: k for k, v in layout if v.part == "pointer"}
+        self._numbers = {Given(v.param, v.part, v.axis): k for k, v in layout if v.part in ("scalar", "extent")}
+        self._count = len(layout)
+        self._slots = tuple(ndarray(scalar, 1) for _, scalar in local.slots)
+        self._loops = [self._loop(task) for task in self.tasks]
+        self._exchanges: dict[object, HaloExchange] = {}
+
+    def run(self, values: Values, views: Views, stream: Stream) -> object:
+        """One call; what the last task returns."""
+        arrays = dict(zip(self._names, views, strict=True))
+        call = _Call(self, values, arrays, stream)
+        result = None
+        for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
+            if loop is None:
+                result = call.launch(number, self.grid.block)
+            else:
+                result = None
+                self._run_loop(call, number, task, loop)
+        return result
+
+    def reaches(self, values: Values) -> list[tuple[LocalTask, Reaches | None]]:
+        """What each task reads and writes at a call."""
+        return [
+            (task, None if loop is None else loop.reach.at(values[: self._count]))
+            for task, loop in zip(self.tasks, self._loops, strict=True)
+        ]
+
+    # ------------------------------------------------------------------- loops
+
+    def _loop(self, task: LocalTask) -> _Loop | None:
+        if task.analysed is None:
+            return None
+        reach = LoopReach(task, self.grid, self._distributed, self._numbers, self._count)
+        partials = tuple(allocated(each.type, self.grid.block.shape) for each in task.reduced)
+        totals = tuple(Totals(self.grid, each.op, each.type) for each in task.reduced)
+        return _Loop(reach, partials, totals)
+
+    def _run_loop(self, call: _Call, number: int, task: LocalTask, loop: _Loop) -> None:
+        found = loop.reach.at(call.values)
+        if not found.covers:
+            for each, (partial, _) in zip(task.reduced, loop.partials, strict=True):
+                partial.fill(identity(each.op, each.type), stream=call.stream)
+        more = tuple(partial for partial, _ in loop.partials)
+        stale = self.stale(call.arrays, found)
+        if stale.arrays:
+            exchange = self.exchange(stale)
+            started = exchange.start(stale.arrays, call.stream)
+            if found.inner.size:
+                call.launch(number, found.inner, more)
+            exchange.finish(stale.arrays, started, call.stream)
+            for array, reaches in zip(*stale, strict=True):
+                array.received(reaches)
+            for slab in difference(found.here, found.inner):
+                call.launch(number, slab, more)
+        elif found.here.size:
+            call.launch(number, found.here, more)
+        for name in found.writes:
+            _distributed(call.arrays[name]).written()
+        self._finish(call, number, task, loop)
+
+    def _finish(self, call: _Call, number: int, task: LocalTask, loop: _Loop) -> None:
+        """Combines what the iterations of all ranks add up to."""
+        finish = self._plans[number].finish
+        if finish is None:
+            return
+        totals = tuple(
+            total.of(numbers, call.stream) for total, (_, numbers) in zip(loop.totals, loop.partials, strict=True)
+        )
+        call.launch_plan(finish, self.grid.block, totals)
+
+    def stale(self, arrays: Mapping[str, ArrayView], found: Reaches) -> Stale:
+        """What must be exchanged before the loop; halos that are too small grow."""
+        wanted: dict[DistributedArray, dict[Widths, None]] = {}
+        for name in sorted(found.reads):
+            wanted.setdefault(_distributed(arrays[name]), {}).update(dict.fromkeys(found.reads[name]))
+        stale = {}
+        for array, each in wanted.items():
+            array.reserve(each)
+            reaches = reaches_of(array, tuple(each))
+            if missing := tuple(reach for reach in reaches if not array.is_current(reach)):
+                stale[array] = missing
+        return Stale(tuple(stale), tuple(stale.values()))
+
+    def exchange(self, stale: Stale) -> HaloExchange:
+        """The exchange for these arrays, or for others alike."""
+        key = tuple(
+            (array.dtype.name, array.element_shape, array.halo, reaches) for array, reaches in zip(*stale, strict=True)
+        )
+        if key not in self._exchanges:
+            self._exchanges[key] = HaloExchange(self.grid, *stale)
+        return self._exchanges[key]
+
+    # ------------------------------------------------------------------- launches
+
+    def local_values(
+        self, values: Values, arrays: Mapping[str, ArrayView], cells: Box, more: Sequence[NDArray]
+    ) -> tuple[Values, list[ArrayView]]:
+        """The argument block and the arrays of a launch over ``cells``."""
+        found = list(values[: self._count])
+        views: list[ArrayView] = []
+        origins: list[int] = []
+        for name in self._names:
+            view = arrays[name]
+            if isinstance(view, DistributedArray):
+                at, local = self._pointers[name], view.local
+                found[at : at + len(local.abi)] = local.abi
+                view = local
+            views.append(view)
+        for name in self._distributed:
+            origins += _distributed(arrays[name]).start
+        for extra in (*self._slots, *more):
+            views.append(extra)
+            found += extra.abi
+        found += [*self.grid.shape, *cells.low, *cells.high, *self._grid_low, *origins]
+        return found, views
+
+    def plan(self, number: int) -> Plan:
+        return self._plans[number].run
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of a program."""
+
+    program: GridProgram
+    values: Values
+    arrays: Mapping[str, ArrayView]
+    stream: Stream
+
+    def launch(self, number: int, cells: Box, more: Sequence[NDArray] = ()) -> object:
+        """Runs task ``number`` over ``cells``."""
+        return self.launch_plan(self.program.plan(number), cells, more)
+
+    def launch_plan(self, plan: Plan, cells: Box, more: Sequence[NDArray] = ()) -> object:
+        values, views = self.program.local_values(self.values, self.arrays, cells, more)
+        return plan.run(values, views, self.stream)
+
+
+def _distributed(view: ArrayView) -> DistributedArray:
+    assert isinstance(view, DistributedArray)
+    return view
