@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quadpy.dist.boxes import Box, Widths
+from quadpy.dist.division import Division
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.messages import shown
@@ -20,7 +21,6 @@ from quadpy.runtime.elements.types import DType, element_of
 from quadpy.runtime.memory.placement import allocate, storage_at
 
 if TYPE_CHECKING:
-    from quadpy.dist.grid import Grid
     from quadpy.runtime.memory.allocators.block import Block
     from quadpy.runtime.streams.owned import OwningDevice
 
@@ -43,7 +43,7 @@ class DistributedArray:
     __quadpy_view__: ClassVar[bool] = True  # it is an ArrayView itself
     writable: ClassVar[bool] = True
 
-    def __init__(self, grid: Grid, dtype: Scalar, element: tuple[int, ...]) -> None:
+    def __init__(self, grid: Division, dtype: Scalar, element: tuple[int, ...]) -> None:
         self.grid, self.dtype, self.element_shape = grid, dtype, element
         self.shape, self.ndim, self.size = grid.shape, grid.ndim, math.prod(grid.shape)
         self.halo: Widths = ((0, 0),) * grid.ndim
@@ -51,7 +51,7 @@ class DistributedArray:
         self._allocate()
 
     @classmethod
-    def of(cls, grid: Grid, dtype: DType) -> DistributedArray:
+    def of(cls, grid: Division, dtype: DType) -> DistributedArray:
         """An array of zeros; ArgumentError for structs."""
         if getattr(dtype, "__quadpy_constructor__", None) == "struct":
             raise ArgumentError("distributed arrays of structs do not exist", hint="use one array for each member")

@@ -1,162 +1,17 @@
-"""Grids of cells that are divided among ranks."""
+"""Grids: cells that are divided among ranks, and arrays over them."""
 
 from __future__ import annotations
 
-import functools
-import itertools
-import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
-
-from quadpy.dist.boxes import Box
-from quadpy.dist.transport.agreement import agree
-from quadpy.dist.world import World, world
-from quadpy.errors import ArgumentError
-from quadpy.runtime.arrays.dense import shape_of
-
-if TYPE_CHECKING:
-    from quadpy.dist.arrays import DistributedArray
-    from quadpy.runtime.elements.types import DType
+from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.division import Division
+from quadpy.runtime.elements.types import DType
 
 __all__ = ["Grid"]
 
-_MOST_TILES: Final = {1: 4096, 2: 64, 3: 16}
-"""Tiles along an axis, by the number of axes: at most 4096 in all, as a reduction has chunks."""
 
-
-class Grid:
-    """Cells of a global shape, of which each rank owns one block.
-
-    Blocks are made of whole *tiles*, whose size depends on the global shape alone, so that the order in which a sum over
-    the grid is added up does not depend on the number of ranks.
-
-    shape     the global extents
-    periodic  for each axis, whether the first and the last cell are neighbours
-    ranks     the number of blocks along each axis
-    block     the cells that this rank owns
-    tile      the extents of a tile
-    """
-
-    def __init__(
-        self,
-        shape: int | tuple[int, ...],
-        *,
-        periodic: bool | Sequence[bool] = False,
-        ranks: int | Sequence[int] | None = None,
-    ) -> None:
-        """A grid over all ranks of the program, which make it together.
-
-        Args:
-            shape: one to three extents.
-            periodic: whether an axis ends where it begins; one answer for all axes, or one for each.
-            ranks: the number of blocks along each axis; by default those with the least surface.
-
-        Raises:
-            ArgumentError: a wrong shape, or ``ranks`` that do not fit the shape or the number of ranks.
-            RanksDisagreeError: another rank makes another grid.
-        """
-        self.world: World = world()
-        self.shape = shape_of(shape)
-        if not 1 <= len(self.shape) <= len(_MOST_TILES) or 0 in self.shape:
-            raise ArgumentError(f"a grid has one to three axes, each with a cell, not the shape {self.shape}")
-        self.periodic = _for_each_axis(periodic, len(self.shape), "periodic")
-        most = _MOST_TILES[len(self.shape)]
-        self.tile = tuple(-(-extent // most) for extent in self.shape)
-        self.tiles = tuple(-(-extent // tile) for extent, tile in zip(self.shape, self.tile, strict=True))
-        self.ranks = self._chosen(ranks)
-        agree(self.world.transport, "the grid", f"{self.shape} periodic={self.periodic} ranks={self.ranks}")
-        self.block = self.blocks[self.world.rank]
+class Grid(Division):
+    """Cells of a global shape, of which each rank owns one block, and arrays with an element for each cell."""
 
     def ndarray(self, dtype: DType) -> DistributedArray:
-        """An array of zeros with an element for each cell; ``dtype`` is a scalar, vector or matrix type."""
-        from quadpy.dist.arrays import DistributedArray
-
+        """An array of zeros, which kernels take as a parameter; ``dtype`` is a scalar, vector or matrix type."""
         return DistributedArray.of(self, dtype)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def is_split(self) -> tuple[bool, ...]:
-        """For each axis, whether it has more than one block."""
-        return tuple(count > 1 for count in self.ranks)
-
-    @functools.cached_property
-    def tile_blocks(self) -> tuple[Box, ...]:
-        """The tiles of each rank, in tiles; the ranks are numbered with the last axis fastest."""
-        cuts = [_cuts(tiles, count) for tiles, count in zip(self.tiles, self.ranks, strict=True)]
-        places = itertools.product(*(range(count) for count in self.ranks))
-        return tuple(
-            Box(
-                tuple(cuts[axis][k] for axis, k in enumerate(place)),
-                tuple(cuts[axis][k + 1] for axis, k in enumerate(place)),
-            )
-            for place in places
-        )
-
-    @functools.cached_property
-    def blocks(self) -> tuple[Box, ...]:
-        """The cells of each rank."""
-        return tuple(Box(self._cells(block.low), self._cells(block.high)) for block in self.tile_blocks)
-
-    def owner(self, cell: Sequence[int]) -> int:
-        """The rank that owns ``cell``."""
-        return next(rank for rank, (low, high) in enumerate(self.blocks)
-                    if all(a <= i < b for a, i, b in zip(low, cell, high, strict=True)))  # fmt: skip
-
-    def _cells(self, tiles: tuple[int, ...]) -> tuple[int, ...]:
-        """Where these tiles begin, in cells."""
-        return tuple(min(k * tile, n) for k, tile, n in zip(tiles, self.tile, self.shape, strict=True))
-
-    def _chosen(self, ranks: int | Sequence[int] | None) -> tuple[int, ...]:
-        size = self.world.size
-        if ranks is None:
-            return _least_surface(self.shape, self.tiles, size)
-        chosen = (ranks,) if isinstance(ranks, int) else tuple(ranks)
-        if len(chosen) != self.ndim or math.prod(chosen) != size or any(count < 1 for count in chosen):
-            raise ArgumentError(
-                f"ranks={chosen} does not divide a grid of {self.ndim} axes among {size} ranks",
-                hint="give one number for each axis; their product is the number of ranks",
-            )
-        if any(count > tiles for count, tiles in zip(chosen, self.tiles, strict=True)):
-            raise ArgumentError(f"ranks={chosen}: a grid of shape {self.shape} has at most {self.tiles} blocks")
-        return chosen
-
-    def __repr__(self) -> str:
-        return f"Grid({self.shape}, ranks={self.ranks}, rank {self.world.rank} owns {self.block.low} to {self.block.high})"
-
-
-def _cuts(tiles: int, count: int) -> list[int]:
-    """Where ``count`` blocks of about as many tiles each begin and end."""
-    return [k * tiles // count for k in range(count + 1)]
-
-
-def _least_surface(shape: tuple[int, ...], tiles: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """The blocks along each axis with the fewest cells at their surfaces; the first axes are divided first."""
-    possible = [found for found in _factors(size, len(shape)) if all(a <= b for a, b in zip(found, tiles, strict=True))]
-    if not possible:
-        raise ArgumentError(
-            f"a grid of shape {shape} cannot be divided among {size} ranks",
-            hint="start fewer ranks, or make the grid larger",
-        )
-    cells = math.prod(shape)
-    return min(possible, key=lambda found: (sum(cells // n * (k - 1) for n, k in zip(shape, found, strict=True)),
-                                            found[::-1]))  # fmt: skip
-
-
-def _factors(size: int, axes: int) -> Iterator[tuple[int, ...]]:
-    if axes == 1:
-        yield (size,)
-        return
-    for first in range(1, size + 1):
-        if size % first == 0:
-            for others in _factors(size // first, axes - 1):
-                yield (first, *others)
-
-
-def _for_each_axis(given: bool | Sequence[bool], axes: int, name: str) -> tuple[bool, ...]:
-    found = (given,) * axes if isinstance(given, bool) else tuple(map(bool, given))
-    if len(found) != axes:
-        raise ArgumentError(f"{name}={given} has {len(found)} answers for {axes} axes")
-    return found

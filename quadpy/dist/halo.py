@@ -12,7 +12,7 @@ import numpy as np
 
 from quadpy.dist.arrays import DistributedArray
 from quadpy.dist.boxes import Box, Widths, hull
-from quadpy.dist.grid import Grid
+from quadpy.dist.division import Division
 from quadpy.dist.kernels.boxes import pack, unpack
 from quadpy.dist.transport.protocol import Part, Receive, Send, StartedExchange
 from quadpy.dtypes import i32
@@ -31,7 +31,7 @@ class Message(NamedTuple):
     box: Box
 
 
-def messages_to(grid: Grid, target: int, reaches: Sequence[Widths]) -> list[Message]:
+def messages_to(grid: Division, target: int, reaches: Sequence[Widths]) -> list[Message]:
     """What rank ``target`` must get before it reads as far as ``reaches``."""
     block, found = grid.blocks[target], dict[tuple[int, tuple[int, ...]], Box]()
     inside = Box(
@@ -63,7 +63,7 @@ def reaches_of(array: DistributedArray, reaches: Sequence[Widths]) -> tuple[Widt
     )
 
 
-def _shifts(grid: Grid, wanted: Box) -> Iterator[tuple[int, ...]]:
+def _shifts(grid: Division, wanted: Box) -> Iterator[tuple[int, ...]]:
     """By how much blocks are moved, in whole periods, to be where ``wanted`` may want them."""
     choices = [
         [0]
@@ -87,7 +87,7 @@ class _Side:
 class HaloExchange:
     """Renews the halos of some arrays of one grid, each as far as its ``reaches``; it can be run again and again."""
 
-    def __init__(self, grid: Grid, arrays: Sequence[DistributedArray], reaches: Sequence[tuple[Widths, ...]]) -> None:
+    def __init__(self, grid: Division, arrays: Sequence[DistributedArray], reaches: Sequence[tuple[Widths, ...]]) -> None:
         self._grid, self._sends, self._receives = grid, list[_Side](), list[_Side]()
         self.nbytes = 0
         rank = grid.world.rank

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from quadpy.artifact import HIDDEN, CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.dist.arrays import DistributedArray
-from quadpy.dist.grid import Grid
+from quadpy.dist.division import Division
 from quadpy.dist.localise import Geometry, LocalKernel, localised
 from quadpy.dist.program import GridProgram, TaskPlans
 from quadpy.errors import ArgumentError, DistributedError
@@ -51,7 +51,7 @@ class DistributedPlan:
         self._make = make
         self._lock = new_lock()
         self._parts: dict[Geometry, tuple[LocalKernel, tuple[TaskPlans, ...]]] = {}
-        self._programs: weakref.WeakKeyDictionary[Grid, GridProgram] = weakref.WeakKeyDictionary()
+        self._programs: weakref.WeakKeyDictionary[Division, GridProgram] = weakref.WeakKeyDictionary()
 
     def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``Plan.run``; all ranks make the call together.
@@ -86,8 +86,8 @@ class DistributedPlan:
                 )
             return found
 
-    def _grid_of(self, views: Views) -> Grid:
-        grids: dict[int, tuple[str, Grid]] = {}
+    def _grid_of(self, views: Views) -> Division:
+        grids: dict[int, tuple[str, Division]] = {}
         for name, view in zip(self._arrays, views, strict=True):
             if isinstance(view, DistributedArray):
                 grids.setdefault(id(view.grid), (name, view.grid))

@@ -10,7 +10,7 @@ from quadpy.artifact import HIDDEN
 from quadpy.codegen.abi import layout_of
 from quadpy.dist.arrays import DistributedArray, allocated
 from quadpy.dist.boxes import Box, Widths, difference
-from quadpy.dist.grid import Grid
+from quadpy.dist.division import Division
 from quadpy.dist.halo import HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
 from quadpy.dist.reach import LoopReach, Reaches
@@ -55,7 +55,7 @@ class GridProgram:
     """
 
     def __init__(
-        self, kernel: ir.Kernel, local: LocalKernel, plans: Sequence[TaskPlans], grid: Grid, names: Sequence[str],
+        self, kernel: ir.Kernel, local: LocalKernel, plans: Sequence[TaskPlans], grid: Division, names: Sequence[str],
         distributed: Sequence[str],
     ) -> None:  # fmt: skip
         self._grid_low = grid.block.low

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Final
 
 from quadpy.dist.boxes import Box, Widths
-from quadpy.dist.grid import Grid
+from quadpy.dist.division import Division
 from quadpy.dist.localise import SHIFT, LocalTask, parameter
 from quadpy.errors import DistributedError
 from quadpy.ir import nodes as ir
@@ -51,7 +51,7 @@ class LoopReach:
     """
 
     def __init__(
-        self, task: LocalTask, grid: Grid, arrays: Sequence[str], numbers: Mapping[Given, int], count: int
+        self, task: LocalTask, grid: Division, arrays: Sequence[str], numbers: Mapping[Given, int], count: int
     ) -> None:
         assert task.analysed is not None
         self._task, self._grid, self._arrays = task, grid, frozenset(arrays)

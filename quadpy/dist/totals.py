@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from quadpy.codegen.reduction import merge_op
-from quadpy.dist.grid import Grid
+from quadpy.dist.division import Division
 from quadpy.dist.kernels.tiles import combine_tiles, reduce_tiles
 from quadpy.dist.transport.protocol import Part
 from quadpy.dtypes import Scalar, i32
@@ -26,7 +26,7 @@ _LANES = 64
 class Totals:
     """Combines one number of each cell of a grid by ``op``."""
 
-    def __init__(self, grid: Grid, op: AtomicOp, type: Scalar) -> None:
+    def __init__(self, grid: Division, op: AtomicOp, type: Scalar) -> None:
         self._grid, self._op = grid, merge_op(op).value
         counts = [block.size for block in grid.tile_blocks]
         self._own = grid.tile_blocks[grid.world.rank]

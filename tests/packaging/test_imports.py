@@ -46,7 +46,7 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "algorithms", "aliases", "api", "graph", "hazards", "math", "simt", "types", "view"}
+PUBLIC = {"", "algorithms", "aliases", "api", "dist", "graph", "hazards", "math", "simt", "types", "view"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -75,6 +75,7 @@ LAYERS = {
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
+    "dist": Layer(INSIDE | {""}, {"numpy"}),  # as algorithms: its kernels are written as users write theirs
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
     "hazards.pytest_plugin": Layer({"hazards"}, {"pytest"}),
     "hazards.races": Layer({"jit"}),
