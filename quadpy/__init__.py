@@ -137,6 +137,7 @@ __all__ = [
     "sync",
     "template",
     "tensor",
+    "tools",
     "types",
     "u1",
     "u16",
@@ -155,10 +156,10 @@ _warn_of_other_project(_sys.modules[__name__].__path__[0])
 _follow_environment()
 
 if _typing.TYPE_CHECKING:
-    from quadpy import algorithms as algorithms, dist as dist, hazards as hazards, view as view
+    from quadpy import algorithms as algorithms, dist as dist, hazards as hazards, tools as tools, view as view
 
 
 def __getattr__(name: str) -> object:
-    if name in ("algorithms", "dist", "hazards", "view"):  # most programs do without
+    if name in ("algorithms", "dist", "hazards", "tools", "view"):  # most programs do without
         return _import_late(f"quadpy.{name}")
     raise AttributeError(f"module 'quadpy' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])

@@ -5,6 +5,7 @@ from quadpy import graph as graph
 from quadpy import hazards as hazards
 from quadpy import math as math
 from quadpy import simt as simt
+from quadpy import tools as tools
 from quadpy import types as types
 from quadpy import view as view
 from quadpy._version import __version__ as __version__
@@ -459,6 +460,7 @@ __all__ = [
     "template",
     "tensor",
     "tgamma",
+    "tools",
     "trunc",
     "types",
     "u1",

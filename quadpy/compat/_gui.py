@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from quadpy.compat._frames import Frames
-from quadpy.compat._painting import Color, array_of, colors_of, picture_of, points_of
+from quadpy.compat._painting import Color, array_of, colors_of, points_of
 from quadpy.compat._window import HeadlessWindow
+from quadpy.tools.pictures import picture_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -10,9 +10,10 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.errors import ArgumentError
+from quadpy.tools.libraries import pillow
 
-__all__ = ["Array", "Color", "Painting", "array_of", "colors_of", "picture_of", "pillow", "points_of"]
+__all__ = ["Array", "Color", "Painting", "array_of", "colors_of", "points_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Color: TypeAlias = "int | tuple[float, float, float]"
@@ -23,20 +24,6 @@ _FULL: Final = 255
 
 class _HasNumpy(Protocol):
     def to_numpy(self) -> Array: ...
-
-
-def pillow() -> Any:
-    """Pillow's module ``PIL.Image``.
-
-    Raises:
-        QuadpyError: it is not installed.
-    """
-    try:
-        return importlib.import_module("PIL.Image")
-    except ModuleNotFoundError as error:
-        raise QuadpyError(
-            "pictures need Pillow, which is not installed", hint="pip install 'quadpy-lang[compat]'"
-        ) from error
 
 
 def array_of(data: object) -> Array:
@@ -61,26 +48,6 @@ def colors_of(color: object, count: int) -> npt.NDArray[np.uint8]:
     floats = np.broadcast_to(values.reshape(-1, values.shape[-1])[:, :3], (count, 3))
     colors: npt.NDArray[np.uint8] = (np.clip(floats, 0, 1) * _FULL).astype(np.uint8)
     return colors
-
-
-def picture_of(image: object) -> npt.NDArray[np.uint8]:
-    """Pixels of shape (height, width, 3), rows from the top, from an image of shape (width, height[, channels]).
-
-    Floats are taken from 0 to 1, 32-bit integers as 0xRRGGBB, other integers from 0 to 255.
-    """
-    values = array_of(image)
-    if values.ndim not in (2, 3):
-        raise ArgumentError(f"an image has two axes, or three with colours, and this one has {values.ndim}")
-    if values.dtype.kind == "f":
-        values = (np.clip(np.nan_to_num(values), 0, 1) * _FULL).astype(np.uint8)
-    elif values.ndim == 2 and values.dtype.itemsize == 4:
-        values = colors_of(values.ravel(), values.size).reshape(*values.shape, 3)
-    values = values.astype(np.uint8)
-    if values.ndim == 2 or values.shape[2] == 1:
-        values = np.repeat(values.reshape(*values.shape[:2], 1), 3, axis=2)
-    if values.shape[2] == 2:
-        values = np.concatenate([values, np.zeros_like(values[..., :1])], axis=2)
-    return np.ascontiguousarray(values[..., :3].swapaxes(0, 1)[::-1])
 
 
 class Painting:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from quadpy.compat._frames import Frames
 from quadpy.compat._gui import GUI
-from quadpy.compat._painting import Array, Color, Painting, array_of, picture_of, points_of
+from quadpy.compat._painting import Array, Color, Painting, array_of, points_of
 from quadpy.compat._window import HeadlessWindow
+from quadpy.tools.pictures import picture_of
 
 __all__ = ["Camera", "Canvas", "Gui", "ProjectionMode", "Scene", "Window"]
 

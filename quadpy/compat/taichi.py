@@ -17,13 +17,13 @@ from quadpy import Layout, f32, i32
 from quadpy.compat import (  # type: ignore[no-redef]  # two of them in place of quadpy's
     _graph as graph,
     _linalg as linalg,
-    _tools,
     _types as types,
     _ui,
 )
 from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
 from quadpy.compat._textures import Format, Texture
 from quadpy.lang.decorators import Func
+from quadpy.view.surfaces import has_display
 
 __all__ = [
     "GUI",
@@ -35,7 +35,6 @@ __all__ = [
     "init",
     "linalg",
     "rgb_to_hex",
-    "tools",
     "types",
     "ui",
 ]
@@ -53,7 +52,14 @@ TaichiIndexError = quadpy.BoundsError
 TaichiRuntimeError = quadpy.QuadpyError
 TaichiAssertionError = quadpy.KernelAssertionError
 
-tools = SimpleNamespace(**{name: getattr(_tools, name) for name in _tools.__all__})
+
+def _imshow(img: object, title: str = "imshow") -> None:
+    """As ``quadpy.tools.imshow``; nothing where there is no display."""
+    if has_display():
+        quadpy.tools.imshow(img, title)
+
+
+tools = SimpleNamespace(**{**{name: getattr(quadpy.tools, name) for name in quadpy.tools.__all__}, "imshow": _imshow})  # type: ignore[assignment]  # in place of quadpy's
 ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui.constants(), make_camera=_ui.Camera)
 
 _lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False, GGUI_AVAILABLE=False))

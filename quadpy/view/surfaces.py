@@ -23,6 +23,10 @@ class Surface(Protocol):
     def canvas(self) -> Any:
         """The canvas of rendercanvas."""
 
+    @property
+    def on_screen(self) -> bool:
+        """Whether a user can see it."""
+
     def handle_events(self) -> None:
         """Call the handlers for what the user did since the last call."""
 
@@ -54,6 +58,8 @@ class _Canvas:
 class Screen(_Canvas):
     """A window on the display."""
 
+    on_screen = True
+
     def __init__(self, title: str, size: Size) -> None:
         module = library("rendercanvas.glfw")
         try:
@@ -68,6 +74,8 @@ class Screen(_Canvas):
 
 class Memory(_Canvas):
     """No window: pictures in memory."""
+
+    on_screen = False
 
     def __init__(self, title: str, size: Size) -> None:
         super().__init__(library("rendercanvas.offscreen").OffscreenRenderCanvas(title=title, size=size))

@@ -80,6 +80,11 @@ class Window:
         return not self.canvas.get_closed()
 
     @property
+    def on_screen(self) -> bool:
+        """Whether a user can see the window."""
+        return self._surface.on_screen
+
+    @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels; the user may change them."""
         width, height = self.canvas.get_logical_size()

@@ -79,8 +79,9 @@ def test_names_that_are_not_there_say_so():
 
 def test_everything_of_quadpy_is_there_under_the_same_name():
     differing = {name for name in qp.__all__ if getattr(ti, name) is not getattr(qp, name)}
-    assert differing == {"func", "graph", "init", "types"}
+    assert differing == {"func", "graph", "init", "tools", "types"}
     assert all(getattr(ti.types, name) is getattr(qp.types, name) for name in qp.types.__all__)
+    assert {name for name in qp.tools.__all__ if getattr(ti.tools, name) is not getattr(qp.tools, name)} == {"imshow"}
     assert all(getattr(ti.graph, name) is getattr(qp.graph, name) for name in qp.graph.__all__)
 
 
@@ -229,6 +230,7 @@ def test_a_scene_is_projected_and_lit():
 
 
 def test_pictures_are_written_and_read(tmp_path):
+    pytest.importorskip("av", reason="films need av, of the extra compat")
     image = np.random.default_rng(1).integers(0, 256, (5, 3, 3)).astype(np.uint8)
     ti.tools.imwrite(image, tmp_path / "a.png")
     np.testing.assert_array_equal(ti.tools.imread(tmp_path / "a.png"), image)
@@ -241,6 +243,7 @@ def test_pictures_are_written_and_read(tmp_path):
 
 
 def test_a_mesh_is_written_as_ply(tmp_path):
+    pytest.importorskip("plyfile", reason="PLY files need plyfile, of the extra compat")
     writer = ti.tools.PLYWriter(num_vertices=3, num_faces=1)
     writer.add_vertex_pos([0, 1, 0], [0, 0, 1], [0.5, 0, 0])
     writer.add_vertex_id()
@@ -250,13 +253,17 @@ def test_a_mesh_is_written_as_ply(tmp_path):
     writer.add_vertex_piece([1, 1, 1])
     writer.add_face_id()
     writer.add_face_piece([4])
-    writer.export_frame(3, tmp_path / "mesh.ply")
+    writer.export_frame_ascii(3, tmp_path / "mesh.ply")
     lines = (tmp_path / "mesh_000003.ply").read_text().splitlines()
     end = lines.index("end_header")
-    assert lines[end + 1 :] == ["0 0 0.5 0 0.5 1", "1 0 0.0 1 0.5 1", "0 1 0.0 2 0.25 1", "3 0 1 2 7 0 4"]
+    assert lines[end + 1 :] == ["0 0 0.5 0 0.5 1", "1 0 0 1 0.5 1", "0 1 0 2 0.25 1", "3 0 1 2 7 0 4"]
     assert "element vertex 3" in lines
     with pytest.raises(ArgumentError, match="2 numbers for 3 vertices"):
         writer.add_vertex_channel("bad", "float", [1, 2])
+
+
+def test_without_a_display_imshow_shows_nothing():
+    ti.tools.imshow(np.zeros((4, 4)))
 
 
 def test_colours_as_one_number():

@@ -46,7 +46,7 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "algorithms", "aliases", "api", "dist", "graph", "hazards", "math", "simt", "types", "view"}
+PUBLIC = {"", "algorithms", "aliases", "api", "dist", "graph", "hazards", "math", "simt", "tools", "types", "view"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -84,6 +84,7 @@ LAYERS = {
     "simt": Layer({"intrinsics"}),
     "types": Layer({"hostmath"}),
     "view": Layer(set(), {"numpy"}),  # takes arrays by the protocols that NumPy knows
+    "tools": Layer({"view"}, {"numpy"}),
     "api": Layer(INSIDE | {"reference_options"}),
     "aliases": Layer({"runtime"}),
     "reference_options": Layer({"aliases"}),

@@ -52,5 +52,14 @@ def test_metadata_names_version_licence_dependencies_and_command(wheel):
     assert metadata["Version"] == __version__
     assert metadata["License-Expression"] == "Apache-2.0"
     assert required == {"llvmlite<0.51,>=0.50", "numpy>=1.26", "hip-python>=10"}
-    assert set(metadata.get_all("Provides-Extra")) == {"compat", "cuda", "dev", "docs", "examples", "types", "view"}
+    assert set(metadata.get_all("Provides-Extra")) == {
+        "compat",
+        "cuda",
+        "dev",
+        "docs",
+        "examples",
+        "tools",
+        "types",
+        "view",
+    }
     assert "quadpy = quadpy.cli:main" in distribution_info(wheel, "entry_points.txt")

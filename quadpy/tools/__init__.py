@@ -1,0 +1,13 @@
+"""Files of pictures, films, meshes and grids, by Taichi's names: ``qp.tools.imwrite(field, "frame.png")``.
+
+Arrays and fields are as kernels see them: the first axis goes to the right, the second one upwards.
+"""
+
+from __future__ import annotations
+
+from quadpy.tools.grids import write_vtk
+from quadpy.tools.meshes import PLYWriter
+from quadpy.tools.pictures import imread, imresize, imshow, imwrite
+from quadpy.tools.video import Film, VideoManager
+
+__all__ = ["Film", "PLYWriter", "VideoManager", "imread", "imresize", "imshow", "imwrite", "write_vtk"]
