@@ -75,6 +75,16 @@ def digits(x: vec, n: qp.i32):
 
 
 @qp.kernel
+def raised(x: vec):
+    for _ in range(1):
+        k = 2
+        while x[k] < 10.0 and k < x.shape[0] - 3:
+            x[k] += 1.0
+            if x[k] > 9.0:
+                k += 1
+
+
+@qp.kernel
 def turned(x: vec, n: qp.i32):
     for k in range(n):
         x[k % 4 + 4 * (k // 4 % 2)] = 1.0
@@ -262,6 +272,7 @@ TEXTS = {
         "writes x[3 * y.shape[1] : 2 * y.shape[0] + 3 * y.shape[1] - 1 : 2]",
     ],
     sought: ["may update x[:] by add"],
+    raised: ["reads some of x[2 : max(2, x.shape[0] - 3) + 1]", "may read x[2 : x.shape[0] - 3]"],
     turned: ["writes x[0 : "],
     guarded: ["writes y[0 : x.shape[0] - 1]", "reads x[1 :]", "writes y[0]", "writes y[3 : x.shape[0]]"],
     skipped: ["writes x[0 : min(n - 1, x.shape[0] - 1) + 1]"],

@@ -246,30 +246,35 @@ class _Walker:
         self.after(known, assigned, outer=any(_exits(block)[1] for block in (stmt.head, stmt.body)))
 
     def rise(self, stmt: ir.While, known: Known, inside: Known) -> None:
-        """Binds the variables to which turns of ``stmt`` only add: they are at least what they are before it.
+        """Binds the variables to which turns of ``stmt`` only add: to what they are before it, or one turn past its condition.
 
         That is so as long as they do not wrap, so the condition of the loop must keep them from that.
         """
-        low: dict[ir.Var, Form] = {}
+        low: dict[ir.Var, tuple[Form, Form]] = {}
         rising = _rising(stmt)
         for var in rising:
             before = known.values.get(var, constant_form(0))
             if isinstance(before, Form) and not any(isinstance(node, ir.Leave) for node in walk(stmt.head)):
-                most = constant_form(type_bounds(var.type)[1])
-                counter = self.reader.between(var.name, before.bare, most)
-                low[var] = counter_form(counter).needing(*before.needs)
+                low[var] = before, self.rising(var, before, number(type_bounds(var.type)[1]))
         if not low:
             return
         trial, reached = inside.fork(), len(self.found)
-        trial.values |= low
+        trial.values |= {var: form for var, (_, form) in low.items()}
         self.block(stmt.head, trial)
         del self.found[reached:]
         guards = trial.fork(self.reader.condition(stmt.cond, trial)).guards
-        for var, form in low.items():
+        for var, (before, form) in low.items():
             _, last = bounds(form.bare, guards)
             if last.constant != type_bounds(var.type)[1]:
-                following = Need(fixed(last + number(rising[var])), *type_bounds(var.type))
-                inside.values[var] = form.needing(following)
+                following = last + number(rising[var])
+                most = greater(bounds(before.bare, known.guards)[1], following)
+                inside.values[var] = self.rising(var, before, most).needing(
+                    Need(fixed(following), *type_bounds(var.type))
+                )
+
+    def rising(self, var: ir.Var, before: Form, most: Number) -> Form:
+        counter = self.reader.between(var.name, before.bare, fixed(most))
+        return counter_form(counter).needing(*before.needs)
 
     def after(self, known: Known, assigned: Iterable[ir.Var], *, outer: bool) -> None:
         self.forget(assigned, known)

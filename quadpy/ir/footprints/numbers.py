@@ -197,12 +197,16 @@ def _extreme(op: Literal["min", "max"], a: Number, b: Number) -> Number:
     """The minimum or maximum of what ``a`` and ``b`` are made of, without those that others are always beyond."""
     kept: list[Number] = []
     for each in (*operands_of(op, a), *operands_of(op, b)):
-        apart = {other: (each - other).constant for other in kept}
-        if any(by is not None and (by >= 0 if op == "min" else by <= 0) for by in apart.values()):
-            continue
-        kept = [other for other in kept if apart[other] is None]
-        kept.append(each)
+        if not any(_is_beyond(op, each, other) for other in kept):
+            kept = [other for other in kept if not _is_beyond(op, other, each)]
+            kept.append(each)
     return kept[0] if len(kept) == 1 else made(op, *sorted(kept, key=str))
+
+
+def _is_beyond(op: Literal["min", "max"], a: Number, b: Number) -> bool:
+    """Whether ``a`` is plainly not less than ``b`` for a minimum, or not more for a maximum."""
+    apart = ((each - b).constant for each in operands_of("max" if op == "min" else "min", a))
+    return any(by is not None and (by >= 0 if op == "min" else by <= 0) for by in apart)
 
 
 def operands_of(op: Operator, a: Number) -> tuple[Number, ...]:
