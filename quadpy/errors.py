@@ -242,9 +242,13 @@ class DistributedError(QuadpyError):
 
 
 class RankLostError(DistributedError):
-    """Another rank has ended, has failed, or does not answer in time; ``rank`` is its number, or -1 if it is unknown."""
+    """Another rank has ended, has failed, or does not answer in time.
+
+    For programs, ``rank`` is its number, or -1 if it is unknown, and ``reason`` is what happened to it.
+    """
 
     rank: int = -1
+    reason: str = ""
 
 
 class RanksDisagreeError(DistributedError):

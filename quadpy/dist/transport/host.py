@@ -34,16 +34,12 @@ class Pending(Protocol):
 
 
 class HostEngine(Protocol):
-    """Moves numbers between ranks, from the host.  Whatever waits, waits for ``timeout`` seconds at most.
-
-    in_place  whether messages may be in device memory
-    """
+    """Moves numbers between ranks, from the host.  Whatever waits, waits for ``timeout`` seconds at most."""
 
     name: str
     rank: int
     size: int
     timeout: float
-    in_place: bool
 
     def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> Pending: ...
 
@@ -64,12 +60,14 @@ class HostTransport:
 
     capturable = False
 
-    def __init__(self, engine: HostEngine) -> None:
+    def __init__(self, engine: HostEngine, *, in_place: bool = False) -> None:
+        """``in_place`` if the engine reads and writes the memory of GPUs."""
         self._engine: Final = engine
+        self._in_place = in_place
         self.name, self.rank, self.size, self.timeout = engine.name, engine.rank, engine.size, engine.timeout
 
     def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> _Exchange:
-        return _Exchange(self._engine, sends, receives, stream)
+        return _Exchange(self._engine, sends, receives, stream, in_place=self._in_place)
 
     def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
         leaving, arriving = departure(send, stream), arrival(receive, stream)
@@ -106,8 +104,10 @@ class HostTransport:
 class _Exchange:
     """Messages that start at once if their data is on the host, and else when the host has waited for it."""
 
-    def __init__(self, engine: HostEngine, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> None:
-        self._engine, in_place = engine, engine.in_place
+    def __init__(
+        self, engine: HostEngine, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, *, in_place: bool
+    ) -> None:
+        self._engine = engine
         self._arrivals = [(item, arrival(item.part, stream, in_place=in_place)) for item in receives]
         self._departures = [(item, departure(item.part, stream, in_place=in_place)) for item in sends]
         ready = all(data.ready for _, data in (*self._arrivals, *self._departures))

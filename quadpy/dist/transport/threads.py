@@ -45,7 +45,7 @@ def run_ranks(size: int, function: Callable[[], T], *, timeout: float = 30.0) ->
 
 def _run_rank(office: _PostOffice, rank: int, function: Callable[[], T], timeout: float) -> T:
     transport = CheckedTransport(HostTransport(_ThreadEngine(office, rank, timeout)))
-    use_world(World(rank, office.size, rank, transport))
+    use_world(World(rank, office.size, rank, lambda _: transport))
     try:
         result = function()
     except BaseException as error:
@@ -81,7 +81,7 @@ class _PostOffice:
                 return self.boxes[box].popleft()
             failed = [rank for rank, reason in self.ended.items() if reason]
             rank = failed[0] if failed else source
-            raise lost(rank, self.ended.get(rank, "") if there else None, timeout)
+            raise lost(rank, self.ended.get(rank, "") if there else None, target, timeout)
 
     def leave(self, rank: int, reason: str, error: BaseException | None) -> None:
         with self.changed:
@@ -97,7 +97,6 @@ class _ThreadEngine:
     """One rank's end of the post office."""
 
     name = "threads"
-    in_place = False
 
     def __init__(self, office: _PostOffice, rank: int, timeout: float) -> None:
         self._office, self.rank, self.size, self.timeout = office, rank, office.size, timeout

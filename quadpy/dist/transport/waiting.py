@@ -15,16 +15,23 @@ __all__ = ["FUNCTIONS", "lost"]
 FUNCTIONS: Final[dict[Operator, np.ufunc]] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
-def lost(rank: int, reason: str | None, timeout: float) -> RankLostError:
-    """The error for a wait for ``rank``: it ended, for a ``reason`` if it failed; None if it is only silent."""
+def lost(rank: int, reason: str | None, here: int, timeout: float) -> RankLostError:
+    """The error on rank ``here`` for a wait for ``rank``, which failed for a ``reason``.
+
+    An empty ``reason`` says that it ended well; None says that it is silent for ``timeout`` seconds.
+    """
     if reason is None:
+        reason = f"it did not answer rank {here} within {timeout:g} s"
         message = f"rank {rank} does not answer: nothing came from it within {timeout:g} s"
         hint = f"if its work takes longer between exchanges, raise {variable('rank_timeout')}, in seconds"
-    elif reason:
-        message, hint = f"rank {rank} has failed: {reason}", "mend that error first; this rank only waited for it"
-    else:
+    elif not reason:
+        reason = f"it ended while rank {here} waited for it"
         message = f"rank {rank} has ended, while this rank waits for it"
         hint = "all ranks must make the same calls: look for one that only some ranks reach"
+    elif rank == here:
+        message, hint = f"the other ranks have given up this rank, {rank}: {reason}", ""
+    else:
+        message, hint = f"rank {rank} has failed: {reason}", "mend that error first; this rank only waited for it"
     error = RankLostError(message, hint=hint)
-    error.rank = rank
+    error.rank, error.reason = rank, reason
     return error

@@ -1,0 +1,75 @@
+"""Which ranks there are, and what connects them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+from typing import Any, Final
+
+from quadpy.dist.launched import Launched, launched_as
+from quadpy.dist.transport.alone import AloneTransport
+from quadpy.dist.transport.checked import CheckedTransport
+from quadpy.dist.transport.host import HostTransport
+from quadpy.dist.transport.mpi.device_memory import takes_device_memory
+from quadpy.dist.world import World
+from quadpy.errors import TransportError
+from quadpy.settings import settings
+
+__all__ = ["connect"]
+
+_NO_MPI: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH; on a cluster, install mpi4py with its own MPI"
+
+
+def connect() -> World:
+    """Connect this process to the other ranks, which do the same; a program that runs alone is rank 0 of 1.
+
+    Raises:
+        TransportError: no MPI is installed, or it is not that of the launcher.
+        RankLostError: another rank does not come in time.
+    """
+    launched = launched_as(os.environ)
+    mpi = sys.modules.get("mpi4py.MPI")
+    alone = mpi is None or mpi.COMM_WORLD.Get_size() == 1 if launched is None else launched.size == 1
+    if alone:
+        return World(0, 1, 0 if launched is None else launched.local_rank, lambda _: CheckedTransport(AloneTransport()))
+    return _connect_by_mpi(_import_mpi(launched) if mpi is None else mpi, launched)
+
+
+def _import_mpi(launched: Launched | None) -> ModuleType:
+    started = "" if launched is None else f"{launched.launcher} started {launched.size} ranks, and "
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise TransportError(f"{started}mpi4py cannot be imported: {error}", hint=_NO_MPI) from None
+    except RuntimeError as error:  # mpi4py is there, and finds no MPI
+        raise TransportError(f"{started}mpi4py finds no MPI: {error}", hint=_NO_MPI) from None
+    return MPI
+
+
+def _connect_by_mpi(mpi: Any, launched: Launched | None) -> World:
+    from quadpy.dist.transport.mpi.ending import end_with
+    from quadpy.dist.transport.mpi.engine import MpiEngine
+
+    if mpi.Is_finalized():
+        raise TransportError("MPI has ended: MPI_Finalize was called before quadpy.dist.world()")
+    if launched is not None and launched.size != mpi.COMM_WORLD.Get_size():
+        version = mpi.Get_library_version().partition("\n")[0].strip("\0 ")
+        hint = "use the mpiexec of mpi4py's MPI, as quadpy run does"
+        if launched.launcher == "srun":
+            hint = "srun --mpi=pmix, or what srun --mpi=list shows, starts ranks that find each other"
+        raise TransportError(
+            f"{launched.launcher} started {launched.size} ranks, but mpi4py's MPI ({version}) sees "
+            f"{mpi.COMM_WORLD.Get_size()}",
+            hint=hint,
+        )
+    engine = MpiEngine(mpi, float(settings().rank_timeout))
+    end_with(engine)
+    here = engine.processes[engine.rank].host
+    local = sum(process.host == here for process in engine.processes[: engine.rank])
+    return World(
+        engine.rank,
+        engine.size,
+        local if launched is None else launched.local_rank,
+        lambda arch: CheckedTransport(HostTransport(engine, in_place=takes_device_memory(mpi, arch))),
+    )

@@ -1,0 +1,90 @@
+"""How a rank ends: it tells the others, and waits until they end, too.
+
+``MPI_Finalize`` waits for all ranks, for ever if one is gone; so it is called only after all have said that they end well.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Final
+
+from quadpy.dist.transport.ending import exit_status, note_exit_status
+from quadpy.dist.transport.mpi.engine import MpiEngine
+from quadpy.errors import RankLostError
+
+__all__ = ["end_with"]
+
+_LAST_WORDS: Final = 10.0
+"""Seconds in which the other ranks also find that one has failed."""
+
+_PAUSE: Final = 0.01
+"""Seconds between two looks at them."""
+
+
+def end_with(engine: MpiEngine) -> None:
+    """Let the end of this process, by an error or without one, be known to the other ranks of ``engine``."""
+    ending = _Ending(engine)
+    before = sys.excepthook
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        ending.failed(kind, error)
+        before(kind, error, trace)
+
+    sys.excepthook = tell
+    atexit.register(ending.finish)
+    if threading.current_thread() is threading.main_thread():
+        _ignore_news_of_the_launcher()
+
+
+def _ignore_news_of_the_launcher() -> None:
+    """MPICH's launcher tells the ranks by this signal that one was killed, which would end them without a word."""
+    if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
+
+class _Ending:
+    def __init__(self, engine: MpiEngine) -> None:
+        self._engine = engine
+
+    def failed(self, kind: type[BaseException], error: BaseException) -> None:
+        """An exception ends the program: tell the others the first cause that is known."""
+        note_exit_status(128 + signal.SIGINT if issubclass(kind, KeyboardInterrupt) else 1)
+        notices, mine = self._engine.notices, self._engine.rank
+        if isinstance(error, RankLostError) and error.rank >= 0:
+            notices.tell_end(error.reason, error.rank)
+        else:
+            text = str(error).partition("\n")[0]
+            notices.tell_end(f"{kind.__name__}: {text}" if text else kind.__name__, mine)
+
+    def finish(self) -> None:
+        """Wait for the others; if one has failed, end the process without MPI_Finalize, which would hang."""
+        try:
+            well = self._wait_for_others()
+        except KeyboardInterrupt:
+            well = False
+            note_exit_status(128 + signal.SIGINT)
+        if not well:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(exit_status())
+
+    def _wait_for_others(self) -> bool:
+        """Wait until all ranks have said that they end; returns whether all end well."""
+        engine, notices = self._engine, self._engine.notices
+        notices.tell_end("", engine.rank)
+        failed_at: float | None = None
+        while True:
+            failed = engine.waits.gone(()) is not None or notices.told_failure
+            if len(notices.ended) == engine.size - 1:
+                return not failed
+            if failed:
+                failed_at = failed_at or time.monotonic()
+                if time.monotonic() - failed_at > _LAST_WORDS:
+                    return False
+            time.sleep(_PAUSE)

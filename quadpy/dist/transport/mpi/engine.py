@@ -1,0 +1,128 @@
+"""The engine that moves data by MPI.
+
+Every call is started without waiting and then looked at, so that a rank that never comes is found.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from quadpy.dist.transport.arrivals import DeviceNumbers
+from quadpy.dist.transport.host import Message
+from quadpy.dist.transport.mpi.notices import Notices
+from quadpy.dist.transport.mpi.processes import Process, this_process
+from quadpy.dist.transport.mpi.waiting import Waits
+from quadpy.dist.transport.parts import require_same_size
+from quadpy.dist.transport.protocol import Operator
+from quadpy.errors import RankLostError, TransportError
+from quadpy.runtime.elements.numpy_types import Numbers
+
+__all__ = ["MpiEngine"]
+
+_KINDS: Final = ("exchange", "share", "gather", "reduce", "broadcast", "notices")
+"""Each kind of call has a communicator: calls of different kinds, from ranks that disagree, never meet."""
+
+
+class MpiEngine:
+    """One rank of ``MPI.COMM_WORLD``."""
+
+    name = "mpi"
+
+    def __init__(self, mpi: Any, timeout: float) -> None:
+        """Connect to all ranks, which all do the same; ``mpi`` is the module ``mpi4py.MPI``."""
+        self._mpi, self.timeout = mpi, timeout
+        self.rank, self.size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
+        self._everyone: Final = [rank for rank in range(self.size) if rank != self.rank]
+        self._comms: Final = dict(zip(_KINDS, _connected(mpi, len(_KINDS), timeout), strict=True))
+        self.notices: Final = Notices(mpi, self._comms["notices"])
+        self.waits: Final = Waits(mpi, self.notices, self.rank, self.size, timeout)
+        self._closed = False
+        texts = self.share(this_process().to_text().encode())
+        self.processes: Final = [Process.from_text(text.decode()) for text in texts]
+        self.waits.processes = {rank: self.processes[rank] for rank in self._everyone}
+
+    def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> _Messages:
+        comm = self._comm("exchange")
+        requests = [comm.Irecv(self._bytes(m.numbers), source=m.peer, tag=m.tag) for m in receives]
+        requests += [comm.Isend(self._bytes(m.numbers), dest=m.peer, tag=m.tag) for m in sends]
+        return _Messages(self, requests, sends, receives)
+
+    def gather(self, mine: Numbers, all_ranks: Numbers) -> None:
+        request = self._comm("gather").Iallgather(self._bytes(mine), self._bytes(all_ranks))
+        self._complete([request], f"all_gather of {mine.nbytes} bytes")
+
+    def reduce(self, numbers: Numbers, operator: Operator) -> None:
+        operation = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX}[operator]
+        request = self._comm("reduce").Iallreduce(self._mpi.IN_PLACE, numbers, op=operation)
+        self._complete([request], f"all_reduce ({operator}) of {numbers.size} {numbers.dtype}")
+
+    def broadcast(self, numbers: Numbers, root: int) -> None:
+        request = self._comm("broadcast").Ibcast(self._bytes(numbers), root=root)
+        self._complete([request], f"broadcast of {numbers.nbytes} bytes from rank {root}")
+
+    def share(self, value: bytes) -> list[bytes]:
+        comm = self._comm("share")
+        lengths, mine = np.empty(self.size, np.int64), np.array([len(value)], np.int64)
+        self._complete([comm.Iallgather(mine, lengths)], "share or barrier")
+        counts = lengths.tolist()
+        if not sum(counts):
+            return [b""] * self.size
+        together = np.empty(sum(counts), np.uint8)
+        sent = [np.frombuffer(value, np.uint8), self._mpi.BYTE]
+        self._complete([comm.Iallgatherv(sent, [together, counts, self._mpi.BYTE])], "share")
+        ends = np.cumsum(lengths).tolist()
+        return [together[end - count : end].tobytes() for count, end in zip(counts, ends, strict=True)]
+
+    def close(self) -> None:
+        """Refuse later calls.  MPI itself ends with the process: other libraries may use it."""
+        self._closed = True
+
+    def _complete(self, requests: Sequence[Any], call: str) -> None:
+        self.waits.complete(requests, self._everyone, call)
+
+    def _comm(self, kind: str) -> Any:
+        if self._closed:
+            raise TransportError(f"rank {self.rank} has closed its transport")
+        return self._comms[kind]
+
+    def _bytes(self, numbers: Numbers | DeviceNumbers) -> list[Any]:
+        """``numbers`` as mpi4py takes them: what travels is bits."""
+        return [numbers if isinstance(numbers, DeviceNumbers) else numbers.view(np.uint8), self._mpi.BYTE]
+
+
+class _Messages:
+    """Messages under way, which keeps alive what MPI reads and writes."""
+
+    def __init__(
+        self, engine: MpiEngine, requests: list[Any], sends: Sequence[Message], receives: Sequence[Message]
+    ) -> None:
+        self._engine, self._requests = engine, requests
+        self._sends, self._receives = sends, receives
+
+    def wait(self) -> None:
+        peers = sorted({message.peer for message in (*self._sends, *self._receives)})
+        call = f"an exchange with rank{'s' if len(peers) > 1 else ''} {', '.join(map(str, peers))}"
+        statuses = self._engine.waits.complete(self._requests, peers, call)
+        for message, status in zip(self._receives, statuses, strict=False):  # the receives come first
+            require_same_size(status.Get_count(), message.numbers.nbytes, f"rank {message.peer}")
+
+
+def _connected(mpi: Any, count: int, timeout: float) -> list[Any]:
+    """``count`` communicators of all ranks."""
+    made = [mpi.COMM_WORLD.Idup() for _ in range(count)]
+    end = time.monotonic() + timeout
+    while not mpi.Request.Testall([request for _, request in made]):
+        if time.monotonic() > end:
+            raise RankLostError(
+                f"not every rank has called quadpy.dist.world() within {timeout:g} s",
+                hint="all ranks must call it; start them with quadpy run, which finds a rank that failed before",
+            )
+        time.sleep(1e-4)
+    comms = [comm for comm, _ in made]
+    for comm in comms:
+        comm.Set_errhandler(mpi.ERRORS_RETURN)
+    return comms

@@ -1,0 +1,82 @@
+"""What ranks tell each other beside their data: that they end, and how; what they wait for when it takes too long."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from quadpy.runtime.elements.numpy_types import Numbers
+
+__all__ = ["Notices"]
+
+_ENDED: Final = 1
+_WAITING: Final = 2
+_LONGEST: Final = 2000
+"""Characters of a notice."""
+
+
+class Notices:
+    """One rank's notices over a communicator of their own.
+
+    ended         the ranks that end
+    failures      the ranks that failed, each with the reason, by their own word or that of another rank
+    told_failure  whether this rank has told the others of a failure
+    waiting       the ranks that have waited too long, each with the call in which it waits
+    """
+
+    def __init__(self, mpi: Any, comm: Any) -> None:
+        self._mpi, self._comm = mpi, comm
+        self._sent: list[tuple[Any, Numbers]] = []  # the requests, and what they send
+        self.ended: set[int] = set()
+        self.failures: dict[int, str] = {}
+        self.waiting: dict[int, str] = {}
+        self._told_end = self.told_failure = False
+        self._killed: set[int] = set()
+
+    def tell_end(self, reason: str, failed: int) -> None:
+        """Tell all ranks that this one ends: well, with an empty ``reason``, or because rank ``failed`` has failed.
+
+        Only the first call counts.
+        """
+        if not self._told_end:
+            self._told_end, self.told_failure = True, bool(reason)
+            self._tell(_ENDED, f"{failed}:{reason}")
+
+    def tell_wait(self, call: str) -> None:
+        """Tell all ranks the call in which this one has waited too long."""
+        self._tell(_WAITING, call)
+
+    def collect(self) -> None:
+        """Read what has come."""
+        status = self._mpi.Status()
+        while self._comm.Iprobe(source=self._mpi.ANY_SOURCE, tag=self._mpi.ANY_TAG, status=status):
+            text = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
+            rank, tag = status.Get_source(), status.Get_tag()
+            self._comm.Recv([text, self._mpi.BYTE], source=rank, tag=tag)
+            self._note(rank, tag, text.tobytes().decode(errors="replace"))
+
+    def failure(self) -> tuple[int, str] | None:
+        """The first failure that is known: the rank and the reason."""
+        return next(iter(self.failures.items()), None)
+
+    def note_killed(self, rank: int, reason: str) -> None:
+        """Remember that the process of ``rank`` is gone: nothing is sent to it any more."""
+        self._killed.add(rank)
+        self.ended.add(rank)
+        self.failures.setdefault(rank, reason)
+
+    def _note(self, rank: int, tag: int, text: str) -> None:
+        if tag == _WAITING:
+            self.waiting.setdefault(rank, text)
+            return
+        self.ended.add(rank)
+        failed, _, reason = text.partition(":")
+        if reason:
+            self.failures.setdefault(int(failed), reason)
+
+    def _tell(self, tag: int, text: str) -> None:
+        data = np.frombuffer(text[:_LONGEST].encode(), np.uint8)
+        for rank in range(self._comm.Get_size()):
+            if rank != self._comm.Get_rank() and rank not in self._killed:
+                self._sent.append((self._comm.Isend([data, self._mpi.BYTE], dest=rank, tag=tag), data))

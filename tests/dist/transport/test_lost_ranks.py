@@ -1,0 +1,159 @@
+"""Ranks that fail, vanish or disagree: a named error on every other rank, soon, and the exit status of the first."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from ranks import lines_of, run_program
+
+PROGRAM = """
+    import os, sys, time
+    import quadpy as qp
+    from quadpy.dist import world
+    from quadpy.dist.transport.agreement import agree
+    from quadpy.dist.transport.protocol import Part, Receive, Send
+
+    ranks = world()
+    how = sys.argv[1]
+    transport = ranks.transport
+    transport.barrier()
+    if ranks.rank == 1:
+        if how == "raise":
+            raise ValueError("no such file")
+        if how == "kill":
+            os.kill(os.getpid(), 9)
+        if how == "exit":
+            sys.exit(5)
+        if how == "silent":
+            time.sleep(4)
+        if how == "other call":
+            transport.share(b"x")
+    array = qp.ndarray(qp.f32, 6)
+    if how == "exchange":
+        peer, count = 1 - ranks.rank, 4 + ranks.rank
+        sends, receives = [Send(peer, Part(array, 0, count))], [Receive(peer, Part(array, 0, count))]
+        transport.start_exchange(sends, receives, qp.create_stream()).finish()
+    if how == "grid":
+        agree(transport, "the shape of the grid", "8 x 8" if ranks.rank else "8 x 9")
+    transport.all_reduce(Part.whole(array), "sum", qp.create_stream())
+    transport.barrier()
+"""
+
+
+def test_an_exception_is_told_to_the_others(tmp_path):
+    done = run_program(tmp_path, PROGRAM, 3, "raise")
+    assert done.returncode == 1
+    assert "ValueError: no such file" in lines_of(done.stderr, 1)
+    for rank in (0, 2):
+        told = lines_of(done.stderr, rank)
+        assert "quadpy.errors.RankLostError: rank 1 has failed: ValueError: no such file" in told
+        assert not [line for line in told if "quadpy/dist" in line]  # the program's own lines only
+
+
+def test_a_killed_rank(tmp_path):
+    start = time.monotonic()
+    done = run_program(tmp_path, PROGRAM, 3, "kill")
+    assert time.monotonic() - start < 60  # far below the time limit of 300 s
+    assert done.returncode == 128 + signal.SIGKILL
+    assert "quadpy: SIGKILL ended this rank" in lines_of(done.stderr, 1)
+    for rank in (0, 2):
+        message = "quadpy.errors.RankLostError: rank 1 has failed: its process was killed, or has crashed"
+        assert message in lines_of(done.stderr, rank)
+
+
+def test_a_rank_that_ends_early(tmp_path):
+    done = run_program(tmp_path, PROGRAM, 2, "exit")
+    assert done.returncode == 5
+    expected = "quadpy.errors.RankLostError: rank 1 has ended, while this rank waits for it"
+    assert expected in lines_of(done.stderr, 0)
+
+
+def test_a_silent_rank(tmp_path):
+    done = run_program(tmp_path, PROGRAM, 2, "silent", QUADPY_RANK_TIMEOUT="1")
+    assert done.returncode == 1
+    expected = "quadpy.errors.RankLostError: rank 1 does not answer: nothing came from it within 1 s"
+    assert expected in lines_of(done.stderr, 0)
+    assert any("the other ranks have given up this rank, 1" in line for line in lines_of(done.stderr, 1))
+
+
+def test_ranks_in_different_calls(tmp_path):
+    done = run_program(tmp_path, PROGRAM, 2, "other call", QUADPY_RANK_TIMEOUT="2")
+    assert done.returncode == 1
+    for rank in (0, 1):
+        assert any(
+            "RanksDisagreeError: ranks wait for each other in different calls: rank 0 in all_reduce" in line
+            and "rank 1 in share" in line
+            for line in lines_of(done.stderr, rank)
+        )
+
+
+def test_messages_of_different_sizes(tmp_path):
+    done = run_program(tmp_path, PROGRAM, 2, "exchange")
+    assert done.returncode == 1
+    for rank in (0, 1):
+        text = "\n".join(lines_of(done.stderr, rank))
+        assert "quadpy.errors.TransportError" in text or "quadpy.errors.RankLostError" in text
+    assert "a rank sent more than this rank receives" in done.stderr or "bytes to a receive of" in done.stderr
+
+
+def test_a_mismatched_grid(tmp_path):
+    done = run_program(tmp_path, PROGRAM, 2, "grid")
+    assert done.returncode == 1
+    for rank in (0, 1):
+        text = "\n".join(lines_of(done.stderr, rank))
+        assert "RanksDisagreeError: ranks disagree about the shape of the grid: 8 x 9 on rank 0; 8 x 8 on rank 1" in text
+
+
+INTERRUPTED = """
+    import time
+    from quadpy.dist import world
+    world().transport.barrier()
+    print("ready", flush=True)
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("interrupted")
+        raise
+"""
+
+
+def test_ctrl_c_reaches_every_rank(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(line[4:] for line in INTERRUPTED.splitlines()))
+    command = [sys.executable, "-m", "quadpy", "run", "-n", "2", str(program)]
+    started = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "QUADPY_NUM_THREADS": "1"},
+    )  # fmt: skip
+    try:
+        ready = [started.stdout.readline(), started.stdout.readline()]
+        assert sorted(ready) == ["[0] ready\n", "[1] ready\n"]
+        os.killpg(started.pid, signal.SIGINT)  # as a terminal does
+        out, err = started.communicate(timeout=60)
+    finally:
+        if started.poll() is None:
+            os.killpg(started.pid, signal.SIGKILL)
+    assert started.returncode == 128 + signal.SIGINT
+    assert sorted(line for line in out.splitlines() if "interrupted" in line) == ["[0] interrupted", "[1] interrupted"]
+    assert "KeyboardInterrupt" in lines_of(err, 0)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_arguments_output_and_exit_status_pass_through(size, tmp_path):
+    text = """
+        import sys
+        from quadpy.dist import world
+        print(world().rank, world().size, sys.argv[1:], __name__)
+        print("half a line", end="")
+        sys.exit(3 if world().rank == 0 else 0)
+    """
+    done = run_program(tmp_path, text, size, "--flag", "-n", "x y")
+    assert done.returncode == 3, done.stderr
+    if size == 1:
+        assert done.stdout == "0 1 ['--flag', '-n', 'x y'] __main__\nhalf a line"
+    for rank in range(size if size > 1 else 0):
+        expected = [f"{rank} {size} ['--flag', '-n', 'x y'] __main__", "half a line"]
+        assert lines_of(done.stdout, rank) == expected
