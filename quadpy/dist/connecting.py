@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from types import ModuleType
 from typing import Any, Final
 
 from quadpy.dist.launched import Launched, launched_as
@@ -36,7 +35,7 @@ def connect() -> World:
     return _connect_by_mpi(_import_mpi(launched) if mpi is None else mpi, launched)
 
 
-def _import_mpi(launched: Launched | None) -> ModuleType:
+def _import_mpi(launched: Launched | None) -> Any:
     started = "" if launched is None else f"{launched.launcher} started {launched.size} ranks, and "
     try:
         from mpi4py import MPI
