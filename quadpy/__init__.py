@@ -23,6 +23,7 @@ from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
 from quadpy.lang.decorators import Template, Tensor, data_oriented, func, pyfunc, real_func, template
 from quadpy.math.linalg import cholesky, eig, make_spd, polar_decompose, qr, solve, svd, sym_eig
+from quadpy.messages import no_attribute as _no_attribute
 from quadpy.other_project import warn_of_other_project as _warn_of_other_project
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.field_layout import Layout
@@ -162,4 +163,8 @@ if _typing.TYPE_CHECKING:
 def __getattr__(name: str) -> object:
     if name in ("algorithms", "dist", "hazards", "tools", "view"):  # most programs do without
         return _import_late(f"quadpy.{name}")
-    raise AttributeError(f"module 'quadpy' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
+    raise _no_attribute("module 'quadpy'", name, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import Final, NoReturn
 
-__all__ = ["closest", "one_of", "shown"]
+__all__ = ["a", "closest", "counted", "no_attribute", "one_of", "public_names", "shown"]
 
 _LONGEST: Final = 200
 """Characters of a value that a message shows."""
@@ -24,6 +26,21 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
+def a(noun: str) -> str:
+    """``noun`` with its article: "an array", "a field"; names of types as they are read aloud: "an i32", "an f32", "a u8"."""
+    is_spoken = re.match(r"(i|f)\d|f\b", noun) is not None  # "eye", "eff"
+    return f"{'an' if is_spoken or (noun[:1].lower() in 'aeio') else 'a'} {noun}"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 axis``, ``2 axes``, ``0 arguments``."""
+    plural = _PLURALS.get(noun, f"{noun}s")
+    return f"{count} {noun if count == 1 else plural}"
+
+
+_PLURALS: Final = {"axis": "axes", "index": "indices"}
+
+
 def closest(name: str, known: Iterable[object]) -> str:
     """``did you mean 'sin'?`` for the name among ``known`` that resembles ``name`` most; empty where none does."""
     import difflib  # only errors need it
@@ -32,6 +49,27 @@ def closest(name: str, known: Iterable[object]) -> str:
     same = [text for text in names if text.lower() == name.lower()]
     found = same or difflib.get_close_matches(name, names, 1, 0.7)
     return f"did you mean {found[0]!r}?" if found else ""
+
+
+def no_attribute(owner: str, name: str, known: Iterable[object]) -> AttributeError:
+    """The error for an attribute that ``owner`` does not have, which says what was probably meant.
+
+    Python adds no suggestion of its own: it would repeat ours in scripts, and has none in notebooks.
+    """
+    meant = "" if name.startswith("_") else closest(name, known)
+    return AttributeError(f"{owner} has no attribute {name!r}" + (f"; {meant}" if meant else ""), name=name, obj=None)
+
+
+def public_names(module: str) -> tuple[Callable[[], list[str]], Callable[[str], object]]:
+    """``__dir__`` and ``__getattr__`` of a module: completion shows ``__all__``; a misspelled name says what was meant."""
+
+    def names() -> list[str]:
+        return list(sys.modules[module].__all__)
+
+    def unknown(name: str) -> NoReturn:
+        raise no_attribute(f"module {module!r}", name, [] if name == "__all__" else names())
+
+    return names, unknown
 
 
 def one_of(name: object, known: Iterable[str]) -> str:

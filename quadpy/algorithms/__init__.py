@@ -6,6 +6,8 @@ are the same, bit for bit, in every run.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quadpy.algorithms.by_key import ReducedByKey, exclusive_scan_by_key, inclusive_scan_by_key, reduce_by_key
 from quadpy.algorithms.histograms import bincount, histogram
 from quadpy.algorithms.legacy import PrefixSumExecutor, parallel_sort
@@ -23,6 +25,7 @@ from quadpy.algorithms.selection import (
     unique_consecutive,
 )
 from quadpy.algorithms.sorting import argsort, sort, sort_pairs
+from quadpy.messages import public_names
 
 __all__ = [
     "PrefixSumExecutor",
@@ -52,3 +55,6 @@ __all__ = [
     "unique",
     "unique_consecutive",
 ]
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.importing import import_late
+from quadpy.messages import no_attribute
 
 if TYPE_CHECKING:
     from quadpy.graph.building.graph import Graph
@@ -76,7 +77,7 @@ _HOMES: Final = {
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(f"module {__name__!r}", name, __all__)
     value = globals()[name] = getattr(import_late(_HOMES[name]), name)
     return value
 

@@ -1,12 +1,18 @@
 """``qp.hazards``: finds accesses of the same memory that nothing in the program orders, without a GPU."""
 
+from typing import TYPE_CHECKING
+
 from quadpy.errors import HazardError, HazardWarning, RaceWarning
 from quadpy.hazards.allowances import allow
 from quadpy.hazards.findings import Findings
 from quadpy.hazards.model import Hazard, HazardAccess
 from quadpy.hazards.races import lint
 from quadpy.hazards.switch import check, report
+from quadpy.messages import public_names
 
 __all__ = [
     "Findings", "Hazard", "HazardAccess", "HazardError", "HazardWarning", "RaceWarning", "allow", "check", "lint", "report",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)

@@ -6,6 +6,7 @@ The functions of numbers that ``qp`` has are here, too.
 from __future__ import annotations
 
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING
 
 from quadpy.intrinsics import numbers as _numbers
 from quadpy.intrinsics.numbers import *  # noqa: F403  (the stub lists them)
@@ -14,6 +15,7 @@ from quadpy.math.complex_numbers import *  # noqa: F403  (narrowed by __all__)
 from quadpy.math.functions import *  # noqa: F403  (narrowed by __all__)
 from quadpy.math.transforms import *  # noqa: F403  (narrowed by __all__)
 from quadpy.math.types import *  # noqa: F403  (narrowed by __all__)
+from quadpy.messages import public_names
 
 __all__ = ["e", "inf", "nan", "pi"]
 __all__ += _numbers.__all__
@@ -21,3 +23,6 @@ __all__ += complex_numbers.__all__
 __all__ += functions.__all__
 __all__ += transforms.__all__
 __all__ += types.__all__
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)

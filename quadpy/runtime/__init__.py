@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from quadpy.messages import no_attribute
+
 if TYPE_CHECKING:
     from quadpy.runtime.streams.manager import StreamManager
 
@@ -16,8 +18,8 @@ def __getattr__(name: str) -> Any:
         from quadpy.runtime.streams.manager import StreamManager
 
         return StreamManager
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise no_attribute(f"module {__name__!r}", name, __all__)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return __all__

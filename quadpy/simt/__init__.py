@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from quadpy.messages import public_names
 from quadpy.simt import block, grid, subgroup, warp
 
 __all__ = ["block", "grid", "subgroup", "warp"]
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)

@@ -7,7 +7,13 @@ A loop with a barrier runs whole blocks only: a number of iterations that is not
 ArgumentError at the call.  Round the range up, and guard with an ``if`` what must not happen twice or out of bounds.
 """
 
+from typing import TYPE_CHECKING
+
 from quadpy.intrinsics import namespace
+from quadpy.messages import public_names
 
 globals().update(namespace("block"))
 __all__ = list(namespace("block"))
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)

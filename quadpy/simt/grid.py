@@ -1,6 +1,12 @@
 """``qp.simt.grid``: what concerns all iterations of a loop.  They have no barrier: two loops have one between them."""
 
+from typing import TYPE_CHECKING
+
 from quadpy.intrinsics import namespace
+from quadpy.messages import public_names
 
 globals().update(namespace("grid"))
 __all__ = list(namespace("grid"))
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)

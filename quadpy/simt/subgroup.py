@@ -5,7 +5,13 @@ of a wave take part in its operations: such a loop runs whole blocks only, and a
 that all lanes of a wave agree on.
 """
 
+from typing import TYPE_CHECKING
+
 from quadpy.intrinsics import namespace
+from quadpy.messages import public_names
 
 globals().update(namespace("subgroup"))
 __all__ = list(namespace("subgroup"))
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)

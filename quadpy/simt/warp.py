@@ -3,7 +3,13 @@
 Their masks name all lanes of the wave: ``qp.u32(0xFFFFFFFF)`` where waves have 32 lanes.
 """
 
+from typing import TYPE_CHECKING
+
 from quadpy.intrinsics import namespace
+from quadpy.messages import public_names
 
 globals().update(namespace("warp"))
 __all__ = list(namespace("warp"))
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)
