@@ -119,7 +119,7 @@ class TaskInfo:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CodeObject:
     """Machine code of one kernel for one target, with all that a launch needs to know.
 
@@ -134,7 +134,7 @@ class CodeObject:
     """
 
     target: str
-    image: bytes = field(repr=False)
+    image: bytes
     entry: str
     layout: AbiLayout
     tasks: tuple[TaskInfo, ...]
@@ -143,9 +143,15 @@ class CodeObject:
     flow: Flow = ()
     hidden: tuple[HiddenArgument, ...] = ()
     messages: tuple[str, ...] = ()
-    asm: str = field(default="", repr=False, compare=False)
+    asm: str = field(default="", compare=False)
     sites: tuple[Site, ...] = ()
     shadow: Formula | None = None
+
+    def __repr__(self) -> str:
+        names = ", ".join(task.symbol for task in self.tasks)
+        return (
+            f"<CodeObject for {self.target}, {len(self.image):,} bytes: {names[:80]}{'…' if len(names) > 80 else ''}>"
+        )
 
     @property
     def block_bytes(self) -> int:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterable
-from typing import Final, NoReturn
+from collections.abc import Iterable
+from typing import Final
 
-__all__ = ["a", "closest", "counted", "no_attribute", "one_of", "public_names", "shown"]
+__all__ = ["a", "closest", "counted", "no_attribute", "one_of", "shown"]
 
 _LONGEST: Final = 200
 """Characters of a value that a message shows."""
@@ -38,7 +37,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else plural}"
 
 
-_PLURALS: Final = {"axis": "axes", "index": "indices"}
+_PLURALS: Final = {"axis": "axes", "index": "indices", "launch": "launches"}
 
 
 def closest(name: str, known: Iterable[object]) -> str:
@@ -58,18 +57,6 @@ def no_attribute(owner: str, name: str, known: Iterable[object]) -> AttributeErr
     """
     meant = "" if name.startswith("_") else closest(name, known)
     return AttributeError(f"{owner} has no attribute {name!r}" + (f"; {meant}" if meant else ""), name=name, obj=None)
-
-
-def public_names(module: str) -> tuple[Callable[[], list[str]], Callable[[str], object]]:
-    """``__dir__`` and ``__getattr__`` of a module: completion shows ``__all__``; a misspelled name says what was meant."""
-
-    def names() -> list[str]:
-        return list(sys.modules[module].__all__)
-
-    def unknown(name: str) -> NoReturn:
-        raise no_attribute(f"module {module!r}", name, [] if name == "__all__" else names())
-
-    return names, unknown
 
 
 def one_of(name: object, known: Iterable[str]) -> str:

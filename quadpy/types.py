@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from quadpy.completion import public_names
 from quadpy.hostmath import DType, MatrixType, NDArrayType, ScalarLike, StructType, VectorType, scalar_of
-from quadpy.messages import public_names
 
 __all__ = [
     "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "NDArray",
@@ -41,6 +41,7 @@ def is_signed(dtype: ScalarLike) -> bool:
 def is_tensor(dtype: DType) -> bool:
     """Whether ``dtype`` is a type of vectors or matrices."""
     return isinstance(dtype, (VectorType, MatrixType))
+
 
 if not TYPE_CHECKING:
     __dir__, __getattr__ = public_names(__name__)

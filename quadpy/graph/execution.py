@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import DeviceError, GraphError, GraphUpdateError
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
@@ -22,6 +23,7 @@ from quadpy.graph.model.observed import observed
 from quadpy.graph.model.ordered_nodes import OrderedNodes
 from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
+from quadpy.messages import counted
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
@@ -41,6 +43,10 @@ __all__ = ["GraphExec"]
 _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
 
 
+@shows(
+    "destroy", "destroyed", "device", "disabled", "enable", "fusion", "inspect", "launch", "nodes", "stats",
+    "synchronize", "update", "upload",
+)  # fmt: skip
 class GraphExec(OneProcess):
     """A graph that can be launched, on any stream of its device and from any thread; ``with`` destroys it at its end.
 
@@ -307,7 +313,11 @@ class GraphExec(OneProcess):
         self.destroy()
 
     def __repr__(self) -> str:
-        what = "destroyed" if self.destroyed else f"{len(self._owner.nodes)} nodes, {self._launches} launches"
+        what = (
+            "destroyed"
+            if self.destroyed
+            else ", ".join([counted(len(self._owner.nodes), "node"), counted(self._launches, "launch")])
+        )
         return f"<GraphExec of {what} on {self.device}>"
 
     def _order_after_others(self, timeline: Timeline, *, overlap: bool) -> None:

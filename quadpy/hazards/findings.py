@@ -6,12 +6,14 @@ import json
 import warnings
 from typing import Any, NoReturn
 
+from quadpy.completion import shows
 from quadpy.errors import HazardError, HazardWarning
 from quadpy.hazards.model import Hazard
 
 __all__ = ["Findings", "raise_hazard", "warn_of"]
 
 
+@shows("allowed", "certain", "possible", "to_json")
 class Findings:
     """The hazards that were found, each pair of lines and array once; a report that grows as the program runs.
 
@@ -47,9 +49,14 @@ class Findings:
     def __len__(self) -> int:
         return len(self.certain) + len(self.possible)
 
+    def __repr__(self) -> str:
+        return f"<hazards: {self._counts()}>"
+
+    def _counts(self) -> str:
+        return ", ".join(f"{len(found)} {name}" for name, found in self._parts())
+
     def __str__(self) -> str:
-        counts = ", ".join(f"{len(found)} {name}" for name, found in self._parts())
-        return "\n\n".join([f"hazards: {counts}", *(str(one) for _, found in self._parts() for one in found)])
+        return "\n\n".join([f"hazards: {self._counts()}", *(str(one) for _, found in self._parts() for one in found)])
 
 
 def raise_hazard(hazard: Hazard) -> NoReturn:

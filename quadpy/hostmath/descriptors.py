@@ -65,6 +65,9 @@ class VectorType(_Constructible):
     def element_shape(self) -> tuple[int, ...]:
         return (self.n,)
 
+    def __repr__(self) -> str:
+        return f"vector({self.n}, {_name(self.dtype)})"
+
 
 @dataclass(frozen=True)
 class MatrixType(_Constructible):
@@ -80,6 +83,9 @@ class MatrixType(_Constructible):
     @property
     def element_shape(self) -> tuple[int, ...]:
         return (self.n, self.m)
+
+    def __repr__(self) -> str:
+        return f"matrix({self.n}, {self.m}, {_name(self.dtype)})"
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,10 @@ class NDArrayType:
             raise ArgumentError(f"{self!r} has a type of elements already, and takes no other")
         return NDArrayType(dtype, self.ndim)
 
+    def __repr__(self) -> str:
+        axes = "Array" if self.ndim is None else f"Array{self.ndim}D"
+        return axes if self.dtype is None else f"{axes}[{_name(self.dtype)}]"
+
 
 def type_of(scalar: Scalar, element_shape: tuple[int, ...]) -> ElementType:
     """The type of elements with this scalar type and shape; the inverse of ``element_of``."""
@@ -124,6 +134,11 @@ def type_of(scalar: Scalar, element_shape: tuple[int, ...]) -> ElementType:
         case _:
             n, m = element_shape
             return MatrixType(n, m, scalar)
+
+
+def _name(dtype: object) -> str:
+    """As users write it: ``float``, ``f32``."""
+    return dtype.__name__ if isinstance(dtype, type) else repr(dtype)
 
 
 def _check(dtype: ScalarLike, *extents: int) -> None:

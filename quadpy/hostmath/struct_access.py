@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quadpy.completion import completed
 from quadpy.dtypes import u8
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_storage import from_stored, to_stored
@@ -81,6 +82,9 @@ class StructAccess(DenseArray):
             storage = HostPart(whole, members if isinstance(type, Plain) else members[..., None].view(BYTE))
         storage.name = whole.name
         return storage
+
+    def __dir__(self) -> list[str]:
+        return [*completed(self), *self.record.names]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "record":

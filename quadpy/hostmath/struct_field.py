@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from quadpy.completion import completed, shows
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_access import BYTE, StructMember, members_to_numpy
 from quadpy.hostmath.struct_layout import Places, places_of
@@ -39,6 +40,11 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 __all__ = ["StructField", "struct_field"]
 
 
+@shows(
+    "copy_from", "device", "dtype", "dual", "fill", "from_numpy", "from_torch", "get_member_field", "grad",
+    "has_dual", "has_grad", "keys", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
+    "to_numpy", "to_torch",
+)  # fmt: skip
 class StructField(HasDerivatives):
     """A field whose elements are structs; made by ``qp.field`` and by ``field`` of a struct type.
 
@@ -216,6 +222,9 @@ class StructField(HasDerivatives):
         if key not in self._members:
             raise ArgumentError(f"{self.dtype!r} has no member {key!r}", hint=one_of(key, self._members))
         return self._members[key]
+
+    def __dir__(self) -> list[str]:
+        return [*completed(self), *self._members]
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self._members:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, u8
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_access import StructAccess
@@ -37,6 +38,7 @@ def record_of_key(name: str) -> RecordType | None:
     return None if name in BY_NAME else _RECORDS[name]
 
 
+@shows("get_member_field", "keys")
 class StructNDArray(StructAccess, NDArray):
     """An array of structs that kernels take as a parameter; made by ``qp.ndarray``."""
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from quadpy.completion import shows
 from quadpy.dtypes import meant
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.structs import Struct, made_of
@@ -25,6 +26,7 @@ __all__ = ["StructType", "dataclass", "struct_type_of"]
 _RESERVED = ("to_dict", "keys", "items", "field", "ndarray", "record", "entries", "items_by_name")
 
 
+@shows("field", "members", "methods", "name", "ndarray", "numpy_dtype")
 class StructType:
     """The type of structs with these members: scalars, vectors, matrices and structs, in this order.
 

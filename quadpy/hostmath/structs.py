@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from quadpy.completion import completed, shows
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import type_of
@@ -37,6 +38,7 @@ class TypeOfStruct(Protocol):
     def __quadpy_fingerprint__(self) -> str: ...
 
 
+@shows("field", "items", "keys", "to_dict")
 class Struct:
     """A struct on the host: ``qp.Struct(a=1.0)``, ``qp.Struct({"a": 1.0})``, or a call of a struct type.
 
@@ -95,6 +97,9 @@ class Struct:
     def to_dict(self) -> dict[str, Any]:
         """The members by name; structs in it become dicts, too."""
         return {name: v.to_dict() if isinstance(v, Struct) else v for name, v in self._values.items()}
+
+    def __dir__(self) -> list[str]:
+        return [*completed(self), *self._values]
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self._values:

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from quadpy.completion import shows
 from quadpy.errors import ArgumentError, KernelSyntaxError
 from quadpy.importing import import_late
 from quadpy.intrinsics import atomics, block, control, math, waves
@@ -39,6 +40,7 @@ _ON_HOST: Final[Mapping[str, Callable[..., Any]]] = {
 """Builtins that Python itself computes outside kernels."""
 
 
+@shows()
 class Builtin:
     """What users name, such as ``qp.sin``: a function of the kernel language, whose meaning is that of its row."""
 

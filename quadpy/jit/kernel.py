@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from quadpy.artifact import CodeObject
+from quadpy.completion import shows
 from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, KernelFault, KernelSourceError, KernelSyntaxError, QuadpyError
 from quadpy.graph.engines.stats import Counts, GraphKernelStats
@@ -47,6 +48,7 @@ def _forget_plans() -> None:
 State.forget.append(_forget_plans)
 
 
+@shows("compile", "debug", "fuse", "fusion", "graph", "graph_stats", "prepare", "wave_size")
 class Kernel(ByName):
     """A function that runs as machine code, compiled at its first call with arguments of each type.
 

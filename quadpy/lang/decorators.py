@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from quadpy.completion import shows
 from quadpy.copying import ByName
 from quadpy.errors import ArgumentError, KernelSourceError
 from quadpy.importing import import_late
@@ -31,6 +32,7 @@ __all__ = [
 C = TypeVar("C", bound=type)
 
 
+@shows()
 class Func(ByName):
     """A function of the kernel language, made by ``@qp.func``: inlined where it is called."""
 
@@ -50,6 +52,9 @@ class Func(ByName):
 
     def __quadpy_fingerprint__(self) -> str:
         return f"func:{self.source.identity()}"
+
+    def __repr__(self) -> str:
+        return f"<quadpy function {self.source.name} at {self.source.span}>"
 
 
 class PyFunc(Func):
@@ -72,6 +77,9 @@ class Method:
 
     def __quadpy_fingerprint__(self) -> str:
         return f"method:{self.func.source.identity()}"
+
+    def __repr__(self) -> str:
+        return f"<quadpy function {self.func.source.name} of {self.instance!r}>"
 
 
 def is_method(fn: Callable[..., Any]) -> bool:

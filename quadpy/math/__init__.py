@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
+from quadpy.completion import public_names
 from quadpy.intrinsics import numbers as _numbers
 from quadpy.intrinsics.numbers import *  # noqa: F403  (the stub lists them)
 from quadpy.math import complex_numbers, functions, transforms, types
@@ -15,7 +16,6 @@ from quadpy.math.complex_numbers import *  # noqa: F403  (narrowed by __all__)
 from quadpy.math.functions import *  # noqa: F403  (narrowed by __all__)
 from quadpy.math.transforms import *  # noqa: F403  (narrowed by __all__)
 from quadpy.math.types import *  # noqa: F403  (narrowed by __all__)
-from quadpy.messages import public_names
 
 __all__ = ["e", "inf", "nan", "pi"]
 __all__ += _numbers.__all__

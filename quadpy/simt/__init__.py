@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quadpy.messages import public_names
+from quadpy.completion import public_names
 from quadpy.simt import block, grid, subgroup, warp
 
 __all__ = ["block", "grid", "subgroup", "warp"]

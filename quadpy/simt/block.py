@@ -9,8 +9,8 @@ ArgumentError at the call.  Round the range up, and guard with an ``if`` what mu
 
 from typing import TYPE_CHECKING
 
+from quadpy.completion import public_names
 from quadpy.intrinsics import namespace
-from quadpy.messages import public_names
 
 globals().update(namespace("block"))
 __all__ = list(namespace("block"))

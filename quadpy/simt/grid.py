@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from quadpy.completion import public_names
 from quadpy.intrinsics import namespace
-from quadpy.messages import public_names
 
 globals().update(namespace("grid"))
 __all__ = list(namespace("grid"))

@@ -7,8 +7,8 @@ that all lanes of a wave agree on.
 
 from typing import TYPE_CHECKING
 
+from quadpy.completion import public_names
 from quadpy.intrinsics import namespace
-from quadpy.messages import public_names
 
 globals().update(namespace("subgroup"))
 __all__ = list(namespace("subgroup"))

@@ -5,8 +5,8 @@ Their masks name all lanes of the wave: ``qp.u32(0xFFFFFFFF)`` where waves have 
 
 from typing import TYPE_CHECKING
 
+from quadpy.completion import public_names
 from quadpy.intrinsics import namespace
-from quadpy.messages import public_names
 
 globals().update(namespace("warp"))
 __all__ = list(namespace("warp"))

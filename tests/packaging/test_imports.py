@@ -17,6 +17,7 @@ ROOT = Path(quadpy.__path__[0])
 LEAVES = {
     "_version",
     "artifact",
+    "completion",
     "dtypes",
     "copying",
     "errors",

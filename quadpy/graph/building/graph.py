@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quadpy.completion import shows
 from quadpy.errors import CaptureError, GraphError
 from quadpy.graph.building.builder import GraphBuilder
 from quadpy.graph.execution import GraphExec
@@ -9,6 +10,7 @@ from quadpy.graph.model.inspect import GraphInfo, describe, dot_of, table_of
 from quadpy.graph.model.nodes import AllocNode, FreeNode
 from quadpy.graph.model.observed import has_given_edges, observed
 from quadpy.importing import import_late
+from quadpy.messages import counted
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.call_site import call_site
@@ -18,6 +20,11 @@ from quadpy.runtime.launch.fusion import Fuse, require_fuse
 __all__ = ["Graph"]
 
 
+@shows(
+    "add_alloc", "add_child", "add_empty", "add_event_record", "add_event_wait", "add_free", "add_host",
+    "add_kernel", "add_memcpy", "add_memset", "add_semaphore_signal", "add_semaphore_wait", "clone", "device",
+    "inspect", "instantiate", "to_dot",
+)  # fmt: skip
 class Graph(GraphBuilder):
     """Work for one device as nodes with dependencies; ``instantiate`` makes what can be launched.  Safe from any thread.
 
@@ -144,4 +151,4 @@ class Graph(GraphBuilder):
         return table_of(describe(self))
 
     def __repr__(self) -> str:
-        return f"<Graph of {len(self._nodes)} nodes on {self.device}>"
+        return f"<Graph of {counted(len(self._nodes), 'node')} on {self.device}>"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import GraphError, QuadpyError
 from quadpy.flow import Flow
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 
+@shows("after", "kind", "name", "reads", "writes")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Node(OneProcess):
     """One piece of work.

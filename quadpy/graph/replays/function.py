@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias
 
+from quadpy.completion import shows
 from quadpy.copying import ByName
 from quadpy.errors import CaptureError, DeviceError, GraphError
 from quadpy.graph.building.graph import Graph
@@ -47,6 +48,7 @@ _TOO_EXPENSIVE: Final = (
 _log: Final = logging.getLogger("quadpy.graph")
 
 
+@shows("clear", "fusion", "stats", "variants")
 class Replay(ByName):
     """A function that runs as a graph, made by ``qp.graph.replay``.  Safe from any thread; each has its own graphs."""
 

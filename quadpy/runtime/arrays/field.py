@@ -6,6 +6,7 @@ import math
 import weakref
 from typing import Any
 
+from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
@@ -33,6 +34,11 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 __all__ = ["Field", "field"]
 
 
+@shows(
+    "copy_from", "device", "dtype", "dual", "element_shape", "fill", "from_numpy", "from_torch", "grad",
+    "has_dual", "has_grad", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
+    "to_dlpack", "to_numpy", "to_torch",
+)  # fmt: skip
 class Field(HasDerivatives, DenseArray):
     """A dense global array; made by ``qp.field``.  Kernels use it by name, without a parameter.
 

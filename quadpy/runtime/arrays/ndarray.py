@@ -7,6 +7,7 @@ import math
 import struct
 from typing import Any, ClassVar, NamedTuple
 
+from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar, bf16
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
@@ -27,6 +28,10 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 __all__ = ["NDArray", "array_layout", "from_dlpack", "ndarray"]
 
 
+@shows(
+    "copy_from", "device", "dtype", "element_shape", "fill", "from_numpy", "from_torch", "grad", "nbytes",
+    "ndim", "shape", "size", "to_dlpack", "to_numpy", "to_torch",
+)  # fmt: skip
 class NDArray(DenseArray):
     """An array that kernels take as a parameter; made by ``qp.ndarray``.
 

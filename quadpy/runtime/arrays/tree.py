@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
+from quadpy.completion import shows
 from quadpy.errors import ArgumentError
+from quadpy.messages import counted, no_attribute
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import WITH_SHAPE
 from quadpy.runtime.arrays.field import Field
@@ -97,9 +99,10 @@ class _Node:
             if name in ("pointer", "bitmasked", "dynamic", "quant_array")
             else ""
         )
-        raise AttributeError(f"a layout has no {name!r}{hint}")
+        raise AttributeError(f"a layout has no {name!r}{hint}") if hint else no_attribute("a layout", name, dir(self))
 
 
+@shows("dense", "lazy_dual", "lazy_grad", "place", "shape")
 class Dense(_Node):
     """A grid of cells.  ``levels`` are the axes with their extents, the outermost first; ``above`` are those of outer nodes."""
 
@@ -122,6 +125,9 @@ class Dense(_Node):
         child = Dense(self.tree, self.above + self.levels, tuple(zip(axes, extents, strict=True)))
         self.children.append(child)
         return child
+
+    def __repr__(self) -> str:
+        return f"<dense, shape {self.shape}, {counted(len(self.placed), 'field')}>"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -152,6 +158,8 @@ class Dense(_Node):
 class _Roots(_Node):
     """Where trees begin."""
 
+    _name: ClassVar[str]
+
     def __init__(self) -> None:
         self._trees: Iterable[Tree] = ()
 
@@ -178,9 +186,14 @@ class _Roots(_Node):
         for tree in list(self._trees):
             tree.need(kind)
 
+    def __repr__(self) -> str:
+        return f"<{self._name} of {counted(len(list(self._trees)), 'tree')}>"
+
 
 class Root(_Roots):
     """``qp.root``: each ``dense`` starts a new tree."""
+
+    _name = "root"
 
     def __init__(self) -> None:
         self._trees: LiveObjects[Tree] = LiveObjects()  # fields keep their tree alive
@@ -199,6 +212,8 @@ class Root(_Roots):
 
 class FieldsBuilder(_Roots):
     """Trees whose memory can be given back: ``finalize()`` allocates them, and ``destroy()`` of its result frees them."""
+
+    _name = "FieldsBuilder"
 
     def __init__(self) -> None:
         self._trees: list[Tree] = []
@@ -247,6 +262,9 @@ class FieldsTree:
 
     def __init__(self, trees: Iterable[Tree]) -> None:
         self._trees = tuple(trees)
+
+    def __repr__(self) -> str:
+        return f"<FieldsTree of {counted(len(self._trees), 'tree')}>"
 
     def destroy(self) -> None:
         """Give the memory back; every later use of its fields, also by kernels, raises ArgumentError.

@@ -8,6 +8,7 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, DeviceError, DriverError, StreamError
 from quadpy.runtime.device.callbacks import Failures
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Device"]
 
 
+@shows("close", "create_event", "create_stream", "current_stream", "default_stream", "memory_stats", "synchronize")
 class Device(OneProcess):
     """A driver with its streams, memory and code.  Safe from any thread.  A ``with`` block closes it at its end.
 

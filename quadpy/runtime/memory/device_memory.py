@@ -168,6 +168,10 @@ class DeviceMemory:
 
     # statistics and cleanup
 
+    def __repr__(self) -> str:
+        stats = self.stats()
+        return f"<DeviceMemory, {stats.allocator}: {stats.used:,} of {stats.reserved:,} bytes in use>"
+
     def stats(self) -> MemoryStats:
         blocks = tuple(self._blocks)
         used = self._used = sum(block.nbytes for block in blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
+from quadpy.completion import shows
 from quadpy.errors import CaptureError, EventError, StreamError
 from quadpy.runtime.device.life import THREAD, refuse_in_host_function
 from quadpy.runtime.device.reaper import Owner
@@ -17,6 +18,10 @@ from quadpy.runtime.streams.stream import Stream, StreamDevice
 __all__ = ["Event"]
 
 
+@shows(
+    "destroy", "destroyed", "device", "elapsed_time", "handle", "query", "record", "recorded", "synchronize",
+    "timing", "wait",
+)  # fmt: skip
 class Event(Owned[EventHandle]):
     """A point in a stream's work that others can wait for; ``qp.create_event`` makes one.  Safe from any thread.
 

@@ -47,6 +47,9 @@ class StreamManager(OneProcess):
         self._has_handles = self.events.has_handles
         self.thread = CurrentStreams(timelines.default)
 
+    def __repr__(self) -> str:
+        return f"<StreamManager of {self._driver.name}>"
+
     # streams
 
     def create_stream(self, priority: int = 0) -> int:

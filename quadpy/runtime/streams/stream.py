@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, StreamError
 from quadpy.runtime.device.callbacks import Failures
@@ -42,6 +43,7 @@ class StreamDevice(OwningDevice, Protocol):
     def leave(self, stream: Stream) -> None: ...
 
 
+@shows("destroy", "destroyed", "device", "from_handle", "handle", "query", "synchronize")
 class Stream(Owned[StreamHandle]):
     """A queue of device work that runs in order; ``qp.create_stream`` makes one.  Safe from any thread.
 
@@ -159,6 +161,7 @@ class Stream(Owned[StreamHandle]):
         return 0, int(self.handle)
 
 
+@shows()
 class use_stream(OneProcess):  # noqa: N801 - used as a function
     """Context manager: makes ``stream`` current for this thread, on the stream's device.
 
@@ -175,6 +178,9 @@ class use_stream(OneProcess):  # noqa: N801 - used as a function
     def __init__(self, stream: object) -> None:
         self._stream = stream
         self._uses: list[object] = []
+
+    def __repr__(self) -> str:
+        return f"use_stream({self._stream!r})"
 
     def __enter__(self) -> Stream:
         given = self._stream

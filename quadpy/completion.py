@@ -1,0 +1,45 @@
+"""What completion shows: the public names of modules and objects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from quadpy.messages import no_attribute
+
+__all__ = ["completed", "public_names", "shows"]
+
+C = TypeVar("C", bound=type)
+
+
+def public_names(module: str) -> tuple[Callable[[], list[str]], Callable[[str], object]]:
+    """``__dir__`` and ``__getattr__`` of a module: completion shows ``__all__``; a misspelled name says what was meant."""
+
+    def names() -> list[str]:
+        return list(sys.modules[module].__all__)
+
+    def unknown(name: str) -> NoReturn:
+        raise no_attribute(f"module {module!r}", name, [] if name == "__all__" else names())
+
+    return names, unknown
+
+
+def shows(*names: str) -> Callable[[C], C]:
+    """Class decorator: completion of its objects shows ``names`` and those of its bases, and nothing that only quadpy calls.
+
+    A class whose objects have names of their own defines ``__dir__``, with what ``completed`` gives.
+    """
+
+    def mark(cls: C) -> C:
+        cls.__shown__ = (*getattr(cls, "__shown__", ()), *names)  # type: ignore[attr-defined]  # read below
+        if getattr(cls, "__dir__") is object.__dir__:  # noqa: B009 - mypy knows it as a method
+            setattr(cls, "__dir__", completed)  # noqa: B010
+        return cls
+
+    return mark
+
+
+def completed(value: object) -> list[str]:
+    """The names that the class of ``value`` shows, and those that begin with an underscore."""
+    return [*type(value).__shown__, *(name for name in object.__dir__(value) if name.startswith("_"))]  # type: ignore[attr-defined]
