@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -302,7 +303,7 @@ PROMISES = {
     "a branch": ("def kernel() -> qp.f32:\n    if qp.static(False):\n        return 1.0", "kernel returns nothing"),
     "a function": ("def kernel():\n    f()", "f returns nothing, but its annotation says f32"),
     "a tuple": ("def kernel() -> tuple[qp.f32, qp.f32]:\n    pass", "annotation says"),
-    "a vector": ("def kernel() -> qp.types.vector(2, qp.f32):\n    pass", "annotation says VectorType"),
+    "a vector": ("def kernel() -> qp.types.vector(2, qp.f32):\n    pass", "annotation says vector(2, f32)"),
     "loop options of a kernel": ("def kernel():\n    qp.loop_config(block_dim=64)", "no loop follows this loop_config"),
     "loop options of a branch": (
         "def kernel(n: qp.i32):\n    if n > 1:\n        qp.loop_config(serialize=True)\n    for i in range(3): pass",
@@ -460,4 +461,4 @@ def test_a_setting_shows_all_frames(tmp_path):
 def test_python_says_which_attribute_was_meant(text, meant):
     program = f"import quadpy as qp\n{text}\n"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
-    assert f"Did you mean: '{meant}'?" in ran.stderr
+    assert re.findall(r"[Dd]id you mean:? '(\w+)'\?", ran.stderr) == [meant]  # quadpy or Python says it, not both

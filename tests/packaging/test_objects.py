@@ -75,6 +75,11 @@ def _graph():
     return graph
 
 
+def _hazards():
+    with qp.hazards.check() as found:
+        return found
+
+
 def _node(number):
     return _graph().instantiate().nodes[number]
 
@@ -152,7 +157,7 @@ OBJECTS = {
     "the streams of a device": (lambda: current_device().streams, "<StreamManager of cpu>", None),
     "the configuration": (lambda: qp.cfg, r"Config\(arch='cpu', .*", None),
     "the settings": (settings, r"Settings\(arch=.*", None),
-    "hazards": (lambda: qp.hazards.check().__enter__(), r"<hazards: 0 certain.*>", "allowed certain possible to_json"),
+    "hazards": (_hazards, r"<hazards: 0 certain.*>", "allowed certain possible to_json"),
 }  # fmt: skip
 
 
@@ -160,7 +165,6 @@ OBJECTS = {
 def cpu():
     qp.init(arch=qp.cpu)
     yield
-    qp.init(arch=qp.cpu, hazards=False)
     qp.reset()
 
 
