@@ -115,7 +115,7 @@ def init(
 
 def _set_hazards(mode: object) -> None:
     """Turn the hazard checker on or off, which most programs do not load."""
-    if mode not in (None, False) or CAPTURES.observer is not None:
+    if mode not in (None, False) or CAPTURES.checker is not None:
         import_late("quadpy.hazards.switch").set_mode(False if mode is None else mode)
 
 

@@ -124,7 +124,7 @@ class CodeObject:
     """Machine code of one kernel for one target, with all that a launch needs to know.
 
     ``entry`` is the CPU's entry point: ``i32 entry(ptr args, ptr scratch, i32 first_task)`` runs the tasks
-    from ``first_task`` on and returns the next one to run, or -1.  GPU targets have a symbol a task instead.
+    from ``first_task`` on, for ``~first_task`` that one alone, and returns the next one to run, or -1.  GPU targets have a symbol a task instead.
     ``hidden`` are the arguments that the launch adds, in the order of their offsets: first those that are parameters of
     the IR, and so in ``layout``, then on a GPU the address of scratch memory, after it.
     ``flow`` is the order of ``tasks``; ``()`` stands for all of them in order.

@@ -57,7 +57,7 @@ class CallSlots:
 
     def touched(self, call: ObservedCall) -> CallTouches:
         """What ``call`` touches."""
-        memory, accesses, arrays = self._memory, call.accesses, call.arrays
+        memory, accesses, arrays = self._memory, call.accesses(), call.arrays
         key = (id(accesses), *[array.pointer for array in arrays])
         found = self._known.get(key)
         if found is not None and found.version is memory.version and found.accesses is accesses:
@@ -70,18 +70,20 @@ class CallSlots:
             return found.touches
         if len(self._known) >= _MOST:
             self._known.clear()
-        touches = _touches(call, handles)
+        touches = _touches(arrays, accesses, handles)
         if not touches.of_host:  # whose memory may become quadpy's
             self._known[key] = _Known(version, accesses, handles, ledgers, touches)
         return touches
 
 
-def _touches(call: ObservedCall, handles: Sequence[Handle | None]) -> CallTouches:
+def _touches(
+    arrays: Sequence[ArrayMemory], accesses: Sequence[KernelAccess], handles: Sequence[Handle | None]
+) -> CallTouches:
     touched: list[tuple[Ledger, Slot]] = []
     of_host: list[Slot] = []
-    leaves = [leaves_of(array) for array in call.arrays]
-    for access in call.accesses:
-        array, handle = call.arrays[access.array], handles[access.array]
+    leaves = [leaves_of(array) for array in arrays]
+    for access in accesses:
+        array, handle = arrays[access.array], handles[access.array]
         for slot in _slots(access, array, leaves[access.array]):
             if handle is not None:
                 touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
@@ -90,7 +92,7 @@ def _touches(call: ObservedCall, handles: Sequence[Handle | None]) -> CallTouche
     waits = any(slot.kind != READ for slot in of_host)
     lent = any(
         handle is not None and isinstance(array, (HostView, DeviceView))
-        for array, handle in zip(call.arrays, handles, strict=True)
+        for array, handle in zip(arrays, handles, strict=True)
     )
     return CallTouches(tuple(touched), tuple(of_host), waits, lent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from quadpy.hazards.calls import CallSlots
 from quadpy.hazards.clocks import Clock, Clocks, Lane, Snapshot, joined
@@ -21,7 +21,14 @@ from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle
 from quadpy.runtime.elements.numpy_types import Numbers
-from quadpy.runtime.launch.observing import HostMemory, ObservedAccess, ObservedCall, ObservedNode, ObservedStream
+from quadpy.runtime.launch.observing import (
+    HostMemory,
+    ObservedAccess,
+    ObservedCall,
+    ObservedNode,
+    ObservedStream,
+    TaskTimes,
+)
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline
@@ -35,6 +42,8 @@ class _Submission:
     """Operations that are being submitted; until ``done`` they are in doubt."""
 
     __slots__ = ("_checker", "_operations", "_waits")
+
+    task_times: ClassVar[TaskTimes | None] = None
 
     def __init__(self, checker: Checker, operations: Sequence[Operation], *, waits: bool) -> None:
         self._checker, self._operations, self._waits = checker, operations, waits
@@ -52,6 +61,8 @@ class Checker:
 
     Its lock makes one step of each call's checks and notes, so that of two threads one comes first.
     """
+
+    checks: ClassVar[bool] = True
 
     def __init__(self, sinks: Sinks) -> None:
         self._sinks = sinks
@@ -100,21 +111,22 @@ class Checker:
                     Operation(lane, self._clocks.before(lane), "the host", None, call_place()), handle.ledger, slot
                 )
 
-    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> None:
+    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> _Submission:
         """As ``Observer.writing``: the write comes after all users of the array."""
         with self._lock:
             self._write(self._lane(on.timeline, on.device.life), target, what, ())
+        return _Submission(self, (), waits=False)
 
-    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> None:
+    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> _Submission:
         """As ``Observer.copying``: the copy comes after the writers of the source and the users of the target."""
         with self._lock:
             lane, handle = self._lane(on.timeline, on.device.life), self._handle(source)
-            if handle is None:
-                return
-            for writer in handle.ledger.users(handle, writers=True):
-                self._clocks.follow(lane, writer.point())
-            slot = _slot(handle, READ, source)
-            self._write(lane, target, "copy_from", [] if slot is None else [(handle.ledger, slot)])
+            if handle is not None:
+                for writer in handle.ledger.users(handle, writers=True):
+                    self._clocks.follow(lane, writer.point())
+                slot = _slot(handle, READ, source)
+                self._write(lane, target, "copy_from", [] if slot is None else [(handle.ledger, slot)])
+        return _Submission(self, (), waits=False)
 
     def _write(self, lane: Lane, target: ObservedAccess, what: str, more: Touched) -> None:
         handle = self._handle(target)

@@ -28,8 +28,8 @@ def check_edges(nodes: Sequence[ObservedNode]) -> None:
     Raises:
         HazardError: an edge is certainly needed, and hazards are not collected.
     """
-    if CAPTURES.observer is not None:
-        CAPTURES.observer.report(list(missing_edges(nodes)))
+    if CAPTURES.checker is not None:
+        CAPTURES.checker.report(list(missing_edges(nodes)))
         return
     for hazard in missing_edges(nodes):
         if hazard.certain and not hazard.allowed:

@@ -31,8 +31,8 @@ def check_sections(kernel: str, span: Span, forks: Sequence[Sequence[Section]]) 
         HazardError: two sections certainly touch one element, one of them writes it, and hazards are not collected.
     """
     found = [hazard for sections in forks for hazard in _hazards(kernel, span, sections)]
-    if CAPTURES.observer is not None:
-        CAPTURES.observer.report(found)
+    if CAPTURES.checker is not None:
+        CAPTURES.checker.report(found)
         return
     for hazard in found:
         if hazard.certain and not hazard.allowed:

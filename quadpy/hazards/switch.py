@@ -85,13 +85,13 @@ class check:  # noqa: N801 - used like a statement, so lower case
 
 
 def _observe() -> None:
-    if CAPTURES.observer is None:
+    if CAPTURES.checker is None:
         import_module("quadpy.jit.footprints")  # now: a finalizer may launch a kernel in the middle of a late import
-        CAPTURES.observe(Checker(_sinks))
+        CAPTURES.add_observer(Checker(_sinks))
 
 
 def _leave(findings: Findings) -> None:
     """Close ``findings``; closing twice does nothing."""
     _sinks.open[:] = [found for found in _sinks.open if found is not findings]
-    if not _sinks.open:
-        CAPTURES.observe(None)
+    if not _sinks.open and CAPTURES.checker is not None:
+        CAPTURES.remove_observer(CAPTURES.checker)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import struct
@@ -17,6 +18,7 @@ from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.plan import Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
+from quadpy.jit.timed_entry import TimedEntry
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.cpu.crashes import name_in_crashes
@@ -26,6 +28,7 @@ from quadpy.runtime.device.faults import CheckedEntry
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Runner, Scratch
+from quadpy.runtime.launch.observing import TaskTimes
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
@@ -44,7 +47,7 @@ class CpuPlan:
     """
 
     __slots__ = (
-        "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_spans", "_unpack", "checks_values",
+        "_apart", "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_spans", "_unpack", "checks_values",
         "code", "footprints", "hidden",
     )  # fmt: skip
 
@@ -61,6 +64,7 @@ class CpuPlan:
     ) -> None:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
         self.footprints = unknown_footprints(code)
+        self._apart = entry is None
         self._entry = entry or self._load(name, spans[0] if spans else None)
         form = struct.Struct(code.layout.format)
         self._pack, self._unpack = form.pack, form.unpack_from
@@ -74,6 +78,17 @@ class CpuPlan:
     def fields(self) -> tuple[FieldMemory, ...]:
         """As ``Plan.fields``."""
         return self.hidden.fields
+
+    @property
+    def spans(self) -> Sequence[Span | None]:
+        """Where each task begins."""
+        return self._spans
+
+    def timed(self, times: TaskTimes) -> CpuPlan:
+        """A plan that does the same, and tells ``times`` of each task."""
+        found = copy.copy(self)
+        found._entry = TimedEntry(self._entry, times, apart=self._apart)  # noqa: SLF001 - of the same class
+        return found
 
     def _load(self, name: str, span: Span | None) -> Callable[..., int]:
         """The entry point of the machine code."""

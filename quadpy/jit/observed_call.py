@@ -10,6 +10,7 @@ from quadpy.artifact import SHADOW
 from quadpy.ir.expressions import COMBINES, Access, AtomicOp
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer
@@ -35,12 +36,20 @@ def run_observed(
     Raises:
         HazardError: the observer refuses the call; nothing has been launched.
     """
+    from quadpy.jit.cpu_plan import CpuPlan  # with LLVM, which is loaded by now
+
     on = stream_of(current_device(), stream)
     if session_of(on) is not None:
         return plan.run(values, views, stream)
-    accesses = accesses_of(plan, values)
-    call = ObservedCall(source.name, source.span, (*views, *plan.fields), accesses, bool(plan.code.results))
+    arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
+    given = values[:]
+    call = ObservedCall(
+        source.name, source.span, arrays, lambda: accesses_of(plan, given), bool(plan.code.results),
+        plan.spans if isinstance(plan, CpuPlan) else (),
+    )  # fmt: skip
     told = observer.launching(on, call)
+    if told.task_times is not None and isinstance(plan, CpuPlan):
+        plan = plan.timed(told.task_times)
     result = plan.run(values, views, None if stream is None or "host" in on.device.driver.features else on)
     told.done()
     return result

@@ -89,7 +89,7 @@ class Graph(GraphBuilder):
                 )
             nodes = dict(self._nodes)
             if has_given_edges(nodes):  # without a checker, only what would go wrong is refused
-                found = observed(nodes.values(), built=CAPTURES.observer is None)
+                found = observed(nodes.values(), built=CAPTURES.checker is None)
                 import_late("quadpy.hazards.edges").check_edges(found)
             made = GraphExec(
                 self, self._allocations.built, auto_free=auto_free, priorities=priorities, fuse=fuse

@@ -18,6 +18,7 @@ from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.captured_work import CapturedWork
+from quadpy.runtime.launch.observers import Observers
 from quadpy.runtime.launch.observing import Observer
 from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
@@ -142,6 +143,7 @@ class _Captures:
 
     count     the active captures; while it is 0, no stream is captured
     observer  who is told of all work on streams, if anybody
+    checker   the one among the observers that looks for hazards, if there is one
     watched   whether there is either; while it is false, nothing else needs to be looked at
 
     ``begin`` and ``end`` may be called again, for example after an interrupt of the first call.
@@ -150,6 +152,8 @@ class _Captures:
     def __init__(self) -> None:
         self.count = 0
         self.observer: Observer | None = None
+        self.checker: Observer | None = None
+        self._observers: tuple[Observer, ...] = ()
         self.watched = False
         self._open: set[Session] = set()
         self._lock = new_lock()  # a finalizer may end a capture while this thread begins one
@@ -164,12 +168,23 @@ class _Captures:
         self._open.discard(session)
         self._tell(session.device)
 
-    def observe(self, observer: Observer | None) -> None:
-        """From now on ``observer`` is told of all work; None: nobody is."""
+    def add_observer(self, observer: Observer) -> None:
+        """From now on ``observer`` is told of all work, too."""
         with self._lock:
-            self.observer = observer
-            self.watched = bool(self.count) or observer is not None
-            Life.observe(observer is not None)
+            self._set((*self._observers, observer))
+
+    def remove_observer(self, observer: Observer) -> None:
+        """``observer`` is told no longer."""
+        with self._lock:
+            self._set(tuple(other for other in self._observers if other is not observer))
+
+    def _set(self, observers: tuple[Observer, ...]) -> None:
+        """One that may refuse work is told first: of what it refuses, the others never hear."""
+        self._observers = observers = tuple(sorted(observers, key=lambda each: not each.checks))
+        self.checker = next((each for each in observers if each.checks), None)
+        self.observer = Observers(observers) if len(observers) > 1 else next(iter(observers), None)
+        self.watched = bool(self.count) or self.observer is not None
+        Life.observe(self.observer is not None)
 
     def _tell(self, device: OwningDevice) -> None:
         with self._lock:

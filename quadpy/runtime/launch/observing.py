@@ -1,6 +1,7 @@
 """The protocol of an observer, which is told of all work on streams and of everything that orders it.
 
 Wherever work is submitted, ``CAPTURES.observer`` is told, if there is one; captured work is not its concern.
+Where there are several, ``Observers`` passes on to each what it is told.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = [
     "ObservedStream",
     "Observer",
     "Submission",
+    "TaskTimes",
     "Where",
     "RawAccess",
     "written_by",
@@ -73,15 +75,17 @@ class ObservedCall(NamedTuple):
 
     span      where the kernel is
     arrays    the caller's arrays, then the kernel's fields
-    accesses  what it does with them: the identical object for calls that do the same
+    accesses  gives what it does with them: the identical object for calls that do the same
     returns   whether the host waits for a result
+    tasks     where each of its tasks begins, if the CPU runs them
     """
 
     name: str
     span: Span
     arrays: Sequence[ArrayMemory]
-    accesses: tuple[KernelAccess, ...]
+    accesses: Callable[[], tuple[KernelAccess, ...]]
     returns: bool
+    tasks: Sequence[Span | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +156,31 @@ def written_by(values: Numbers) -> str:
     return "fill" if values.size == 1 else "copy from the host"
 
 
+class TaskTimes(Protocol):
+    """Takes the number of a task that the CPU ran, and when it began and ended, in ns of ``time.perf_counter_ns``."""
+
+    def __call__(self, number: int, begin: int, end: int, /) -> None: ...
+
+
 class Submission(Protocol):
     """Work that an observer was told of."""
+
+    @property
+    def task_times(self) -> TaskTimes | None:
+        """Where the CPU's tasks and nodes of graphs are to be timed one by one, takes each; else None."""
 
     def done(self) -> None:
         """It has been submitted: until then, it may not have taken place."""
 
 
 class Observer(Protocol):
-    """Is told of work before it is submitted, and may raise an error to refuse it."""
+    """Is told of work before it is submitted, and may raise an error to refuse it.
+
+    ``checks`` says whether it takes the hazards of ``report``.
+    """
+
+    @property
+    def checks(self) -> bool: ...
 
     def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
         """A kernel is launched on ``on``."""
@@ -168,10 +188,10 @@ class Observer(Protocol):
     def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
         """The host reads by a copy on ``on``, after all work that wrote the array, and waits for the copy."""
 
-    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> None:
+    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
         """The host writes by a copy or fill (``what``) on ``on``, after all work that used the array."""
 
-    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> None:
+    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
         """``source`` is copied to ``target`` on ``on``, after their users."""
 
     def recorded(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:

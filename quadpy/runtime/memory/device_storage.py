@@ -159,9 +159,12 @@ class DeviceStorage:
                 record_copies(session, on, self._array_memory(self.layout), theirs)
                 return
             if self._is_like(source):
-                if (observer := CAPTURES.observer) is not None:
-                    observer.copying(on, source._access(...), self._access(...))  # noqa: SLF001 - of the same class
+                if (observer := CAPTURES.observer) is None:
+                    self._copy_within(source, on)
+                    return
+                told = observer.copying(on, source._access(...), self._access(...))  # noqa: SLF001 - of the same class
                 self._copy_within(source, on)
+                told.done()
                 return
         there = stream if source.device is self.device else None
         self.write(..., source.read(..., there), stream)

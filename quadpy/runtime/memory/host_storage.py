@@ -88,8 +88,8 @@ class HostStorage:
     def read(self, where: Where, stream: object = None) -> Numbers:
         if (capture := _capture(stream)) is not None:
             capture[0].refuse(*READING)
-        if CAPTURES.observer is not None and (on := _observed(stream)) is not None:
-            CAPTURES.observer.reading(on, self._access(where))
+        if (observer := CAPTURES.observer) is not None and (on := _observed(stream)) is not None:
+            observer.reading(on, self._access(where))
         numbers: Numbers = self.view[where]
         return numbers
 
@@ -97,8 +97,8 @@ class HostStorage:
         """All numbers, for another library, whose work comes after that on them so far."""
         if (capture := _capture(None)) is not None:
             capture[0].refuse(*READING)
-        if CAPTURES.observer is not None and (on := _observed(None)) is not None:
-            CAPTURES.observer.exported(on.timeline, on.device.life, self)
+        if (observer := CAPTURES.observer) is not None and (on := _observed(None)) is not None:
+            observer.exported(on.timeline, on.device.life, self)
         return self.view
 
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
@@ -106,8 +106,11 @@ class HostStorage:
             index: Any = where if where is ... else (*where, ...)  # a view, even of a single number
             record_values(*capture, self._array_memory(self.view[index]), values)
             return
-        if CAPTURES.observer is not None and (on := _observed(stream)) is not None:
-            CAPTURES.observer.writing(on, self._access(where), written_by(values))
+        if (observer := CAPTURES.observer) is not None and (on := _observed(stream)) is not None:
+            told = observer.writing(on, self._access(where), written_by(values))
+            self._put(where, values)
+            told.done()
+            return
         self._put(where, values)
 
     def _put(self, where: Where, values: Numbers) -> None:
@@ -121,10 +124,12 @@ class HostStorage:
             theirs = source._array_memory(source.view)  # noqa: SLF001 - of the same class
             record_copies(*capture, self._array_memory(self.view), theirs)
             return
-        if CAPTURES.observer is not None and isinstance(source, HostStorage):
-            if (on := _observed(stream)) is not None:
-                CAPTURES.observer.copying(on, source._access(...), self._access(...))  # noqa: SLF001 - as above
+        if (observer := CAPTURES.observer) is not None and isinstance(source, HostStorage):
+            on = _observed(stream)
+            told = None if on is None else observer.copying(on, source._access(...), self._access(...))  # noqa: SLF001 - as above
             self._put(..., source.view)
+            if told is not None:
+                told.done()
             return
         self.write(..., source.read(..., stream), stream)
 

@@ -1,8 +1,9 @@
 """The CPU's entry point: ``i32 <kernel>_entry(args, scratch, first)``.
 
 It runs the tasks from ``first`` on, each to its end, and returns -1; or, some milliseconds after it was called, the
-number of the task to go on with, so that a Ctrl-C is seen between tasks.  Branches run one after the other; at the end
-of a loop's last task the condition decides which task is next.
+number of the task to go on with, so that a Ctrl-C is seen between tasks.  For ``~first`` it runs that task alone, as
+profiles ask for.  Branches run one after the other; at the end of a loop's last task the condition decides which task is
+next.
 """
 
 from __future__ import annotations
@@ -46,9 +47,14 @@ def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequ
     done, refused, tables = out.label("done"), out.label("refused"), Table(out)
     ends = loop_ends(kernel.flow)
     began = _clock(s) if ends or len(kernel.tasks) > 1 else ""
+    alone = out.op("ashr i32 %first, 31")
+    chosen = out.op(f"xor i32 %first, {alone}")
+    if began:  # a task that runs alone has waited for long
+        credit = out.op(f"and i64 {out.op(f'sext i32 {alone} to i64')}, {_PATIENCE + 1}")
+        began = out.op(f"sub i64 {began}, {credit}")
     modes = _set_modes(s)
     cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(labels))
-    out.end(f"switch i32 %first, label %{done} [ {cases} ]")
+    out.end(f"switch i32 {chosen}, label %{done} [ {cases} ]")
     for number, task in enumerate(schedule.tasks):
         out.start(labels[number])
         _run(s, task, tables, refused, recorded=recorded[number])
