@@ -125,6 +125,8 @@ __all__ = [
     "memory_stats",
     "ndarray",
     "polar_decompose",
+    "profile",
+    "profiler",
     "pyfunc",
     "python",
     "qr",
@@ -157,12 +159,22 @@ _warn_of_other_project(_sys.modules[__name__].__path__[0])
 _follow_environment()
 
 if _typing.TYPE_CHECKING:
-    from quadpy import algorithms as algorithms, dist as dist, hazards as hazards, tools as tools, view as view
+    from quadpy import (
+        algorithms as algorithms,
+        dist as dist,
+        hazards as hazards,
+        profiler as profiler,
+        tools as tools,
+        view as view,
+    )
+    from quadpy.profiler import profile as profile
 
 
 def __getattr__(name: str) -> object:
-    if name in ("algorithms", "dist", "hazards", "tools", "view"):  # most programs do without
+    if name in ("algorithms", "dist", "hazards", "profiler", "tools", "view"):  # most programs do without
         return _import_late(f"quadpy.{name}")
+    if name == "profile":
+        return _import_late("quadpy.profiler").profile
     raise _no_attribute("module 'quadpy'", name, __all__)
 
 

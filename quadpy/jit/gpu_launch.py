@@ -15,7 +15,7 @@ from quadpy.flow import Flow, Fork, Loop, has_loop
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.plan import ArgumentValue
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.device.modules import Module
+from quadpy.runtime.device.modules import Label, Module
 from quadpy.runtime.drivers.driver import Driver, FunctionHandle
 from quadpy.runtime.launch.launch import MemoryRange
 from quadpy.runtime.streams.timeline import Timeline
@@ -106,10 +106,12 @@ def task_launches(
 ) -> Iterator[TaskLaunch]:
     """The launch of each task of ``code``; ``spans`` says where they begin, and is empty where that is unknown."""
     many = MANY_ITERATIONS * (driver.info.units or _USUAL_UNITS)
-    for task, span in zip(code.tasks, spans or [None] * len(code.tasks), strict=True):
+    several = len(code.tasks) > 1
+    for number, (task, span) in enumerate(zip(code.tasks, spans or [None] * len(code.tasks), strict=True)):
         extent = None if task.extent is None else compile_formula(task.extent)
         coarsened = None if task.coarsened is None else compile_formula(task.coarsened)
-        function, any_number = module.function(task.symbol), task.grid_stride or extent is None
+        label = Label(name or task.symbol, number if several else None, span)
+        function, any_number = module.function(task.symbol, label), task.grid_stride or extent is None
         most = _resident_blocks(driver, function, task) if task.parallel and any_number else 1
         yield TaskLaunch(
             f"{name}, {task.symbol}" if name else task.symbol, function, (task.block_dim, 1, 1), task.parallel,

@@ -28,6 +28,7 @@ __all__ = [
     "device_or_current",
     "memory_stats",
     "open_device",
+    "open_devices",
 ]
 
 
@@ -59,6 +60,12 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
             device = Device(_DRIVERS[arch](ordinal), settings().allocator)
             _open[arch, ordinal] = device
         return device
+
+
+def open_devices() -> list[Device]:
+    """The devices that are open now."""
+    with _lock:
+        return [device for device in _open.values() if device.life.ended is None]
 
 
 def current_device() -> Device:

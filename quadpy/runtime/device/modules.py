@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
+from typing import NamedTuple
 
 from quadpy.artifact import CodeObject
 from quadpy.errors import DriverError
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import Driver, FunctionHandle, ModuleHandle
+from quadpy.source import Span
 from quadpy.target import parse_target
 
-__all__ = ["Module", "Modules"]
+__all__ = ["Label", "Module", "Modules"]
+
+
+class Label(NamedTuple):
+    """What a function is: a kernel's ``name``, the number of the task if there are several, where that begins."""
+
+    name: str
+    task: int | None = None
+    span: Span | None = None
 
 
 class Module:
     """One code object on one device; its functions are valid until the device closes."""
 
-    def __init__(self, driver: Driver, handle: ModuleHandle, code: CodeObject) -> None:
+    def __init__(
+        self, driver: Driver, handle: ModuleHandle, code: CodeObject, labels: dict[FunctionHandle, Label]
+    ) -> None:
         self.handle, self.code = handle, code
-        self._driver = driver
+        self._driver, self._labels = driver, labels
         self._functions: dict[str, FunctionHandle] = {}
 
-    def function(self, name: str) -> FunctionHandle:
-        """The function ``name``; DriverError if the code object has no such function."""
+    def function(self, name: str, label: Label | None = None) -> FunctionHandle:
+        """The function ``name``, which people know by ``label``; DriverError if the code object has no such function."""
         found = self._functions.get(name)
         if found is None:  # two threads may both look it up: the driver returns the same handle
             found = self._functions[name] = self._driver.module_function(self.handle, name)
+        if label is not None or found not in self._labels:
+            self._labels[found] = label or Label(name)
         return found
 
 
@@ -35,11 +49,13 @@ class Modules:
     """The code objects of one device.  Each is loaded once and stays until ``close``.
 
     So no code is unloaded while a stream or a graph runs it: the device closes after all its work.
+    ``labels`` says what each function is, for people.
     """
 
     def __init__(self, driver: Driver, life: Life) -> None:
         self._driver, self._life = driver, life
         self._loaded: dict[bytes, Module] = {}
+        self.labels: dict[FunctionHandle, Label] = {}
         self._lock = new_lock()
 
     def load(self, code: CodeObject) -> Module:
@@ -54,7 +70,7 @@ class Modules:
         key = hashlib.blake2b(code.image, digest_size=16).digest()
         with self._lock:
             if (module := self._loaded.get(key)) is None:
-                module = Module(self._driver, self._driver.module_load(code.image), code)
+                module = Module(self._driver, self._driver.module_load(code.image), code, self.labels)
                 self._loaded[key] = module
         return module
 

@@ -12,6 +12,7 @@ from typing import Final
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import AllocatorName, Driver
+from quadpy.runtime.memory.accounting import Accounting
 from quadpy.runtime.memory.allocators.block import Allocator, Block
 from quadpy.runtime.memory.allocators.cache import CachingAllocator
 from quadpy.runtime.memory.allocators.pool import PoolAllocator
@@ -126,6 +127,8 @@ class DeviceMemory:
         self._blocks.add(block)
         used = self._used = self._used + block.nbytes
         self._peak = max(self._peak, used)
+        if (told := Accounting.told) is not None:
+            told(self._driver, block.nbytes, home.handle)
         return buffer
 
     def use(self, blocks: Collection[Block], stream: Timeline, *, writes: bool = True) -> None:
@@ -218,6 +221,8 @@ class DeviceMemory:
         if block in self._blocks:
             self._used -= block.nbytes
             self._blocks.discard(block)
+            if (told := Accounting.told) is not None:
+                told(self._driver, -block.nbytes, block.home.handle)
 
 
 def _choose(driver: Driver, wish: AllocatorName | None) -> AllocatorName:

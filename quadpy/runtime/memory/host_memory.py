@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quadpy.errors import OutOfDeviceMemory
+from quadpy.runtime.drivers.driver import DEFAULT_STREAM
+from quadpy.runtime.memory.accounting import Accounting
 
 __all__ = ["ALIGNMENT", "HOST", "Buffer", "HostAllocator"]
 
@@ -41,7 +44,15 @@ class HostAllocator:
             ) from error
         base: int = block.__array_interface__["data"][0]
         skip = -base % ALIGNMENT
+        if (told := Accounting.told) is not None:
+            told(None, nbytes, DEFAULT_STREAM)
+            weakref.finalize(block, _given_back, nbytes).atexit = False
         return Buffer(base + skip, nbytes, block[skip : skip + nbytes])
+
+
+def _given_back(nbytes: int) -> None:
+    if (told := Accounting.told) is not None:
+        told(None, -nbytes, DEFAULT_STREAM)
 
 
 HOST: Final = HostAllocator()

@@ -1,0 +1,132 @@
+"""Measures the calls of one driver while a profile is open.
+
+The driver's methods are replaced on the object itself, and put back at the end: a driver that nobody profiles has
+nothing in its way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from quadpy.profiler.device_timer import DeviceTimer, Mark
+from quadpy.profiler.recorder import Recorder, device_name
+from quadpy.profiler.records import Kind, Work
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import Address, Dim3, FunctionHandle, StreamHandle
+from quadpy.runtime.drivers.graph_driver import ExecHandle
+
+__all__ = ["DriverProbe"]
+
+_WAITS: Final = {
+    "stream_synchronize": "wait for a stream", "event_synchronize": "wait for an event", "synchronize": "wait for the device",
+}  # fmt: skip
+_SLOW: Final = {
+    "alloc": "allocate", "alloc_async": "allocate from the pool", "free": "free", "alloc_pinned": "allocate pinned memory",
+    "free_pinned": "free pinned memory", "module_load": "load code",
+}  # fmt: skip
+"""Calls that may take long; the device sees nothing of most of them."""
+_COPIES: Final = {"copy_in": "copy to the device", "copy_out": "copy to the host", "copy_within": "copy on the device"}
+
+
+class DriverProbe:
+    """Tells ``recorder`` what is done on the GPU ``device``, and gives the works their times."""
+
+    def __init__(self, recorder: Recorder, device: Device) -> None:
+        self._recorder, self._device = recorder, device
+        self.name = device_name(device.driver)
+        self.timer = DeviceTimer(device)
+        self._apart: dict[StreamHandle, tuple[Work, Mark | None]] = {}
+        """Cooperative launches for which events wait only after the fill that follows them."""
+
+    def attach(self) -> None:
+        """From now on all calls are measured."""
+        driver = self._device.driver
+        replaced: dict[str, Callable[..., Any]] = {
+            "launch": self._launching(driver.launch),
+            "launch_cooperative": self._launching(
+                driver.launch_cooperative, apart="cooperative-apart" in driver.features
+            ),
+            "fill": self._filling(driver.fill),
+            **{verb: self._copying(getattr(driver, verb), name) for verb, name in _COPIES.items()},
+            **{verb: self._on_host(getattr(driver, verb), "wait", name) for verb, name in _WAITS.items()},
+            **{verb: self._on_host(getattr(driver, verb), "driver", name) for verb, name in _SLOW.items()},
+        }
+        vars(driver).update(replaced)
+        if (graphs := getattr(driver, "graphs", None)) is not None:
+            vars(graphs)["launch"] = self._launching_graph(graphs.launch)
+
+    def detach(self) -> None:
+        """The driver is as it was."""
+        driver = self._device.driver
+        for verb in ("launch", "launch_cooperative", "fill", *_COPIES, *_WAITS, *_SLOW):
+            vars(driver).pop(verb, None)
+        if (graphs := getattr(driver, "graphs", None)) is not None:
+            vars(graphs).pop("launch", None)
+
+    def _work(self, kind: Kind, name: str, stream: StreamHandle, nbytes: int = 0) -> Work:
+        work = self._recorder.made(kind, name, self.name, self._recorder.stream_at(self._device, stream))
+        work.nbytes = nbytes
+        return work
+
+    def _measured(self, work: Work, stream: StreamHandle, submit: Callable[..., None], *arguments: object) -> None:
+        begin = self.timer.mark(stream)
+        submit(*arguments)
+        self._recorder.add(work)
+        self.timer.add(work, begin, self.timer.mark(stream))
+
+    def _launching(self, launch: Callable[..., None], *, apart: bool = False) -> Callable[..., None]:
+        labels = self._device.modules.labels
+
+        def measured(
+            function: FunctionHandle, grid: Dim3, block: Dim3, shared: int, stream: StreamHandle, arguments: object
+        ) -> None:
+            label = labels[function]
+            work = self._work("kernel", label.name, stream)
+            work.task, work.span = label.task, label.span
+            call = function, grid, block, shared, stream, arguments
+            if not apart:
+                self._measured(work, stream, launch, *call)
+                return
+            begin = self.timer.mark(stream)
+            launch(*call)
+            self._recorder.add(work)
+            self._apart[stream] = work, begin
+
+        return measured
+
+    def _filling(self, fill: Callable[..., None]) -> Callable[..., None]:
+        def measured(target: Address, value: int, nbytes: int, stream: StreamHandle) -> None:
+            if (launched := self._apart.pop(stream, None)) is not None:
+                fill(target, value, nbytes, stream)
+                self.timer.add(*launched, self.timer.mark(stream))
+            else:
+                self._measured(self._work("fill", "fill", stream, nbytes), stream, fill, target, value, nbytes, stream)
+
+        return measured
+
+    def _copying(self, copy: Callable[..., None], name: str) -> Callable[..., None]:
+        def measured(target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
+            self._measured(self._work("copy", name, stream, nbytes), stream, copy, target, source, nbytes, stream)
+
+        return measured
+
+    def _launching_graph(self, launch: Callable[..., None]) -> Callable[..., None]:
+        def measured(exec_: ExecHandle, stream: StreamHandle) -> None:
+            call = self._recorder.thread.launching
+            work = self._work("graph", "graph" if call is None else call.name, stream)
+            work.span = None if call is None else call.span
+            self._measured(work, stream, launch, exec_, stream)
+
+        return measured
+
+    def _on_host(self, call: Callable[..., Any], kind: Kind, name: str) -> Callable[..., Any]:
+        def measured(*arguments: object) -> Any:
+            began = time.perf_counter_ns()
+            try:
+                return call(*arguments)
+            finally:
+                self._recorder.on_host(kind, name, began)
+
+        return measured

@@ -1,0 +1,166 @@
+"""``qp.profile``: what the program does in a block, with the time of each piece of work."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from quadpy.errors import ArgumentError
+from quadpy.profiler.chrome import write_chrome
+from quadpy.profiler.plot import plot_records
+from quadpy.profiler.recorder import RECORDER, Log
+from quadpy.profiler.records import Record, Work
+from quadpy.profiler.table import Sort, table_of
+from quadpy.profiler.watcher import Watcher
+from quadpy.runtime.device.devices import open_devices
+from quadpy.runtime.device.life import refuse_in_host_function
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.capturing import CAPTURES
+from quadpy.runtime.memory.accounting import Accounting
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["profile"]
+
+
+class _Switch:
+    """Watches the process while any profile is open."""
+
+    def __init__(self) -> None:
+        self._lock: Final = new_lock()
+        self._watcher: Watcher | None = None
+
+    def open(self, log: Log) -> None:
+        """Let ``log`` have all works from now on."""
+        with self._lock:
+            if self._watcher is None:
+                watcher, devices = Watcher(RECORDER), open_devices()
+                for device in devices:
+                    watcher.attach(device)
+                RECORDER.begin_memory(devices)
+                Accounting.told = RECORDER.memory_changed
+                CAPTURES.add_observer(watcher)
+                self._watcher = watcher
+            RECORDER.logs += (log,)
+
+    def close(self, log: Log) -> None:
+        """Wait for the times of all works; ``log`` gets no more."""
+        with self._lock:
+            try:
+                self.settle()
+            finally:
+                RECORDER.logs = tuple(other for other in RECORDER.logs if other is not log)
+                if not RECORDER.logs and (watcher := self._watcher) is not None:
+                    CAPTURES.remove_observer(watcher)
+                    Accounting.told = self._watcher = None
+                    watcher.detach()
+
+    def settle(self) -> None:
+        """Wait until all works have their times."""
+        if (watcher := self._watcher) is not None:
+            watcher.settle()
+
+    def overheads(self) -> dict[str, tuple[int, int]]:
+        """For each GPU what its events add to a time, and by how much its times may be moved: nanoseconds."""
+        probes = () if self._watcher is None else self._watcher.probes
+        return {probe.name: (probe.timer.empty, probe.timer.error) for probe in probes}
+
+
+_SWITCH: Final = _Switch()
+
+
+class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statement, so lower case
+    """``with qp.profile() as p:`` measures what the block does, and what other threads do meanwhile.
+
+    At its end it waits for the work that is pending, also where the block raises an exception; then ``p.table()`` is a
+    summary, ``p.to_chrome("trace.json")`` a timeline for https://ui.perfetto.dev, ``p.plot()`` the same as a picture,
+    and ``p.records`` has everything as data.  Profiles may be nested: each has what happens while it is open.
+
+    Every task, copy, fill and launch of a graph is timed: on a GPU between two events on its stream, on the CPU with the
+    clock.  While a profile is open, kernels are launched by Python and task by task, so each call costs some
+    microseconds more; while none is open, profiling costs nothing.
+    """
+
+    def __init__(self) -> None:
+        self._works: list[Work] = []
+        self._open = False
+        self._begin = self._end = 0
+        self._overheads: dict[str, tuple[int, int]] = {}
+
+    def __enter__(self) -> Self:
+        refuse_in_host_function()
+        if self._open:
+            raise ArgumentError("this profile is open already", hint="make another one: profiles may be nested")
+        self._works, self._open = [], True
+        self._begin = time.perf_counter_ns()
+        _SWITCH.open(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._end = time.perf_counter_ns()
+            self._overheads = _SWITCH.overheads()
+        finally:
+            self._open = False
+            _SWITCH.close(self)
+
+    def _recreate_cm(self) -> Self:
+        return self
+
+    def add(self, work: Work) -> None:
+        """As ``Log.add``."""
+        self._works.append(work)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Everything so far, by the time at which it began; inside the block, this waits for the work that is pending."""
+        if self._open:
+            _SWITCH.settle()
+        return tuple(sorted((work.record(self._begin) for work in tuple(self._works)), key=lambda each: each.start))
+
+    def clear(self) -> None:
+        """Forget everything so far."""
+        if self._open:
+            _SWITCH.settle()
+        self._works = []
+
+    @property
+    def duration(self) -> float:
+        """Milliseconds from the beginning of the block to its end, or until now."""
+        return ((time.perf_counter_ns() if self._open else self._end) - self._begin) / 1e6
+
+    def table(self, sort: Sort = "total", limit: int | None = None) -> str:
+        """A summary of the devices' work: one row for each task, kind of copy, graph and node of a graph.
+
+        ``sort`` is one of "total", "mean", "calls" and "name"; ``limit`` leaves out all but so many rows.
+
+        Raises:
+            ArgumentError: there is no such order.
+        """
+        overheads = _SWITCH.overheads() if self._open else self._overheads
+        return table_of(self.records, self.duration, overheads, sort, limit)
+
+    def to_chrome(self, file: str | Path) -> None:
+        """Write a timeline in Chrome's trace format, which https://ui.perfetto.dev and chrome://tracing open.
+
+        Each stream and each thread is a track; memory in use is a counter; arrows lead from calls to their work.
+        """
+        write_chrome(self.records, Path(file))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the timeline with matplotlib, a line for each stream; the axes, ``ax`` or new ones.
+
+        Raises:
+            ArgumentError: matplotlib is not installed.
+        """
+        return plot_records(self.records, ax)
+
+    def __repr__(self) -> str:
+        state = "open, " if self._open else ""
+        return f"<profile, {state}{len(self._works)} records>"

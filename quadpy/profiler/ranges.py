@@ -1,0 +1,91 @@
+"""Named parts of a program, in profiles and in the vendors' own profilers."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import ctypes.util
+import functools
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from quadpy.errors import ArgumentError
+from quadpy.importing import import_late
+from quadpy.profiler.recorder import RECORDER
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Markers", "markers", "range"]
+
+_LIBRARIES: Final = (
+    (("libnvToolsExt.so.1", "libnvToolsExt.so"), "nvtxRangePushA", "nvtxRangePop"),
+    (("librocprofiler-sdk-roctx.so.1", "librocprofiler-sdk-roctx.so", "libroctx64.so.4", "libroctx64.so"), "roctxRangePushA", "roctxRangePop"),
+)  # fmt: skip
+"""NVTX and roctx: files, the first that is there counts, and the functions that begin and end a range."""
+
+
+class Markers(NamedTuple):
+    """How another profiler is told that a range begins and ends, on the calling thread."""
+
+    push: Callable[[bytes], object]
+    pop: Callable[[], object]
+
+
+@functools.cache
+def markers() -> tuple[Markers, ...]:
+    """Those of the libraries that are there."""
+    found = []
+    for files, push, pop in _LIBRARIES:
+        for file in files:
+            with contextlib.suppress(OSError, AttributeError):
+                library = ctypes.CDLL(file)
+                begin, end = getattr(library, push), getattr(library, pop)
+                begin.argtypes = [ctypes.c_char_p]
+                found.append(Markers(begin, end))
+                break
+    return (*found, *_of_package())
+
+
+def _of_package() -> tuple[Markers, ...]:
+    """NVIDIA's Python package ``nvtx``, for CUDA 13, which has no library of its own any more."""
+    try:
+        nvtx = import_late("nvtx")
+    except ImportError:
+        return ()
+    return (Markers(lambda name: nvtx.push_range(name.decode()), nvtx.pop_range),)
+
+
+class range(contextlib.ContextDecorator):  # noqa: A001, N801 - used as ``qp.profiler.range``, like a statement
+    """``with qp.profiler.range("step"):`` names a part of the program, also as a decorator of a function.
+
+    Open profiles show it on the thread's track, and each record says in which ranges it was asked for.  It is passed on
+    to NVTX and roctx where these libraries are there, so that Nsight Systems and rocprofv3 show it, too.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ArgumentError(f"a range has a name, not {name!r}", hint='with qp.profiler.range("step"):')
+        self.name = name
+        self._entered: list[tuple[int, tuple[str, ...]]] = []
+
+    def __enter__(self) -> Self:
+        thread = RECORDER.thread
+        self._entered.append((time.perf_counter_ns(), thread.ranges))
+        thread.ranges = (*thread.ranges, self.name)
+        for each in markers():
+            each.push(self.name.encode())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for each in reversed(markers()):
+            each.pop()
+        begin, RECORDER.thread.ranges = self._entered.pop()
+        RECORDER.on_host("range", self.name, begin)
+
+    def _recreate_cm(self) -> Self:
+        return type(self)(self.name)

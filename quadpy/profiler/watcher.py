@@ -1,0 +1,154 @@
+"""The observer of work that a profile is: it is told what the program asks for, and times what the CPU does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from quadpy.profiler.driver_probe import DriverProbe
+from quadpy.profiler.recorder import Recorder
+from quadpy.profiler.records import Kind, Work
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.life import Life
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.observers import UNNOTED, PlainObserver
+from quadpy.runtime.launch.observing import (
+    ObservedAccess,
+    ObservedCall,
+    ObservedNode,
+    ObservedStream,
+    Submission,
+    TaskTimes,
+)
+
+__all__ = ["Watcher"]
+
+
+class _Call:
+    """A call of a kernel, or a launch of a graph, until it returns."""
+
+    __slots__ = ("_recorder", "_work", "task_times")
+
+    def __init__(self, recorder: Recorder, work: Work, task_times: TaskTimes | None) -> None:
+        self._recorder, self._work, self.task_times = recorder, work, task_times
+        recorder.thread.launching = work
+        work.begin = time.perf_counter_ns()
+
+    def done(self) -> None:
+        """As ``Submission.done``."""
+        self._recorder.thread.launching = None
+        self._work.end = time.perf_counter_ns()
+        self._recorder.add(self._work)
+
+
+class Watcher(PlainObserver):
+    """Tells ``recorder`` of all work; GPUs have a ``DriverProbe`` each, from the first work on them."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._probes: dict[Life, DriverProbe] = {}
+        self._lock: Final = new_lock()
+
+    # devices
+
+    def attach(self, device: object) -> bool:
+        """Measure what ``device`` does; returns whether it is the CPU."""
+        assert isinstance(device, Device)
+        if "host" in device.driver.features:
+            return True
+        if device.life not in self._probes:
+            with self._lock:
+                if device.life not in self._probes and device.life.ended is None:
+                    probe = DriverProbe(self._recorder, device)
+                    self._probes[device.life] = probe
+                    probe.attach()
+        return False
+
+    def detach(self) -> None:
+        """Measure nothing any more."""
+        with self._lock:
+            for probe in self._probes.values():
+                probe.detach()
+            self._probes.clear()
+
+    def settle(self) -> None:
+        """Wait until all works have their times."""
+        for probe in tuple(self._probes.values()):
+            probe.timer.settle(wait=True)
+
+    @property
+    def probes(self) -> tuple[DriverProbe, ...]:
+        """Those of the GPUs that were used."""
+        return tuple(self._probes.values())
+
+    # as an observer
+
+    def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
+        """As ``Observer.launching``."""
+        host = self.attach(on.device)
+        work = self._new_call(call.name)
+        work.span = call.span
+        if not host:
+            return _Call(self._recorder, work, None)
+        stream, several = self._recorder.stream(on.timeline), len(call.tasks) > 1
+
+        def task(number: int, begin: int, end: int) -> None:
+            done = self._on_cpu("kernel", call.name, stream)
+            done.task, done.span = number if several else None, call.tasks[number] or call.span
+            self._recorder.timed(done, begin, end)
+
+        return _Call(self._recorder, work, task)
+
+    def launching_graph(
+        self, on: ObservedStream, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]], *, overlap: bool
+    ) -> Submission:  # fmt: skip
+        """As ``Observer.launching_graph``."""
+        host, known = self.attach(on.device), nodes()
+        name = f"graph of {len(known)} nodes" if len(known) != 1 else "graph of 1 node"
+        work = self._new_call(name)
+        if not host:
+            return _Call(self._recorder, work, None)
+        stream = self._recorder.stream(on.timeline)
+
+        def node(number: int, begin: int, end: int) -> None:
+            if number < 0:
+                self._recorder.timed(self._on_cpu("graph", name, stream), begin, end)
+                return
+            done = self._on_cpu("node", known[number].what or known[number].name, stream)
+            done.graph, done.span = name, known[number].span
+            self._recorder.timed(done, begin, end)
+
+        return _Call(self._recorder, work, node)
+
+    def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
+        """As ``Observer.reading``; the host reads its own memory in place."""
+        self.attach(on.device)
+
+    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
+        """As ``Observer.writing``."""
+        return self._moving(on, target, "fill" if what == "fill" else "copy", what)
+
+    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
+        """As ``Observer.copying``."""
+        return self._moving(on, target, "copy", "copy on the device")
+
+    def device_synchronized(self, life: Life) -> None:
+        """As ``Observer.device_synchronized``: the device may be closed next."""
+        if (probe := self._probes.get(life)) is not None:
+            probe.timer.settle(wait=True)
+
+    def _moving(self, on: ObservedStream, target: ObservedAccess, kind: Kind, name: str) -> Submission:
+        if not self.attach(on.device):
+            return UNNOTED
+        work = self._on_cpu(kind, name, self._recorder.stream(on.timeline))
+        part = target.layout if target.where is None else target.layout.at(target.where)
+        work.nbytes = part.size * part.dtype.itemsize
+        return _Call(self._recorder, work, None)
+
+    def _new_call(self, name: str) -> Work:
+        self._recorder.thread.launching = None  # one that an exception ended
+        return self._recorder.made("call", name)
+
+    def _on_cpu(self, kind: Kind, name: str, stream: str) -> Work:
+        return self._recorder.made(kind, name, "cpu", stream)

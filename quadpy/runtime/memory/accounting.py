@@ -1,0 +1,24 @@
+"""Memory that is taken and given back, for whoever counts it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from quadpy.runtime.drivers.driver import Driver, StreamHandle
+
+__all__ = ["Accounting", "MemoryChange"]
+
+
+class MemoryChange(Protocol):
+    """Takes a change of the memory in use: bytes, negative for those given back.
+
+    ``driver`` is None for arrays on the host; ``stream`` is the stream of a device on which the memory is at home.
+    """
+
+    def __call__(self, driver: Driver | None, nbytes: int, stream: StreamHandle, /) -> None: ...
+
+
+class Accounting:
+    """``told`` is called at each change; None: nobody counts."""
+
+    told: ClassVar[MemoryChange | None] = None
