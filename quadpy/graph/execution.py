@@ -12,12 +12,15 @@ from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.choose import EngineChoice, switched_off
 from quadpy.graph.engines.deferred_release import ExecOwner
 from quadpy.graph.engines.driver import DriverGraph
-from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.engine import Engine, Launching
+from quadpy.graph.engines.host import HostEngine
 from quadpy.graph.engines.stats import GraphStats
+from quadpy.graph.engines.timed import TimedGraph, TimedHost
 from quadpy.graph.live_graph import LiveGraph
 from quadpy.graph.model.inspect import GraphInfo, describe
 from quadpy.graph.model.kernels import is_callee
 from quadpy.graph.model.makers import MAKERS, make_node
+from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.observed import observed
 from quadpy.graph.model.ordered_nodes import OrderedNodes
@@ -116,10 +119,11 @@ class GraphExec(OneProcess):
             if resources.memory:
                 owner.unfreed = resources.begin_launch()  # before, as what a Ctrl-C interrupts may have been submitted
             try:
+                running = engine if told is None else self._timed(engine, told)
                 if resources.rings:
-                    self._launch_printing(engine, resources, on)
+                    self._launch_printing(running, resources, on)
                 else:
-                    on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
+                    on._call(running.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
             except DeviceError as error:
                 resources.cancel_launch()
                 if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
@@ -139,7 +143,22 @@ class GraphExec(OneProcess):
         version = live.version, live.updates
         return observer.launching_graph(on, self, version, lambda: observed(self.nodes, live.off), overlap=may_overlap)
 
-    def _launch_printing(self, engine: Engine, resources: Resources, on: Stream) -> None:
+    def _timed(self, engine: Engine, told: Submission) -> Launching:
+        """``engine``, or what does the same and times each node, where that is asked for and possible."""
+        if isinstance(engine, HostEngine):
+            return engine if told.task_times is None else TimedHost(engine, told.task_times)
+        live, owner, version = self._live, self._owner, (self._live.version, self._live.updates)
+        if told.node_timer is None or engine.one_launch or live.choice.shared is not None:
+            return engine
+        if owner.timed is None or owner.timed.version != version:
+            nodes = [switched_off(node) if node.name in live.off else node for node in self.nodes]
+            if any(map(has_loops, nodes)):
+                return engine
+            owner.exchange_timed(TimedGraph(self.device, nodes, live.choice.by_driver, version))
+            assert owner.timed is not None
+        return owner.timed.measured_by(told.node_timer)
+
+    def _launch_printing(self, engine: Launching, resources: Resources, on: Stream) -> None:
         """Launches a graph of which some kernels may print."""
         with self.device.prints.launching(resources.rings, on.timeline):
             on._call(engine.launch)  # noqa: SLF001 - as in ``launch``

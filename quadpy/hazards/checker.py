@@ -23,6 +23,7 @@ from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.observing import (
     HostMemory,
+    NodeTimer,
     ObservedAccess,
     ObservedCall,
     ObservedNode,
@@ -44,6 +45,7 @@ class _Submission:
     __slots__ = ("_checker", "_operations", "_waits")
 
     task_times: ClassVar[TaskTimes | None] = None
+    node_timer: ClassVar[NodeTimer | None] = None
 
     def __init__(self, checker: Checker, operations: Sequence[Operation], *, waits: bool) -> None:
         self._checker, self._operations, self._waits = checker, operations, waits

@@ -73,6 +73,10 @@ class GraphPlan:
         """As ``Plan.fields``."""
         return self.eager.fields
 
+    def apart(self, values: Values) -> GpuPlan:
+        """A plan that does the same, with a launch of its own for each task."""
+        return self.eager
+
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
         """As ``Plan.prepare``."""
         return self.eager.prepare(values, views, stream)

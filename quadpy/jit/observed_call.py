@@ -37,6 +37,8 @@ def run_observed(
         HazardError: the observer refuses the call; nothing has been launched.
     """
     from quadpy.jit.cpu_plan import CpuPlan  # with LLVM, which is loaded by now
+    from quadpy.jit.fusion.plan import FusingPlan
+    from quadpy.jit.graph_plan import GraphPlan
 
     on = stream_of(current_device(), stream)
     if session_of(on) is not None:
@@ -50,6 +52,8 @@ def run_observed(
     told = observer.launching(on, call)
     if told.task_times is not None and isinstance(plan, CpuPlan):
         plan = plan.timed(told.task_times)
+    elif told.node_timer is not None and isinstance(plan, (GraphPlan, FusingPlan)):
+        plan = plan.apart(values)
     result = plan.run(values, views, None if stream is None or "host" in on.device.driver.features else on)
     told.done()
     return result

@@ -26,9 +26,12 @@ Mark = Owner[EventHandle]
 
 
 class _Timed(NamedTuple):
+    """``ours`` says whether the marks may be used again; else they are a graph's."""
+
     work: Work
     begin: Mark
     end: Mark
+    ours: bool
 
 
 class DeviceTimer:
@@ -57,11 +60,11 @@ class DeviceTimer:
             return None
         return event
 
-    def add(self, work: Work, begin: Mark | None, end: Mark | None) -> None:
-        """``work`` runs between two marks."""
+    def add(self, work: Work, begin: Mark | None, end: Mark | None, *, ours: bool = True) -> None:
+        """``work`` runs between two marks, which are not the timer's own unless they are ``ours``."""
         if begin is None or end is None:
             return
-        self._pending.append(_Timed(work, begin, end))
+        self._pending.append(_Timed(work, begin, end, ours))
         if len(self._pending) > _MANY:
             self.settle(wait=False)
 
@@ -82,7 +85,7 @@ class DeviceTimer:
                 except DriverError:  # a lost device, or a record in another library's capture: its time stays unknown
                     pass
                 else:
-                    self._spare += timed[1:]
+                    self._spare += [timed.begin, timed.end] if timed.ours else []
                 self._pending.popleft()
 
     def _set(self, timed: _Timed) -> None:

@@ -7,7 +7,7 @@ nothing in its way.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quadpy.profiler.device_timer import DeviceTimer, Mark
@@ -16,6 +16,7 @@ from quadpy.profiler.records import Kind, Work
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import Address, Dim3, FunctionHandle, StreamHandle
 from quadpy.runtime.drivers.graph_driver import ExecHandle
+from quadpy.runtime.launch.observing import TimedNode
 
 __all__ = ["DriverProbe"]
 
@@ -64,6 +65,21 @@ class DriverProbe:
             vars(driver).pop(verb, None)
         if (graphs := getattr(driver, "graphs", None)) is not None:
             vars(graphs).pop("launch", None)
+
+    def settle(self) -> None:
+        """As ``NodeTimer.settle``."""
+        self.timer.settle(wait=True)
+
+    def launched(self, nodes: Sequence[TimedNode], stream: StreamHandle) -> None:
+        """As ``NodeTimer.launched``."""
+        call, labels = self._recorder.thread.launching, self._device.modules.labels
+        for node in nodes:
+            work = self._work("node", node.name, stream, node.nbytes)
+            work.span, work.graph = node.span, "graph" if call is None else call.name
+            if node.function is not None:
+                work.name, work.task, work.span = labels[node.function]
+            self._recorder.add(work)
+            self.timer.add(work, node.begin._take(), node.end._take(), ours=False)  # noqa: SLF001 - lives while it is read
 
     def _work(self, kind: Kind, name: str, stream: StreamHandle, nbytes: int = 0) -> Work:
         work = self._recorder.made(kind, name, self.name, self._recorder.stream_at(self._device, stream))

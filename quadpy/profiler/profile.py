@@ -83,9 +83,13 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
     Every task, copy, fill and launch of a graph is timed: on a GPU between two events on its stream, on the CPU with the
     clock.  While a profile is open, kernels are launched by Python and task by task, so each call costs some
     microseconds more; while none is open, profiling costs nothing.
+
+    Graphs are shown by node: on the CPU as they run; on a GPU as a copy of the graph, with an event before and after each
+    node, and graph kernels as a launch for each task.  With ``nodes=False`` they run as they are, and have one time each.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, nodes: bool = True) -> None:
+        self.by_node = bool(nodes)
         self._works: list[Work] = []
         self._open = False
         self._begin = self._end = 0

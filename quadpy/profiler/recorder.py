@@ -19,8 +19,13 @@ __all__ = ["RECORDER", "Log", "Recorder", "device_name"]
 
 
 class Log(Protocol):
-    """Takes works as they come; see ``profile``."""
+    """Takes works as they come; see ``profile``.
 
+    ``by_node`` says whether it wants the nodes of graphs.
+    """
+
+    @property
+    def by_node(self) -> bool: ...
     def add(self, work: Work) -> None: ...
 
 
@@ -45,6 +50,11 @@ class Recorder:
         self._streams: weakref.WeakKeyDictionary[Timeline, str] = weakref.WeakKeyDictionary()
         self._names: set[str] = set()
         self._used: dict[str, int] = {}
+
+    @property
+    def by_node(self) -> bool:
+        """Whether any profile wants the nodes of graphs."""
+        return any(log.by_node for log in self.logs)
 
     def made(self, kind: Kind, name: str, device: str = "host", stream: str = "") -> Work:
         """A work that the calling thread asks for now."""

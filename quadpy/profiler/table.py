@@ -61,25 +61,32 @@ def rows_of(records: Iterable[Record], sort: Sort = "total") -> list[Row]:
     """
     if sort not in _KEYS:
         raise ArgumentError(f"a profile cannot be sorted by {sort!r}", hint=one_of(str(sort), get_args(Sort)))
+    shown = [record for record in records if record.on_device and record.duration is not None]
     found: dict[tuple[str, ...], Row] = {}
-    inner: dict[tuple[str, str], dict[tuple[str, ...], Row]] = {}
-    for record in records:
-        if not record.on_device or record.duration is None:
-            continue
-        where = place(record.span) or (place(record.call) if record.kind in ("graph", "node") else "")
-        key = (record.kind, record.label, where, record.device)
-        rows = inner.setdefault((record.graph, record.device), {}) if record.kind == "node" else found
-        row = rows.get(key)
-        if row is None:
-            row = rows[key] = Row(record.label, record.kind, where, record.device)
-        row.times.append(record.duration)
-        row.nbytes += record.nbytes
-    for (graph, device), rows in inner.items():
-        owner = next((row for row in found.values() if (row.label, row.device) == (graph, device)), None)
-        if owner is None:
-            found["graph", graph, "", device] = owner = Row(graph, "graph", "", device)
-        owner.parts += sorted(rows.values(), key=_KEYS[sort])
+    graphs: dict[int, Row] = {}
+    for record in shown:
+        if record.kind != "node":
+            row = _enter(found, record)
+            if record.kind == "graph":
+                graphs[record.cause] = row
+    inner: dict[int, dict[tuple[str, ...], Row]] = {}
+    for record in shown:
+        if record.kind == "node" and (owner := graphs.get(record.cause)) is not None:
+            _enter(inner.setdefault(id(owner), {}), record)
+    for owner in graphs.values():
+        owner.parts = sorted(inner.get(id(owner), {}).values(), key=_KEYS[sort])
     return sorted(found.values(), key=_KEYS[sort])
+
+
+def _enter(rows: dict[tuple[str, ...], Row], record: Record) -> Row:
+    where = place(record.span)
+    key = record.kind, record.label, where, record.device
+    row = rows.get(key)
+    if row is None:
+        row = rows[key] = Row(record.label, record.kind, where, record.device)
+    row.times.append(record.duration or 0)
+    row.nbytes += record.nbytes
+    return row
 
 
 def table_of(

@@ -14,6 +14,7 @@ from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.observers import UNNOTED, PlainObserver
 from quadpy.runtime.launch.observing import (
+    NodeTimer,
     ObservedAccess,
     ObservedCall,
     ObservedNode,
@@ -28,10 +29,12 @@ __all__ = ["Watcher"]
 class _Call:
     """A call of a kernel, or a launch of a graph, until it returns."""
 
-    __slots__ = ("_recorder", "_work", "task_times")
+    __slots__ = ("_recorder", "_work", "node_timer", "task_times")
 
-    def __init__(self, recorder: Recorder, work: Work, task_times: TaskTimes | None) -> None:
-        self._recorder, self._work, self.task_times = recorder, work, task_times
+    def __init__(
+        self, recorder: Recorder, work: Work, task_times: TaskTimes | None = None, node_timer: NodeTimer | None = None
+    ) -> None:
+        self._recorder, self._work, self.task_times, self.node_timer = recorder, work, task_times, node_timer
         recorder.thread.launching = work
         work.begin = time.perf_counter_ns()
 
@@ -52,18 +55,20 @@ class Watcher(PlainObserver):
 
     # devices
 
-    def attach(self, device: object) -> bool:
-        """Measure what ``device`` does; returns whether it is the CPU."""
+    def attach(self, device: object) -> DriverProbe | None:
+        """Measure what ``device`` does; None for the CPU, which measures itself."""
         assert isinstance(device, Device)
         if "host" in device.driver.features:
-            return True
-        if device.life not in self._probes:
+            return None
+        found = self._probes.get(device.life)
+        if found is None:
+            device.life.check()
             with self._lock:
-                if device.life not in self._probes and device.life.ended is None:
-                    probe = DriverProbe(self._recorder, device)
-                    self._probes[device.life] = probe
-                    probe.attach()
-        return False
+                found = self._probes.get(device.life)
+                if found is None:
+                    found = self._probes[device.life] = DriverProbe(self._recorder, device)
+                    found.attach()
+        return found
 
     def detach(self) -> None:
         """Measure nothing any more."""
@@ -86,11 +91,11 @@ class Watcher(PlainObserver):
 
     def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
         """As ``Observer.launching``."""
-        host = self.attach(on.device)
+        probe = self.attach(on.device)
         work = self._new_call(call.name)
         work.span = call.span
-        if not host:
-            return _Call(self._recorder, work, None)
+        if probe is not None:
+            return _Call(self._recorder, work, node_timer=self._node_timer(probe))
         stream, several = self._recorder.stream(on.timeline), len(call.tasks) > 1
 
         def task(number: int, begin: int, end: int) -> None:
@@ -104,19 +109,21 @@ class Watcher(PlainObserver):
         self, on: ObservedStream, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]], *, overlap: bool
     ) -> Submission:  # fmt: skip
         """As ``Observer.launching_graph``."""
-        host, known = self.attach(on.device), nodes()
+        probe, known = self.attach(on.device), nodes()
         name = f"graph of {len(known)} nodes" if len(known) != 1 else "graph of 1 node"
         work = self._new_call(name)
-        if not host:
-            return _Call(self._recorder, work, None)
+        work.span = known[0].span if known else None
+        if probe is not None:
+            return _Call(self._recorder, work, node_timer=self._node_timer(probe))
         stream = self._recorder.stream(on.timeline)
 
         def node(number: int, begin: int, end: int) -> None:
             if number < 0:
-                self._recorder.timed(self._on_cpu("graph", name, stream), begin, end)
-                return
-            done = self._on_cpu("node", known[number].what or known[number].name, stream)
-            done.graph, done.span = name, known[number].span
+                done = self._on_cpu("graph", name, stream)
+                done.span = work.span
+            else:
+                done = self._on_cpu("node", known[number].what or known[number].name, stream)
+                done.graph, done.span = name, known[number].span
             self._recorder.timed(done, begin, end)
 
         return _Call(self._recorder, work, node)
@@ -139,12 +146,15 @@ class Watcher(PlainObserver):
             probe.timer.settle(wait=True)
 
     def _moving(self, on: ObservedStream, target: ObservedAccess, kind: Kind, name: str) -> Submission:
-        if not self.attach(on.device):
+        if self.attach(on.device) is not None:
             return UNNOTED
         work = self._on_cpu(kind, name, self._recorder.stream(on.timeline))
         part = target.layout if target.where is None else target.layout.at(target.where)
         work.nbytes = part.size * part.dtype.itemsize
-        return _Call(self._recorder, work, None)
+        return _Call(self._recorder, work)
+
+    def _node_timer(self, probe: DriverProbe) -> DriverProbe | None:
+        return probe if self._recorder.by_node else None
 
     def _new_call(self, name: str) -> Work:
         self._recorder.thread.launching = None  # one that an exception ended

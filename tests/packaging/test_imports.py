@@ -47,7 +47,7 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "algorithms", "aliases", "api", "dist", "graph", "hazards", "math", "simt", "tools", "types", "view"}
+PUBLIC = {"", "algorithms", "aliases", "api", "dist", "graph", "hazards", "math", "profiler", "simt", "tools", "types", "view"}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
@@ -80,6 +80,7 @@ LAYERS = {
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
     "hazards.pytest_plugin": Layer({"hazards"}, {"pytest"}),
     "hazards.races": Layer({"jit"}),
+    "profiler": Layer({"runtime", "hazards"}),  # the names of streams
     "math": Layer({"intrinsics", "lang", "hostmath", "typed"}),
     "typed": Layer(),  # a stub, which only type checkers read
     "simt": Layer({"intrinsics"}),

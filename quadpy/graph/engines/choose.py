@@ -58,7 +58,7 @@ class EngineChoice:
                 return self._with_loops(nodes, off)
             if self.policy.wants_memory and (indirect := self._indirect(nodes)) is not None:
                 return indirect
-        return self._by_driver(nodes.values())
+        return self.by_driver(nodes.values())
 
     def _one_launch(self, nodes: Mapping[str, Node], off: Collection[str]) -> CooperativeEngine | str:
         """One launch for all nodes, or the reason against it."""
@@ -75,10 +75,10 @@ class EngineChoice:
         flat = flattened(on, has_loops)
         if "loops" in graphs_of(self.device).features:
             try:
-                return self._by_driver(flat)
+                return self.by_driver(flat)
             except DriverError:  # an older driver than it claims to be
                 pass
-        return sequence(flat, self._by_driver)
+        return sequence(flat, self.by_driver)
 
     def _indirect(self, nodes: Mapping[str, Node]) -> IndirectEngine | None:
         """For nodes that read their arguments from memory; None where no node can, or memory or code is missing."""
@@ -92,7 +92,8 @@ class EngineChoice:
             self.policy.keep_in_nodes()
             return None
 
-    def _by_driver(self, nodes: Iterable[Node]) -> DriverEngine:
+    def by_driver(self, nodes: Iterable[Node]) -> DriverEngine:
+        """An engine that is one graph of the driver's."""
         graph = self.shared or self._driver_graph(nodes)
         return DriverEngine(
             graph, owned=self.shared is None, auto_free=self.auto_free, priorities=self.priorities

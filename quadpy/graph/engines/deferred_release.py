@@ -11,6 +11,7 @@ from contextlib import suppress
 from quadpy.errors import DriverError
 from quadpy.graph.engines.driver import DriverGraph
 from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.timed import TimedGraph
 from quadpy.graph.model.nodes import Allocation, Node
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.device import Device
@@ -42,6 +43,8 @@ class ExecOwner:
     def __init__(self, device: Device, engine: Engine, nodes: dict[str, Node], runs: Runs) -> None:
         self.device, self.nodes, self.runs = device, nodes, runs
         self.engine: Engine | None = engine
+        self.timed: TimedGraph | None = None
+        """The graph that profiles launch in place of the engine's, while the nodes are those that it was made of."""
         self.pending_on: set[Timeline] = set()
         self.unfreed: list[Allocation] = []  # what launches allocated and no node freed yet
         device.deferred.register(self)
@@ -52,6 +55,12 @@ class ExecOwner:
         before, self.engine = self.engine, engine
         assert before is not None
         self.device.deferred.add(self.pending_on, before.give_back, keep=keep)
+
+    def exchange_timed(self, timed: TimedGraph | None) -> None:
+        """As ``exchange``, for profiles."""
+        before, self.timed = self.timed, timed
+        if before is not None:
+            self.device.deferred.add(self.pending_on, before.give_back)
 
     def supersede(self, nodes: Mapping[str, Node]) -> None:
         """Let ``nodes`` stand for those of their names, whose host memory stays for what is pending."""
@@ -66,6 +75,7 @@ class ExecOwner:
         engine = self.engine
         if engine is not None and self.device.life.ended is None:
             self._free_left()
+            self.exchange_timed(None)
             self.device.deferred.add(self.pending_on, engine.give_back, keep=_unordered(self.nodes.values()))
         self.engine, self.nodes = None, {}
         self.device.deferred.unregister(self)

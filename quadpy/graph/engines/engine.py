@@ -10,10 +10,17 @@ from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "Launching"]
 
 
-class Engine(Protocol):
+class Launching(Protocol):
+    """What can be launched."""
+
+    def launch(self, stream: StreamHandle) -> None:
+        """Put one run of all nodes on the stream of the last ``move``."""
+
+
+class Engine(Launching, Protocol):
     """What a ``GraphExec`` launches; ``choose`` decides which.
 
     one_launch  whether all nodes are one launch of one kernel
@@ -27,9 +34,6 @@ class Engine(Protocol):
 
     def move(self, on: Stream) -> None:
         """Let later launches come on ``on``, which comes after the stream of the launches before."""
-
-    def launch(self, stream: StreamHandle) -> None:
-        """Put one run of all nodes on the stream of the last ``move``."""
 
     def change(self, node: Node) -> bool:
         """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if refused."""

@@ -6,7 +6,7 @@ A node comes after nodes that were made before it, so the order in which they we
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, TypeAlias
 
 from quadpy.errors import GraphError
@@ -52,6 +52,12 @@ class HostEngine:
         for name, step in self._steps.items():
             if name not in self._off:
                 step()
+
+    def steps(self) -> Iterator[tuple[int, Step]]:
+        """What a launch does, with the numbers of the nodes."""
+        for number, (name, step) in enumerate(self._steps.items()):
+            if name not in self._off:
+                yield number, step
 
     def change(self, node: Node) -> bool:
         """As ``Engine.change``."""

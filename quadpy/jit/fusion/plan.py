@@ -13,7 +13,7 @@ from quadpy.jit.fusion.cooperative import BLOCKS_OF_UNIT, CooperativeLaunch
 from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.grids import Grids, barrier_loops, deciding_values
-from quadpy.jit.plan import Values, Views
+from quadpy.jit.plan import Plan, Values, Views
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
@@ -107,6 +107,10 @@ class FusingPlan:
                     raise
                 self._fused = f"the device refused a launch of {fused.most_blocks} blocks at once"
         return self.separate.run(given, views, stream)
+
+    def apart(self, values: Values) -> Plan:
+        """As ``GraphPlan.apart``; one launch stays one."""
+        return self if isinstance(self._choose(values), FusedPlan) else self.separate.apart(values)
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
         """As ``GpuPlan.prepare``, always the separate launches: nodes of a graph may run at once with others."""

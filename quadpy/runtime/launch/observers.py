@@ -10,6 +10,7 @@ from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.observing import (
     HostMemory,
+    NodeTimer,
     ObservedAccess,
     ObservedCall,
     ObservedNode,
@@ -29,6 +30,7 @@ class _Unnoted:
     """The ``Submission`` of work of which nothing is noted."""
 
     task_times: ClassVar[TaskTimes | None] = None
+    node_timer: ClassVar[NodeTimer | None] = None
 
     def done(self) -> None:
         """As ``Submission.done``."""
@@ -105,11 +107,12 @@ class PlainObserver:
 class _Submissions:
     """One submission, of which several observers were told."""
 
-    __slots__ = ("_told", "task_times")
+    __slots__ = ("_told", "node_timer", "task_times")
 
     def __init__(self, told: Sequence[Submission]) -> None:
         self._told = told
         self.task_times = next((each.task_times for each in told if each.task_times is not None), None)
+        self.node_timer = next((each.node_timer for each in told if each.node_timer is not None), None)
 
     def done(self) -> None:
         """As ``Submission.done``; the last one told is the first, as it may measure time."""

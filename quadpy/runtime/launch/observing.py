@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.life import Life
-from quadpy.runtime.drivers.driver import EventHandle
+from quadpy.runtime.device.reaper import Owner
+from quadpy.runtime.drivers.driver import EventHandle, FunctionHandle, StreamHandle
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.strided_layout import StridedLayout
@@ -25,10 +26,12 @@ __all__ = [
     "ObservedAccess",
     "ObservedCall",
     "ObservedNode",
+    "NodeTimer",
     "ObservedStream",
     "Observer",
     "Submission",
     "TaskTimes",
+    "TimedNode",
     "Where",
     "RawAccess",
     "written_by",
@@ -162,12 +165,47 @@ class TaskTimes(Protocol):
     def __call__(self, number: int, begin: int, end: int, /) -> None: ...
 
 
+class TimedNode(NamedTuple):
+    """A node of a GPU's graph between two events, which each launch records.
+
+    function  of a kernel with one task; else None
+    span      where in the program, or in the kernel, it was made
+    """
+
+    name: str
+    function: FunctionHandle | None
+    span: Span | None
+    nbytes: int
+    begin: TimedEvent
+    end: TimedEvent
+
+
+class TimedEvent(Protocol):
+    """An event with timing; see ``Event``."""
+
+    def _take(self) -> Owner[EventHandle]: ...
+
+
+class NodeTimer(Protocol):
+    """Times the nodes of graphs on a GPU."""
+
+    def settle(self) -> None:
+        """Read the events of all launches so far, which may be recorded again after that."""
+
+    def launched(self, nodes: Sequence[TimedNode], stream: StreamHandle) -> None:
+        """These events have been submitted, with a launch on ``stream``."""
+
+
 class Submission(Protocol):
     """Work that an observer was told of."""
 
     @property
     def task_times(self) -> TaskTimes | None:
         """Where the CPU's tasks and nodes of graphs are to be timed one by one, takes each; else None."""
+
+    @property
+    def node_timer(self) -> NodeTimer | None:
+        """Where the GPU's nodes of graphs and tasks of graph kernels are to be timed one by one, what does it; else None."""
 
     def done(self) -> None:
         """It has been submitted: until then, it may not have taken place."""
