@@ -4,6 +4,8 @@ from quadpy import algorithms as algorithms
 from quadpy import graph as graph
 from quadpy import hazards as hazards
 from quadpy import math as math
+from quadpy import profile as profile
+from quadpy import profiler as profiler
 from quadpy import simt as simt
 from quadpy import tools as tools
 from quadpy import types as types
@@ -428,6 +430,8 @@ __all__ = [
     "polar_decompose",
     "popcnt",
     "pow",
+    "profile",
+    "profiler",
     "pyfunc",
     "python",
     "qr",
