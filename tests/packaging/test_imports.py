@@ -47,7 +47,21 @@ class Layer:
 
 
 INSIDE = {"codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
-PUBLIC = {"", "algorithms", "aliases", "api", "dist", "graph", "hazards", "math", "profiler", "simt", "tools", "types", "view"}
+PUBLIC = {
+    "",
+    "algorithms",
+    "aliases",
+    "api",
+    "dist",
+    "graph",
+    "hazards",
+    "math",
+    "profiler",
+    "simt",
+    "tools",
+    "types",
+    "view",
+}
 
 # The most specific name wins: "runtime.cpu" before "runtime".  "" is quadpy/__init__.py.
 LAYERS = {
