@@ -4,7 +4,6 @@ from quadpy import algorithms as algorithms
 from quadpy import graph as graph
 from quadpy import hazards as hazards
 from quadpy import math as math
-from quadpy import profile as profile
 from quadpy import profiler as profiler
 from quadpy import simt as simt
 from quadpy import tools as tools
@@ -181,6 +180,7 @@ from quadpy.math.linalg import qr as qr
 from quadpy.math.linalg import solve as solve
 from quadpy.math.linalg import svd as svd
 from quadpy.math.linalg import sym_eig as sym_eig
+from quadpy.profiler import profile as profile
 from quadpy.runtime.arrays.field import Field as Field
 from quadpy.runtime.arrays.field import field as field
 from quadpy.runtime.arrays.field_layout import Layout as Layout
