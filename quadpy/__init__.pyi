@@ -136,6 +136,8 @@ from quadpy.intrinsics.top import fma as fma
 from quadpy.intrinsics.top import fmod as fmod
 from quadpy.intrinsics.top import grouped as grouped
 from quadpy.intrinsics.top import hypot as hypot
+from quadpy.intrinsics.top import j0 as j0
+from quadpy.intrinsics.top import j1 as j1
 from quadpy.intrinsics.top import lgamma as lgamma
 from quadpy.intrinsics.top import log as log
 from quadpy.intrinsics.top import log10 as log10
@@ -405,6 +407,8 @@ __all__ = [
     "is_extension_enabled",
     "is_logging_effective",
     "j",
+    "j0",
+    "j1",
     "jk",
     "jkl",
     "jl",

@@ -39,6 +39,8 @@ NUMBERS: Final = {
         Row("erfc", "x", "1 - erf(x), accurate for large x.", Library("special"), _FLOATS),
         Row("tgamma", "x", "Gamma function; NaN at negative whole numbers.", Library("gamma"), _FLOATS),
         Row("lgamma", "x", "Logarithm of the absolute value of the gamma function.", Library("gamma"), _FLOATS),
+        Row("j0", "x", "Bessel function of the first kind of order 0.", Library("bessel"), _FLOATS),
+        Row("j1", "x", "Bessel function of the first kind of order 1.", Library("bessel"), _FLOATS),
         Row("sincos", "x", "Sine and cosine of x (radians), a pair: s, c = qp.sincos(x).", Library("trig")),
         Row("floor", "x, dtype=None", "The greatest whole number not above x; ``dtype`` casts the result.", Traced()),
         Row("ceil", "x, dtype=None", "The least whole number not below x; ``dtype`` casts the result.", Traced()),

@@ -6,7 +6,7 @@ from quadpy.runtime.elements.values import Elements
 
 _V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
 
-__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "sincos", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select"]
+__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select"]
 
 def sin(x: _V) -> _V: """Sine of x (radians)."""
 def cos(x: _V) -> _V: """Cosine of x (radians)."""
@@ -35,6 +35,8 @@ def erf(x: _V) -> _V: """Error function."""
 def erfc(x: _V) -> _V: """1 - erf(x), accurate for large x."""
 def tgamma(x: _V) -> _V: """Gamma function; NaN at negative whole numbers."""
 def lgamma(x: _V) -> _V: """Logarithm of the absolute value of the gamma function."""
+def j0(x: _V) -> _V: """Bessel function of the first kind of order 0."""
+def j1(x: _V) -> _V: """Bessel function of the first kind of order 1."""
 def sincos(x: _V) -> _V: """Sine and cosine of x (radians), a pair: s, c = qp.sincos(x)."""
 def floor(x: _V, dtype: Any = ...) -> _V: """The greatest whole number not above x; ``dtype`` casts the result."""
 def ceil(x: _V, dtype: Any = ...) -> _V: """The least whole number not below x; ``dtype`` casts the result."""

@@ -8,16 +8,23 @@ from dataclasses import dataclass
 
 import mpmath as mp
 import numpy as np
+from numpy_ops import load
+
+from quadpy.mathlib.registry import HOMES
 
 
 @dataclass(frozen=True)
 class Reference:
-    """``wide`` maps float64 arrays, ``exact`` mpmath numbers; the densest samples lie in [low, high]."""
+    """``wide`` maps float64 arrays, ``exact`` mpmath numbers; the densest samples lie in [low, high].
+
+    Results below ``least`` of the argument need only be as exact as if they were that.
+    """
 
     wide: Callable
     exact: Callable
     low: float
     high: float
+    least: Callable = np.zeros_like
 
 
 def _real(fn, low=-mp.inf, high=mp.inf):
@@ -92,6 +99,35 @@ def _log_gamma(x):
     return mp.re(mp.loggamma(x)) if x > 0 else mp.log(abs(mp.pi / (x * mp.sinpi(x)))) - _log_gamma(-x)
 
 
+def _own(name):
+    """The library's f64 version, which mpmath checks: neither Python nor NumPy has the function."""
+
+    def wide(x):
+        return getattr(load(HOMES[name], np.float64), name)(x)
+
+    return wide
+
+
+def _bessel(order):
+    def exact(x):
+        if mp.isinf(x):
+            return mp.mpf(0)
+        if abs(x) < 1e9:
+            with mp.workprec(150):
+                return mp.besselj(order, x)
+        angle = abs(x) - (order + mp.mpf(1) / 2) * mp.pi / 2  # the first two terms: far faster, and exact enough
+        waves = mp.cos(angle) - mp.sin(angle) * (4 * order**2 - 1) / (8 * abs(x))
+        return mp.sqrt(2 / (mp.pi * abs(x))) * waves * (mp.sign(x) if order else 1)
+
+    return exact
+
+
+def _modulus(x):
+    """What Bessel functions oscillate between, from 8 on."""
+    y = np.maximum(np.abs(x), x.dtype.type(8))
+    return np.where(np.abs(x) < 8, x.dtype.type(0), np.sqrt(x.dtype.type(2 / np.pi) / y))
+
+
 UNARY = {
     "exp": Reference(np.exp, _exponential(mp.e), -105, 90),
     "exp2": Reference(np.exp2, _exponential(mp.mpf(2)), -151, 130),
@@ -118,5 +154,9 @@ UNARY = {
     "erf": Reference(np.vectorize(math.erf), _clamped(mp.erf, 100), -4, 4),
     "erfc": Reference(np.vectorize(math.erfc), _clamped(mp.erfc, 100), -4, 11),
     "tgamma": Reference(_scalar(_gamma, lambda x: math.gamma(x) if x else math.copysign(math.inf, x)), _gamma, -6, 9),
-    "lgamma": Reference(_scalar(_log_gamma, math.lgamma), _log_gamma, 0.1, 9),
+    "lgamma": Reference(
+        _scalar(_log_gamma, math.lgamma), _log_gamma, 0.1, 9, least=lambda x: np.where(x < -2, x.dtype.type(1), 0)
+    ),
+    "j0": Reference(_own("j0"), _bessel(0), -20, 20, least=_modulus),
+    "j1": Reference(_own("j1"), _bessel(1), -20, 20, least=_modulus),
 }

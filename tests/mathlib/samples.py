@@ -31,15 +31,15 @@ def _edges(dtype):
     return [*near, *(-x for x in near)]
 
 
-def ulp_error(result, exact):
+def ulp_error(result, exact, least=0.0):
     """``|result - exact|`` in ulp of the result's type; infinite where a special value is not met.
 
-    ``exact`` has more bits than ``result``.  An overflow is right where the exact value rounds to infinity
+    An ulp is that of ``exact``, or of ``least`` where ``exact`` is smaller.  ``exact`` has more bits than ``result``.  An overflow is right where the exact value rounds to infinity
     or lies within an ulp of that.
     """
     info = np.finfo(result.dtype)
     with np.errstate(all="ignore"):
-        _, exponent = np.frexp(np.where(np.isfinite(exact), exact, 1))
+        _, exponent = np.frexp(np.maximum(np.abs(np.where(np.isfinite(exact), exact, 1)), least))
         spacing = np.ldexp(np.ones_like(exact), np.maximum(exponent - 1, info.minexp) - info.nmant)
         error = np.abs(result.astype(exact.dtype) - exact) / spacing
         overflown = np.isinf(result) & (np.abs(exact) > info.max.astype(exact.dtype) - 2 * spacing)

@@ -25,8 +25,8 @@ def call(name, *arguments):
     return result, described.error_ulp
 
 
-def assert_within(bound, result, exact, *arguments):
-    errors = ulp_error(result, exact)
+def assert_within(bound, result, exact, *arguments, least=0.0):
+    errors = ulp_error(result, exact, least)
     worst = int(np.argmax(errors))
     assert errors[worst] <= bound, f"{[a[worst] for a in arguments]}: {result[worst]}, exactly {exact[worst]}"
 
@@ -38,19 +38,10 @@ def test_f32_is_within_its_bound(name):
     result, bound = call(name, x)
     with np.errstate(all="ignore"):
         exact = reference.wide(x.astype(np.float64))
-    assert_within(bound, result, near_zeros(name, exact, result), x)
+    assert_within(bound, result, exact, x, least=reference.least(x))
 
 
-def near_zeros(name, exact, result):
-    """Where lgamma's bound is absolute: ``result`` if it is near enough, else ``exact``."""
-    if name != "lgamma":
-        return exact
-    with np.errstate(all="ignore"):
-        near = (np.abs(exact) < 1) & (np.abs(result - exact) < 6 * np.finfo(result.dtype).eps)
-    return np.where(near, result.astype(exact.dtype), exact)
-
-
-ELEMENTARY = sorted({*UNARY, "atan2", "hypot", "pow", "sincos"} - {"tgamma", "lgamma"})
+ELEMENTARY = sorted({*UNARY, "atan2", "hypot", "pow", "sincos"} - {"tgamma", "lgamma", "j0", "j1"})
 
 
 @pytest.mark.parametrize("name", ELEMENTARY)
@@ -64,7 +55,7 @@ def test_f64_is_within_its_bound(name):
     x = around(np.float64, reference.low, reference.high, 600)
     x = x[(x != 0) | ~np.signbit(x)]  # mpmath has one zero
     result, bound = call(name, x)
-    assert_within(bound, result, near_zeros(name, exact_f64(reference.exact, x), result), x)
+    assert_within(bound, result, exact_f64(reference.exact, x), x, least=reference.least(x))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

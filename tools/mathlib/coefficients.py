@@ -97,6 +97,54 @@ def _erfc(t: mp.mpf) -> mp.mpf:
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def _bessel_near(order: int) -> tuple[Function, Function]:
+    """For ``J(x) = x**order * (x**2 - z1**2) * (x**2 - z2**2) * g(v)``, over v = 1 - x**2/64: x up to 8.
+
+    All zeros of g are below 0, so that no coefficient is.
+    """
+    zeros = [mp.besseljzero(order, k) for k in (1, 2)]
+
+    def g(v: mp.mpf) -> mp.mpf:
+        x = 8 * mp.sqrt(1 - v)
+        return mp.besselj(order, x) / x**order / (x**2 - zeros[0] ** 2) / (x**2 - zeros[1] ** 2)
+
+    return g, lambda v: 1 / g(v)
+
+
+def _bessel_small(order: int) -> tuple[Function, Function]:
+    """For ``J(x) = (x/2)**order * (1 + z * g(z))``, over z = x**2: x up to 1.5."""
+
+    def ratio(z: mp.mpf) -> mp.mpf:
+        return mp.hyp0f1(order + 1, -z / 4)
+
+    return (lambda z: (ratio(z) - 1) / z), (lambda z: z / ratio(z))
+
+
+def _bessel_x(u: mp.mpf) -> mp.mpf:
+    """From 8 on, over u = 128/x**2 - 1."""
+    return mp.sqrt(128 / (u + 1))
+
+
+def _bessel_modulus(order: int) -> tuple[Function, Function]:
+    """For ``J(x) = g(u) / sqrt(x) * cos(x - order*pi/2 - pi/4 + phase)``."""
+
+    def g(u: mp.mpf) -> mp.mpf:
+        x = _bessel_x(u)
+        return abs(mp.hankel1(order, x)) * mp.sqrt(x)
+
+    return g, lambda u: mp.mpf(1)
+
+
+def _bessel_phase(order: int) -> tuple[Function, Function]:
+    """``phase * x`` of the above."""
+
+    def g(u: mp.mpf) -> mp.mpf:
+        x = _bessel_x(u)
+        return mp.arg(mp.hankel1(order, x) * mp.expj(mp.pi / 4 + order * mp.pi / 2 - x)) * x
+
+    return g, lambda u: mp.mpf(1)
+
+
 E, TWO, TEN = mp.e, mp.mpf(2), mp.mpf(10)
 SPECS = {
     "EXP_F32": Spec(_exp, _exp_weight, -HALF_LN2, HALF_LN2, 4, 32),
@@ -127,6 +175,17 @@ SPECS = {
     "ERF_F64": Spec(_erf, lambda z: 1 / (1 + _erf(z)), 0, 0.75, 11, 64),
     "ERFC_F32": Spec(_erfc, lambda t: 1 / _erfc(t), -1, 0.44, 10, 32),  # x up to 10.3
     "ERFC_F64": Spec(_erfc, lambda t: 1 / _erfc(t), -1, 0.75, 23, 64),  # x up to 28
+    **{
+        f"{name}{order}_F{bits}": Spec(*parts(order), low, high, degree, bits)
+        for name, parts, low, high, *degrees in (
+            ("SMALL", _bessel_small, 0, 2.25, 3, 7),
+            ("NEAR", _bessel_near, 0, 0.965, 8, 14),
+            ("MODULUS", _bessel_modulus, -1, 1, 3, 12),
+            ("PHASE", _bessel_phase, -1, 1, 3, 12),
+        )
+        for order in (0, 1)
+        for bits, degree in zip((32, 64), degrees, strict=True)
+    },
 }
 
 

@@ -40,7 +40,7 @@ def worst_f32(name: str, step: int) -> tuple[float, np.float32]:
     for start in range(0, 1 << 32, CHUNK * step):
         bits = np.arange(start, min(start + CHUNK * step, 1 << 32), step, dtype=np.uint64)
         x = bits.astype(np.uint32).view(np.float32)
-        errors = ulp_error(run(name, x), UNARY[name].wide(x.astype(np.float64)))
+        errors = ulp_error(run(name, x), UNARY[name].wide(x.astype(np.float64)), UNARY[name].least(x))
         at = int(np.argmax(errors))
         if errors[at] > worst:
             worst, where = float(errors[at]), x[at]
@@ -52,7 +52,7 @@ def worst_f64(name: str, samples: int) -> tuple[float, np.float64]:
     reference = UNARY[name]
     x = around(np.float64, reference.low, reference.high, samples)
     x = x[(x != 0) | ~np.signbit(x)]  # mpmath has one zero
-    errors = ulp_error(run(name, x), exact_f64(reference.exact, x))
+    errors = ulp_error(run(name, x), exact_f64(reference.exact, x), reference.least(x))
     at = int(np.argmax(errors))
     return float(errors[at]), x[at]
 
