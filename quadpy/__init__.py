@@ -89,6 +89,7 @@ __all__ = [
     "cuda",
     "data_oriented",
     "dataclass",
+    "dist",
     "eig",
     "f16",
     "f32",

@@ -1,6 +1,7 @@
 # Made from quadpy/__init__.py and quadpy/typed.pyi: pytest tests/packaging --update-golden
 # fmt: off
 from quadpy import algorithms as algorithms
+from quadpy import dist as dist
 from quadpy import graph as graph
 from quadpy import hazards as hazards
 from quadpy import math as math
@@ -360,6 +361,7 @@ __all__ = [
     "cuda",
     "data_oriented",
     "dataclass",
+    "dist",
     "dump_compile_config",
     "eig",
     "erf",

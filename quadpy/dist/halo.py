@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from quadpy.dist.kernels.boxes import pack, unpack
 from quadpy.dist.transport.protocol import Part, Receive, Send, StartedExchange
 from quadpy.dtypes import i32
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["HaloExchange", "Message", "messages_to", "reaches_of"]
+__all__ = ["Channel", "HaloExchange", "Message", "messages_to", "reaches_of"]
 
 
 class Message(NamedTuple):
@@ -82,6 +83,28 @@ class _Side:
     table: NDArray
     parts: tuple[tuple[int, Part, int], ...]
     """The other rank, the part of the buffer, the tag."""
+
+
+class Channel:
+    """The stream on which a device exchanges halos, ahead of its other work, and what orders it among that."""
+
+    def __init__(self, device: Device) -> None:
+        self.stream = device.create_stream(_FIRST)
+        self._ready, self._done = device.create_event(), device.create_event()
+
+    def follow(self, stream: Stream) -> None:
+        """The exchange comes after the work so far of ``stream``."""
+        self._ready.record(stream)
+        self._ready.wait(self.stream)
+
+    def precede(self, stream: Stream) -> None:
+        """Later work of ``stream`` comes after the exchange."""
+        self._done.record(self.stream)
+        self._done.wait(stream)
+
+
+_FIRST: Final = -100
+"""A priority that devices clamp to their highest."""
 
 
 class HaloExchange:

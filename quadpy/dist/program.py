@@ -11,7 +11,7 @@ from quadpy.codegen.abi import layout_of
 from quadpy.dist.arrays import DistributedArray, allocated
 from quadpy.dist.boxes import Box, Widths, difference
 from quadpy.dist.division import Division
-from quadpy.dist.halo import HaloExchange, reaches_of
+from quadpy.dist.halo import Channel, HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
 from quadpy.dist.reach import LoopReach, Reaches
 from quadpy.dist.totals import Totals
@@ -20,6 +20,8 @@ from quadpy.ir.footprints.numbers import Given
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["GridProgram", "TaskPlans"]
@@ -68,6 +70,7 @@ class GridProgram:
         self._slots = tuple(ndarray(scalar, 1) for _, scalar in local.slots)
         self._loops = [self._loop(task) for task in self.tasks]
         self._exchanges: dict[object, HaloExchange] = {}
+        self._channels: dict[Device, Channel] = {}
 
     def run(self, values: Values, views: Views, stream: Stream) -> object:
         """One call; what the last task returns."""
@@ -107,11 +110,13 @@ class GridProgram:
         more = tuple(partial for partial, _ in loop.partials)
         stale = self.stale(call.arrays, found)
         if stale.arrays:
-            exchange = self.exchange(stale)
-            started = exchange.start(stale.arrays, call.stream)
+            exchange, channel = self.exchange(stale), self.channel()
+            channel.follow(call.stream)
+            started = exchange.start(stale.arrays, channel.stream)
             if found.inner.size:
                 call.launch(number, found.inner, more)
-            exchange.finish(stale.arrays, started, call.stream)
+            exchange.finish(stale.arrays, started, channel.stream)
+            channel.precede(call.stream)
             for array, reaches in zip(*stale, strict=True):
                 array.received(reaches)
             for slab in difference(found.here, found.inner):
@@ -153,6 +158,13 @@ class GridProgram:
         if key not in self._exchanges:
             self._exchanges[key] = HaloExchange(self.grid, *stale)
         return self._exchanges[key]
+
+    def channel(self) -> Channel:
+        """Where halos are exchanged on the current device."""
+        device = current_device()
+        if device not in self._channels:
+            self._channels[device] = Channel(device)
+        return self._channels[device]
 
     # ------------------------------------------------------------------- launches
 
