@@ -15,16 +15,20 @@ from quadpy.dist.division import Division
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.messages import shown
+from quadpy.runtime.arrays.field_layout import StoredMember
 from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, TypeKey, is_wide, type_key
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.elements.types import DType, element_of
+from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.memory.placement import allocate, storage_at
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from quadpy.runtime.memory.allocators.block import Block
     from quadpy.runtime.streams.owned import OwningDevice
 
-__all__ = ["DistributedArray", "allocated"]
+__all__ = ["DistributedArray", "DistributedField", "allocated"]
 
 
 class DistributedArray:
@@ -42,6 +46,7 @@ class DistributedArray:
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
     __quadpy_view__: ClassVar[bool] = True  # it is an ArrayView itself
     writable: ClassVar[bool] = True
+    _kind: ClassVar[str] = "ndarray"
 
     def __init__(self, grid: Division, dtype: Scalar, element: tuple[int, ...]) -> None:
         self.grid, self.dtype, self.element_shape = grid, dtype, element
@@ -51,7 +56,7 @@ class DistributedArray:
         self._allocate()
 
     @classmethod
-    def of(cls, grid: Division, dtype: DType) -> DistributedArray:
+    def of(cls, grid: Division, dtype: DType) -> Self:
         """An array of zeros; ArgumentError for structs."""
         if getattr(dtype, "__quadpy_constructor__", None) == "struct":
             raise ArgumentError("distributed arrays of structs do not exist", hint="use one array for each member")
@@ -202,7 +207,44 @@ class DistributedArray:
 
     def __repr__(self) -> str:
         element = self.dtype.name + "".join(f"x{n}" for n in self.element_shape)
-        return f"distributed ndarray({element}, shape={self.shape})"
+        return f"distributed {self._kind}({element}, shape={self.shape})"
+
+
+class DistributedField(DistributedArray):
+    """A field with an element for each cell of a grid; made by ``grid.field``.  Kernels use it by name, without a parameter."""
+
+    __slots__ = ("name",)
+
+    __quadpy_array__: ClassVar[bool] = False
+    __quadpy_field__: ClassVar[bool] = True
+    __quadpy_distributed__: ClassVar[bool] = True
+    is_member: ClassVar[bool] = False
+    blocks: ClassVar[tuple[()]] = ()
+    _kind: ClassVar[str] = "field"
+
+    name: str
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        return (0,) * self.ndim
+
+    def leaves(self) -> tuple[DistributedField, ...]:
+        """As ``Field.leaves``."""
+        return (self,)
+
+    @property
+    def storage(self) -> Storage:
+        """The memory of this rank's part."""
+        return self.local._memory()  # noqa: SLF001 - as ``transport.parts``
+
+    def stored_members(self) -> list[StoredMember]:
+        """As if one rank had the whole field; what runs is made of it by ``dist.localise``."""
+        item, full = self.dtype.nbytes, self.shape + self.element_shape
+        axes = tuple(math.prod(full[axis + 1 :]) * item for axis in range(self.ndim))
+        return [StoredMember(self.dtype, item, self.element_shape, 0, axes)]
+
+    def __quadpy_fingerprint__(self) -> str:
+        return f"distributed field:{self.dtype}:{self.element_shape}:{self.shape}"
 
 
 def allocated(dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> tuple[NDArray, NDArray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.arrays import DistributedArray, DistributedField
 from quadpy.dist.division import Division
 from quadpy.runtime.elements.types import DType
 
@@ -15,3 +15,9 @@ class Grid(Division):
     def ndarray(self, dtype: DType) -> DistributedArray:
         """An array of zeros, which kernels take as a parameter; ``dtype`` is a scalar, vector or matrix type."""
         return DistributedArray.of(self, dtype)
+
+    def field(self, dtype: DType, *, name: str = "") -> DistributedField:
+        """A field of zeros, which kernels use by name; ``name`` is shown in messages."""
+        made = DistributedField.of(self, dtype)
+        made.name = name
+        return made

@@ -110,6 +110,7 @@ def localised(kernel: ir.Kernel, arrays: Sequence[str], geometry: Geometry) -> L
 class _Localiser:
     def __init__(self, kernel: ir.Kernel, arrays: Sequence[str], geometry: Geometry) -> None:
         self.kernel, self.arrays, self.geometry = kernel, frozenset(arrays), geometry
+        self.fields = {name: _field(name) for name in arrays if name.startswith(HIDDEN)}
         self.slots: dict[int, Scalar] = {}
         for node in walk(kernel):
             if isinstance(node, ir.Slot):
@@ -133,7 +134,7 @@ class _Localiser:
             return LocalTask(self.alone(self.local(task), number), task.span)
         if isinstance(task, ir.SerialTask):
             raise KernelSyntaxError(
-                f"{touched[0].array} is distributed, and this is not in a loop over the grid", touched[0].span,
+                f"{self.label(touched[0].array)} is distributed, and this is not in a loop over the grid", touched[0].span,
                 hint="loop over the array, with a condition on the indices if only one cell is meant",
             )  # fmt: skip
         return self.loop(task, number)
@@ -172,12 +173,18 @@ class _Localiser:
             for axis in range(self.geometry.ndim)
         ]
         own = [param for param in kernel.params if not param.name.startswith(HIDDEN)]
-        hidden = [param for param in kernel.params if param.name.startswith(HIDDEN)]
+        own += [self.passed(param) for param in kernel.params if param.name in self.fields]
+        hidden = [p for p in kernel.params if p.name.startswith(HIDDEN) and p.name not in self.fields]
         results = kernel.results if last else ()
         return replace(
             kernel, name=f"{kernel.name}_{number}", params=(*own, *slots, *more, *numbers, *origins, *hidden),
             tasks=(task,), slots=len(results), results=results, flow=(),
         )  # fmt: skip
+
+    def passed(self, param: ir.Param) -> ir.ArrayParam:
+        """The array that a launch passes for a distributed field, of which the rank has a part."""
+        assert isinstance(param, ir.ArrayParam)
+        return _array(self.fields[param.name], param.type.elem, param.type.ndim, param.span, param.type.element)
 
     def finishing(self, task: ir.ParallelTask, number: int, reduced: Sequence[Reduced]) -> ir.Kernel:
         """The kernel that updates the places of the reductions by their totals."""
@@ -196,6 +203,10 @@ class _Localiser:
         totals = tuple(_array(each.total, each.type, 1, task.span) for each in reduced)
         made = self.alone(self.local(serial), number, totals)
         return replace(made, name=f"{made.name}_finish", results=(), slots=0)
+
+    def label(self, array: str) -> str:
+        """How messages call it."""
+        return "a field" if array in self.fields else array
 
     # ------------------------------------------------------------------- loops
 
@@ -267,7 +278,8 @@ class _Localiser:
                 case ir.ShapeOf(array=array, axis=axis, type=type) if array in self.arrays:
                     return self.number("n", axis, type, changed.span)
                 case ir.Element(array=array, index=index) if array in self.arrays:
-                    return replace(changed, index=tuple(self.local_index(array, k, e) for k, e in enumerate(index)))
+                    local = tuple(self.local_index(array, k, e) for k, e in enumerate(index))
+                    return replace(changed, array=self.fields.get(array, array), index=local)
                 case ir.Slot(number=number, type=type):
                     return ir.Element(_slot(number), (_const(0, self.kernel.index, changed.span),), 0, type, span=changed.span)
                 case _:
@@ -285,7 +297,7 @@ class _Localiser:
         at = _binary(ir.BinOp.SUB, self.converted(index), origin)
         if not self.geometry.periodic[axis]:
             return at
-        n, extent = self.number("n", axis, type, span), ir.ShapeOf(array, axis, type, span=span)
+        n, extent = self.number("n", axis, type, span), ir.ShapeOf(self.fields.get(array, array), axis, type, span=span)
         below = _compare(ir.CmpOp.LT, at, _const(0, type, span))
         above = _compare(ir.CmpOp.GE, at, extent)
         down = ir.Select(above, _binary(ir.BinOp.SUB, at, n), at, type, span=span)
@@ -358,11 +370,15 @@ def _slot(number: int) -> str:
 
 
 def _origin(array: str, axis: int) -> str:
-    return f"{array}.origin{axis}"
+    return f"origin.{array.removeprefix(HIDDEN)}.{axis}"
 
 
-def _array(name: str, type: Scalar, ndim: int, span: Span) -> ir.ArrayParam:
-    return ir.ArrayParam(name, array_of(type, ndim), span=span)
+def _field(name: str) -> str:
+    return f"field.{name.removeprefix(HIDDEN)}"
+
+
+def _array(name: str, type: Scalar, ndim: int, span: Span, element: tuple[int, ...] = ()) -> ir.ArrayParam:
+    return ir.ArrayParam(name, array_of(type, ndim, element), span=span)
 
 
 def _binary(op: ir.BinOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from quadpy.artifact import HIDDEN, CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
@@ -30,12 +30,13 @@ __all__ = ["DistributedPlan"]
 class DistributedPlan:
     """A ``Plan`` for calls with distributed arrays: the ``Plan`` of each task by itself, with exchanges between them.
 
+    ``distributed`` are the parameters with such arrays, ``named`` the fields that the kernel names, ``fields`` its other ones.
     ``make`` compiles a kernel of one task; of the last one it is told so, as its plan has the result.
     """
 
     def __init__(
-        self, kernel: ir.Kernel, distributed: Sequence[str], make: Callable[[ir.Kernel, bool], Plan],
-        fields: tuple[FieldMemory, ...],
+        self, kernel: ir.Kernel, distributed: Sequence[str], named: Mapping[str, DistributedArray],
+        make: Callable[[ir.Kernel, bool], Plan], fields: tuple[FieldMemory, ...],
     ) -> None:  # fmt: skip
         infos = tuple(
             TaskInfo(task.name, isinstance(task, ir.ParallelTask), effects=print_effects(effects_of(task)))
@@ -44,7 +45,7 @@ class DistributedPlan:
         self.code = CodeObject("", b"", "", layout_of(kernel), infos, tuple(t.name for t in kernel.results))
         self.footprints = unknown_footprints(self.code)
         self.fields = fields
-        self.kernel, self.distributed = kernel, tuple(distributed)
+        self.kernel, self.distributed, self.named = kernel, (*distributed, *named), dict(named)
         self._arrays = [
             param.name for param in kernel.params if isinstance(param, ir.ArrayParam) and not param.name.startswith(HIDDEN)
         ]
@@ -82,13 +83,13 @@ class DistributedPlan:
                     self._parts[geometry] = self._compiled(geometry)
                 local, plans = self._parts[geometry]
                 found = self._programs[grid] = GridProgram(
-                    self.kernel, local, plans, grid, self._arrays, self.distributed
+                    self.kernel, local, plans, grid, self._arrays, self.distributed, self.named
                 )
             return found
 
     def _grid_of(self, views: Views) -> Division:
         grids: dict[int, tuple[str, Division]] = {}
-        for name, view in zip(self._arrays, views, strict=True):
+        for name, view in [*zip(self._arrays, views, strict=True), *self.named.items()]:
             if isinstance(view, DistributedArray):
                 grids.setdefault(id(view.grid), (name, view.grid))
         if len(grids) > 1:

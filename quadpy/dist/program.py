@@ -53,15 +53,17 @@ class _Loop:
 class GridProgram:
     """The tasks of one kernel on one grid, for one rank.
 
-    ``names`` are the kernel's array parameters in the order of a call, ``distributed`` those of the grid.
+    ``names`` are the kernel's array parameters in the order of a call, ``named`` the fields of the grid that it names, and
+    ``distributed`` both arrays and fields of the grid.
     """
 
     def __init__(
         self, kernel: ir.Kernel, local: LocalKernel, plans: Sequence[TaskPlans], grid: Division, names: Sequence[str],
-        distributed: Sequence[str],
+        distributed: Sequence[str], named: Mapping[str, DistributedArray],
     ) -> None:  # fmt: skip
         self._grid_low = grid.block.low
         self.grid, self.tasks, self._plans = grid, local.tasks, tuple(plans)
+        self._named = dict(named)
         self._names, self._distributed = tuple(names), tuple(sorted(distributed))
         layout = [(k, v) for k, v in enumerate(layout_of(kernel).values) if not v.param.startswith(HIDDEN)]
         self._pointers = {v.param: k for k, v in layout if v.part == "pointer"}
@@ -74,7 +76,7 @@ class GridProgram:
 
     def run(self, values: Values, views: Views, stream: Stream) -> object:
         """One call; what the last task returns."""
-        arrays = dict(zip(self._names, views, strict=True))
+        arrays = {**dict(zip(self._names, views, strict=True)), **self._named}
         call = _Call(self, values, arrays, stream)
         result = None
         for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
@@ -184,7 +186,7 @@ class GridProgram:
             views.append(view)
         for name in self._distributed:
             origins += _distributed(arrays[name]).start
-        for extra in (*self._slots, *more):
+        for extra in (*(field.local for field in self._named.values()), *self._slots, *more):
             views.append(extra)
             found += extra.abi
         found += [*self.grid.shape, *cells.low, *cells.high, *self._grid_low, *origins]

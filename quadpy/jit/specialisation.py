@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from quadpy.artifact import CodeObject
-from quadpy.codegen.abi import layout_of
+from quadpy.artifact import CodeObject, ResultShape
 from quadpy.dtypes import i64
 from quadpy.errors import ArgumentError, CodegenError, CompilationError, DeviceError
 from quadpy.graph.engines.stats import Counts
 from quadpy.importing import import_late
-from quadpy.ir.nodes import Kernel
+from quadpy.ir.nodes import ArrayParam, Kernel
 from quadpy.jit.compilation import (
     Compiled,
     Request,
@@ -42,7 +41,7 @@ from quadpy.jit.watching import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.trace import Traced
+from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
 from quadpy.runtime.device.current import Config
@@ -171,6 +170,13 @@ class Specialisation:
         device = None if self._config.arch == "cpu" else device_of(self._config)
         if any(isinstance(arg, ArrayArg) and arg.distributed for arg in self._args.values()):
             return self._distributed(options, device)
+        try:
+            return self._plan_on(options, device)
+        except _DistributedFields:
+            return self._distributed(options, device)
+
+    def _plan_on(self, options: Options, device: Device | None) -> Plan:
+        """The same for arrays and fields that are on ``device``, or on the host for None."""
         if device is None:
             entry = None
             if self._config.interpreted:
@@ -207,27 +213,28 @@ class Specialisation:
                 f"{self._source.name} takes distributed arrays, which arch=qp.python does not run", self._source.span,
                 hint="call qp.init(arch=qp.cpu)",
             )  # fmt: skip
-        request = self._request(options)
-        traced = traced_for(request)
-        compiled = Compiled(
-            CodeObject("", b"", "", layout_of(traced.kernel), ()), digest_of(traced.kernel, self._target), traced.fields,
-            traced.outline, (), traced.dependencies, (),
-        )  # fmt: skip
-        self._use(compiled, device)
-        fields = tuple(map(FieldMemory.of, traced.fields))
-        names = [name for name, arg in self._args.items() if isinstance(arg, ArrayArg) and arg.distributed]
+        traced = traced_for(self._request(options))
+        if self._reads is None:
+            self._reads, self._digest = traced.dependencies, digest_of(traced.kernel, self._target)
+        plain = tuple(field for field in traced.fields if not _is_distributed(field))
+        self._require_there(plain, device)
+        args = (name for name, arg in self._args.items() if isinstance(arg, ArrayArg) and arg.distributed)
+        params = (param.name for param in traced.kernel.params if isinstance(param, ArrayParam) and param.is_field)
+        pairs = zip(params, traced.fields, strict=True)
         plan: Plan = import_late("quadpy.dist.plan").DistributedPlan(
-            traced.kernel, names, functools.partial(self._part, options, device, traced), fields
-        )
+            traced.kernel, tuple(args), {name: field for name, field in pairs if _is_distributed(field)},
+            functools.partial(self._part, options, device, traced.outline, plain), tuple(map(FieldMemory.of, plain)),
+        )  # fmt: skip
         return plan
 
-    def _part(self, options: Options, device: Device | None, traced: Traced, kernel: Kernel, last: bool) -> Plan:
+    def _part(
+        self, options: Options, device: Device | None, outline: ResultShape, used: tuple[Field, ...], kernel: Kernel, last: bool,
+    ) -> Plan:  # fmt: skip
         """The plan of one task of a kernel, which is a kernel by itself; the ``last`` one has the results."""
-        digest, code = compiled_code(kernel, self._target, form_of(options))
-        del digest
+        _, code = compiled_code(kernel, self._target, form_of(options))
         learn(code.messages)
-        fields, seed = tuple(map(FieldMemory.of, traced.fields)), self._config.random_seed
-        shape, spans = traced.outline if last else None, (kernel.tasks[0].span,) * len(code.tasks)
+        fields, seed = tuple(map(FieldMemory.of, used)), self._config.random_seed
+        shape, spans = outline if last else None, (kernel.tasks[0].span,) * len(code.tasks)
         if device is None:
             return cpu_plan_class(code)(
                 code, fields=fields, seed=seed, result_shape=shape, name=self._source.name, spans=spans
@@ -286,13 +293,19 @@ class Specialisation:
         learn(compiled.code.messages)
         if self._reads is None:
             self._reads, self._digest = compiled.reads, compiled.digest
-        for field in compiled.fields:
+        if any(map(_is_distributed, compiled.fields)):
+            raise _DistributedFields
+        self._require_there(compiled.fields, device)
+        self._fields = tuple((field.pointer, field.nbytes) for field in compiled.fields)
+
+    def _require_there(self, fields: Iterable[Field], device: Device | None) -> None:
+        """DeviceError for a field that is elsewhere."""
+        for field in fields:
             if field.device is not device:
                 raise DeviceError(
                     f"{self._source.name} uses {field!r}, which is on {field.device or 'the host'} and not on "
                     f"{device or 'the host'}", self._source.span, hint="make fields after qp.init has chosen the device",
                 )  # fmt: skip
-        self._fields = tuple((field.pointer, field.nbytes) for field in compiled.fields)
 
     def _request(self, options: Options) -> Request:
         """What is asked of the compiler: the first code of the signature, or more that does the same.
@@ -322,6 +335,14 @@ class Specialisation:
 
     def _traced(self, options: Options) -> Kernel:
         return traced_for(self._request(options)).kernel
+
+
+class _DistributedFields(Exception):
+    """The kernel uses fields of which each rank has a part."""
+
+
+def _is_distributed(field: object) -> bool:
+    return getattr(field, "__quadpy_distributed__", False) is True
 
 
 def prepare(threads: int | None) -> None:

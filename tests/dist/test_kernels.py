@@ -328,3 +328,41 @@ def test_arrays_of_different_grids():
 
     with pytest.raises(DistributedError, match="u and v are of different grids"):
         run_ranks(2, program)
+
+
+@qp.data_oriented
+class Ring:
+    """A flow of fields round a ring, as users write it for one device."""
+
+    def __init__(self, make: Callable[[Any], Any], start: np.ndarray[Any, Any]) -> None:
+        self.u, self.v = make(qp.f32), make(qp.math.vec2)
+        self.plain = qp.field(qp.f32, shape=3)
+        self.plain.from_numpy(np.array([1, 2, 3], np.float32))
+        self.u.from_numpy(start)
+
+    @qp.kernel
+    def turn(self):
+        for i, j in self.u:
+            n = self.u.shape[0]
+            self.v[i, j] = qp.math.vec2(self.u[(i - 1) % n, j], self.plain[1])
+        for i, j in self.v:
+            self.u[i, j] = self.v[(i + 1) % self.v.shape[0], j].x + self.v[i, j].y * self.u[i, j]
+
+
+def test_fields_by_name():
+    start = numbers((19, 6))
+    alone = Ring(lambda dtype: qp.field(dtype, shape=(19, 6)) if dtype is qp.f32 else qp.Vector.field(2, qp.f32, shape=(19, 6)), start)
+
+    def program() -> Any:
+        grid = Grid((19, 6), periodic=(True, False))
+        ring = Ring(lambda dtype: grid.field(dtype), start)
+        for _ in range(3):
+            ring.turn()
+        assert repr(ring.u) == "distributed field(f32, shape=(19, 6))"
+        return ring.u.to_numpy()
+
+    for _ in range(3):
+        alone.turn()
+    for ranks in (1, 3, 4):
+        for found in run_ranks(ranks, program):
+            np.testing.assert_array_equal(found, alone.u.to_numpy())

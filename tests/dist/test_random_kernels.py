@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import quadpy as qp
 from quadpy.dist import Grid
@@ -66,7 +66,7 @@ def kernel_of(seed: int) -> tuple[Any, int, bool, str]:
 def check(seed: int, ranks: int) -> None:
     kernel, axes, wraps, text = kernel_of(seed)
     rng = np.random.default_rng(seed)
-    shape = tuple(rng.integers(*[(5, 40), (5, 14), (4, 9)][axes - 1], size=axes).tolist())
+    shape = tuple(rng.integers(*[(8, 40), (5, 14), (4, 9)][axes - 1], size=axes).tolist())
     starts = [rng.standard_normal(shape).astype(np.float32) for _ in range(3)]
 
     def run(make: Callable[[], Any]) -> list[Any]:
@@ -92,11 +92,11 @@ def check(seed: int, ranks: int) -> None:
             np.testing.assert_array_equal(got, want, err_msg=f"{ranks} ranks\n{text}")
 
 
-@pytest.mark.timeout(120)
-def test_random_kernels():
+def test_random_kernels(request: pytest.FixtureRequest):
     qp.init(arch=qp.cpu)
+    count = max(1, request.config.getoption("--random-kernels") // 7)
 
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate])
     @given(st.integers(0, 10**6), st.sampled_from([2, 3, 4, 8]))
     def each(seed: int, ranks: int) -> None:
         check(seed, ranks)
