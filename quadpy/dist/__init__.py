@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.arrays import DistributedArray, DistributedField
+from quadpy.dist.explain import explain
 from quadpy.dist.grid import Grid
 from quadpy.dist.world import World, world
 
-__all__ = ["DistributedArray", "Grid", "World", "world"]
+__all__ = ["DistributedArray", "DistributedField", "Grid", "World", "explain", "world"]

@@ -46,7 +46,7 @@ class DistributedPlan:
         self.footprints = unknown_footprints(self.code)
         self.fields = fields
         self.kernel, self.distributed, self.named = kernel, (*distributed, *named), dict(named)
-        self._arrays = [
+        self.arrays = [
             param.name for param in kernel.params if isinstance(param, ir.ArrayParam) and not param.name.startswith(HIDDEN)
         ]
         self._make = make
@@ -83,13 +83,13 @@ class DistributedPlan:
                     self._parts[geometry] = self._compiled(geometry)
                 local, plans = self._parts[geometry]
                 found = self._programs[grid] = GridProgram(
-                    self.kernel, local, plans, grid, self._arrays, self.distributed, self.named
+                    self.kernel, local, plans, grid, self.arrays, self.distributed, self.named
                 )
             return found
 
     def _grid_of(self, views: Views) -> Division:
         grids: dict[int, tuple[str, Division]] = {}
-        for name, view in [*zip(self._arrays, views, strict=True), *self.named.items()]:
+        for name, view in [*zip(self.arrays, views, strict=True), *self.named.items()]:
             if isinstance(view, DistributedArray):
                 grids.setdefault(id(view.grid), (name, view.grid))
         if len(grids) > 1:

@@ -138,7 +138,7 @@ class Kernel(ByName):
             ArgumentError: wrong number or types of arguments, or an array of the host for a GPU.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
-        return self._planned(args, kwargs, lambda plan, values, views: plan.prepare(values, views))
+        return self.planned(args, kwargs, lambda plan, values, views: plan.prepare(values, views))
 
     def fusion(self, *args: Argument, **kwargs: Argument) -> Fusion:
         """Whether a call with these arguments would be one launch, and why.
@@ -149,9 +149,9 @@ class Kernel(ByName):
         """
         if not self.graph:
             return Fusion(False, "it is not a graph kernel: qp.kernel(graph=True)")
-        return self._planned(args, kwargs, lambda plan, values, views: plan.fusion(values))
+        return self.planned(args, kwargs, lambda plan, values, views: plan.fusion(values))
 
-    def _planned(
+    def planned(
         self, args: tuple[Argument, ...], kwargs: dict[str, Argument], use: Callable[[Plan, Values, Views], T]
     ) -> T:
         """What ``use`` makes of a call with these arguments; ``__call__`` does the same, with as few steps as possible."""
@@ -167,7 +167,7 @@ class Kernel(ByName):
                 return use(plan, dispatcher.checked(args, views), views)
         except MembersFound:
             self._pass_members()
-            return self._planned(args, {}, use)
+            return self.planned(args, {}, use)
         except ArgumentError as error:
             raise shortened(self.named(error)) from error.__cause__
         except QuadpyError as error:

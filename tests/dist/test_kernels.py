@@ -256,6 +256,29 @@ def test_access_from_the_host():
     run_ranks(4, program)
 
 
+def test_explain(capsys: pytest.CaptureFixture[str]):
+    def program() -> None:
+        grid = Grid((64, 32), ranks=(2, 1))
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+        if grid.world.rank == 0:
+            qp.dist.explain(diffuse, u, v, 0.1)
+            qp.dist.explain(sums, u, v, qp.ndarray(qp.f32, 3))
+            with pytest.raises(qp.ArgumentError, match="none of the arguments is distributed"):
+                qp.dist.explain(diffuse, qp.ndarray(qp.f32, (3, 3)), qp.ndarray(qp.f32, (3, 3)), 0.1)
+
+    run_ranks(2, program)
+    text = capsys.readouterr().out
+    for words in (
+        "diffuse on 2 x 1 ranks; rank 0 owns [0:32, 0:32]",
+        "reads u up to 1 below and 1 above along axis 0 beyond the block",
+        "halo: 128 bytes, from rank 1",
+        "split: [0:31, 0:32] (97%) while halos are exchanged, then 1 slab",
+        "every rank does the same",
+        "combines one f32 of each cell by add, over 2048 tiles",
+    ):
+        assert words in text, text
+
+
 # ----------------------------------------------------------------------- what is refused, with its line
 
 

@@ -116,7 +116,7 @@ x = np.zeros(8, np.float32)
 put(x)
 loaded = [name for name in sys.modules if "footprints" in name]
 assert not loaded, loaded
-plan = put._planned((x,), {}, lambda plan, values, views: plan)
+plan = put.planned((x,), {}, lambda plan, values, views: plan)
 (touch,) = plan.footprints().at([0, 8])[0]
 print(touch.box.axes, touch.footprint.location.line)
 """

@@ -13,9 +13,9 @@ __all__ = ["stencils_of", "touches_of"]
 
 def touches_of(kernel: Kernel, *args: Any) -> Touches:
     """What each launch of ``kernel(*args)`` touches."""
-    return kernel._planned(args, {}, lambda plan, values, views: plan.footprints().at(values))
+    return kernel.planned(args, {}, lambda plan, values, views: plan.footprints().at(values))
 
 
 def stencils_of(kernel: Kernel, *args: Any) -> Stencils:
     """How far around its own index each iteration of each launch of ``kernel(*args)`` reaches."""
-    return kernel._planned(args, {}, lambda plan, values, views: plan.footprints().stencils(values))
+    return kernel.planned(args, {}, lambda plan, values, views: plan.footprints().stencils(values))
