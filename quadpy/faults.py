@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from quadpy.conflicts import race_access, race_of_iterations
 from quadpy.errors import (
     KernelAssertionError,
     KernelDivergenceError,
@@ -21,8 +22,8 @@ from quadpy.errors import (
     KernelShiftError,
     KernelZeroDivisionError,
 )
+from quadpy.indices import users_index
 from quadpy.output import Message
-from quadpy.races import Race, RaceAccess, source_name, users_index
 from quadpy.source import NOWHERE, Span
 
 __all__ = ["CLAIMED", "DONE", "FIRST_VALUE", "MOST_VALUES", "SITE", "WORDS", "Site"]
@@ -55,7 +56,8 @@ class Site:
     """One check in a kernel.
 
     error   the name of the exception
-    text    the message, in which ``{0}`` stands for the first value; of an index, the text of the array
+    text    the message, in which ``{0}`` stands for the first value; of an index, the text of the array; of a race, ``x[]``
+            for an array, ``best`` for a variable
     types   the scalar types of the values
     loops   the names of the loop variables around, outermost first, whose values come after these
     kernel  the name of the kernel
@@ -113,11 +115,12 @@ class Site:
         index = users_index(found[: len(found) - axes], self.offsets, self.blocks)
         other = found[len(found) - axes :]
         (verb, span), (before, there) = self.accesses[0], self.accesses[1 + number]
-        array = source_name(self.text, (span, there))
-        element = "" if self.text[1:].isdigit() else f"[{', '.join(map(str, index)) or 'None'}]"
-        race = Race(
-            RaceAccess(self.kernel, before, self._iteration(other, own), array, element, there),
-            RaceAccess(self.kernel, verb, self._iteration(own, ()), array, element, span),
+        array, is_array, _ = self.text.partition("[]")
+        element = f"[{', '.join(map(str, index)) or 'None'}]" if is_array else ""
+        race = race_of_iterations(
+            self.kernel,
+            race_access(self.kernel, before, self._iteration(other, own), array, element, there),
+            race_access(self.kernel, verb, self._iteration(own, ()), array, element, span),
         )
         error = KernelRaceError(
             race.found,

@@ -16,9 +16,13 @@ from quadpy.errors import KernelNameError, KernelSourceError, QuadpyError
 from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.lang.decorators import is_method
 
-__all__ = ["load_kernels"]
+__all__ = ["CannotRunError", "load_kernels"]
 
 _OWN: Final = str(Path(__file__).parent.parent)
+
+
+class CannotRunError(KernelSourceError):
+    """A module or file is there, but Python cannot run it."""
 
 
 def load_kernels(text: str) -> dict[str, Kernel]:
@@ -28,7 +32,8 @@ def load_kernels(text: str) -> dict[str, Kernel]:
     the objects that the module has, ``solver.step``; of a class without an object, ``Solver.step``, whose ``self`` is open.
 
     Raises:
-        KernelSourceError: there is no such module or file, or it cannot be run.
+        CannotRunError: the module or file cannot be run.
+        KernelSourceError: there is no such module or file.
         KernelNameError: it has no such kernel.
     """
     where, _, name = text.partition(":")
@@ -50,14 +55,14 @@ def load_kernels(text: str) -> dict[str, Kernel]:
     return kernels
 
 
-def _not_run(where: str, error: BaseException) -> KernelSourceError:
+def _not_run(where: str, error: BaseException) -> CannotRunError:
     """The error for a module that raised ``error``, with the last line of the user's that ran."""
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
     if isinstance(error, SyntaxError):
-        return KernelSourceError(f"{where} cannot be read: {what}")
+        return CannotRunError(f"{where} cannot be read: {what}")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(("<", _OWN))]
     at = next((f" (line {f.lineno} of {f.filename})" for f in reversed(frames) if f.filename != runpy.__file__), "")
-    return KernelSourceError(f"{where} cannot be run: {what}{at}")
+    return CannotRunError(f"{where} cannot be run: {what}{at}")
 
 
 def _kernels_of(namespace: Mapping[str, Any]) -> dict[str, Kernel]:

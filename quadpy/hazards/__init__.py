@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from quadpy.completion import public_names
+from quadpy.conflicts import Hazard, HazardAccess
 from quadpy.errors import HazardError, HazardWarning, RaceWarning
 from quadpy.hazards.allowances import allow
 from quadpy.hazards.findings import Findings
-from quadpy.hazards.model import Hazard, HazardAccess
 from quadpy.hazards.races import lint
 from quadpy.hazards.switch import check, report
 

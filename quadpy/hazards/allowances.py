@@ -29,7 +29,12 @@ class allow:  # noqa: N801 - used like a statement, so lower case
     """``with qp.hazards.allow(x, reason="…"):`` permits hazards of ``x``; the report lists them with the reason.
 
     It covers accesses that complete a hazard in the block, on any thread.  ``array`` is an ndarray or a field.
+
+    In a kernel, around parallel loops, it covers races of their iterations for ``x``, which may be a variable from before
+    the loop, too: quadpy does not warn of them, and ``debug=True`` does not look for them.
     """
+
+    __quadpy_allows_races__ = True  # ``lang.allowed_races`` gives it its meaning in kernels
 
     def __init__(self, array: Any, *, reason: object) -> None:
         if not isinstance(reason, str) or not reason.strip():

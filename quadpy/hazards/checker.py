@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
+from quadpy.conflicts import Hazard
 from quadpy.hazards.calls import CallSlots
 from quadpy.hazards.clocks import Clock, Clocks, Lane, Snapshot, joined
 from quadpy.hazards.graphs import GraphPart, Graphs
 from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Conflict, Ledger, Named, Operation, Slot, covers
 from quadpy.hazards.memory import Allocations, Handle, bounds_of
-from quadpy.hazards.model import Hazard
 from quadpy.hazards.regions import Grid, Overlap, Region, region_in
 from quadpy.hazards.reports import hazard_of
 from quadpy.hazards.sinks import Sinks

@@ -6,11 +6,11 @@ import linecache
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from quadpy.conflicts import Hazard, HazardAccess
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.calls import node_slots
 from quadpy.hazards.findings import raise_hazard
 from quadpy.hazards.ledger import Slot, conflict
-from quadpy.hazards.model import Hazard, HazardAccess
 from quadpy.hazards.regions import Overlap, overlap
 from quadpy.hazards.reports import kind_of, range_text, verb_of
 from quadpy.runtime.launch.capturing import CAPTURES
@@ -120,9 +120,7 @@ def _of_unknown(nodes: Sequence[ObservedNode], number: int, ancestors: list[int]
         first, second = min(other, number), max(other, number)
         if other != number and touching.touches and not ancestors[second] >> first & 1:
             sides = [
-                HazardAccess(
-                    *place(each.span), f"{each.what} may touch" if each is node else each.what, "memory", "", ""
-                )
+                HazardAccess(*place(each.span), each.what, "may touch" if each is node else "touches", "memory", "")
                 for each in (nodes[first], nodes[second])
             ]
             yield Hazard(
@@ -132,8 +130,8 @@ def _of_unknown(nodes: Sequence[ObservedNode], number: int, ancestors: list[int]
 
 def _side(node: ObservedNode, slot: Slot) -> HazardAccess:
     where = f" ({slot.span.file}:{slot.span.line})" if slot.span is not None else ""
-    what = f"node {node.name!r}, {node.what}{where}, {verb_of(slot.kind)}"
-    return HazardAccess(*place(node.span), what, slot.array, range_text(slot.region), "")
+    actor = f"node {node.name!r}, {node.what}{where},"
+    return HazardAccess(*place(node.span), actor, verb_of(slot.kind), slot.array, range_text(slot.region))
 
 
 def place(span: Span | None) -> tuple[str, int]:

@@ -7,8 +7,8 @@ import warnings
 from typing import Any, NoReturn
 
 from quadpy.completion import shows
+from quadpy.conflicts import Hazard
 from quadpy.errors import HazardError, HazardWarning
-from quadpy.hazards.model import Hazard
 
 __all__ = ["Findings", "raise_hazard", "warn_of"]
 

@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from quadpy.conflicts import Hazard
 from quadpy.hazards.calls import node_slots
 from quadpy.hazards.clocks import Snapshot
 from quadpy.hazards.edges import ancestors_of, missing_edges
 from quadpy.hazards.ledger import Ledger, Slot
 from quadpy.hazards.memory import Allocations
-from quadpy.hazards.model import Hazard
 from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.observing import ObservedNode
 from quadpy.runtime.streams.owned import OwnerRef

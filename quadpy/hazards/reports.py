@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from quadpy.conflicts import Hazard, HazardAccess, HazardKind
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.clocks import Lane
 from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Operation, Slot
-from quadpy.hazards.model import Hazard, HazardAccess, HazardKind
 from quadpy.hazards.regions import Overlap, Region
-from quadpy.hazards.sites import name_of_event, name_of_stream
+from quadpy.hazards.sites import name_of_event, name_of_memory, name_of_stream
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.streams.timeline import Timeline
 
@@ -50,9 +50,10 @@ def _doubt(before: Operation, earlier: Slot, now: Operation, later: Slot, how: O
 def _access(operation: Operation, slot: Slot) -> HazardAccess:
     place = slot.span or operation.kernel
     where = f" ({place.file}:{place.line})" if place is not None else ""
+    name = slot.array if place is not None else name_of_memory(slot.region.low) or slot.array
     return HazardAccess(
-        operation.file, operation.line, f"{operation.what}{where} {verb_of(slot.kind)}", slot.array, range_text(slot.region),
-        stream_name(operation.lane),
+        operation.file, operation.line, f"{operation.what}{where}", verb_of(slot.kind), name,
+        range_text(slot.region), stream_name(operation.lane),
     )  # fmt: skip
 
 

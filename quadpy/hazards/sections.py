@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
+from quadpy.conflicts import Hazard, HazardAccess
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.calls import node_slots
 from quadpy.hazards.findings import raise_hazard
 from quadpy.hazards.ledger import Slot, conflict
-from quadpy.hazards.model import Hazard, HazardAccess
 from quadpy.hazards.regions import Overlap, overlap
 from quadpy.hazards.reports import kind_of, range_text, verb_of
 from quadpy.runtime.arrays.view import ArrayMemory
@@ -52,8 +52,8 @@ def _hazards(kernel: str, span: Span, sections: Sequence[Section]) -> Iterator[H
 
 def _side(kernel: str, span: Span, section: int, slot: Slot) -> HazardAccess:
     place = slot.span or span
-    what = f"section {section + 1} of {kernel} {verb_of(slot.kind)}"
-    return HazardAccess(place.file, place.line, what, slot.array, range_text(slot.region), "")
+    actor = f"section {section + 1} of {kernel}"
+    return HazardAccess(place.file, place.line, actor, verb_of(slot.kind), slot.array, range_text(slot.region))
 
 
 def _hazard(sides: tuple[HazardAccess, HazardAccess], one: Slot, other: Slot, how: Overlap) -> Hazard:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quadpy.conflicts import Hazard
 from quadpy.hazards.findings import Findings, raise_hazard, warn_of
-from quadpy.hazards.model import Hazard
 
 __all__ = ["Sinks"]
 

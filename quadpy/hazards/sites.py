@@ -9,10 +9,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from quadpy.hostmath.struct_field import StructField
+from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["call_place", "name_of_event", "name_of_stream"]
+__all__ = ["call_place", "name_of_event", "name_of_memory", "name_of_stream"]
 
 _PACKAGE: Final = str(Path(__file__).parents[1]) + "/"
 _OURS: Final[dict[str, bool]] = {contextlib.__file__: True}
@@ -48,6 +51,19 @@ def call_place() -> tuple[str, int]:
 def name_of_stream(timeline: Timeline) -> str | None:
     """An expression for the stream of ``timeline`` in the calling program; None where it has no name there."""
     return next((n for n, value in _names() if isinstance(value, Stream) and value.timeline is timeline), None)
+
+
+def name_of_memory(low: int) -> str | None:
+    """An expression for the array of quadpy's that has the byte at ``low``; None where it has no name in the calling program."""
+    return next((n for n, value in _names() if any(start <= low < end for start, end in _bounds_of(value))), None)
+
+
+def _bounds_of(value: object) -> Iterator[tuple[int, int]]:
+    """Where an array's memory begins and ends; nothing for other objects, and for a field that has none yet."""
+    if isinstance(value, NDArray):
+        yield value.pointer, value.pointer + value.nbytes
+    elif isinstance(value, (Field, StructField)):
+        yield from ((leaf.pointer, leaf.pointer + leaf.nbytes) for leaf in value.leaves() if leaf.placed)
 
 
 def name_of_event() -> str:

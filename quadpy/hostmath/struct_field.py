@@ -32,6 +32,7 @@ from quadpy.runtime.arrays.parts import has_slices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.types import element_of
+from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.placement import allocate_lasting, storage_at
@@ -63,6 +64,7 @@ class StructField(HasDerivatives):
         "follows",
         "is_member",
         "layout",
+        "made",
         "name",
     )
     __quadpy_field__: ClassVar[bool] = True  # a kernel that names one takes it as a parameter
@@ -74,12 +76,13 @@ class StructField(HasDerivatives):
 
     def __init__(self, type: StructType, name: str, derivative: str = "") -> None:
         self._whole, self._bound, self.layout = None, False, Layout.AOS
+        self.made = call_site()
         self.dtype, self.name, self.derivative = type, name, derivative
         self.derivatives: dict[str, StructField] = {}
         self.follows = self.is_member = False  # as of other fields
         self._members = {
-            member: StructField(dtype, f"{name}.{member}", derivative) if isinstance(dtype, StructType)
-            else Field(*element_of(dtype), f"{name}.{member}", derivative)
+            member: StructField(dtype, f"{name}.{member}" if name else "", derivative) if isinstance(dtype, StructType)
+            else Field(*element_of(dtype), f"{name}.{member}" if name else "", derivative)
             for member, dtype in type.members.items()
         }  # fmt: skip
         for each in self._members.values():
@@ -347,6 +350,9 @@ class StructField(HasDerivatives):
         """Pickles members, shape, offset, name and derivatives; the copy has C order."""
         derivatives = {kind: found.to_numpy() for kind, found in self.derivatives.items() if hasattr(found, "shape")}
         return _restored, (self.dtype, self.shape, self.offset, self.name, self.to_numpy(), derivatives)
+
+    def _element(self) -> str:
+        return repr(self.dtype)
 
     def __repr__(self) -> str:
         placed = hasattr(self.leaves()[0], "shape")

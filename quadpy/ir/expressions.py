@@ -12,7 +12,7 @@ from quadpy.source import Span
 __all__ = [
     "Access", "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",
     "Expr", "Intrinsic", "Node", "ParamRead", "Select", "ShapeOf", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
-    "VarRead",
+    "VarRead", "slot_name",
 ]  # fmt: skip
 
 
@@ -225,6 +225,11 @@ class SlotRead(Node):
 
     number: int
     type: Scalar
+
+
+def slot_name(number: int) -> str:
+    """The name of a slot, which stands for a variable, beside those of arrays: no array has such a name."""
+    return f"${number}"
 
 
 @dataclass(frozen=True, slots=True)

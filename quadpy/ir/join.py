@@ -34,7 +34,7 @@ def join(levels: Sequence[Sequence[ir.Kernel]]) -> ir.Kernel:
     flow = tuple(part for level in levels for part in joined.level(level))
     return replace(
         one, name=NAME, params=tuple(joined.params), results=(), functions=_functions(kernels), tasks=tuple(joined.tasks),
-        slots=joined.slots, noalias=False, flow=flow, sites=(), debug=False, shadow=None,
+        slots=joined.slots, noalias=False, flow=flow, sites=(), debug=False, shadow=None, variables=(),
     )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ class _Renaming:
         shared = {array.name: f"shared.{k}.{array.type!r}" for k, array in enumerate(task.shared)}
         self.names = own | shared
         privates = tuple((self.names[name], op) for name, op in task.privates)
-        found = replace(self.node(task), name=self.prefix + task.name, privates=privates)
+        found = replace(self.node(task), name=self.prefix + task.name, privates=privates, allowed=())
         self.names = own
         return found
 

@@ -46,7 +46,8 @@ class ParallelTask(Node):
 
     ``privates`` names small arrays that the loop only accumulates into, each with its operation: the target
     may give groups of iterations copies of their own and merge them in order.  ``shared`` are the arrays of which
-    each block of ``block_dim`` iterations has its own.
+    each block of ``block_dim`` iterations has its own.  ``allowed`` has the arrays, and the slots of variables by their
+    names, that the user lets iterations race for, each with the reason.
     """
 
     CHILDREN = ("axes", "body", "reductions", "shared")
@@ -57,6 +58,7 @@ class ParallelTask(Node):
     privates: tuple[tuple[str, AtomicOp], ...] = ()
     block_dim: int | None = None
     shared: tuple[SharedArray, ...] = ()
+    allowed: tuple[tuple[str, str], ...] = ()
 
 
 Task: TypeAlias = SerialTask | ParallelTask
@@ -72,8 +74,8 @@ class ScalarParam(Node):
 class ArrayParam(Node):
     """An array that the caller passes, or a field that the kernel names (``is_field``).
 
-    ``offset`` and ``blocks`` are for messages: what the user's indices of a field begin at, and the extents of the levels
-    of each of its axes, which are axes of their own here.
+    The rest is for messages.  ``offset`` is what the user's indices of a field begin at, ``blocks`` are the extents of the
+    levels of each of its axes, which are axes of their own here, and ``called`` is what the source calls a field.
     """
 
     name: str
@@ -81,6 +83,7 @@ class ArrayParam(Node):
     is_field: bool = False
     offset: tuple[int, ...] = ()
     blocks: tuple[tuple[int, ...], ...] = ()
+    called: str = ""
 
 
 Param: TypeAlias = ScalarParam | ArrayParam
@@ -108,7 +111,8 @@ class Kernel(Node):
     which they stand.  ``noalias`` promises that no written array overlaps another.  A kernel that draws random numbers
     has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64); one with checks, whose ``sites`` say what each means,
     ``$fault``, the address of a record, and ``$sites``, the number of its first check.  ``debug`` asks for the checks that
-    passes add; ``shadow`` is how many words of memory, ``$shadow``, those for races need in a launch.
+    passes add; ``shadow`` is how many words of memory, ``$shadow``, those for races need in a launch.  ``variables`` has
+    what the source calls each slot, empty for those that stand for none of its variables.
     """
 
     CHILDREN = ("params", "functions", "body", "tasks")
@@ -127,3 +131,11 @@ class Kernel(Node):
     sites: tuple[Site, ...] = ()
     debug: bool = False
     shadow: Expr | None = None
+    variables: tuple[str, ...] = ()
+
+    def called(self, name: str) -> str:
+        """What the source calls an array, or the variable of a slot, by its name here."""
+        if name.startswith("$") and name[1:].isdigit():
+            number = int(name[1:])
+            return (self.variables[number] if number < len(self.variables) else "") or "a variable"
+        return next((p.called for p in self.params if p.name == name and isinstance(p, ArrayParam)), "") or name

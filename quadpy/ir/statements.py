@@ -295,7 +295,10 @@ class Axis(Node):
 
 @dataclass(frozen=True, slots=True)
 class ParallelFor(Node):
-    """A top-level loop before tasks are split: iterations in any order, the last axis fastest."""
+    """A top-level loop before tasks are split: iterations in any order, the last axis fastest.
+
+    ``allowed`` as in ``ParallelTask``, with the variables themselves.
+    """
 
     CHILDREN = ("axes", "body", "shared")
     axes: tuple[Axis, ...]
@@ -303,6 +306,7 @@ class ParallelFor(Node):
     block_dim: int | None = None
     name: str | None = None
     shared: tuple[SharedArray, ...] = ()
+    allowed: tuple[tuple[str | Var, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from quadpy.codegen.host import host_spec_string
 from quadpy.codegen.launches import symbols_of
 from quadpy.codegen.pipeline import added_checks
 from quadpy.codegen.schedule import PLAIN, Form
+from quadpy.conflicts import Race
 from quadpy.errors import QuadpyError
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
@@ -30,7 +31,6 @@ from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.guard import guarded
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import Traced, reads_of, trace_kernel
-from quadpy.races import Race
 from quadpy.runtime.arrays.field import Field
 from quadpy.settings import Settings, settings
 from quadpy.source import Span

@@ -37,7 +37,8 @@ class KernelFootprints:
     """The footprints of the launches of ``code``, which was compiled from ``kernel``; safe from any thread.
 
     Without ``kernel``, each launch may touch all of the arrays that it names.
-    tasks  the footprints of each launch, in the order of ``code.tasks``
+    tasks   the footprints of each launch, in the order of ``code.tasks``
+    called  what the source calls the fields
     """
 
     def __init__(self, code: CodeObject, kernel: ir.Kernel | None) -> None:
@@ -48,6 +49,7 @@ class KernelFootprints:
         )
         indices = {Given(v.param, v.part, v.axis): k for k, v in enumerate(code.layout.values) if v.part in _GIVEN}
         params = kernel.params if kernel is not None else ()
+        self.called = {p.name: p.called for p in params if isinstance(p, ir.ArrayParam) and p.called}
         extents = {param.name: _extents(param) for param in params if isinstance(param, ir.ArrayParam)}
         boxes = [(each.box, extents[each.array]) for task in self.tasks for each in task if each.box is not None]
         self._boxes, used = boxes_function(boxes, indices)

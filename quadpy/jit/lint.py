@@ -7,27 +7,30 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
+from quadpy.artifact import SHADOW
+from quadpy.conflicts import Race
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.ir.nodes import Kernel as IrKernel, ParallelTask, Task
+from quadpy.ir.nodes import Kernel as IrKernel, ParallelTask
 from quadpy.ir.races import Definite, Proved, Unknown, Verdict, races_of
 from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.jit.offline import trace_for
 from quadpy.jit.parameters import Argument
-from quadpy.jit.races import race_of, variable_name
+from quadpy.jit.races import race_of
 from quadpy.messages import shown
-from quadpy.races import Race
 from quadpy.source import Span
 
 __all__ = ["Checked", "LintReport", "Skipped", "lint", "lint_kernels"]
 
-Outcome: TypeAlias = Literal["proved", "definite", "unknown"]
+Outcome: TypeAlias = Literal["proved", "definite", "unknown", "allowed"]
+Overall: TypeAlias = Literal["clean", "races", "unchecked"]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What is known about one array, or variable from before the loop, in one parallel loop.
 
-    outcome  proved: free of races; definite: ``race`` has two iterations that collide; unknown: ``reason`` says why
+    outcome  proved: free of races; definite: ``race`` has two iterations that collide; unknown: ``reason`` says why;
+             allowed: ``race`` would be definite or unknown, and ``reason`` is what ``qp.hazards.allow`` gave
     """
 
     kernel: str
@@ -77,7 +80,17 @@ class LintReport:
     @property
     def races(self) -> tuple[Race, ...]:
         """The definite races."""
-        return tuple(each.race for each in self.checked if each.race is not None)
+        return tuple(each.race for each in self.checked if each.race is not None and each.outcome == "definite")
+
+    @property
+    def allowed(self) -> tuple[Race, ...]:
+        """Those that ``qp.hazards.allow`` covers in the kernels; one that is not certain may be none."""
+        return tuple(each.race for each in self.checked if each.race is not None and each.outcome == "allowed")
+
+    @property
+    def outcome(self) -> Overall:
+        """races: there are definite ones; unchecked: none, but not all kernels could be checked; else clean."""
+        return "races" if self.races else "unchecked" if self.skipped else "clean"
 
     @property
     def unknown(self) -> tuple[Checked, ...]:
@@ -91,17 +104,19 @@ class LintReport:
             sum(each.outcome == outcome for each in self.checked) for outcome in ("definite", "unknown", "proved")
         )
         text = f"{_counted(definite, 'definite race')}, {unknown} unknown, {proved} proved free of races"
+        text += f", {len(self.allowed)} allowed" if self.allowed else ""
         return f"{text}; {_counted(len(self.skipped), 'kernel')} not checked" if self.skipped else text
 
     def to_json(self) -> dict[str, Any]:
         """The same as data of JSON."""
         return {
+            "outcome": self.outcome,
             "checked": [each.to_json() for each in self.checked],
             "skipped": [{"kernel": each.kernel, "reason": each.reason} for each in self.skipped],
         }
 
     def __str__(self) -> str:
-        notable = [*self.races, *self.unknown, *self.skipped]
+        notable = [*self.races, *self.unknown, *self.allowed, *self.skipped]
         return "\n".join([*map(str, notable), self.summary])
 
 
@@ -109,7 +124,12 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-_WORDS: Final = {"proved": "is proved free of races", "unknown": "may race", "definite": "races"}
+_WORDS: Final = {
+    "proved": "is proved free of races",
+    "unknown": "may race",
+    "definite": "races",
+    "allowed": "may race, which is allowed",
+}
 
 
 def lint(what: Kernel | ModuleType, **given: Argument) -> LintReport:
@@ -151,15 +171,19 @@ def _checked(name: str, kernel: IrKernel) -> list[Checked]:
         for task in kernel.tasks
         if isinstance(task, ParallelTask)
         for array, verdict in races_of(task, noalias=kernel.noalias).items()
+        if array != SHADOW
     ]
 
 
-def _described(name: str, task: Task, array: str, verdict: Verdict, kernel: IrKernel) -> Checked:
+def _described(name: str, task: ParallelTask, array: str, verdict: Verdict, kernel: IrKernel) -> Checked:
+    shown, allowed = kernel.called(array), dict(task.allowed).get(array, "")
     match verdict:
-        case Definite():
-            race = race_of(name, array, verdict, kernel)
-            return Checked(name, race.second.array, task.span, "definite", race=race)
-        case Unknown(reason=reason):
-            return Checked(name, variable_name(task, array), task.span, "unknown", reason)
         case Proved():
-            return Checked(name, variable_name(task, array), task.span, "proved")
+            return Checked(name, shown, task.span, "proved")
+        case Definite() | Unknown() if allowed:
+            race = race_of(name, array, verdict, kernel, allowed)
+            return Checked(name, shown, task.span, "allowed", allowed, race)
+        case Definite():
+            return Checked(name, shown, task.span, "definite", race=race_of(name, array, verdict, kernel))
+        case Unknown(reason=reason):
+            return Checked(name, shown, task.span, "unknown", reason)

@@ -12,9 +12,10 @@ from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.devices import current_device
-from quadpy.runtime.launch.capturing import session_of
+from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer
 from quadpy.runtime.memory.device_storage import stream_of
+from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
     from quadpy.jit.footprints import KernelFootprints, Touch, Touches
@@ -54,9 +55,14 @@ def run_observed(
         plan = plan.timed(told.task_times)
     elif told.node_timer is not None and isinstance(plan, (GraphPlan, FusingPlan)):
         plan = plan.apart(values)
-    result = plan.run(values, views, None if stream is None or "host" in on.device.driver.features else on)
+    result = plan.run(values, views, on if stream is not None and _needs_stream(on) else None)
     told.done()
     return result
+
+
+def _needs_stream(stream: Stream) -> bool:
+    """Whether ``Plan.run`` must be told of the stream: on the host only a capture asks for it."""
+    return bool(CAPTURES.count) or "host" not in stream.device.driver.features
 
 
 TaskAccesses: TypeAlias = tuple[tuple[KernelAccess, ...], ...]
@@ -98,27 +104,28 @@ def _found(plan: Plan, values: Sequence[float]) -> _Found:
         layout = plan.code.layout.values
         names = [value.param for value in layout if value.part == "pointer" and value.param != SHADOW]
         numbers = {name: number for number, name in enumerate(names)}
-        tasks = tuple(tuple(_accesses(numbers, task)) for task in touches)
+        tasks = tuple(tuple(_accesses(numbers, footprints.called, task)) for task in touches)
         whole = tuple(_without_implied(access for task in tasks for access in task))
         found = known[id(touches)] = _Found(touches, tasks, whole)
     return found
 
 
-def _accesses(numbers: Mapping[str, int], touches: Sequence[Touch]) -> Iterator[KernelAccess]:
+def _accesses(
+    numbers: Mapping[str, int], called: Mapping[str, str], touches: Sequence[Touch]
+) -> Iterator[KernelAccess]:
     for touch in touches:
-        if touch.footprint.array in numbers:
-            yield _access(numbers[touch.footprint.array], touch)
+        name = touch.footprint.array
+        if name in numbers:
+            yield _access(numbers[name], called.get(name, name), touch)
 
 
-def _access(number: int, touch: Touch) -> KernelAccess:
+def _access(number: int, name: str, touch: Touch) -> KernelAccess:
     footprint, box = touch
     kind = "read" if footprint.access is Access.READ else "write"
     if footprint.access is Access.ATOMIC:
         kind = "write" if footprint.operation is None else _COMMUTING.get(footprint.operation, "write")
     certain = box.axes is not None and box.exact and box.always
-    return KernelAccess(
-        number, footprint.array, kind, box.axes, footprint.components, certain, _reason(touch), footprint.location
-    )
+    return KernelAccess(number, name, kind, box.axes, footprint.components, certain, _reason(touch), footprint.location)
 
 
 def _reason(touch: Touch) -> str:

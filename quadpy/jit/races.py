@@ -1,72 +1,80 @@
-"""Definite races of kernels: found when one compiles, and warned of once."""
+"""Races of kernels, as users read them: found when one compiles, and warned of once."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from typing import Final
 
+from quadpy.conflicts import Race, race_access, race_of_iterations
 from quadpy.errors import RaceWarning
-from quadpy.ir import nodes as ir
-from quadpy.ir.nodes import ArrayParam, Kernel, Param, Task
-from quadpy.ir.races import AccessPoint, Definite, definite_races, slot_name
-from quadpy.ir.walk import walk
-from quadpy.races import Race, RaceAccess, source_name, users_index
+from quadpy.indices import users_index
+from quadpy.ir.nodes import ArrayParam, Kernel, ParallelTask, Param
+from quadpy.ir.races import Definite, Proved, Unknown, definite_races, races_of
+from quadpy.runtime.launch.capturing import CAPTURES
 
-__all__ = ["race_of", "races_in", "variable_name", "warn_of_races"]
+__all__ = ["race_of", "races_in", "warn_of_races"]
 
 
 def races_in(kernel: Kernel, name: str) -> tuple[Race, ...]:
-    """The definite races of ``kernel``, which users call ``name``."""
-    return tuple(
-        race_of(name, array, found, kernel)
-        for task in kernel.tasks
-        for array, found in definite_races(task, noalias=kernel.noalias).items()
-    )
+    """The definite races of ``kernel``, which users call ``name``; and all that it allows, unless there are none."""
+    found: list[Race] = []
+    for task in kernel.tasks:
+        races: dict[str, Definite | Unknown] = {**definite_races(task, noalias=kernel.noalias)}
+        allowed = dict(task.allowed) if isinstance(task, ParallelTask) else {}
+        verdicts = races_of(task, noalias=kernel.noalias) if allowed else {}
+        races |= {name: each for name, each in verdicts.items() if name in allowed and not isinstance(each, Proved)}
+        found += [race_of(name, array, race, kernel, allowed.get(array, "")) for array, race in races.items()]
+    return tuple(found)
 
 
-def race_of(name: str, array: str, found: Definite, kernel: Kernel) -> Race:
+def race_of(name: str, array: str, found: Definite | Unknown, kernel: Kernel, allowed: str = "") -> Race:
     """``found`` of ``kernel``, which users call ``name``, as they read it."""
-    points = (found.first, found.second)
-    param = next((each for each in kernel.params if each.name == array), None)
-    element = "" if found.is_slot else f"[{', '.join(_users_index(found.element, param)) or 'None'}]"
-    array = source_name(array, (point.span for point in points if point.verb != "reads"))
+    shown, element = kernel.called(array), ""
+    if isinstance(found, Definite) and not found.is_slot:
+        param = next((each for each in kernel.params if each.name == array), None)
+        element = f"[{', '.join(_users_index(found.element, param)) or 'None'}]"
+    first, second = (
+        race_access(
+            name, point.verb, _as_in_source(", ".join(point.iteration), kernel), shown, _as_in_source(element, kernel),
+            point.span,
+        )
+        for point in (found.first, found.second)
+    )  # fmt: skip
+    certain = isinstance(found, Definite)
+    reason = found.needs if isinstance(found, Definite) else found.reason
+    return race_of_iterations(name, first, second, certain=certain, reason=reason, allowed=allowed)
 
-    def access(point: AccessPoint) -> RaceAccess:
-        return RaceAccess(name, point.verb, ", ".join(point.iteration), array, element, point.span)
 
-    return Race(access(found.first), access(found.second), reason=found.needs)
+def _as_in_source(text: str, kernel: Kernel) -> str:
+    """``text`` with the names that the source has for fields and variables."""
+    return re.sub(r"\$\w+", lambda name: kernel.called(name[0]), text)
 
 
 def _users_index(element: tuple[str, ...], param: Param | None) -> tuple[str, ...]:
     """``element`` as users write it, where it is known in numbers."""
-    if not isinstance(param, ArrayParam) or not (param.offset or param.blocks):
+    if not isinstance(param, ArrayParam) or not (any(param.offset) or param.blocks):
         return element
     if not all(part.removeprefix("-").isdecimal() for part in element):
         return ("…",)
     return tuple(map(str, users_index([int(part) for part in element], param.offset, param.blocks)))
 
 
-def variable_name(task: Task, array: str) -> str:
-    """What the source calls ``array`` of ``task``, which may be a field or a variable from before the loop."""
-    spans = []
-    for node in walk(task) if array.startswith("$") else ():
-        if isinstance(node, (ir.Load, ir.Store, ir.Atomic)):
-            name = node.place.array if isinstance(node.place, ir.Element) else slot_name(node.place.number)
-            spans += [node.span] if name == array else []
-    return source_name(array, spans)
-
-
 _warned: Final[set[tuple[str, str, str]]] = set()
 
 
 def warn_of_races(races: Iterable[Race]) -> None:
-    """Warns of each race once in a process, at the line of its second access.
+    """Warns of each race once in a process, at the line of its second access; the hazard checker lists what is allowed.
 
     Raises:
         RaceWarning: where the user's filters make errors of warnings.
     """
+    if CAPTURES.observer is not None:
+        CAPTURES.observer.report([race for race in races if race.allowed])
     for race in races:
+        if race.allowed:
+            continue
         key = race.first.location, race.second.location, race.second.array
         if key in _warned:
             continue

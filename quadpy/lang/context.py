@@ -137,13 +137,15 @@ class TaskOrder:
     """Where in the order of tasks the trace is.
 
     ``graph`` says that the kernel is a graph kernel; ``fork`` has the sections that an adjacent one joins; ``section``
-    is the place of the section around, ``repeats`` the number of do_while loops around.
+    is the place of the section around, ``repeats`` the number of do_while loops around, and ``allowed`` what the
+    parallel loops that follow may race for, with the reasons.
     """
 
     graph: bool
     fork: OpenFork | None = None
     section: Span | None = None
     repeats: int = 0
+    allowed: tuple[tuple[str | ir.Var, str], ...] = ()
 
 
 @dataclass(slots=True)

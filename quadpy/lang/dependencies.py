@@ -145,6 +145,27 @@ class Dependencies:
             path, value = path.item(key), value[key]
         return path
 
+    def text(self, value: Any) -> str:
+        """How the source says ``value``, such as ``self.grid.v``; empty where it comes from elsewhere."""
+        spot = self._spots.get(id(value))
+        return "" if spot is None else self._text_of(spot)
+
+    def _text_of(self, spot: Spot) -> str:
+        origin, value = self._origins[spot[0]], self._found[spot[0]]
+        match origin:
+            case str():
+                text = origin
+            case ("name" | "default", _, name, _):
+                text = name
+            case ("attribute", owner, name, _) if before := self._text_of(owner):
+                text = f"{before}.{name}"
+            case _:
+                return ""
+        for position in spot[1:]:
+            key = list(value)[position] if isinstance(value, dict) else position
+            text, value = f"{text}[{key!r}]", _parts(value)[position]
+        return text
+
     def attributes(self) -> Iterator[tuple[MemberPath, Any]]:
         """The attributes of objects that were read inside arguments, and what they had: other values need other code."""
         for origin, value in zip(self._origins, self._found, strict=True):

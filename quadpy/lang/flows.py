@@ -9,6 +9,7 @@ from quadpy.dtypes import u32
 from quadpy.intrinsics import Builtin
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
+from quadpy.lang.allowed_races import is_allowance, with_allowed_races
 from quadpy.lang.concurrent import OpenFork, use_of
 from quadpy.lang.context import Trace
 from quadpy.lang.graph_blocks import FORMS, do_while, parallel, parallel_context, stream_parallel
@@ -23,12 +24,15 @@ __all__ = ["do_while_loop", "marker_of", "stmt_With"]
 _SECTIONS: Final = (stream_parallel, parallel)
 
 
-def stmt_With(t: Trace, node: ast.With) -> None:
+def stmt_With(t: Trace, node: ast.With) -> bool:
+    if is_allowance(t, node):
+        return with_allowed_races(t, node)
     span = t.span(node.items[0].context_expr)
     marker = marker_of(t, node.items[0].context_expr)
     if marker not in (*_SECTIONS, parallel_context):
         t.fail_syntax("with is not part of the kernel language", t.span(node),
-                      "only with qp.stream_parallel(): and, in graph kernels, with qp.graph.parallel():")  # fmt: skip
+                      "only with qp.stream_parallel():, with qp.hazards.allow(…): and, in graph kernels, "
+                      "with qp.graph.parallel():")  # fmt: skip
     assert marker is not None
     _check_form(t, marker, node, span)
     _check_place(t, marker, span)
@@ -36,6 +40,7 @@ def stmt_With(t: Trace, node: ast.With) -> None:
         _sections_of_context(t, node, span)
     else:
         _one_section(t, node, span)
+    return False
 
 
 def marker_of(t: Trace, node: ast.expr) -> Builtin | None:

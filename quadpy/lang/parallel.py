@@ -92,7 +92,11 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, opti
         loop_begins(t, loop.prints, span)
     body = ir.Block(tuple(stmts), span=span)
     block_dim = loop.block_dim if loop.uses_block else options.block_dim
-    t.build.emit(ir.ParallelFor(tuple(axes), body, block_dim, options.name, tuple(loop.shared), span=span))
+    t.build.emit(
+        ir.ParallelFor(
+            tuple(axes), body, block_dim, options.name, tuple(loop.shared), tuple(dict(t.tasks.allowed).items()), span=span
+        )
+    )  # fmt: skip
 
 
 def _ended_by_faults(t: Trace, node: ast.For) -> AbstractContextManager[None]:

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from racy_loops import line_of, locks, scatters
 from random_loops import HEAD, SIZE, Writer, races, touched
 
 import quadpy as qp
@@ -34,12 +35,6 @@ def numbers(*values):
 # ------------------------------------------------------------- what is reported
 
 
-@qp.kernel
-def scatters(x: I1, k: I1):
-    for i in k:
-        x[k[i]] = i
-
-
 def test_a_race_is_reported_with_both_iterations_lines_and_the_element():
     x = np.zeros(8, np.int32)
     scatters(x, numbers(0, 3, 1, 2))
@@ -47,11 +42,11 @@ def test_a_race_is_reported_with_both_iterations_lines_and_the_element():
         KernelRaceError, match=r"race: iteration i=3 writes x\[7\], and iteration i=1 writes it"
     ) as found:
         scatters(x, numbers(0, 7, 1, 7))
-    error, line = found.value, scatters.source.span.line + 3
+    error, file, line = found.value, scatters.source.span.file, line_of(scatters, 2)
     assert (error.iteration, error.values, error.span.line) == ({"i": 3}, (7,), line)
     race = error.hazard
     assert (race.kind, race.certain) == ("write after write", True)
-    assert race.first.location == race.second.location == f"{__file__}:{line}"
+    assert race.first.location == race.second.location == f"{file}:{line}"
     assert (race.first.iteration, race.second.iteration) == ("i=1", "i=3")
     assert "qp.atomic_add(x[7], value)" in error.hint
     scatters(x, numbers(0, 3, 1, 2))
@@ -231,15 +226,6 @@ def test_loops_that_run_at_once_have_memory_of_their_own():
 
 
 @qp.kernel
-def locked(x: I1, lock: I1):
-    for i in range(x.shape[0]):
-        while qp.atomic_cas(lock[0], 0, 1) != 0:
-            pass
-        x[0] = x[0] + i
-        qp.atomic_exchange(lock[0], 0)
-
-
-@qp.kernel
 def serial(x: I1):
     qp.loop_config(serialize=True)
     for i in range(x.shape[0] - 1):
@@ -255,7 +241,7 @@ def red_black(x: I1, colour: qp.i32):
 
 def test_loops_without_races_run():
     x = np.ones(6, np.int32)
-    locked(x, numbers(0))
+    locks(x, numbers(0))
     serial(x)
     red_black(x, 0)
     red_black(x, 1)

@@ -6,6 +6,7 @@ import random
 import runpy
 
 import pytest
+from racy_loops import keeps_last, locks, one_element, scatters, shifts
 from random_loops import HEAD, Writer, races, touched
 
 import quadpy as qp
@@ -178,18 +179,6 @@ def test_nothing_is_proved_where_arrays_may_overlap():
 
 
 @qp.kernel
-def shifts(x: I1):
-    for i in range(x.shape[0] - 1):
-        x[i + 1] = x[i]
-
-
-@qp.kernel
-def one_element(x: I1):
-    for i in range(x.shape[0]):
-        x[0] = i
-
-
-@qp.kernel
 def forgets_an_axis(x: I1, y: I2):
     for i, j in y:
         x[i] = y[i, j]
@@ -257,29 +246,15 @@ def test_both_places_are_named():
     assert found.needs == "two or more iterations over i"
 
 
-@qp.kernel
-def assigns_a_variable(y: I1) -> qp.i32:
-    best = 0
-    for i in y:
-        best = y[i]
-    return best
-
-
 def test_a_variable_from_before_the_loop_belongs_to_all_iterations():
-    kernel = traced(assigns_a_variable)
+    kernel = traced(keeps_last)
     (name,) = [name for name in races_of(kernel.tasks[1]) if name.startswith("$")]
     found = definite_races(kernel.tasks[1])[name]
     assert found.is_slot
-    assert "best = y[i]" in found.second.span.excerpt()
+    assert "last = y[i]" in found.second.span.excerpt()
 
 
 # ------------------------------------------------------------- unknown
-
-
-@qp.kernel
-def scatters(x: I1, k: I1):
-    for i in k:
-        x[k[i]] = i
 
 
 @qp.kernel
@@ -300,15 +275,6 @@ def says_the_same(x: I1, y: I1):
 def far_shift(x: I1):
     for i in range(x.shape[0] - 5):
         x[i + 5] = x[i]
-
-
-@qp.kernel
-def locks(x: I1, lock: I1):
-    for i in range(x.shape[0]):
-        while qp.atomic_cas(lock[0], 0, 1) != 0:
-            pass
-        x[0] = x[0] + i
-        qp.atomic_exchange(lock[0], 0)
 
 
 @qp.kernel

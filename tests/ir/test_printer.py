@@ -65,7 +65,12 @@ def test_the_kernel_test_covers_all_fields():
         "debug",
         "shadow",
     }
-    assert {f.name for f in fields(Kernel)} == known
+    assert {f.name for f in fields(Kernel)} == known | {"variables"}
+
+
+def test_names_of_the_source_leave_no_trace(every):
+    params = tuple(replace(p, called="best") if isinstance(p, ir.ArrayParam) else p for p in every.params)
+    assert print_ir(replace(every, params=params, variables=("sum", "last"))) == print_ir(every)
 
 
 @pytest.mark.parametrize(

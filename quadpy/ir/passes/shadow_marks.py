@@ -31,9 +31,10 @@ _AGAIN: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An element, and where its words are; ``offset`` and ``blocks`` as in ``ir.ArrayParam``."""
+    """An element, and where its words are; ``called`` as in ``Site.text``, ``offset`` and ``blocks`` in ``ir.ArrayParam``."""
 
     array: str
+    called: str
     index: tuple[ir.Expr, ...]
     at: ir.Expr
     offset: tuple[int, ...] = ()
@@ -137,7 +138,7 @@ class Marks:
         index = place.index[: MOST_VALUES - 2 * len(axes) - 1]
         words = [*map(_as_word, index), *map(_as_word, other_iteration(self.task, number)), access]
         site = Site(
-            KernelRaceError.__name__, place.array, tuple("i64" for _ in words),
+            KernelRaceError.__name__, place.called, tuple("i64" for _ in words),
             tuple(var.name.partition(".")[0] for var in axes), self.kernel, span,
             accesses=((_VERBS[type(stmt)], span), *self.accesses[place.array]), offsets=place.offset, blocks=place.blocks,
         )  # fmt: skip

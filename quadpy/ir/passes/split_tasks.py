@@ -8,7 +8,7 @@ slots of scratch memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import permutations
 
@@ -46,7 +46,7 @@ class _Splitter:
         body = ir.Block((), span=self.kernel.span)
         return replace(
             self.kernel, body=body, tasks=tuple(self.tasks), slots=self.shift + len(self.slots), crossing=(),
-            flow=() if all(isinstance(part, int) for part in flow) else flow,
+            variables=("",) * self.shift + tuple(var.name.partition(".")[0] for var in self.slots), flow=() if all(isinstance(part, int) for part in flow) else flow,
         )  # fmt: skip
 
     def cut(self, stmts: Iterable[ir.Stmt]) -> tuple[Item, ...]:
@@ -161,8 +161,17 @@ class _Splitter:
         stmts = (*self.recomputed([loop.body]), *head, *body.stmts)
         axes = tuple(self.substitute(axis) for axis in loop.axes)
         return ir.ParallelTask(
-            "", axes, ir.Block(stmts, span=loop.body.span), block_dim=loop.block_dim, shared=loop.shared, span=loop.span
-        )
+            "", axes, ir.Block(stmts, span=loop.body.span), block_dim=loop.block_dim, shared=loop.shared,
+            allowed=tuple(self.allowed(loop)), span=loop.span,
+        )  # fmt: skip
+
+    def allowed(self, loop: ir.ParallelFor) -> Iterator[tuple[str, str]]:
+        """By name; a variable that no other task needs has no slot, and belongs to each iteration."""
+        for what, reason in loop.allowed:
+            if isinstance(what, str):
+                yield what, reason
+            elif what in self.slots:
+                yield ir.slot_name(self.slots[what]), reason
 
     def recomputed(self, nodes: Iterable[ir.Node]) -> list[ir.Stmt]:
         """The uniform values that ``nodes`` need, in the order in which they were written."""

@@ -21,7 +21,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.passes.shadow_marks import Marks, Place
 from quadpy.ir.passes.shadow_words import Words, number_of_iteration, words_of
-from quadpy.ir.races import Proved, orders_itself, races_of, slot_name
+from quadpy.ir.races import Proved, orders_itself, races_of
 from quadpy.ir.types import array_of
 from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import map_children, walk
@@ -40,11 +40,12 @@ def watch_races(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def _watched(task: ir.Task, kernel: ir.Kernel) -> tuple[str, ...]:
-    """The arrays and slots of ``task`` that are watched."""
+    """The arrays and slots of ``task`` that are watched: where races are allowed, nobody asks for them."""
     if not isinstance(task, ir.ParallelTask) or orders_itself(task) or needs_whole_blocks(task.body):
         return ()
     verdicts = races_of(task, noalias=kernel.noalias)
-    return tuple(name for name, verdict in verdicts.items() if not isinstance(verdict, Proved))
+    allowed = dict(task.allowed)
+    return tuple(name for name, verdict in verdicts.items() if not isinstance(verdict, Proved) and name not in allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class _Watcher:
             regions[name] = _Region(words, begin, param)
             end = ir.Binary(ir.BinOp.ADD, end, regions[name].words.count, i64, span=span)
         yield _clearing(task, start, end)
-        yield _Watched(self.kernel.name, task, begins, regions, self.sites).run()
+        yield _Watched(self.kernel, task, begins, regions, self.sites).run()
         self.end = end if self.at_once else ir.Binary(ir.BinOp.MAX, self.end, end, i64, span=span)
 
 
@@ -120,16 +121,16 @@ class _Watched:
     """One task: puts the checks before its accesses."""
 
     def __init__(
-        self, kernel: str, task: ir.ParallelTask, begins: Sequence[ir.Stmt], regions: Mapping[str, _Region],
+        self, kernel: ir.Kernel, task: ir.ParallelTask, begins: Sequence[ir.Stmt], regions: Mapping[str, _Region],
         sites: dict[Site, int],
     ) -> None:  # fmt: skip
-        self.task, self.begins, self.regions = task, begins, regions
+        self.kernel, self.task, self.begins, self.regions = kernel, task, begins, regions
         self.unread = unread_in(task)
         iteration = ir.Var("$iteration", u64)
         number, self.loads = number_of_iteration(task)
         self.iteration = ir.Let(iteration, number, span=task.span)
         places = {name: self.places(name) for name in regions}
-        self.marks = Marks(kernel, task, ir.VarRead(iteration, span=task.span), places, sites)
+        self.marks = Marks(kernel.name, task, ir.VarRead(iteration, span=task.span), places, sites)
 
     def run(self) -> ir.ParallelTask:
         body = self.visit(self.task.body)
@@ -160,7 +161,12 @@ class _Watched:
                 component = stmt.place.component if isinstance(stmt.place, ir.Element) else 0
                 at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=stmt.span)
                 param = region.param
-                place = Place(name, index, at) if param is None else Place(name, index, at, param.offset, param.blocks)
+                shown = self.kernel.called(name)
+                place = (
+                    Place(name, shown, index, at)
+                    if param is None
+                    else Place(name, f"{shown}[]", index, at, param.offset, param.blocks)
+                )
                 yield from self.marks.before(stmt, place)
             yield stmt
         else:
@@ -169,4 +175,4 @@ class _Watched:
 
 
 def _name_of(place: ir.Place) -> str:
-    return place.array if isinstance(place, ir.Element) else slot_name(place.number)
+    return place.array if isinstance(place, ir.Element) else ir.slot_name(place.number)

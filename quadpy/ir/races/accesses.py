@@ -13,7 +13,7 @@ from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import unhandled, walk
 from quadpy.source import Span
 
-__all__ = ["Facts", "Iteration", "Touch", "slot_name"]
+__all__ = ["Facts", "Iteration", "Touch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,6 @@ class Touch:
     certain: bool
     phase: int
     span: Span
-
-
-def slot_name(number: int) -> str:
-    """The name of scratch memory that stands for a variable: no array has such a name."""
-    return f"${number}"
 
 
 _BREAK: Final = "break"
@@ -72,7 +67,7 @@ class Facts:
     def of(task: ir.ParallelTask, *, noalias: bool) -> Facts:
         arrays = {name for name, access in effects_of(task) if access is not ir.Access.READ}
         changes = (n.place for n in walk(task) if isinstance(n, (ir.Store, ir.Atomic, ir.Reduction)))
-        slots = {slot_name(place.number) for place in changes if isinstance(place, ir.Slot)}
+        slots = {ir.slot_name(place.number) for place in changes if isinstance(place, ir.Slot)}
         shared = frozenset(array.name for array in task.shared)
         return Facts(task, frozenset(arrays | slots), noalias or not arrays, shared, unread_in(task))
 
@@ -303,7 +298,7 @@ class Iteration:
 
     def place(self, place: ir.Place) -> tuple[str, tuple[Term, ...], int]:
         if isinstance(place, ir.Slot):
-            return slot_name(place.number), (), 0
+            return ir.slot_name(place.number), (), 0
         return place.array, tuple(map(self.term, place.index)), place.component
 
     # ---------------------------------------------------------------- expressions
@@ -325,7 +320,7 @@ class Iteration:
             case ir.ShapeOf(array=array, axis=axis):
                 return terms.atom(Atom(f"shape({array}, {axis})"))
             case ir.SlotRead(number=slot):
-                return terms.atom(Atom(slot_name(slot)))
+                return terms.atom(Atom(ir.slot_name(slot)))
             case ir.Binary(op=op, lhs=lhs, rhs=rhs, type=scalar):
                 return terms.binary(op, self.term(lhs), self.term(rhs), scalar)
             case ir.Unary(op=ir.UnOp.NEG, operand=operand, type=scalar) if scalar.kind == "int":

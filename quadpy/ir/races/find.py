@@ -9,7 +9,7 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.passes.atomics import is_private
-from quadpy.ir.races.accesses import Facts, Iteration, Touch, slot_name
+from quadpy.ir.races.accesses import Facts, Iteration, Touch
 from quadpy.ir.races.proofs import Space, are_apart
 from quadpy.ir.races.terms import Atom, Term, Terms
 from quadpy.ir.races.texts import term_text
@@ -46,7 +46,9 @@ def definite_races(task: ir.Task, *, noalias: bool = True) -> dict[str, Definite
     written = {name for name, access in effects_of(task) if ir.Access.WRITE in access}
     written -= {array for array in written if is_private(task, array)}
     written |= {
-        slot_name(n.place.number) for n in walk(task.body) if isinstance(n, ir.Store) and isinstance(n.place, ir.Slot)
+        ir.slot_name(n.place.number)
+        for n in walk(task.body)
+        if isinstance(n, ir.Store) and isinstance(n.place, ir.Slot)
     }
     return _Search(task, noalias=noalias).definite(written) if written else {}
 
@@ -57,7 +59,7 @@ def touched_by(task: ir.Task) -> list[str]:
     if isinstance(task, ir.ParallelTask):
         arrays -= {array.name for array in task.shared}
     slots = {
-        slot_name(node.place.number)
+        ir.slot_name(node.place.number)
         for node in walk(task)
         if isinstance(node, (ir.Store, ir.Atomic, ir.Reduction)) and isinstance(node.place, ir.Slot)
     }
@@ -91,15 +93,12 @@ class _Search:
         touches: dict[str, list[Touch]] = {name: [] for name in names}
         for touch in self.all.run():
             touches.setdefault(touch.array, []).append(touch)
-        reasons = {name: self.reason_against(name, touches[name]) for name in names}
-        left = {name for name, reason in reasons.items() if reason}
-        definite = self.definite(left) if left else {}
-        return {
-            name: definite.get(name) or (Unknown(reason) if reason else Proved()) for name, reason in reasons.items()
-        }
+        found = {name: self.doubt_about(name, touches[name]) or Proved() for name in names}
+        left = {name for name, verdict in found.items() if isinstance(verdict, Unknown)}
+        return {**found, **(self.definite(left) if left else {})}
 
-    def reason_against(self, name: str, touches: list[Touch]) -> str:
-        """Why ``name`` is not proved free of races; empty where it is."""
+    def doubt_about(self, name: str, touches: list[Touch]) -> Unknown | None:
+        """Why ``name`` is not proved free of races; None where it is."""
         conflicting = [
             (a, b)
             for a, b in combinations_with_replacement(touches, 2)
@@ -108,11 +107,11 @@ class _Search:
         if not conflicting:
             return _mixed_updates(touches)
         if not self.noalias and not name[1:].isdigit():
-            return "the arrays of this call may overlap"
+            return _unknown("the arrays of this call may overlap", *conflicting[0])
         space = self.space()
         for a, b in conflicting:
             if not are_apart(space, a, b):
-                return self.why(a, b)
+                return _unknown(self.why(a, b), a, b)
         return _mixed_updates(touches)
 
     def space(self) -> Space:
@@ -159,13 +158,21 @@ def _conflict(a: Touch, b: Touch) -> bool:
     return ir.Access.WRITE in accesses or accesses == ir.Access.READ | ir.Access.ATOMIC
 
 
-def _mixed_updates(touches: list[Touch]) -> str:
-    """Why updates do not commute, if they do not; one that changes nothing is a load."""
-    names = {t.operation for t in touches if t.operation is not None and not (t.operation in _LOADS and t.value == 0)}
-    names = {ir.AtomicOp.ADD if op is ir.AtomicOp.SUB else op for op in names}
-    if len(names) < 2:
-        return ""
-    return f"atomic updates by {' and '.join(sorted(op.value for op in names))} do not commute"
+def _unknown(reason: str, a: Touch, b: Touch) -> Unknown:
+    first, second = (AccessPoint(_VERBS[touch.access], (), touch.span) for touch in (a, b))
+    return Unknown(reason, first, second)
+
+
+def _mixed_updates(touches: list[Touch]) -> Unknown | None:
+    """Updates that do not commute, if there are any; one that changes nothing is a load."""
+    found: dict[ir.AtomicOp, Touch] = {}
+    for touch in touches:
+        if touch.operation is not None and not (touch.operation in _LOADS and touch.value == 0):
+            found.setdefault(ir.AtomicOp.ADD if touch.operation is ir.AtomicOp.SUB else touch.operation, touch)
+    if len(found) < 2:
+        return None
+    first, second, *_ = found.values()
+    return _unknown(f"atomic updates by {' and '.join(sorted(op.value for op in found))} do not commute", first, second)
 
 
 _LOADS: Final = (ir.AtomicOp.ADD, ir.AtomicOp.SUB, ir.AtomicOp.OR, ir.AtomicOp.XOR)

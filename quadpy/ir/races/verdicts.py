@@ -20,7 +20,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True)
 class AccessPoint:
-    """One of the two accesses that collide: ``verb`` says what it does, ``iteration`` has the loop's variables, as text."""
+    """One of two accesses: ``verb`` says what it does, ``iteration`` has the loop's variables, as text, if they are known."""
 
     verb: str
     iteration: tuple[str, ...]
@@ -45,9 +45,11 @@ class Definite:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Neither was shown, because of ``reason``."""
+    """Neither was shown, because of ``reason``, about these two accesses; their iterations are not known."""
 
     reason: str
+    first: AccessPoint
+    second: AccessPoint
 
 
 Verdict: TypeAlias = Proved | Definite | Unknown

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.live_objects import LiveObjects
+from quadpy.source import Span
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -27,6 +28,26 @@ class HasDerivatives:
     """A field that can have a gradient and a dual: fields of the same type and shape, which kernels use as ``x.grad``."""
 
     __slots__ = ()
+
+    name: str
+    made: Span | None
+    """The line of the user's program that made it."""
+
+    @property
+    def described(self) -> str:
+        """The field in messages: by its name, or by what it is and where it was made."""
+        shape = f", shape {self.shape}," if not self.name and hasattr(self, "shape") else ""
+        return f"the field{self._which}" if self.name else f"a field of {self._element()}{shape}{self._which}"
+
+    @property
+    def _which(self) -> str:
+        if self.name:
+            return f" {self.name!r}"
+        return f" made at {self.made.file}:{self.made.line}" if self.made is not None else ""
+
+    if TYPE_CHECKING:
+
+        def _element(self) -> str: ...  # of dense arrays, and of fields of structs
 
     derivatives: dict[str, Self]
     """Those that are declared; one without a shape does not exist yet."""

@@ -25,6 +25,7 @@ from quadpy.runtime.arrays.field_layout import (
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
+from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import BlockedStorage, Blocks
 from quadpy.runtime.memory.host_storage import Storage
@@ -55,6 +56,7 @@ class Field(HasDerivatives, DenseArray):
         "derivatives",
         "follows",
         "is_member",
+        "made",
         "name",
         "offset",
     )  # fmt: skip
@@ -66,6 +68,7 @@ class Field(HasDerivatives, DenseArray):
     def __init__(self, dtype: Scalar, element: tuple[int, ...], name: str, derivative: str = "") -> None:
         """A field without a shape, which ``span`` sets, and without memory, which ``put`` sets."""
         self.dtype, self.element_shape, self.name, self.derivative = dtype, element, name, derivative
+        self.made = call_site()
         self._placement: Placement | None = None
         self._tree: FieldTree | None = None
         self.derivatives: dict[str, Field] = {}
@@ -118,12 +121,12 @@ class Field(HasDerivatives, DenseArray):
         self._storage: Storage = (
             BlockedStorage(stored, placement.blocks, self.element_shape) if placement.blocks else stored
         )
-        self._storage.name = f"the field {self.name!r}"
+        self._storage.name = self.described
         self._placement = placement
 
     def free(self) -> None:
         """Give the memory back: every later use is an error."""
-        self._tree = _Freed(self.name)
+        self._tree = _Freed(self.described)
         self._placement = None
         if hasattr(self, "_storage"):
             del self._storage
@@ -132,7 +135,7 @@ class Field(HasDerivatives, DenseArray):
         if name in ("shape", "ndim", "size", "offset"):
             what = f"pass needs_{self.derivative}=True, place it, or call qp.root.lazy_{self.derivative}()"
             raise AttributeError(
-                f"the field {self.name!r} has no {name} yet: "
+                f"the field{self._which} has no {name} yet: "
                 + (what if self.derivative else "pass shape=, or place it with qp.root.dense(...).place(f)")
             )
         if name in KINDS:
@@ -315,12 +318,12 @@ class _OwnTree:
 class _Freed:
     """In place of the tree of a field whose memory was given back."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, what: str) -> None:
+        self._what = what
 
     def bind(self) -> None:
         raise ArgumentError(
-            f"the field {self._name!r} was destroyed: its memory was given back",
+            f"{self._what} was destroyed: its memory was given back",
             hint="make another one, or destroy the tree of a FieldsBuilder only when none of its fields is used any more",
         )
 
