@@ -91,7 +91,9 @@ def test_an_unknown_option_is_a_wrong_command_line_too(capsys):
 
 
 def test_the_help_says_what_the_exit_statuses_mean():
-    done = subprocess.run([sys.executable, "-m", "quadpy", "lint", "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "quadpy", "lint", "--help"], capture_output=True, text=True, check=True
+    )
     assert "exit status: 0" in done.stdout
 
 

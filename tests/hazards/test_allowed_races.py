@@ -226,7 +226,7 @@ def not_called(x: I1):
 @qp.kernel
 def no_variable_of_the_loop(x: I1, n: qp.i32):
     with qp.hazards.allow(n, reason=ANY):
-        for i in x:
+        for _ in x:
             x[0] = n
 
 

@@ -74,7 +74,7 @@ def test_graphs_use_the_same_names(streams):
     graph = qp.graph.Graph()
     graph.add_kernel(writes_globals, name="first")
     graph.add_kernel(writes_globals, name="second", deps=[])
-    with pytest.raises(qp.HazardError, match="write after write of (plain|named|cells|several)"):
+    with pytest.raises(qp.HazardError, match=r"write after write of (plain|named|cells|several)"):
         graph.instantiate()
 
 
