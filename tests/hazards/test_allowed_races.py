@@ -96,7 +96,7 @@ class Grid:
     @qp.kernel
     def relax(self, y: I1):
         chaotic(self.v)
-        with qp.stream_parallel():
+        with qp.stream_parallel():  # noqa: SIM117 - it stands alone in its statement
             with qp.hazards.allow(y, reason=ANY):
                 for i in range(7):
                     y[i + 1] = y[i]
@@ -211,7 +211,7 @@ def an_element(x: I1):
 
 @qp.kernel
 def bound_by_as(x: I1):
-    with qp.hazards.allow(x, reason=ANY) as found:
+    with qp.hazards.allow(x, reason=ANY) as found:  # noqa: F841 - a mistake that must be found
         for i in x:
             x[0] = i
 
