@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from quadpy.hostmath.struct_field import StructField
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
@@ -62,8 +61,9 @@ def _bounds_of(value: object) -> Iterator[tuple[int, int]]:
     """Where an array's memory begins and ends; nothing for other objects, and for a field that has none yet."""
     if isinstance(value, NDArray):
         yield value.pointer, value.pointer + value.nbytes
-    elif isinstance(value, (Field, StructField)):
-        yield from ((leaf.pointer, leaf.pointer + leaf.nbytes) for leaf in value.leaves() if leaf.placed)
+    elif getattr(type(value), "__quadpy_field__", False):
+        leaves: Sequence[Field] = value.leaves()  # type: ignore[attr-defined]  # as fields have
+        yield from ((leaf.pointer, leaf.pointer + leaf.nbytes) for leaf in leaves if leaf.placed)
 
 
 def name_of_event() -> str:

@@ -82,12 +82,14 @@ def halve_until(x: F32, steps: I32, left: I32):
 def floats(n, seed=0):
     made = qp.ndarray(qp.f32, n)
     made.from_numpy(np.random.default_rng(seed).normal(size=n).astype(np.float32))
+    qp.sync()  # tests use it on other streams
     return made
 
 
 def integers(*numbers):
     made = qp.ndarray(qp.i32, len(numbers))
     made.from_numpy(np.array(numbers, np.int32))
+    qp.sync()  # tests use it on other streams
     return made
 
 

@@ -60,6 +60,7 @@ def arrays(*firsts, size=100):
     found = [qp.ndarray(qp.i32, size) for _ in firsts]
     for array, first in zip(found, firsts, strict=True):
         array.from_numpy(np.arange(first, first + size, dtype=np.int32))
+    qp.sync()  # tests use it on other streams
     return found
 
 

@@ -67,6 +67,7 @@ def arch(request):
 def array(*values):
     made = qp.ndarray(qp.f32, len(values))
     made.from_numpy(np.array(values, np.float32))
+    qp.sync()  # tests use it on other streams
     return made
 
 

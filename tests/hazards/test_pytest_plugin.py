@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 TESTS = """
+import pytest
 import quadpy as qp
 
 qp.init(arch=qp.cpu)
@@ -36,6 +37,23 @@ def test_by_fixture(quadpy_hazards):
 def test_that_expects_it(quadpy_hazards):
     race()
     assert quadpy_hazards.certain.pop().kind == "write after write"
+
+@pytest.mark.quadpy_hazards(allow="its subject")
+def test_allowed(quadpy_hazards):
+    race()
+    assert len(quadpy_hazards.certain) == 1
+
+@pytest.mark.quadpy_hazards(off="it is timed")
+def test_off():
+    race()
+
+@pytest.mark.quadpy_hazards(because="of nothing")
+def test_wrong_marker(quadpy_hazards):
+    pass
+
+@pytest.mark.quadpy_hazards(allow="")
+def test_no_reason(quadpy_hazards):
+    pass
 """
 
 
@@ -71,6 +89,7 @@ def test_the_flag_checks_every_test(outcome):
     assert found["test_clean"] == {"PASSED"}
     assert "ERROR" in found["test_racy"]
     assert "write after write of x: nothing orders the two accesses" in text
+    assert found["test_allowed"] == found["test_off"] == {"PASSED"}
 
 
 def test_the_fixture_checks_one(outcome):
@@ -78,3 +97,10 @@ def test_the_fixture_checks_one(outcome):
     assert found["test_racy"] == {"PASSED"}
     assert "ERROR" in found["test_by_fixture"]
     assert found["test_that_expects_it"] == {"PASSED"}
+
+
+def test_a_marker_needs_a_reason(outcome):
+    found, text = outcome("--strict-markers")
+    assert found["test_wrong_marker"] == found["test_no_reason"] == {"ERROR"}
+    assert "write @pytest.mark.quadpy_hazards(allow='why')" in text
+    assert "takes the reason as a string" in text

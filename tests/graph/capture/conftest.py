@@ -191,6 +191,7 @@ def here(request):
 def array(*numbers):
     made = qp.ndarray(qp.i32, len(numbers))
     made.from_numpy(np.array(numbers, np.int32))
+    qp.sync()  # tests use it on other streams
     return made
 
 

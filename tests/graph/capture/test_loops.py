@@ -83,6 +83,7 @@ def integers(*numbers, dtype=np.int32, shape=None):
     data = np.array(numbers, dtype).reshape(shape if shape is not None else len(numbers))
     made = qp.ndarray(qp.i64 if dtype is np.int64 else qp.i32, data.shape)
     made.from_numpy(data)
+    qp.sync()  # tests use it on other streams
     return made
 
 
