@@ -248,3 +248,12 @@ def broken_by(program, place, steady):
     except Exception as error:  # noqa: BLE001 - it fails the test with all others
         return f"{place}: {type(error).__name__}: {str(error).splitlines()[0]}"
     return None
+
+
+def test_ctrl_c_while_memory_is_put_back_loses_none():
+    """Between the block's place in a list and the note of which list has something."""
+    with prepared(by_handle) as (_, x, y):
+        places = [place for place in places_of(lambda: by_handle(x, y)) if place.code.co_name == "_await"]
+    assert len(places) > 10
+    found = [broken_by(by_handle, place, None) for place in places]
+    assert not any(found), "\n".join(filter(None, found))

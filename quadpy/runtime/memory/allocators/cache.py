@@ -100,13 +100,19 @@ class CachingAllocator:
             block.marks = block.marks[:-1]
 
     def _await(self, block: WaitingBlock) -> None:
-        """Let ``block`` wait for the last of its marks; if it has none, free its memory."""
+        """Let ``block`` wait for the last of its marks; if it has none, free its memory.
+
+        The timeline is noted before, as Ctrl-C may come right after, and again after, as another thread may have seen
+        nothing there meanwhile.
+        """
         if block.marks:
             timeline = block.marks[-1].timeline
+            self._awaited.add(timeline)
             timeline.waiting.append(block)
             self._awaited.add(timeline)
         else:
             home = block.home
+            self._keepers.add(home)
             move(block.cell, home.kept.setdefault(block.nbytes, []))
             self._keepers.add(home)
 
