@@ -41,7 +41,8 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     for name in EXAMPLES:
         summary, *_ = (_module(name).__doc__ or "").splitlines()
         print(f"  {name:<19} {summary}", file=out)
-    print("run one: quadpy demo NAME --out picture.png; see its options: quadpy demo NAME --help", file=out)
+    print("run one: quadpy demo NAME --out picture.png; watch one: quadpy demo NAME --view", file=out)
+    print("see its options: quadpy demo NAME --help", file=out)
     return 0
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Final
 
 import quadpy as qp
+from quadpy.examples._moving import sink_for
 from quadpy.examples._pictures import Picture, Sink
 
 __all__ = ["count", "parser", "play", "progress", "run"]
 
-FRAMES: Final = 100
-"""The maximum number of frames of an animation; with more steps, it shows every n-th step."""
 QUIET_S: Final = 1.0
 """A shorter run shows no progress."""
 LINE_S: Final = 10.0
@@ -35,10 +34,12 @@ def parser(
     )
     arguments.add_argument("--steps", type=count, default=steps, metavar="N", help=f"{steps_help} (%(default)s)")
     arguments.add_argument("--size", type=count, default=size, metavar="N", help=f"{size_help} (%(default)s)")
-    arguments.add_argument(
-        "--out", type=Path, default=Path(out), metavar="FILE",
-        help="the picture; an animation if the name ends in .gif or .apng (%(default)s)",
+    where = arguments.add_mutually_exclusive_group()
+    where.add_argument(
+        "--out", type=Path, metavar="FILE",
+        help=f"the picture; an animation if the name ends in .gif or .apng, a film if it ends in .mp4 or .webm ({out})",
     )  # fmt: skip
+    where.add_argument("--view", action="store_true", help="show the steps in a window, and write no file")
     return arguments
 
 
@@ -48,27 +49,30 @@ def run(
     """Parse ``argv``, initialise quadpy and run ``body``; returns 0, or 1 with a message on stderr."""
     args = arguments.parse_args(argv)
     try:
-        sink = Sink(args.out)
+        sink = sink_for(args.out, args.view, arguments.prog)
         qp.init(arch=args.arch, fast_math=True)  # pictures need speed, not identical bits everywhere
         body(args, sink)
-        sink.close()
+        done = sink.close()
     except (qp.QuadpyError, OSError) as error:
         print(f"{arguments.prog}: {error}", file=sys.stderr)
         return 1
-    print(f"wrote {args.out}")
+    print(done)
     return 0
 
 
 def play(steps: int, step: Callable[[], object], draw: Callable[[], Picture], sink: Sink, *, substeps: int = 1) -> None:
-    """Call ``step`` ``steps`` times ``substeps``, and give ``sink`` the last picture, or the frames of its animation."""
-    every = max(1, -(-steps // FRAMES)) if sink.animated else steps
+    """Call ``step`` ``steps`` times ``substeps``, and give ``sink`` the last picture, or the frames of its animation.
+
+    A window that is closed ends it.
+    """
+    every = -(-steps // sink.most)
     for done in progress(steps):
         for _ in range(substeps):
             step()
         if (done + 1) % every == 0:
             sink.add(draw())
-    if not sink.frames:
-        sink.add(draw())
+        if not sink.open:
+            break
 
 
 def progress(steps: int) -> Iterator[int]:

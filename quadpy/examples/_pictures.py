@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from quadpy.errors import QuadpyError
 
-__all__ = ["Floats", "Picture", "Sink", "dots", "palette", "read_picture"]
+__all__ = ["File", "Floats", "Picture", "Sink", "dots", "palette", "read_picture"]
 
 Picture: TypeAlias = npt.NDArray[np.uint8]
 """Rows from the top, columns, and red, green and blue: shape (height, width, 3)."""
@@ -20,10 +20,32 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 ANIMATIONS: Final = {".gif": "GIF", ".apng": "PNG"}
 FRAME_MS: Final = 40
+FRAMES: Final = 100
+"""The maximum number of frames of an animation; with more steps, it shows every n-th step."""
 
 
-class Sink:
+class Sink(Protocol):
+    """What takes the pictures of an example: a file, or a window."""
+
+    @property
+    def most(self) -> int:
+        """How many pictures are of use; 1: only the last one."""
+
+    @property
+    def open(self) -> bool:
+        """False when nobody wants more pictures."""
+
+    def add(self, picture: Picture) -> None:
+        """Add a frame."""
+
+    def close(self) -> str:
+        """Complete the work; returns what was done."""
+
+
+class File:
     """The file that an example writes: one picture, or the frames of an animation."""
+
+    open = True
 
     def __init__(self, path: Path) -> None:
         """Check that ``path`` can be written, before anything is computed.
@@ -37,27 +59,29 @@ class Sink:
         self.image.init()
         if suffix not in ANIMATIONS and suffix not in self.image.EXTENSION:
             raise QuadpyError(
-                f"{path} is not a type of picture that can be written", hint="use a name that ends in .png or .gif"
+                f"{path} is not a type of picture that can be written",
+                hint="use a name that ends in .png, .gif or .mp4",
             )
         if not path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {path.parent}")
-        self.animated = suffix in ANIMATIONS
+        self.most = FRAMES if suffix in ANIMATIONS else 1
         self.frames: list[Any] = []
 
     def add(self, picture: Picture) -> None:
         """Add a frame; a still picture shows the last one."""
-        if not self.animated:
+        if self.most == 1:
             self.frames.clear()
         self.frames.append(self.image.fromarray(picture))
 
-    def close(self) -> None:
+    def close(self) -> str:
         """Write the file."""
         first, *others = self.frames
-        if not self.animated:
+        if self.most > 1:
+            kind = ANIMATIONS[self.path.suffix.lower()]
+            first.save(self.path, kind, save_all=True, append_images=others, duration=FRAME_MS, loop=0)
+        else:
             first.save(self.path, optimize=True)
-            return
-        kind = ANIMATIONS[self.path.suffix.lower()]
-        first.save(self.path, kind, save_all=True, append_images=others, duration=FRAME_MS, loop=0)
+        return f"wrote {self.path}"
 
 
 def read_picture(path: Path, longest: int) -> Floats:

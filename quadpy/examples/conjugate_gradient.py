@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 import quadpy as qp
-from quadpy.examples._common import parser, run
+from quadpy.examples._common import parser, play, run
 from quadpy.examples._pictures import Floats, Picture, Sink, palette
 
 tolerance = 1e-5  # of the final residual, relative to the first
@@ -126,8 +126,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         solver = Solver(args.size, FUSE[args.fuse])
-        potential, _ = solver.solve(random_charges(args.size, args.seed), args.steps)
-        sink.add(draw(potential))
+        solver.b.from_numpy(random_charges(args.size, args.seed))
+        count = min(args.steps.bit_length(), sink.most)
+        limits = (args.steps >> left for left in reversed(range(count)))  # each solution has twice the iterations
+        play(count, lambda: solver.kernel(*solver.arguments(next(limits))), lambda: draw(solver.x.to_numpy()), sink)
 
     return run(arguments, argv, body)
 

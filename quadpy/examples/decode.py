@@ -20,7 +20,7 @@ import numpy as np
 import quadpy as qp
 from quadpy.errors import QuadpyError
 from quadpy.examples import _transformer as kernels
-from quadpy.examples._common import parser, progress, run
+from quadpy.examples._common import parser, play, progress, run
 from quadpy.examples._pictures import Picture, Sink, palette
 from quadpy.examples._transformer import Layer, Size, Weights, alphabet, random_weights, unknown
 
@@ -184,9 +184,12 @@ def written(decoder: Decoder) -> str:
 
 def draw(decoder: Decoder, zoom: int) -> Picture:
     """The probability of each character (row) at each position (column); brighter is more likely."""
-    logits = decoder.logits.to_numpy()[: max(1, int(decoder.at.to_numpy()))].T
+    logits = decoder.logits.to_numpy()[:-1].T
     likely = np.exp(logits - logits.max(0))
-    picture = palette((likely / likely.sum(0)) ** 0.5, ["0a0e18", "1d2f6f", "3f7fd0", "f3c48a", "fff4d6"])
+    likely[:, int(decoder.at.to_numpy()) :] = 0
+    picture = palette(
+        (likely / np.maximum(likely.sum(0), 1)) ** 0.5, ["0a0e18", "1d2f6f", "3f7fd0", "f3c48a", "fff4d6"]
+    )
     return picture.repeat(zoom, axis=0).repeat(zoom, axis=1)
 
 
@@ -222,7 +225,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise QuadpyError(f"replayed, the text is {again!r}, not {text!r}")
         print(text)
         print(f"launched one by one {eager:,.0f} tokens/s, replayed {replays:,.0f}: the same text")
-        sink.add(draw(forked, args.size))
+        start(forked, args.prompt)
+        play(args.steps, lambda: replayed(forked), lambda: draw(forked, args.size), sink)
 
     return run(arguments, argv, body)
 

@@ -13,11 +13,12 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 import quadpy as qp
-from quadpy.examples._common import parser, progress, run
+from quadpy.examples._common import parser, play, run
 from quadpy.examples._pictures import Picture, Sink
 
 samples = 3  # along each side of a pixel
 frames = 90  # of an animation
+whole = 4.0  # width of the part of the plane that has the set
 escape = 256.0  # radius; the larger, the smoother the colours
 
 Pixel: TypeAlias = Annotated[qp.Vector, qp.types.vector(3, qp.u8)]  # a Vector for type checkers; of three bytes
@@ -73,6 +74,17 @@ def draw(centre: complex, width: float, limit: int, size: int) -> Picture:
     return picture
 
 
+class Zoom:
+    """From the whole set to a part of the plane of width ``last``, in ``count`` steps."""
+
+    def __init__(self, last: float, count: int) -> None:
+        self.width, self.factor = whole, (last / whole) ** (1 / count)
+
+    def step(self) -> None:
+        """Go nearer."""
+        self.width *= self.factor
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     arguments = parser(
@@ -91,11 +103,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
-        whole = 4.0
-        count = frames if sink.animated else 1
-        for frame in progress(count):
-            width = whole * (args.width / whole) ** ((frame + 1) / count)
-            sink.add(draw(args.centre, width, args.steps, args.size))
+        count = min(frames, sink.most)
+        zoom = Zoom(args.width, count)
+        play(count, zoom.step, lambda: draw(args.centre, zoom.width, args.steps, args.size), sink)
 
     return run(arguments, argv, body)
 

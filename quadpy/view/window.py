@@ -50,7 +50,7 @@ class Window:
         self.canvas = self._surface.canvas
         """The canvas of rendercanvas, for what is not here."""
         try:
-            self._renderer = gfx.WgpuRenderer(self.canvas, pixel_ratio=1)
+            self._renderer = gfx.WgpuRenderer(self.canvas, pixel_ratio=1, ppaa="none")
         except RuntimeError as error:
             raise QuadpyError(
                 f"no graphics driver: {error}", hint="install Vulkan, for example mesa-vulkan-drivers"
@@ -235,6 +235,10 @@ class Window:
 
     def _draw(self) -> None:
         gfx = library("pygfx")
+        # Edges in space are smoothed; otherwise, a pixel of an image is shown as it is.
+        smoothing = "none" if all(layer.flat for layer in self._layers) else "ddaa"
+        if smoothing != self._renderer.ppaa:
+            self._renderer.ppaa = smoothing
         ground = gfx.Scene()
         ground.add(self._background)
         self._renderer.render(ground, gfx.NDCCamera(), flush=False)

@@ -101,10 +101,10 @@ def test_demo_lists_and_runs(tmp_path, capsys):
 
 
 def test_an_animation_has_at_most_a_hundred_frames(tmp_path):
-    sink = _pictures.Sink(tmp_path / "long.gif")
+    sink = _pictures.File(tmp_path / "long.gif")
     steps = iter(range(1000))
     _common.play(1000, lambda: next(steps), lambda: np.zeros((2, 2, 3), np.uint8), sink)
-    assert len(sink.frames) == _common.FRAMES
+    assert len(sink.frames) == _pictures.FRAMES
     assert next(steps, None) is None
 
 
