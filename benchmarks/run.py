@@ -14,6 +14,7 @@ COMMANDS = {
     "replay": ("host.replay", "what a replayed function costs beside the calls it stands for"),
     "debug": ("host.debug", "what debug=True costs the example programs"),
     "hazards": ("host.hazards", "what the hazard checker costs a launch"),
+    "profiler": ("host.profiler", "what a profile costs a launch, and what its events add"),
     "pool": ("host.pool", "what the CPU's thread pool costs, and what it gives"),
     "instructions": ("instructions", "what kernels are on AMD GPUs: instructions, registers, waves"),
 }

@@ -28,7 +28,6 @@ from quadpy.runtime.device.faults import CheckedEntry
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Runner, Scratch
-from quadpy.runtime.launch.observing import TaskTimes
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
@@ -47,7 +46,7 @@ class CpuPlan:
     """
 
     __slots__ = (
-        "_apart", "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_spans", "_unpack", "checks_values",
+        "_apart", "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_spans", "_timed", "_unpack", "checks_values",
         "code", "footprints", "hidden",
     )  # fmt: skip
 
@@ -65,6 +64,7 @@ class CpuPlan:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
         self.footprints = unknown_footprints(code)
         self._apart = entry is None
+        self._timed: CpuPlan | None = None
         self._entry = entry or self._load(name, spans[0] if spans else None)
         form = struct.Struct(code.layout.format)
         self._pack, self._unpack = form.pack, form.unpack_from
@@ -84,11 +84,14 @@ class CpuPlan:
         """Where each task begins."""
         return self._spans
 
-    def timed(self, times: TaskTimes) -> CpuPlan:
-        """A plan that does the same, and tells ``times`` of each task."""
-        found = copy.copy(self)
-        found._entry = TimedEntry(self._entry, times, apart=self._apart)  # noqa: SLF001 - of the same class
-        return found
+    @property
+    def timed(self) -> CpuPlan:
+        """A plan that does the same, and tells ``TIMED.times`` of each task."""
+        if self._timed is None:
+            found = copy.copy(self)
+            found._entry = TimedEntry(self._entry, apart=self._apart)  # noqa: SLF001 - of the same class
+            self._timed = found
+        return self._timed
 
     def _load(self, name: str, span: Span | None) -> Callable[..., int]:
         """The entry point of the machine code."""

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from typing import Final
 
 from quadpy.runtime.launch.observing import TaskTimes
 
-__all__ = ["TimedEntry"]
+__all__ = ["TIMED", "TimedEntry"]
+
+
+class _Timed(threading.local):
+    """Who is told of the tasks that the calling thread runs next."""
+
+    times: TaskTimes | None = None
+
+
+TIMED: Final = _Timed()
 
 
 class TimedEntry:
-    """Calls ``entry`` once for each task, where it can run them ``apart``, and tells ``times`` when each began and ended.
+    """Calls ``entry`` once for each task, where it can run them ``apart``, and tells ``TIMED.times`` of each.
 
     Machine code is asked for a single task by the complement of the task's number.
     """
 
-    __slots__ = ("_apart", "_entry", "_times")
+    __slots__ = ("_apart", "_entry")
 
-    def __init__(self, entry: Callable[..., int], times: TaskTimes, *, apart: bool) -> None:
-        self._entry, self._times, self._apart = entry, times, apart
+    def __init__(self, entry: Callable[..., int], *, apart: bool) -> None:
+        self._entry, self._apart = entry, apart
 
     def __call__(self, block: bytes, scratch: object, first: int) -> int:
+        times = TIMED.times
+        assert times is not None
         while True:
             begin = time.perf_counter_ns()
             following = self._entry(block, scratch, ~first if self._apart else first)
-            self._times(first, begin, time.perf_counter_ns())
+            times(first, begin, time.perf_counter_ns())
             if following < 0:  # all is done, or there is no memory
                 return following
             first = following

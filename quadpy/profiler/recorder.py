@@ -8,12 +8,12 @@ import weakref
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from quadpy.hazards.sites import name_of_stream
+from quadpy.hazards.sites import call_place, name_of_stream
 from quadpy.profiler.records import Kind, Work
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.streams.timeline import Timeline
+from quadpy.source import Span
 
 __all__ = ["RECORDER", "Log", "Recorder", "device_name"]
 
@@ -61,7 +61,7 @@ class Recorder:
         thread = self.thread
         return Work(
             kind, name, device, stream, threading.current_thread().name, time.perf_counter_ns(),
-            call=call_site() if thread.launching is None else thread.launching.call, ranges=thread.ranges,
+            call=_place() if thread.launching is None else thread.launching.call, ranges=thread.ranges,
             cause=0 if thread.launching is None else thread.launching.number,
         )  # fmt: skip
 
@@ -113,6 +113,11 @@ class Recorder:
         work.nbytes, work.used = nbytes, self._used.get(device, 0) + nbytes
         self._used[device] = work.used
         self.timed(work, work.submitted, work.submitted)
+
+
+def _place() -> Span | None:
+    file, line = call_place()
+    return Span(file, line) if line else None
 
 
 def device_name(driver: Driver) -> str:
