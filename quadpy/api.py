@@ -71,9 +71,9 @@ def init(
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
             program's.
-        others: options of Taichi and Quadrants: ``log_level``, ``require_version``, ``offline_cache``,
-            ``offline_cache_file_path`` and ``offline_cache_max_size_of_files`` (bytes) mean the same; those that mean
-            nothing here are ignored, with one line of the log at level info.
+        others: options of Taichi and Quadrants: ``kernel_profiler`` (see ``qp.profiler``), ``log_level``,
+            ``require_version``, ``offline_cache``, ``offline_cache_file_path`` and ``offline_cache_max_size_of_files``
+            (bytes) mean the same; those that mean nothing here are ignored, with one line of the log at level info.
 
     Raises:
         NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.

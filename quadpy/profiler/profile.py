@@ -13,7 +13,7 @@ from quadpy.profiler.chrome import write_chrome
 from quadpy.profiler.plot import plot_records
 from quadpy.profiler.recorder import RECORDER, Log
 from quadpy.profiler.records import Record, Work
-from quadpy.profiler.table import Sort, table_of
+from quadpy.profiler.table import Sort, rows_of, table_of
 from quadpy.profiler.watcher import Watcher
 from quadpy.runtime.device.devices import open_devices
 from quadpy.runtime.device.life import refuse_in_host_function
@@ -122,6 +122,11 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         self._works.append(work)
 
     @property
+    def is_open(self) -> bool:
+        """Whether its block is running."""
+        return self._open
+
+    @property
     def records(self) -> tuple[Record, ...]:
         """Everything so far, by the time at which it began; inside the block, this waits for the work that is pending."""
         if self._open:
@@ -149,6 +154,10 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         """
         overheads = _SWITCH.overheads() if self._open else self._overheads
         return table_of(self.records, self.duration, overheads, sort, limit)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The rows of the table as data of JSON; times in milliseconds."""
+        return [row.to_json() for row in rows_of(self.records)]
 
     def to_chrome(self, file: str | Path) -> None:
         """Write a timeline in Chrome's trace format, which https://ui.perfetto.dev and chrome://tracing open.

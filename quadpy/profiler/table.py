@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from quadpy.errors import ArgumentError
 from quadpy.messages import one_of
@@ -43,6 +43,17 @@ class Row:
     def mean(self) -> float:
         """The mean time."""
         return self.total / len(self.times)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as data of JSON."""
+        names = ("kind", "label", "where", "device", "calls", "total", "mean", "nbytes")
+        facts = {name: getattr(self, name) for name in names}
+        return {
+            **facts,
+            "min": min(self.times),
+            "max": max(self.times),
+            "parts": [part.to_json() for part in self.parts],
+        }
 
 
 _KEYS: Final = {
