@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import runpy
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Final, TextIO
 
 from quadpy.errors import QuadpyError
-
-if TYPE_CHECKING:
-    from quadpy.profiler import profile
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -32,44 +28,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
-    """Run the program as Python would, then print the table; the exit status is the program's."""
+    """Run the program as Python would, then print the table, also of a program that fails; returns the program's status."""
+    from quadpy.dist.rank import program_frames, run_program, status_of
     from quadpy.profiler import profile
 
     if not args.module and not Path(args.program).is_file():
         raise QuadpyError(f"there is no file {args.program}", hint="write -m before the name of a module")
-    measured = profile(nodes=not args.whole_graphs)
-    status = 0
+    measured, status = profile(nodes=not args.whole_graphs), 0
     try:
         with measured:
-            _run_program(args)
+            run_program([*(["-m"] if args.module else []), args.program, *args.arguments])
     except SystemExit as end:
-        status = _status(end)
-    finally:  # also of a program that failed
-        _show(args, measured, out)
-    return status
-
-
-def _show(args: argparse.Namespace, measured: profile, out: TextIO) -> None:
+        status = status_of(end)
+    except Exception as error:  # noqa: BLE001 - the program's own, which is shown as Python shows it
+        status, trace = 1, program_frames(error)
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
     if args.trace:
         measured.to_chrome(args.trace)
-    if args.json:
-        print(json.dumps(measured.to_json(), indent=2), file=out)
-    else:
-        print(measured.table(args.sort, args.limit), file=out)
-
-
-def _run_program(args: argparse.Namespace) -> dict[str, Any]:
-    sys.argv = [args.program, *args.arguments]
-    if args.module:
-        sys.path.insert(0, str(Path.cwd()))
-        return runpy.run_module(args.program, run_name="__main__", alter_sys=True)
-    sys.path.insert(0, str(Path(args.program).resolve().parent))
-    return runpy.run_path(args.program, run_name="__main__")
-
-
-def _status(end: SystemExit) -> int:
-    """The exit status that ``end`` asks for; a text is printed, as Python does."""
-    if end.code is None or isinstance(end.code, int):
-        return end.code or 0
-    print(end.code, file=sys.stderr)
-    return 1
+    print(json.dumps(measured.to_json(), indent=2) if args.json else measured.table(args.sort, args.limit), file=out)
+    return status

@@ -22,7 +22,7 @@ from quadpy.dist.world import world
 from quadpy.errors import QuadpyError
 from quadpy.settings import settings
 
-__all__ = ["LabelledLines", "main", "program_frames"]
+__all__ = ["LabelledLines", "main", "program_frames", "run_program", "status_of"]
 
 _PACKAGE: Final = str(Path(__file__).parent.parent) + os.sep
 
@@ -73,9 +73,9 @@ def main(arguments: list[str]) -> int:
         outputs += LabelledLines(sys.stdout, label), LabelledLines(sys.stderr, label)
         sys.stdout, sys.stderr = outputs
     try:
-        _run(arguments)
+        run_program(arguments)
     except SystemExit as exit_:
-        return _status(exit_)
+        return status_of(exit_)
     except BaseException as error:  # noqa: BLE001 - every error is shown, and told to the other ranks
         trace = program_frames(error)
         sys.excepthook(type(error), error.with_traceback(trace), trace)
@@ -86,7 +86,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _run(arguments: list[str]) -> None:
+def run_program(arguments: list[str]) -> None:
+    """Run a file, or ``-m`` and a module, with its arguments, as Python does."""
     if arguments[:1] == ["-m"]:
         sys.argv = arguments[1:]
         sys.path.insert(0, os.getcwd())  # noqa: PTH109 - as Python does
@@ -97,7 +98,7 @@ def _run(arguments: list[str]) -> None:
     runpy.run_path(arguments[0], run_name="__main__")
 
 
-def _status(exit_: SystemExit) -> int:
+def status_of(exit_: SystemExit) -> int:
     """The exit status of ``sys.exit``, whose text goes to stderr."""
     if exit_.code is None or isinstance(exit_.code, int):
         return exit_.code or 0
