@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from quadpy.hazards.clocks import Lane
 from quadpy.hazards.ledger import READ, Ledger, Slot
 from quadpy.hazards.memory import Allocations, Handle, Leaf, leaves_of
 from quadpy.hazards.regions import Grid, Region, region_in
+from quadpy.hazards.runs import Run, Touched
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, RawAccess
 
-__all__ = ["CallSlots", "CallTouches", "node_slots"]
-
-Touched = tuple[tuple[Ledger, Slot], ...]
+__all__ = ["CallTouches", "Calls", "node_slots"]
 
 _MOST: Final = 256
-"""Different calls that are kept."""
+"""Runs that are kept."""
 
 
 class CallTouches(NamedTuple):
@@ -37,64 +37,97 @@ class CallTouches(NamedTuple):
     lent: bool
 
 
+class _Place(NamedTuple):
+    """Where an array of a call is: also after the array has gone."""
+
+    pointer: int
+    nbytes: int
+    leaves: tuple[Leaf, ...]
+    handle: Handle | None
+    is_view: bool
+    """Of memory of the host that is not quadpy's."""
+
+
 @dataclass(slots=True)
 class _Known:
-    """A call as it was, by the objects that must be the same; with the same ``version`` of the memory all others are."""
+    """A run, by the objects that must be the same; with the same ``version`` of the memory all others are."""
 
     version: object
-    accesses: tuple[KernelAccess, ...]
+    code: object
     handles: tuple[Handle | None, ...]
     ledgers: tuple[Ledger | None, ...]
-    touches: CallTouches
+    run: Run
 
 
-class CallSlots:
-    """Finds the slots of calls."""
+class Calls:
+    """Finds the runs that calls belong to, and the slots of those that belong to none."""
 
     def __init__(self, memory: Allocations) -> None:
         self._memory = memory
-        self._known: dict[tuple[int, ...], _Known] = {}
+        self._known: dict[tuple[object, ...], _Known] = {}
 
-    def touched(self, call: ObservedCall) -> CallTouches:
-        """What ``call`` touches."""
-        memory, accesses, arrays = self._memory, call.accesses(), call.arrays
-        key = (id(accesses), *[array.pointer for array in arrays])
+    def run(self, call: ObservedCall, lane: Lane) -> Run | None:
+        """The run of ``call``; None if it has arrays that only the call has, whose memory may become quadpy's."""
+        memory, code = self._memory, call.code()
+        key = (id(code), lane.number, code.layout(call.values), *[array.pointer for array in call.arrays])
         found = self._known.get(key)
-        if found is not None and found.version is memory.version and found.accesses is accesses:
-            return found.touches
+        if found is not None and found.version is memory.version and found.code is code:
+            return found.run
         version = memory.version
-        handles = tuple([memory.of_array(array) for array in arrays])
+        handles = tuple([memory.of_array(array) for array in call.arrays])
         ledgers = tuple([None if handle is None else handle.ledger for handle in handles])
-        if found is not None and (found.accesses, found.handles, found.ledgers) == (accesses, handles, ledgers):
+        if found is not None and (found.code, found.handles, found.ledgers) == (code, handles, ledgers):
             found.version = version
-            return found.touches
+            return found.run
+        places = _places(call, handles)
+        if any(place.handle is None and place.is_view for place in places):
+            return None
         if len(self._known) >= _MOST:
             self._known.clear()
-        touches = _touches(arrays, accesses, handles)
-        if not touches.of_host:  # whose memory may become quadpy's
-            self._known[key] = _Known(version, accesses, handles, ledgers, touches)
-        return touches
+        some = [ledger for ledger in ledgers if ledger is not None]
+        made = Run(lane, code, some, lambda accesses: _touches(accesses, places)[0], lent=_is_lent(call, handles))
+        self._known[key] = _Known(version, code, handles, ledgers, made)
+        return made
+
+    def touches(self, call: ObservedCall) -> CallTouches:
+        """What a call that belongs to no run touches."""
+        handles = [self._memory.of_array(array) for array in call.arrays]
+        touched, of_host = _touches(call.code().accesses(call.values), _places(call, handles))
+        waits = any(slot.kind != READ for slot in of_host)
+        return CallTouches(touched, of_host, waits, _is_lent(call, handles))
 
 
-def _touches(
-    arrays: Sequence[ArrayMemory], accesses: Sequence[KernelAccess], handles: Sequence[Handle | None]
-) -> CallTouches:
+def _is_lent(call: ObservedCall, handles: Sequence[Handle | None]) -> bool:
+    return any(
+        handle is not None and isinstance(array, (HostView, DeviceView))
+        for array, handle in zip(call.arrays, handles, strict=True)
+    )
+
+
+def _places(call: ObservedCall, handles: Sequence[Handle | None]) -> tuple[_Place, ...]:
+    return tuple(
+        _place_of(array, handle, is_view=isinstance(array, HostView))
+        for array, handle in zip(call.arrays, handles, strict=True)
+    )
+
+
+def _place_of(array: ArrayMemory, handle: Handle | None = None, *, is_view: bool = False) -> _Place:
+    return _Place(array.pointer, array.nbytes, leaves_of(array), handle, is_view)
+
+
+def _touches(accesses: Sequence[KernelAccess], places: Sequence[_Place]) -> tuple[Touched, tuple[Slot, ...]]:
+    """The slots of arrays that the checker knows, and of those that only the call has."""
     touched: list[tuple[Ledger, Slot]] = []
     of_host: list[Slot] = []
-    leaves = [leaves_of(array) for array in arrays]
     for access in accesses:
-        array, handle = arrays[access.array], handles[access.array]
-        for slot in _slots(access, array, leaves[access.array]):
+        place = places[access.array]
+        handle = place.handle
+        for slot in _slots(access, place):
             if handle is not None:
                 touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
-            elif isinstance(array, HostView):
+            elif place.is_view:
                 of_host.append(slot)
-    waits = any(slot.kind != READ for slot in of_host)
-    lent = any(
-        handle is not None and isinstance(array, (HostView, DeviceView))
-        for array, handle in zip(arrays, handles, strict=True)
-    )
-    return CallTouches(tuple(touched), tuple(of_host), waits, lent)
+    return tuple(touched), tuple(of_host)
 
 
 def node_slots(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[Slot]:
@@ -108,14 +141,15 @@ def node_slots(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[Slo
             region = region_in(rows, ()) or region
         return [Slot(access.kind, region, access.reason, access.name)]
     array, touched = access
-    return _slots(touched, array, leaves_of(array))
+    return _slots(touched, _place_of(array))
 
 
-def _slots(access: KernelAccess, array: ArrayMemory, leaves: Sequence[Leaf]) -> list[Slot]:
+def _slots(access: KernelAccess, place: _Place) -> list[Slot]:
     """The slots of ``access``: none where it covers nothing."""
+    leaves = place.leaves
     if access.axes is None or not leaves or any(len(access.axes) > len(leaf.grid.shape) for leaf in leaves):
         whole = region_in(leaves[0].grid, ()) if len(leaves) == 1 else None
-        region = whole or Region(array.pointer, array.pointer + array.nbytes, False)
+        region = whole or Region(place.pointer, place.pointer + place.nbytes, False)
         return [Slot(access.kind, region, access.reason or _UNKNOWN_LAYOUT, access.name, access.span)]
     found = [region_in(grid, axes) for grid, axes in _parts(access.axes, access.components, leaves)]
     return [

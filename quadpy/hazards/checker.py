@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from quadpy.conflicts import Hazard
-from quadpy.hazards.calls import CallSlots
+from quadpy.hazards.calls import Calls
 from quadpy.hazards.clocks import Clock, Clocks, Lane, Snapshot, joined
 from quadpy.hazards.graphs import GraphPart, Graphs
 from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Conflict, Ledger, Named, Operation, Slot, covers
@@ -73,7 +73,7 @@ class Checker:
         self._memory = Allocations()
         self._host = self._clocks.lane(_nothing, None, default=False)
         """The host's own accesses, which are complete when the call returns."""
-        self._calls = CallSlots(self._memory)
+        self._calls = Calls(self._memory)
         self._graphs = Graphs(self._memory, sinks.report)
 
     # work
@@ -81,16 +81,33 @@ class Checker:
     def launching(self, on: ObservedStream, call: ObservedCall) -> _Submission:
         """As ``Observer.launching``."""
         with self._lock:
-            touches = self._calls.touched(call)
             lane = self._lane(on.timeline, on.device.life)
-            if touches.lent:
-                current = current_device().current_stream()
-                self._clocks.follow(lane, self._clocks.snapshot(self._lane(current.timeline, current.device.life)))
-            operation = Operation(lane, self._clocks.before(lane), call.name, call.span, call_place())
-            for slot in touches.of_host:
-                self._check_host(operation, slot)
-            self._submit(operation, touches.touched)
+            run = self._calls.run(call, lane)
+            if run is None:
+                return self._launching_alone(call, lane)
+            operation = self._call(call, lane, lent=run.lent)
+            if run.follows_all(operation.clock):
+                lane.time = operation.time
+                run.add(call.values, operation)
+            else:
+                self._submit(operation, run.touched(call.values))
+        return _Submission(self, (operation,), waits=call.returns)
+
+    def _launching_alone(self, call: ObservedCall, lane: Lane) -> _Submission:
+        """A call that belongs to no run, since the host's arrays are the call's."""
+        touches = self._calls.touches(call)
+        operation = self._call(call, lane, lent=touches.lent)
+        for slot in touches.of_host:
+            self._check_host(operation, slot)
+        self._submit(operation, touches.touched)
         return _Submission(self, (operation,), waits=touches.waits or call.returns)
+
+    def _call(self, call: ObservedCall, lane: Lane, *, lent: bool) -> Operation:
+        """The operation that ``call`` is; with ``lent`` arrays, after the thread's current stream."""
+        if lent:
+            current = current_device().current_stream()
+            self._clocks.follow(lane, self._clocks.snapshot(self._lane(current.timeline, current.device.life)))
+        return Operation(lane, self._clocks.before(lane), call.name, call.span, call_place())
 
     def _check_host(self, operation: Operation, slot: Slot) -> None:
         """A call reads an array of the host at once, and writes it when its work is complete; it keeps none."""

@@ -10,7 +10,19 @@ from quadpy.hazards.clocks import Clock, Lane, Snapshot
 from quadpy.hazards.regions import Overlap, Region, contains, overlap
 from quadpy.source import Span
 
-__all__ = ["ALLOCATION", "FREE", "READ", "WRITE", "Conflict", "Ledger", "Operation", "Slot", "conflict", "covers"]
+__all__ = [
+    "ALLOCATION",
+    "FREE",
+    "READ",
+    "WRITE",
+    "Conflict",
+    "Ledger",
+    "Operation",
+    "Slot",
+    "conflict",
+    "covers",
+    "merged",
+]
 
 READ: Final = "read"
 WRITE: Final = "write"
@@ -88,26 +100,59 @@ class Named(Protocol):
     def ledger(self) -> Ledger: ...
 
 
+class Unsettled(Protocol):
+    """Calls whose accesses are found when they are asked for; see ``Run``."""
+
+    @property
+    def lane(self) -> Lane: ...
+    def since(self, ledger: Ledger, time: int) -> Iterator[tuple[Operation, Slot]]: ...
+
+
 class Ledger:
     """The history of the memory from ``start`` to ``end``; all slots are from ``low`` to ``high``.
 
     ``handles`` are the names of the memory; it is ``shared`` if an array of quadpy's is one of them.
     ``into`` is the ledger of more memory that took it over, if any.
+    ``runs`` are calls of kernels on the lane ``running`` whose accesses after a time are not in ``settled`` yet.
     ``free`` is the operation that gave the memory back, if it was the user's.  ``touched`` has the accesses that matter still: for each lane the last operation of each slot.  What another one
     covers is dropped; a long history is shortened to regions that contain it, which are then only possible.
     """
 
-    __slots__ = ("end", "free", "handles", "high", "into", "low", "shared", "slots", "start", "touched")
+    __slots__ = (
+        "end", "free", "handles", "high", "into", "low", "running", "runs", "settled", "shared", "slots", "start",
+    )  # fmt: skip
 
     def __init__(self, start: int, end: int) -> None:
         self.start, self.end, self.low, self.high = start, end, sys.maxsize, 0
         self.handles: list[Named] = []
         self.into: Ledger | None = None
         self.shared = False
-        self.touched: dict[Lane, dict[Slot, Operation]] = {}
+        self.settled: dict[Lane, dict[Slot, Operation]] = {}
+        self.runs: dict[Unsettled, int] = {}
+        self.running: Lane | None = None
         self.slots: dict[tuple[object, ...], Slot] = {}
         """Slots of accesses by the host, to be used again."""
         self.free: tuple[Operation, Slot] | None = None
+
+    @property
+    def touched(self) -> dict[Lane, dict[Slot, Operation]]:
+        """The accesses that matter still, those of ``runs`` too."""
+        if self.runs:
+            self._settle()
+        return self.settled
+
+    def begin(self, run: Unsettled, time: int) -> None:
+        """Calls of ``run`` after ``time``, all on its lane, are found when somebody asks for them."""
+        self.running = run.lane
+        self.runs[run] = time
+
+    def _settle(self) -> None:
+        """Interrupted, it does the same again."""
+        calls = [call for run, time in self.runs.items() for call in run.since(self, time)]
+        calls.sort(key=lambda call: call[0].time)
+        for operation, slot in calls:
+            self._note(operation, slot, operation.lane.clocks.host)
+        self.runs = {}
 
     def alive(self) -> bool:
         """Whether the memory is there, or was given back by the user, who may still use it."""
@@ -118,7 +163,7 @@ class Ledger:
         self.start, self.end = min(self.start, other.start), max(self.end, other.end)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         for lane, records in other.touched.items():
-            self.touched.setdefault(lane, {}).update(records)
+            self.settled.setdefault(lane, {}).update(records)
         self.shared = self.shared or other.shared
         self.handles, other.into = [*self.handles, *other.handles], self
 
@@ -153,7 +198,12 @@ class Ledger:
         Each change is one assignment, so that an interrupt leaves a history that is correct, if perhaps too short by
         this access.
         """
-        lane, touched = operation.lane, self.touched
+        if self.runs:
+            self._settle()
+        self._note(operation, slot, host)
+
+    def _note(self, operation: Operation, slot: Slot, host: Clock) -> None:
+        lane, touched = operation.lane, self.settled
         if slot.kind in _ENDS:
             self.free = (operation, slot) if slot.kind == FREE else None
         records = touched.get(lane)
@@ -161,11 +211,11 @@ class Ledger:
             records[slot] = operation
             return
         if slot.fills and slot.region.low <= self.low and slot.region.high >= self.high:
-            self.touched = {lane: {slot: operation}, **self._uncovered(operation, slot)}
+            self.settled = {lane: {slot: operation}, **self._uncovered(operation, slot)}
             return
         if records is None:
             if len(touched) > _MANY:
-                touched = self.touched = self._without_complete(host)
+                touched = self.settled = self._without_complete(host)
             touched[lane] = {slot: operation}
             return
         records[slot] = operation
@@ -186,7 +236,7 @@ class Ledger:
         writes of Python still wait for; and what other names of the memory touched, of which those do not know.
         """
         found: dict[Lane, dict[Slot, Operation]] = {}
-        for lane, records in self.touched.items():
+        for lane, records in self.settled.items():
             known = operation.clock.get(lane.number, 0)
             kept = {old: op for old, op in records.items() if old.handle is not slot.handle or op.time > known}
             if kept and lane is not operation.lane:
@@ -196,7 +246,7 @@ class Ledger:
     def _without_complete(self, host: Clock) -> dict[Lane, dict[Slot, Operation]]:
         """The accesses that the host does not know to be complete."""
         found: dict[Lane, dict[Slot, Operation]] = {}
-        for lane, records in self.touched.items():
+        for lane, records in self.settled.items():
             known = host.get(lane.number, 0)
             if pending := {slot: op for slot, op in records.items() if op.time > known}:
                 found[lane] = pending
@@ -212,11 +262,11 @@ def _shortened(records: dict[Slot, Operation], complete: int) -> dict[Slot, Oper
     if len(recent) > _MANY // 2:
         recent, old = recent[: _MANY // 4], recent[_MANY // 4 :]
         for kind in {slot.kind for slot, _ in old}:
-            recent.append(_merged([record for record in old if record[0].kind == kind]))
+            recent.append(merged([record for record in old if record[0].kind == kind]))
     return dict(reversed(recent))
 
 
-def _merged(records: list[tuple[Slot, Operation]]) -> tuple[Slot, Operation]:
+def merged(records: list[tuple[Slot, Operation]]) -> tuple[Slot, Operation]:
     """Records of one kind as one; the newest is the first."""
     slot, operation = records[0]
     low, high = min(s.region.low for s, _ in records), max(s.region.high for s, _ in records)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -53,8 +53,14 @@ class KernelFootprints:
         extents = {param.name: _extents(param) for param in params if isinstance(param, ir.ArrayParam)}
         boxes = [(each.box, extents[each.array]) for task in self.tasks for each in task if each.box is not None]
         self._boxes, used = boxes_function(boxes, indices)
-        self._key: Callable[[Numbers], object] = itemgetter(*used) if used else _nothing
+        self.key: Callable[[Numbers], object] = itemgetter(*used) if used else _nothing
+        """Of the values of an argument block, what decides what the launches touch."""
+        shapes = [k for k, value in enumerate(code.layout.values) if value.part in ("extent", "stride")]
+        self.layout: Callable[[Numbers], object] = itemgetter(*shapes) if shapes else _nothing
+        """Of the same, how the arrays lie in memory, besides their addresses."""
         self._known: dict[object, Touches] = {}
+        self.observed: object = None
+        """What ``quadpy.jit.observed_call`` derives from it."""
         self._code, self._kernel, self._extents, self._indices = code, kernel, extents, indices
 
     def at(self, values: Sequence[float]) -> Touches:
@@ -63,13 +69,23 @@ class KernelFootprints:
         A footprint that covers nothing is left out.  Equal numbers mostly give the identical object, so that what is
         derived from it can be kept with it.
         """
-        key = self._key(values)
+        key = self.key(values)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             found = self._known[key] = self._touches(values)
         return found
+
+    def together(self, calls: Iterable[Numbers]) -> tuple[Touch, ...]:
+        """Boxes that contain those of all ``calls``: many calls take less time than by ``at``."""
+        hulls = [_Hull(each) for task in self.tasks for each in task]
+        some = [hull for hull in hulls if hull.footprint.box is not None]
+        for values in calls:
+            for hull, box in zip(some, self._boxes(values), strict=True):
+                if box is not None:
+                    hull.add(box)
+        return tuple(hull.touch() for hull in hulls if not hull.is_empty)
 
     def stencils(self, values: Sequence[float]) -> Stencils:
         """How far around its own index each iteration of each launch reaches, with ``values`` as in ``at``."""
@@ -93,6 +109,35 @@ class KernelFootprints:
             pairs = ((each, _UNKNOWN if each.box is None else next(boxes)) for each in task)
             found.append(_distinct(Touch(each, box) for each, box in pairs if box is not None))
         return tuple(found)
+
+
+class _Hull:
+    """The least and the greatest index of several boxes of one footprint, along each axis; None where one is the whole array."""
+
+    __slots__ = ("_axes", "_is_whole", "footprint")
+
+    def __init__(self, footprint: Footprint) -> None:
+        self.footprint = footprint
+        self._axes: list[list[int]] = []
+        self._is_whole = footprint.box is None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self._axes or self._is_whole)
+
+    def add(self, box: Box) -> None:
+        if box.axes is None:
+            self._is_whole = True
+        elif not self._axes:
+            self._axes = [[axis.start, axis.stop] for axis in box.axes]
+        else:
+            for ends, axis in zip(self._axes, box.axes, strict=True):
+                ends[0] = min(ends[0], axis.start)
+                ends[1] = max(ends[1], axis.stop)
+
+    def touch(self) -> Touch:
+        axes = None if self._is_whole else tuple(range(low, stop) for low, stop in self._axes)
+        return Touch(self.footprint, Box(axes, exact=False, always=False))
 
 
 _GIVEN: Final = ("scalar", "extent")

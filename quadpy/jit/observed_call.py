@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from quadpy.artifact import SHADOW
 from quadpy.ir.expressions import COMBINES, Access, AtomicOp
-from quadpy.jit.plan import Plan, Values, Views
+from quadpy.jit.plan import MISFITS, Plan, Values, Views
 from quadpy.jit.timed_entry import TIMED
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayMemory
@@ -19,7 +20,7 @@ from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
-    from quadpy.jit.footprints import KernelFootprints, Touch, Touches
+    from quadpy.jit.footprints import Touch, Touches
 
 __all__ = ["accesses_of", "run_observed", "task_accesses"]
 
@@ -46,9 +47,8 @@ def run_observed(
     if session_of(on) is not None:
         return plan.run(values, views, stream)
     arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
-    given = values[:]
     call = ObservedCall(
-        source.name, source.span, arrays, lambda: accesses_of(plan, given), bool(plan.code.results),
+        source.name, source.span, arrays, partial(_observed, plan), values[:], bool(plan.code.results),
         plan.spans if isinstance(plan, CpuPlan) else (),
     )  # fmt: skip
     told = observer.launching(on, call)
@@ -78,36 +78,63 @@ class _Found(NamedTuple):
     accesses: tuple[KernelAccess, ...]
 
 
-_known: Final[weakref.WeakKeyDictionary[KernelFootprints, dict[int, _Found]]] = weakref.WeakKeyDictionary()
-"""What was found for each plan, by the identity of the touches."""
-
-
 def accesses_of(plan: Plan, values: Sequence[float]) -> tuple[KernelAccess, ...]:
     """What a call with ``values`` does with its arrays; the identical object for the same touches."""
-    return _found(plan, values).accesses
+    return _observed(plan).found(values).accesses
 
 
 def task_accesses(plan: Plan, values: Sequence[float]) -> TaskAccesses:
     """The same for each task of the code; the identical object for the same touches."""
-    return _found(plan, values).tasks
+    return _observed(plan).found(values).tasks
 
 
-def _found(plan: Plan, values: Sequence[float]) -> _Found:
+class _PlanAccesses:
+    """What calls of a plan do with their arrays: ``CallAccesses``."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._footprints = footprints = plan.footprints()
+        self.layout, self.numbers = footprints.layout, footprints.key
+        names = [v.param for v in plan.code.layout.values if v.part == "pointer" and v.param != SHADOW]
+        self._arrays = {name: number for number, name in enumerate(names)}
+        self._known: dict[int, _Found] = {}
+
+    def found(self, values: Sequence[float]) -> _Found:
+        """What a call with ``values`` does."""
+        footprints = self._footprints
+        touches = footprints.at(values)
+        found = self._known.get(id(touches))
+        if found is None:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            tasks = tuple(tuple(_accesses(self._arrays, footprints.called, task)) for task in touches)
+            whole = tuple(_without_implied(access for task in tasks for access in task))
+            found = self._known[id(touches)] = _Found(touches, tasks, whole)
+        return found
+
+    def accesses(self, values: Sequence[float]) -> tuple[KernelAccess, ...]:
+        """As ``CallAccesses.accesses``: nothing if the values do not fit, since the call was refused."""
+        try:
+            return self.found(values).accesses
+        except MISFITS:
+            return ()
+
+    def together(self, calls: Iterable[Sequence[float]]) -> tuple[KernelAccess, ...]:
+        """As ``CallAccesses.together``."""
+        touches = self._footprints.together(calls)
+        return tuple(
+            replace(access, certain=False, reason=_TOGETHER)
+            for access in _accesses(self._arrays, self._footprints.called, touches)
+        )
+
+
+_TOGETHER: Final = "it stands for many accesses of different parts, whose history was shortened"
+
+
+def _observed(plan: Plan) -> _PlanAccesses:
     footprints = plan.footprints()
-    touches = footprints.at(values)
-    known = _known.get(footprints)
-    if known is None:
-        known = _known.setdefault(footprints, {})
-    found = known.get(id(touches))
-    if found is None:
-        if len(known) >= _MOST:
-            known.clear()
-        layout = plan.code.layout.values
-        names = [value.param for value in layout if value.part == "pointer" and value.param != SHADOW]
-        numbers = {name: number for number, name in enumerate(names)}
-        tasks = tuple(tuple(_accesses(numbers, footprints.called, task)) for task in touches)
-        whole = tuple(_without_implied(access for task in tasks for access in task))
-        found = known[id(touches)] = _Found(touches, tasks, whole)
+    found = footprints.observed
+    if not isinstance(found, _PlanAccesses):
+        found = footprints.observed = _PlanAccesses(plan)
     return found
 
 

@@ -466,3 +466,88 @@ def test_one_check_may_be_entered_again(streams):
     assert [len(found.certain) for found in (outer, inner, later)] == [1, 0, 0]
     assert CAPTURES.observer is None
     qp.sync()
+
+
+@qp.kernel
+def scaled(x: F32, begin: qp.i32, end: qp.i32, factor: qp.f32):
+    for i in range(begin, end):
+        x[i] *= factor
+
+
+def test_the_history_of_many_parts_stays_apart_from_other_parts(streams):
+    """Two streams without order, each with hundreds of parts of its own half: none of it is a hazard."""
+    s1, s2 = streams
+    x = qp.ndarray(qp.f32, 2000)
+    with qp.hazards.check(collect=True) as found:
+        for k in range(700):
+            part(x, k, k + 1, stream=s1)
+        for k in range(200):
+            part(x, 700 + k, 701 + k, stream=s1)
+            part(x, 1000 + k, 1001 + k, stream=s2)
+        assert not pairs(found)
+        part(x, 950, 1000, stream=s2)
+        assert not pairs(found)
+        part(x, 899, 900, stream=s2)
+        assert [h.certain for h in [*found.certain, *found.possible]] == [True]
+        part(x, 3, 4, stream=s2)
+    (old,) = found.possible
+    assert (
+        "of the first access, it stands for many accesses of different parts, whose history was shortened" in old.reason
+    )
+
+
+def test_parts_that_the_host_has_waited_for_are_forgotten(streams):
+    s1, s2 = streams
+    x = qp.ndarray(qp.f32, 2000)
+    with qp.hazards.check(collect=True) as found:
+        for k in range(300):
+            part(x, k, k + 1, stream=s1)
+        s1.synchronize()
+        for k in range(300, 600):
+            part(x, k, k + 1, stream=s1)
+        part(x, 0, 300, stream=s2)
+        assert not pairs(found)
+        part(x, 599, 700, stream=s2)
+    assert len(found.certain) == 1
+
+
+def test_two_kernels_in_turn_keep_their_order(streams):
+    """The last writer of each part counts, whichever kernel it is."""
+    s1, s2 = streams
+    x = qp.ndarray(qp.f32, 64)
+    with qp.hazards.check(collect=True) as found:
+        for k in range(20):
+            part(x, k, k + 2, stream=s1)
+            last = here(1)
+            scaled(x, k + 1, k + 2, 0.5 * k, stream=s1)
+        part(x, 20, 21, stream=s2)
+    assert found.certain[0].first.location == last
+
+
+def test_numbers_that_do_not_fit_leave_no_access(streams):
+    """The call is refused, or done with numbers that fit."""
+    s1, s2 = streams
+    x = qp.ndarray(qp.f32, 64)
+    with qp.hazards.check(collect=True) as found:
+        for bad in ("1", 1 << 80):
+            with pytest.raises(qp.ArgumentError):
+                part(x, bad, 5, stream=s1)
+        part(x, np.int64(8), np.int64(12), stream=s1)
+        part(x, 0, 8, stream=s2)
+        assert not pairs(found)
+        part(x, 11, 12, stream=s2)
+    assert len(found.certain) == 1
+
+
+def test_arrays_that_went_before_somebody_asked_leave_their_history(streams):
+    """What a launch touches is found out later, also where Python has dropped the array since."""
+    s1, s2 = streams
+    x = qp.ndarray(qp.f32, 64)
+    with qp.hazards.check(collect=True) as found:
+        for k in range(5):
+            y = qp.ndarray(qp.f32, 64)
+            part(y, k, k + 1, stream=s1)
+            part(x, k, k + 1, stream=s1)
+            del y
+        part(x, 4, 5, stream=s2)
+    assert len(found.certain) == 1

@@ -6,7 +6,7 @@ Where there are several, ``Observers`` passes on to each what it is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -22,6 +22,7 @@ from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 
 __all__ = [
+    "CallAccesses",
     "KernelAccess",
     "ObservedAccess",
     "ObservedCall",
@@ -73,20 +74,38 @@ class KernelAccess:
     span: Span | None
 
 
+class CallAccesses(Protocol):
+    """What the calls of one code do with their arrays, from the ``values`` of their argument blocks."""
+
+    def layout(self, values: Sequence[float], /) -> object:
+        """How the arrays lie in memory, besides their addresses."""
+
+    def numbers(self, values: Sequence[float], /) -> object:
+        """Calls with equal ones, and the same layout, do the same."""
+
+    def accesses(self, values: Sequence[float], /) -> tuple[KernelAccess, ...]:
+        """What a call does; nothing if its values did not fit, so that it was refused."""
+
+    def together(self, calls: Iterable[Sequence[float]], /) -> tuple[KernelAccess, ...]:
+        """What contains all that any of ``calls`` does; none of it is certain."""
+
+
 class ObservedCall(NamedTuple):
     """A call of a kernel, before it runs.
 
-    span      where the kernel is
-    arrays    the caller's arrays, then the kernel's fields
-    accesses  gives what it does with them: the identical object for calls that do the same
-    returns   whether the host waits for a result
-    tasks     where each of its tasks begins, if the CPU runs them
+    span     where the kernel is
+    arrays   the caller's arrays, then the kernel's fields
+    code     gives what calls of the same code do with them: the identical object for the same code
+    values   those of the argument block
+    returns  whether the host waits for a result
+    tasks    where each of its tasks begins, if the CPU runs them
     """
 
     name: str
     span: Span
     arrays: Sequence[ArrayMemory]
-    accesses: Callable[[], tuple[KernelAccess, ...]]
+    code: Callable[[], CallAccesses]
+    values: Sequence[float]
     returns: bool
     tasks: Sequence[Span | None]
 

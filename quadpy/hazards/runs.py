@@ -1,0 +1,114 @@
+"""Calls of one kernel, one after another: what each touches is worked out when somebody asks, which is seldom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from quadpy.hazards.clocks import Clock, Lane
+from quadpy.hazards.ledger import Ledger, Operation, Slot, merged
+from quadpy.runtime.launch.observing import CallAccesses, KernelAccess
+
+__all__ = ["Run", "Touched"]
+
+Touched = tuple[tuple[Ledger, Slot], ...]
+Values = Sequence[float]
+
+_MOST: Final = 256
+"""Calls that are kept one by one."""
+
+
+class Run:
+    """Calls on one lane of the same code with the same arrays, which differ in the ``values`` of their argument blocks.
+
+    ledgers  of the arrays
+    slots    what a call touches, from its accesses
+    lent     whether some arrays come as another library's: a call waits for the thread's current stream then
+    """
+
+    __slots__ = ("_calls", "_code", "_known", "_old", "_slots", "lane", "ledgers", "lent")
+
+    def __init__(
+        self,
+        lane: Lane,
+        code: CallAccesses,
+        ledgers: Iterable[Ledger],
+        slots: Callable[[tuple[KernelAccess, ...]], Touched],
+        *,
+        lent: bool,
+    ) -> None:
+        self.lane, self._code, self._slots, self.lent = lane, code, slots, lent
+        self.ledgers = tuple(dict.fromkeys(ledgers))
+        self._calls: dict[object, tuple[Operation, Values]] = {}
+        self._old: list[tuple[Ledger, Slot, Operation]] = []
+        self._known: dict[object, Touched] = {}
+
+    def follows_all(self, clock: Clock) -> bool:
+        """Whether a call with ``clock`` comes after all that touched the arrays on other lanes, and needs no look at slots."""
+        lane, known = self.lane, clock.get
+        for ledger in self.ledgers:
+            if ledger.free is not None or (ledger.runs and ledger.running is not lane):
+                return False
+            for other in ledger.settled:
+                if other is not lane and known(other.number, 0) < other.time:
+                    return False
+        return True
+
+    def add(self, values: Values, operation: Operation) -> None:
+        """``operation`` is a call with ``values``; each change is one assignment, for interrupts, as in ``Ledger.note``."""
+        calls, numbers = self._calls, self._code.numbers(values)
+        calls.pop(numbers, None)  # so that they stay in the order of time
+        calls[numbers] = operation, values
+        for ledger in self.ledgers:
+            if self not in ledger.runs:
+                ledger.begin(self, operation.time - 1)
+        if len(calls) > _MOST:
+            self._shorten()
+
+    def touched(self, values: Values) -> Touched:
+        """What a call touches; the identical slots for calls that do the same."""
+        numbers = self._code.numbers(values)
+        found = self._known.get(numbers)
+        if found is None:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            found = self._known[numbers] = self._slots(self._code.accesses(values))
+        return found
+
+    def since(self, ledger: Ledger, time: int) -> Iterator[tuple[Operation, Slot]]:
+        """The accesses to ``ledger`` of calls after ``time`` that the host does not know to be complete."""
+        after = max(time, self._complete)
+        for of, slot, operation in self._old:
+            if of is ledger and operation.time > after:
+                yield operation, slot
+        for operation, values in self._calls.values():
+            if operation.time > after:
+                for of, slot in self.touched(values):
+                    if of is ledger:
+                        yield operation, slot
+
+    @property
+    def _complete(self) -> int:
+        return self.lane.clocks.host.get(self.lane.number, 0)
+
+    def _shorten(self) -> None:
+        """Forget calls that nobody can ask for; if they are still many, the older half is one access of each kind."""
+        after = max(
+            self._complete, min((ledger.runs[self] for ledger in self.ledgers if self in ledger.runs), default=0)
+        )
+        calls = {numbers: call for numbers, call in self._calls.items() if call[0].time > after}
+        self._old = [old for old in self._old if old[2].time > after]
+        if len(calls) > _MOST // 2:
+            older = [calls.pop(numbers) for numbers in list(calls)[: _MOST // 2]]
+            self._old = self._merged(older)
+        self._calls = calls
+
+    def _merged(self, calls: Sequence[tuple[Operation, Values]]) -> list[tuple[Ledger, Slot, Operation]]:
+        """``calls``, and those merged before, as one access of each array and kind."""
+        found: dict[tuple[Ledger, str, str], list[tuple[Slot, Operation]]] = {}
+        newest = calls[-1][0]
+        for ledger, slot in self._slots(self._code.together(values for _, values in calls)):
+            found.setdefault((ledger, slot.kind, slot.array), []).append((slot, newest))
+        for ledger, slot, operation in self._old:
+            found.setdefault((ledger, slot.kind, slot.array), []).append((slot, operation))
+        return [(ledger, *merged(records)) for (ledger, *_), records in found.items()]
