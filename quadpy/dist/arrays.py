@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -201,6 +201,9 @@ class DistributedArray:
 
     def _at(self, cell: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(i - s for i, s in zip(cell, self.start, strict=True))
+
+    def __iter__(self) -> Iterator[Any]:
+        raise ArgumentError(f"a loop over {self!r} belongs in a kernel", hint="to_numpy() has all elements")
 
     def __len__(self) -> int:
         return self.shape[0]

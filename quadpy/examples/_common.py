@@ -46,12 +46,17 @@ def parser(
 def run(
     arguments: argparse.ArgumentParser, argv: Sequence[str] | None, body: Callable[[argparse.Namespace, Sink], None]
 ) -> int:
-    """Parse ``argv``, initialise quadpy and run ``body``; returns 0, or 1 with a message on stderr."""
+    """Parse ``argv``, initialise quadpy and run ``body``; returns 0, or 1 with a message on stderr.
+
+    Of several ranks, the first one writes the picture.
+    """
     args = arguments.parse_args(argv)
     try:
         sink = sink_for(args.out, args.view, arguments.prog)
         qp.init(arch=args.arch, fast_math=True)  # pictures need speed, not identical bits everywhere
         body(args, sink)
+        if qp.dist.world().rank:
+            return 0
         done = sink.close()
     except (qp.QuadpyError, OSError) as error:
         print(f"{arguments.prog}: {error}", file=sys.stderr)

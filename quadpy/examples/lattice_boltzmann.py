@@ -8,8 +8,10 @@ are in cells and times in steps; the speed of sound is the square root of 1/3.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,15 +29,19 @@ COLOURS = ("16a6ff", "0b3a6b", "10131c", "7a1f3d", "ff7a3d")
 
 @qp.data_oriented
 class Flow:
-    """A box that repeats at its ends, in both directions; what is solid reflects."""
+    """A box that repeats at its ends, in both directions; what is solid reflects.
+
+    With several ranks, each computes its part of the box.
+    """
 
     def __init__(self, solid: npt.NDArray[np.bool_], viscosity: float, push: float = 0.0) -> None:
         self.shape, self.push = solid.shape, push  # push: the acceleration along x
         self.rate = 1 / (3 * viscosity + 0.5)  # of relaxation; below 2
-        self.f = populations.field(solid.shape, layout=qp.Layout.SOA)
-        self.streamed = populations.field(solid.shape, layout=qp.Layout.SOA)
-        self.velocity = qp.Vector.field(2, qp.f32, shape=solid.shape)
-        self.solid = qp.field(qp.u8, shape=solid.shape)
+        make: Callable[..., Any] = functools.partial(qp.field, shape=solid.shape, layout=qp.Layout.SOA)
+        if qp.dist.world().size > 1:
+            make = qp.dist.Grid(solid.shape, periodic=True).field
+        self.f, self.streamed = make(populations), make(populations)
+        self.velocity, self.solid = make(qp.math.vec2), make(qp.u8)
         self.solid.from_numpy(solid.astype(np.uint8))
 
     @qp.func
@@ -117,6 +123,7 @@ class Channel(Flow):
         """The stream far away: as it comes in, and freely out."""
         for j in range(self.shape[1]):
             self.f[0, j] = self.equilibrium(1.0, qp.Vector([self.speed, 0.0]))
+        for j in range(self.shape[1]):
             self.f[self.shape[0] - 1, j] = self.f[self.shape[0] - 2, j]
 
     def step(self) -> None:

@@ -1,0 +1,75 @@
+"""The distributed examples: any number of ranks gives the bits of one, and a distributed form is little longer than a plain one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.dist.transport.threads import run_ranks
+from quadpy.examples import heat, lattice_boltzmann, poisson
+
+
+def flow_of_heat() -> tuple[Any, ...]:
+    metal = heat.Metal(20)
+    for _ in range(5):
+        metal.step()
+    return metal.u.to_numpy(), heat.mean(metal.u)
+
+
+def vortices() -> tuple[Any, ...]:
+    channel = lattice_boltzmann.Channel(24)
+    for _ in range(4):
+        channel.step()
+    return channel.f.to_numpy(), channel.vorticity()
+
+
+def potential() -> tuple[Any, ...]:
+    return poisson.solve(poisson.random_charges(40, 5), 25)
+
+
+@pytest.mark.parametrize(
+    ("program", "numbers"),
+    [(flow_of_heat, (1, 2, 4, 8)), (vortices, (3,)), (potential, (1, 2, 4, 8))],  # each rank compiles its own ``Channel``
+)
+def test_any_number_of_ranks_gives_the_bits_of_one(program: Callable[[], tuple[Any, ...]], numbers: tuple[int, ...]):
+    qp.init(arch=qp.cpu)
+    one = program()  # without ranks: as a program runs that nothing started as one of several
+    assert np.isfinite(one[0]).all()
+    assert np.ptp(one[0]) > 0
+    for ranks in numbers:
+        for found in run_ranks(ranks, program):
+            for got, want in zip(found, one, strict=True):
+                np.testing.assert_array_equal(got, want, err_msg=f"{ranks} ranks")
+
+
+def test_heat_flows_from_the_hot_face():
+    qp.init(arch=qp.cpu)
+    metal = heat.Metal(16)
+    for _ in range(30):
+        metal.step()
+    u = metal.u.to_numpy()
+    assert heat.mean(metal.u) == pytest.approx(u.astype(float).mean(), rel=1e-4)
+    assert u.min() == -1
+    assert u.max() == 1
+    assert (u[8, 4, 1:5] > 0.1).all()
+
+
+def test_the_solution_solves():
+    qp.init(arch=qp.cpu)
+    b = poisson.random_charges(40, 5)
+    x, count = poisson.solve(b, 1000)
+    assert 10 < count < 1000
+    padded = np.pad(x.astype(float), 1)
+    applied = 4 * x - padded[2:, 1:-1] - padded[:-2, 1:-1] - padded[1:-1, 2:] - padded[1:-1, :-2]
+    assert np.abs(applied - b).max() < 1e-3 * np.abs(b).max()
+
+
+@pytest.mark.parametrize("module", [heat, lattice_boltzmann, poisson])
+def test_at_most_ten_lines_are_about_ranks(module: Any):
+    lines = [line for line in inspect.getsource(module).splitlines() if "dist." in line or "grid" in line.partition("#")[0]]
+    assert 1 <= len(lines) <= 10
