@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Final
 
+from quadpy.runtime.device.launched import launched_as
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
@@ -15,6 +16,7 @@ from quadpy.messages import shown
 from quadpy.reference_options import apply_options
 from quadpy.runtime.device.current import Config, require_switch, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
+from quadpy.runtime.device.probe import probe_cuda, probe_hip
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.settings import LEAST_PRINTED, MOST_PRINTED, settings
 
@@ -55,7 +57,8 @@ def init(
 
     Args:
         arch: one name, or several of which the first available one is used; ``QUADPY_ARCH`` overrides it.  A number
-            selects one of several GPUs: ``"cuda:1"``, ``"amdgpu:1"``; the default is the first.
+            selects one of several GPUs: ``"cuda:1"``, ``"amdgpu:1"``; the default is the first, and on a rank that mpiexec,
+            srun or torchrun started the one with the rank's number on its host.
         default_fp: the type of a Python ``float`` inside kernels, ``qp.f32`` or ``qp.f64``.
         default_ip: the type of a Python ``int`` inside kernels, ``qp.i32`` or ``qp.i64``.
         fast_math: permit contraction, reassociation and approximations; results are then exact only to a tolerance.
@@ -147,10 +150,11 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
     reasons: list[str] = []
     hints: list[str] = []
     for name in names:
-        backend, ordinal = _parse(name)
+        backend, number = _parse(name)
         if backend in (cpu, python):
             return backend, 0
         try:
+            ordinal = _default_ordinal(backend) if number is None else number
             open_device(backend, ordinal)
         except NoDeviceError as error:
             reasons.append(f"{name}: {error.message}")
@@ -165,20 +169,29 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
     return cpu, 0
 
 
-def _parse(name: str) -> tuple[str, int]:
-    """The backend and the device's number in ``name``, such as ``cuda:1``."""
+def _default_ordinal(backend: str) -> int:
+    """The GPU of this process: the first, unless it is one of several ranks on its host."""
+    launched = launched_as(os.environ)
+    if launched is None or not launched.local_rank:
+        return 0
+    probe = probe_hip() if backend == amdgpu else probe_cuda()
+    return launched.local_rank % max(1, len(probe.devices))
+
+
+def _parse(name: str) -> tuple[str, int | None]:
+    """The backend and the device's number in ``name``, such as ``cuda:1``; None for a name without one."""
     backend, colon, number = name.partition(":")
     if backend in ("cpu", "x64", "x86_64", "arm64") and not colon:
-        return cpu, 0
+        return cpu, None
     if backend == python and not colon:
-        return python, 0
+        return python, None
     if backend not in (amdgpu, cuda):
         raise NoDeviceError(f"there is no backend {name!r}", hint="use qp.cpu, qp.python, qp.amdgpu, qp.cuda or qp.gpu")
     if colon and not (number.isascii() and number.isdecimal()):
         raise NoDeviceError(
             f"{name!r} does not name a device", hint=f"write {backend!r}, or '{backend}:1' for its second device"
         )
-    return backend, int(number or 0)
+    return backend, int(number) if number else None
 
 
 def reset() -> None:

@@ -6,11 +6,10 @@ import os
 import sys
 from typing import Any, Final
 
-from quadpy.dist.launched import Launched, launched_as
+from quadpy.runtime.device.launched import Launched, launched_as
 from quadpy.dist.transport.alone import AloneTransport
 from quadpy.dist.transport.checked import CheckedTransport
-from quadpy.dist.transport.host import HostTransport
-from quadpy.dist.transport.mpi.device_memory import takes_device_memory
+from quadpy.dist.transport.choosing import choose_transport
 from quadpy.dist.world import World
 from quadpy.errors import TransportError
 from quadpy.settings import settings
@@ -70,5 +69,5 @@ def _connect_by_mpi(mpi: Any, launched: Launched | None) -> World:
         engine.rank,
         engine.size,
         local if launched is None else launched.local_rank,
-        lambda arch: CheckedTransport(HostTransport(engine, in_place=takes_device_memory(mpi, arch))),
+        lambda arch: choose_transport(engine, arch, mpi),
     )

@@ -15,7 +15,7 @@ import time
 from types import FrameType
 from typing import Final
 
-from quadpy.dist.launched import launched_as
+from quadpy.runtime.device.launched import launched_as
 
 __all__ = ["supervise"]
 

@@ -21,12 +21,12 @@ class World:
     local_rank  the number of this process on its host, from 0, which is the number of its GPU
     """
 
-    __slots__ = ("_make", "_transports", "local_rank", "rank", "size")
+    __slots__ = ("_lock", "_make", "_transports", "local_rank", "rank", "size")
 
     def __init__(self, rank: int, size: int, local_rank: int, make: Callable[[str], Transport]) -> None:
         """``make`` connects the ranks for arrays of a backend; all of them call it together."""
         self.rank, self.size, self.local_rank = rank, size, local_rank
-        self._make, self._transports = make, dict[str, Transport]()
+        self._make, self._transports, self._lock = make, dict[str, Transport](), new_lock()
 
     def __repr__(self) -> str:
         return f"<rank {self.rank} of {self.size}, number {self.local_rank} on its host>"
@@ -43,7 +43,7 @@ class World:
         arch = current_config().arch
         transport = self._transports.get(arch)
         if transport is None:
-            with _lock:
+            with self._lock:
                 transport = self._transports.get(arch) or self._make(arch)
                 self._transports[arch] = transport
         return transport

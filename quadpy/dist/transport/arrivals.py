@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from quadpy.dist.transport.parts import storage_of
 from quadpy.dist.transport.pinned import PinnedBuffer, pinned_buffer
 from quadpy.dist.transport.protocol import Part
+from quadpy.errors import TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.observing import ObservedAccess
@@ -19,7 +20,7 @@ from quadpy.runtime.memory.host_storage import HostPart, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Arrival", "Departure", "DeviceNumbers", "arrival", "departure"]
+__all__ = ["Arrival", "Departure", "DeviceNumbers", "announce_receive", "announce_send", "arrival", "departure"]
 
 _IN_CAPTURE: Final = ("an exchange between ranks", "capture the work before and after it as graphs of their own")
 
@@ -81,6 +82,29 @@ def arrival(part: Part, stream: Stream, *, in_place: bool = False) -> Arrival:
     return _OnHost(storage.view)
 
 
+def announce_send(part: Part, stream: Stream) -> int:
+    """The address of ``part``, on a GPU, for work that reads it on ``stream``."""
+    return _announce(part, stream, writes=False)
+
+
+def announce_receive(part: Part, stream: Stream) -> int:
+    """The address of ``part``, on a GPU, for work that writes it on ``stream``."""
+    return _announce(part, stream, writes=True)
+
+
+def _announce(part: Part, stream: Stream, *, writes: bool) -> int:
+    _refuse_capture(stream)
+    storage = storage_of(part)
+    if not isinstance(storage, DeviceStorage):
+        raise TransportError(
+            f"{part.array!r} is in the host's memory, and the ranks are connected by GPUs",
+            hint="make it after qp.init(arch=qp.gpu)",
+        )
+    _observe(storage, stream, writes=writes)
+    storage.announce(stream, writes=writes)
+    return storage.pointer
+
+
 def _refuse_capture(stream: Stream) -> None:
     if (session := session_of(stream)) is not None:
         session.refuse(*_IN_CAPTURE)
@@ -115,7 +139,7 @@ class _PinnedDeparture:
         self._buffer: PinnedBuffer = pinned_buffer(storage.device, nbytes)
         _observe(storage, stream, writes=False)
         storage.announce(stream, writes=False)
-        self._buffer.copy_from(_address(storage), nbytes, stream)
+        self._buffer.copy_from(storage.pointer, nbytes, stream)
 
     def wait(self) -> Numbers:
         self._buffer.wait()
@@ -139,7 +163,7 @@ class _PinnedArrival:
     def deliver(self) -> None:
         _observe(self._storage, self._stream, writes=True)
         self._storage.announce(self._stream, writes=True)
-        self._buffer.copy_to(_address(self._storage), self._storage.layout.reach, self._stream)
+        self._buffer.copy_to(self._storage.pointer, self._storage.layout.reach, self._stream)
 
 
 class _InPlace:
@@ -158,14 +182,10 @@ class _InPlace:
 
     def wait(self) -> DeviceNumbers:
         self._event.synchronize()
-        return DeviceNumbers(_address(self._storage), self._storage.layout.reach)
+        return DeviceNumbers(self._storage.pointer, self._storage.layout.reach)
 
     def deliver(self) -> None:
         """Has nothing left to do: the engine wrote to the array, and the host has waited for it."""
-
-
-def _address(storage: DeviceStorage) -> int:
-    return storage.pointer
 
 
 def _observe(storage: Storage, stream: Stream, *, writes: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 from quadpy.dist.transport.arrivals import DeviceNumbers, arrival, departure
 from quadpy.dist.transport.protocol import Operator, Part, Receive, Send
 from quadpy.dtypes import bf16, f16
+from quadpy.errors import RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
 from quadpy.runtime.streams.stream import Stream
 
@@ -51,6 +52,12 @@ class HostEngine(Protocol):
     def broadcast(self, numbers: Numbers, root: int) -> None: ...
 
     def share(self, value: bytes) -> list[bytes]: ...
+
+    def wait_for(self, done: Callable[[], bool], call: str) -> None:
+        """Wait until ``done``, which needs all ranks; raises as ``Pending.wait``."""
+
+    def lost(self) -> RankLostError | None:
+        """The error for a rank that is known to have failed; looked up from any thread."""
 
     def close(self) -> None: ...
 

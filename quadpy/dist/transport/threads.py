@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -12,9 +13,9 @@ import numpy as np
 
 from quadpy.dist.transport.arrivals import DeviceNumbers
 from quadpy.dist.transport.checked import CheckedTransport
-from quadpy.dist.transport.host import HostTransport, Message
+from quadpy.dist.transport.host import HostEngine, HostTransport, Message
 from quadpy.dist.transport.parts import require_same_size
-from quadpy.dist.transport.protocol import Operator
+from quadpy.dist.transport.protocol import Operator, Transport
 from quadpy.dist.transport.waiting import FUNCTIONS, lost
 from quadpy.dist.world import World, use_world
 from quadpy.errors import RankLostError
@@ -28,24 +29,33 @@ _COLLECTIVE: Final = -1
 """The tag of what all ranks send to each other."""
 
 
-def run_ranks(size: int, function: Callable[[], T], *, timeout: float = 30.0) -> list[T]:
+def _checked(engine: HostEngine) -> Transport:
+    return CheckedTransport(HostTransport(engine))
+
+
+def run_ranks(
+    size: int, function: Callable[[], T], *, timeout: float = 30.0, make: Callable[[HostEngine], Transport] = _checked
+) -> list[T]:
     """Run ``function`` on ``size`` threads, each a rank with a ``world()`` of its own; returns the results by rank.
+
+    ``make`` makes each rank's transport over what connects the threads.
 
     Raises:
         Exception: the first error of a rank; the others then got a RankLostError.
     """
     office = _PostOffice(size)
     with ThreadPoolExecutor(size, thread_name_prefix="rank") as threads:
-        futures = [threads.submit(_run_rank, office, rank, function, timeout) for rank in range(size)]
+        futures = [threads.submit(_run_rank, office, rank, function, timeout, make) for rank in range(size)]
         wait(futures)
     if office.first_error is not None:
         raise office.first_error
     return [future.result() for future in futures]
 
 
-def _run_rank(office: _PostOffice, rank: int, function: Callable[[], T], timeout: float) -> T:
-    transport = CheckedTransport(HostTransport(_ThreadEngine(office, rank, timeout)))
-    use_world(World(rank, office.size, rank, lambda _: transport))
+def _run_rank(
+    office: _PostOffice, rank: int, function: Callable[[], T], timeout: float, make: Callable[[HostEngine], Transport]
+) -> T:
+    use_world(World(rank, office.size, rank, lambda _: make(_ThreadEngine(office, rank, timeout))))
     try:
         result = function()
     except BaseException as error:
@@ -79,9 +89,23 @@ class _PostOffice:
             there = self.changed.wait_for(lambda: self.boxes.get(box) or self._hopeless(source), timeout)
             if self.boxes.get(box):
                 return self.boxes[box].popleft()
-            failed = [rank for rank, reason in self.ended.items() if reason]
-            rank = failed[0] if failed else source
-            raise lost(rank, self.ended.get(rank, "") if there else None, target, timeout)
+            failed = self.failed() or (source, "" if there else None)
+            raise lost(*failed, target, timeout)
+
+    def wait_for(self, done: Callable[[], bool], rank: int, timeout: float) -> None:
+        """Wait on ``rank`` until ``done``, which any rank may cause."""
+        end = time.monotonic() + timeout
+        while not done():
+            with self.changed:
+                self.changed.wait(0.01)
+            if (failed := self.failed()) is not None:
+                raise lost(*failed, rank, timeout)
+            if time.monotonic() > end:
+                raise lost(rank, None, rank, timeout)
+
+    def failed(self) -> tuple[int, str] | None:
+        """The first rank that failed, and why."""
+        return next(((rank, reason) for rank, reason in tuple(self.ended.items()) if reason), None)
 
     def leave(self, rank: int, reason: str, error: BaseException | None) -> None:
         with self.changed:
@@ -129,6 +153,13 @@ class _ThreadEngine:
         for peer in range(self.size):
             self._office.post(self.rank, peer, _COLLECTIVE, value)
         return [self.take(peer, _COLLECTIVE) for peer in range(self.size)]
+
+    def wait_for(self, done: Callable[[], bool], call: str) -> None:
+        self._office.wait_for(done, self.rank, self.timeout)
+
+    def lost(self) -> RankLostError | None:
+        failed = self._office.failed()
+        return None if failed is None else lost(*failed, self.rank, self.timeout)
 
     def take(self, peer: int, tag: int) -> bytes:
         return self._office.take(peer, self.rank, tag, self.timeout)

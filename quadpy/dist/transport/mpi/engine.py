@@ -6,7 +6,7 @@ Every call is started without waiting and then looked at, so that a rank that ne
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from quadpy.dist.transport.mpi.processes import Process, this_process
 from quadpy.dist.transport.mpi.waiting import Waits
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.protocol import Operator
+from quadpy.dist.transport.waiting import lost
 from quadpy.errors import RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 
@@ -76,6 +77,13 @@ class MpiEngine:
         self._complete([comm.Iallgatherv(sent, [together, counts, self._mpi.BYTE])], "share")
         ends = np.cumsum(lengths).tolist()
         return [together[end - count : end].tobytes() for count, end in zip(counts, ends, strict=True)]
+
+    def wait_for(self, done: Callable[[], bool], call: str) -> None:
+        self.waits.until(done, self._everyone, call)
+
+    def lost(self) -> RankLostError | None:
+        gone = self.waits.gone(())
+        return None if gone is None else lost(*gone, self.rank, self.timeout)
 
     def close(self) -> None:
         """Refuse later calls.  MPI itself ends with the process: other libraries may use it."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import Numbers
 
 __all__ = ["Notices"]
@@ -33,6 +34,7 @@ class Notices:
         self.waiting: dict[int, str] = {}
         self._told_end = self.told_failure = False
         self._killed: set[int] = set()
+        self._lock = new_lock()
 
     def tell_end(self, reason: str, failed: int) -> None:
         """Tell all ranks that this one ends: well, with an empty ``reason``, or because rank ``failed`` has failed.
@@ -50,11 +52,12 @@ class Notices:
     def collect(self) -> None:
         """Read what has come."""
         status = self._mpi.Status()
-        while self._comm.Iprobe(source=self._mpi.ANY_SOURCE, tag=self._mpi.ANY_TAG, status=status):
-            text = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
-            rank, tag = status.Get_source(), status.Get_tag()
-            self._comm.Recv([text, self._mpi.BYTE], source=rank, tag=tag)
-            self._note(rank, tag, text.tobytes().decode(errors="replace"))
+        with self._lock:  # of two threads, one receives what both see
+            while self._comm.Iprobe(source=self._mpi.ANY_SOURCE, tag=self._mpi.ANY_TAG, status=status):
+                text = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
+                rank, tag = status.Get_source(), status.Get_tag()
+                self._comm.Recv([text, self._mpi.BYTE], source=rank, tag=tag)
+                self._note(rank, tag, text.tobytes().decode(errors="replace"))
 
     def failure(self) -> tuple[int, str] | None:
         """The first failure that is known: the rank and the reason."""

@@ -1,0 +1,1 @@
+"""NCCL and RCCL: messages between GPUs, on their streams."""

@@ -1,0 +1,128 @@
+"""The transport between GPUs, written once for NCCL and RCCL: every operation is work on a stream.
+
+What ranks say to each other on the host, and how they learn that one is lost, is the engine's of the host.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from quadpy.dist.transport.arrivals import announce_receive, announce_send
+from quadpy.dist.transport.gpu.library import OPERATORS, GpuLibrary, type_number
+from quadpy.dist.transport.gpu.watch import Watch
+from quadpy.dist.transport.host import HostEngine
+from quadpy.dist.transport.parts import copy_part, pairs_of
+from quadpy.dist.transport.protocol import Operator, Part, Receive, Send
+from quadpy.errors import TransportError
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.streams.stream import Stream
+
+__all__ = ["GpuTransport"]
+
+
+class _OnStream:
+    """An exchange of which the stream has everything."""
+
+    __slots__ = ()
+
+    def finish(self) -> None:
+        """Has nothing left to do: later work on the stream comes after the data."""
+
+
+_ON_STREAM: Final = _OnStream()
+
+
+class GpuTransport:
+    """A Transport whose data goes from GPU to GPU."""
+
+    capturable = False
+
+    def __init__(self, library: GpuLibrary, engine: HostEngine, device: Device) -> None:
+        """Connect the GPUs of all ranks; all of them call it together."""
+        self.name, self.rank, self.size, self.timeout = library.name, engine.rank, engine.size, engine.timeout
+        self._library, self._engine, self._device = library, engine, device
+        unique_id = engine.share(library.unique_id() if engine.rank == 0 else b"")[0]
+        self._connect(unique_id)
+        self._watch = Watch(library, engine, device)
+
+    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> _OnStream:
+        """Between two ranks, messages pair by their order: that of the tags, on both."""
+        here = self.rank
+        own = pairs_of([s for s in sends if s.peer == here], [r for r in receives if r.peer == here])
+        leaving = sorted((s for s in sends if s.peer != here and s.part.count), key=lambda s: (s.peer, s.tag))
+        arriving = sorted((r for r in receives if r.peer != here and r.part.count), key=lambda r: (r.peer, r.tag))
+        library = self._library
+        sources = [announce_send(send.part, stream) for send in leaving]
+        targets = [announce_receive(receive.part, stream) for receive in arriving]
+
+        def run(handle: int) -> None:
+            for send, address in zip(leaving, sources, strict=True):
+                library.send(address, send.part.nbytes, send.peer, handle)
+            for receive, address in zip(arriving, targets, strict=True):
+                library.receive(address, receive.part.nbytes, receive.peer, handle)
+
+        if leaving or arriving:
+            self._submit(run, stream, "an exchange")
+        for send, receive in own:
+            copy_part(receive.part, send.part, stream)
+        return _ON_STREAM
+
+    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
+        source, target = announce_send(send, stream), announce_receive(receive, stream)
+        self._submit(lambda handle: self._library.all_gather(source, target, send.nbytes, handle), stream, "all_gather")
+
+    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+        numbers, operation = type_number(part.array.dtype), OPERATORS[operator]
+        address = announce_receive(part, stream)
+        self._submit(
+            lambda handle: self._library.all_reduce(address, part.count, numbers, operation, handle), stream, "all_reduce"
+        )
+
+    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+        address = announce_send(part, stream) if root == self.rank else announce_receive(part, stream)
+        self._submit(lambda handle: self._library.broadcast(address, part.nbytes, root, handle), stream, "broadcast")
+
+    def share(self, value: bytes) -> list[bytes]:
+        self._watch.raise_failure()
+        return self._engine.share(value)
+
+    def barrier(self) -> None:
+        self.share(b"")
+
+    def close(self) -> None:
+        self._watch.stop()
+        self._library.abort()
+        self._engine.close()
+
+    def _submit(self, run: Callable[[int], None], stream: Stream, call: str) -> None:
+        """Run the calls of ``run`` as one group, which ends whatever happens in it."""
+        self._watch.raise_failure()
+
+        def group(handle: int) -> None:
+            self._library.group_start()
+            try:
+                run(handle)
+            finally:
+                self._library.group_end()
+
+        stream._call(group)  # noqa: SLF001 - keeps the stream alive for the call
+        self._watch.follow(stream, call)
+
+    def _connect(self, unique_id: bytes) -> None:
+        """Connect on a thread of its own, which may hang if a rank is lost: this one waits as for any message."""
+        failure: list[BaseException] = []
+
+        def connect() -> None:
+            try:
+                self._device.driver.memory_info()  # selects the device for the thread
+                self._library.connect(self.size, self.rank, unique_id)
+            except BaseException as error:  # noqa: BLE001 - raised on the thread that waits
+                failure.append(error)
+
+        thread = threading.Thread(target=connect, name="quadpy connects GPUs", daemon=True)
+        thread.start()
+        self._engine.wait_for(lambda: not thread.is_alive(), f"the connection of GPUs by {self.name}")
+        if failure:
+            raise failure[0] if isinstance(failure[0], TransportError) else TransportError(str(failure[0]))
