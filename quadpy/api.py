@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Final
 
-from quadpy.runtime.device.launched import launched_as
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
@@ -16,6 +15,7 @@ from quadpy.messages import shown
 from quadpy.reference_options import apply_options
 from quadpy.runtime.device.current import Config, require_switch, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
+from quadpy.runtime.device.launched import launched_as
 from quadpy.runtime.device.probe import probe_cuda, probe_hip
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.settings import LEAST_PRINTED, MOST_PRINTED, settings

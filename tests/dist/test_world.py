@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import pytest
-from ranks import run_program
 
 import quadpy as qp
 from quadpy import api
@@ -73,15 +72,11 @@ def test_without_mpi4py(monkeypatch):
     assert "pip install 'quadpy-lang[mpi]'" in str(raised.value)
 
 
-def test_an_mpi_that_is_not_the_launchers(tmp_path):
+def test_an_mpi_that_is_not_the_launchers():
     """As when mpi4py has another MPI than mpiexec: each process is alone."""
-    text = """
-        import os
-        os.environ.update(OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_LOCAL_RANK="1")
-        from quadpy.dist import world
-        world()
-    """
-    done = run_program(tmp_path, text, 1)
+    environ = {**launching.environment_for(2), **OPEN_MPI}
+    text = "from quadpy.dist import world; world()"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, env=environ)
     assert done.returncode == 1
     assert "TransportError: mpiexec started 4 ranks, but mpi4py's MPI (MPICH Version" in done.stderr
     assert "sees 1" in done.stderr
