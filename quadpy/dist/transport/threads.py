@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 _COLLECTIVE: Final = -1
 """The tag of what all ranks send to each other."""
+_LOOK_AROUND: Final = 0.05
+"""Seconds after which a waiting rank looks again, for what no message announces."""
 
 
 def _checked(engine: HostEngine) -> Transport:
@@ -72,49 +74,50 @@ class _PostOffice:
     """Where the threads leave messages for each other."""
 
     def __init__(self, size: int) -> None:
-        self.size, self.changed = size, threading.Condition()
-        self.boxes: dict[tuple[int, int, int], deque[bytes]] = {}
-        self.ended: dict[int, str] = {}
+        self.size = size
+        self._wake = [threading.Event() for _ in range(size)]
+        self._boxes: dict[tuple[int, int, int], deque[bytes]] = {}
+        self._ended: dict[int, str] = {}
         self.first_error: BaseException | None = None
 
     def post(self, source: int, target: int, tag: int, data: bytes) -> None:
-        with self.changed:
-            self.boxes.setdefault((source, target, tag), deque()).append(data)
-            self.changed.notify_all()
+        self._box(source, target, tag).append(data)
+        self._wake[target].set()
 
     def take(self, source: int, target: int, tag: int, timeout: float) -> bytes:
         """The next message from ``source``; RankLostError if a rank has failed, or none comes in time."""
-        box = (source, target, tag)
-        with self.changed:
-            there = self.changed.wait_for(lambda: self.boxes.get(box) or self._hopeless(source), timeout)
-            if self.boxes.get(box):
-                return self.boxes[box].popleft()
-            failed = self.failed() or (source, "" if there else None)
-            raise lost(*failed, target, timeout)
+        box = self._box(source, target, tag)
+        self.wait_for(lambda: bool(box), source, target, timeout)
+        return box.popleft()
 
-    def wait_for(self, done: Callable[[], bool], rank: int, timeout: float) -> None:
-        """Wait on ``rank`` until ``done``, which any rank may cause."""
-        end = time.monotonic() + timeout
+    def wait_for(self, done: Callable[[], bool], source: int, here: int, timeout: float) -> None:
+        """Wait on rank ``here`` until ``done``, which needs ``source``."""
+        end, wake = time.monotonic() + timeout, self._wake[here]
         while not done():
-            with self.changed:
-                self.changed.wait(0.01)
-            if (failed := self.failed()) is not None:
-                raise lost(*failed, rank, timeout)
-            if time.monotonic() > end:
-                raise lost(rank, None, rank, timeout)
+            wake.clear()
+            ended = source in self._ended  # before ``done`` looks for its last message
+            if done():
+                return
+            gone = self.failed() or ((source, "") if ended else None)
+            if gone is not None:
+                raise lost(*gone, here, timeout)
+            left = end - time.monotonic()
+            if left <= 0:
+                raise lost(source, None, here, timeout)
+            wake.wait(min(left, _LOOK_AROUND))
+
+    def leave(self, rank: int, reason: str, error: BaseException | None) -> None:
+        self.first_error = self.first_error or error
+        self._ended[rank] = reason
+        for wake in self._wake:
+            wake.set()
 
     def failed(self) -> tuple[int, str] | None:
         """The first rank that failed, and why."""
-        return next(((rank, reason) for rank, reason in tuple(self.ended.items()) if reason), None)
+        return next(((rank, reason) for rank, reason in tuple(self._ended.items()) if reason), None)
 
-    def leave(self, rank: int, reason: str, error: BaseException | None) -> None:
-        with self.changed:
-            self.ended[rank] = reason
-            self.first_error = self.first_error or error
-            self.changed.notify_all()
-
-    def _hopeless(self, source: int) -> bool:
-        return source in self.ended or any(self.ended.values())
+    def _box(self, source: int, target: int, tag: int) -> deque[bytes]:
+        return self._boxes.setdefault((source, target, tag), deque())
 
 
 class _ThreadEngine:
@@ -155,7 +158,7 @@ class _ThreadEngine:
         return [self.take(peer, _COLLECTIVE) for peer in range(self.size)]
 
     def wait_for(self, done: Callable[[], bool], call: str) -> None:
-        self._office.wait_for(done, self.rank, self.timeout)
+        self._office.wait_for(done, self.rank, self.rank, self.timeout)
 
     def lost(self) -> RankLostError | None:
         failed = self._office.failed()
