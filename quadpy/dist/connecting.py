@@ -10,7 +10,7 @@ from quadpy.runtime.device.launched import Launched, launched_as
 from quadpy.dist.transport.alone import AloneTransport
 from quadpy.dist.transport.checked import CheckedTransport
 from quadpy.dist.transport.choosing import choose_transport
-from quadpy.dist.world import World
+from quadpy.dist.members import World
 from quadpy.errors import TransportError
 from quadpy.settings import settings
 

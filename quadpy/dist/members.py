@@ -1,0 +1,47 @@
+"""All ranks of a program, as one of them sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quadpy.dist.transport.protocol import Transport
+from quadpy.runtime.device.current import current_config
+from quadpy.runtime.device.locks import new_lock
+
+__all__ = ["World"]
+
+
+class World:
+    """All ranks of the program, as one of them sees them.
+
+    rank        the number of this process, from 0
+    size        the number of ranks
+    local_rank  the number of this process on its host, from 0, which is the number of its GPU
+    """
+
+    __slots__ = ("_lock", "_make", "_transports", "local_rank", "rank", "size")
+
+    def __init__(self, rank: int, size: int, local_rank: int, make: Callable[[str], Transport]) -> None:
+        """``make`` connects the ranks for arrays of a backend; all of them call it together."""
+        self.rank, self.size, self.local_rank = rank, size, local_rank
+        self._make, self._transports, self._lock = make, dict[str, Transport](), new_lock()
+
+    def __repr__(self) -> str:
+        return f"<rank {self.rank} of {self.size}, number {self.local_rank} on its host>"
+
+    @property
+    def transport(self) -> Transport:
+        """What moves data between the ranks, for arrays of the backend that ``qp.init`` chose.
+
+        All ranks ask for it together the first time.
+
+        Raises:
+            TransportError: the engine that connects GPUs failed.
+        """
+        arch = current_config().arch
+        transport = self._transports.get(arch)
+        if transport is None:
+            with self._lock:
+                transport = self._transports.get(arch) or self._make(arch)
+                self._transports[arch] = transport
+        return transport
