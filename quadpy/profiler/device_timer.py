@@ -72,21 +72,20 @@ class DeviceTimer:
         """Give the works that are complete their times; with ``wait``, all of them."""
         with self._lock:
             while self._pending:
-                timed = self._pending[0]
+                timed = self._pending.popleft()  # first, as a finalizer may come here, too
+                if self._device.life.ended is not None:
+                    continue
                 try:
-                    if self._device.life.ended is not None:
-                        self._pending.clear()
-                        return
                     if wait:
                         self._wait(timed.end.handle)
                     elif not self._driver.event_query(timed.end.handle):
+                        self._pending.appendleft(timed)
                         return
                     self._set(timed)
                 except DriverError:  # a lost device, or a record in another library's capture: its time stays unknown
-                    pass
-                else:
-                    self._spare += [timed.begin, timed.end] if timed.ours else []
-                self._pending.popleft()
+                    continue
+                if timed.ours:
+                    self._spare += timed.begin, timed.end
 
     def _set(self, timed: _Timed) -> None:
         """Durations are exact to the events' resolution; where they begin, to that of a float of milliseconds."""

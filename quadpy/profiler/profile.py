@@ -38,13 +38,13 @@ class _Switch:
         """Let ``log`` have all works from now on."""
         with self._lock:
             if self._watcher is None:
-                watcher, devices = Watcher(RECORDER), open_devices()
+                watcher = self._watcher = Watcher(RECORDER)
+                devices = open_devices()
                 for device in devices:
                     watcher.attach(device)
                 RECORDER.begin_memory(devices)
                 Accounting.told = RECORDER.memory_changed
                 CAPTURES.add_observer(watcher)
-                self._watcher = watcher
             RECORDER.logs += (log,)
 
     def close(self, log: Log) -> None:
@@ -101,7 +101,12 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
             raise ArgumentError("this profile is open already", hint="make another one: profiles may be nested")
         self._works, self._open = [], True
         self._begin = time.perf_counter_ns()
-        _SWITCH.open(self)
+        try:
+            _SWITCH.open(self)
+        except BaseException:
+            self._open = False
+            _SWITCH.close(self)
+            raise
         return self
 
     def __exit__(
