@@ -157,9 +157,11 @@ class Settings:
         "Seconds without an answer after which another rank of a distributed program counts as lost; 300 by default.",
     )
     frames: Path | None = _knob(
-        None, _path, "Folder for the frames of `quadpy.compat.taichi`'s windows; without it they are drawn nowhere."
+        None, _path, "Folder for the frames of `quadpy.compat.taichi`'s windows, which are not shown then."
     )
-    frame_limit: int = _knob(100, _count, "Frames after which a window of `quadpy.compat.taichi` closes.")
+    frame_limit: int | None = _knob(
+        None, _count, "Frames after which a window of `quadpy.compat.taichi` closes; 100 by default without a display."
+    )
     view: Place | None = _knob(
         None, _one_of("screen", "memory"), "Where windows of `quadpy.view` are: on the `screen`, or only in `memory`."
     )

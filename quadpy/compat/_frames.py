@@ -1,6 +1,7 @@
-"""Where the frames of a window go that has no display, and when such a window closes.
+"""Where the frames of a window go, and when it closes.
 
-The settings ``QUADPY_FRAMES`` (a folder) and ``QUADPY_FRAME_LIMIT`` (100 by default) say so.
+With a display they are shown until the user closes the window.  Otherwise the settings ``QUADPY_FRAMES`` (a folder) and
+``QUADPY_FRAME_LIMIT`` (100 by default) say so.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from quadpy.compat._painting import Color, Painting, colors_of
+from quadpy.compat._on_window import OnWindow
+from quadpy.compat._painting import Color, Painting, Surface, colors_of
 from quadpy.settings import settings
+from quadpy.view.surfaces import has_display
+from quadpy.view.window import Window
 
 __all__ = ["Command", "Frames", "WindowClosed"]
 
-Command: TypeAlias = Callable[[Painting], None]
+Command: TypeAlias = Callable[[Surface], None]
 """Draws one thing."""
 
+LIMIT: Final = 100
 _numbers: Final[Iterator[int]] = itertools.count()
 
 
@@ -31,13 +36,29 @@ class WindowClosed(SystemExit):
 class Frames:
     """The frames of one window: what is drawn on the current one, and where frames go."""
 
-    def __init__(self, name: str, size: tuple[int, int], background: Color = 0) -> None:
-        self.size, self.count, self.closed = size, 0, False
-        folder = settings().frames
+    def __init__(self, name: str, size: tuple[int, int], background: Color = 0, *, shown: bool = True) -> None:
+        self.size, self.count = size, 0
+        folder, self._limit = settings().frames, settings().frame_limit
         self._folder = folder / f"{_file_name(name)}-{next(_numbers)}" if folder else None
-        self._limit = settings().frame_limit
+        self.window: Window | None = None
+        if shown and folder is None and (has_display() or settings().view):
+            self.window = Window(name, size)
+        if self._limit is None and not (self.window and self.window.on_screen):
+            self._limit = LIMIT
+        self._closed = False
         self._commands: list[Command] = []
         self.clear(background)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the window was closed, by the user, by the program or after the last frame."""
+        return self._closed or (self.window is not None and not self.window.running)
+
+    def close(self) -> None:
+        """Show no more frames."""
+        self._closed = True
+        if self.window is not None:
+            self.window.close()
 
     def clear(self, color: Color) -> None:
         """Begin the current frame anew."""
@@ -68,9 +89,16 @@ class Frames:
             self.save(path)
         if self._folder:
             self.save(self._folder / f"{self.count:05d}.png")
+        if self.window is not None:
+            self.window.background(tuple(self.background / 255))
+            surface = OnWindow(self.window)
+            for command in self._commands:
+                command(surface)
+            self.window.show()
         self._commands.clear()
         self.count += 1
-        self.closed = self.count >= self._limit
+        if self.count == self._limit:
+            self.close()
 
     def _painted(self) -> Painting:
         painting = Painting(self.size, self.background)

@@ -1,4 +1,4 @@
-"""``ti.GUI`` without a display: drawing on frames, and no events."""
+"""``ti.GUI``: drawing on frames, on the display or without one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from quadpy.compat._frames import Frames
 from quadpy.compat._painting import Color, array_of, colors_of, points_of
-from quadpy.compat._window import HeadlessWindow
+from quadpy.compat._window import BaseWindow, Event
 from quadpy.tools.pictures import picture_of
 
 if TYPE_CHECKING:
@@ -27,11 +27,12 @@ class Widget:
     value: float
 
 
-class GUI(HeadlessWindow):
-    """A window of ``res`` pixels (one number: a square) that is never shown; frames go to files.
+class GUI(BaseWindow):
+    """A window of ``res`` pixels (one number: a square).
 
-    ``show(path)`` writes a frame; with ``QUADPY_FRAMES`` set, each one goes to that folder.  ``running`` is false after
-    ``QUADPY_FRAME_LIMIT`` frames.  Coordinates go from 0 to 1, from the lower left.
+    Without a display, and with ``show_gui=False``, it is not shown, and ``running`` is false after ``QUADPY_FRAME_LIMIT``
+    frames (100); with ``QUADPY_FRAMES`` set, each frame goes to that folder instead.  ``show(path)`` writes a frame.
+    Coordinates go from 0 to 1, from the lower left.
     """
 
     SHIFT, ALT, CTRL, ESCAPE, RETURN, TAB, BACKSPACE = (
@@ -52,7 +53,7 @@ class GUI(HeadlessWindow):
         fps_limit: float | None = 60,
     ) -> None:
         self.name, self.res = name, (res, res) if isinstance(res, int) else (int(res[0]), int(res[1]))
-        super().__init__(Frames(name, self.res, background_color))
+        super().__init__(Frames(name, self.res, background_color, shown=show_gui))
         self.fps_limit = fps_limit
 
     def __enter__(self) -> Self:
@@ -68,7 +69,7 @@ class GUI(HeadlessWindow):
 
     def close(self) -> None:
         """Show no more frames."""
-        self._frames.closed = True
+        self._frames.close()
 
     def show(self, file: str | Path | None = None) -> None:
         """End this frame, and write it to ``file`` if there is one.
@@ -129,7 +130,7 @@ class GUI(HeadlessWindow):
         """Filled triangles."""
         corners = [points_of(corner, 2) for corner in (a, b, c)]
         colors = colors_of(color, len(corners[0]))
-        self._frames.draw(lambda painting: painting.polygons(corners, colors))
+        self._frames.draw(lambda painting: painting.triangles(corners, colors))
 
     def rect(self, topleft: object, bottomright: object, radius: float = 1, color: Color = 0xFFFFFF) -> None:
         """The outline of a rectangle."""
@@ -166,14 +167,15 @@ class GUI(HeadlessWindow):
         where, colors = points_of(pos, 2), colors_of(color, 1)
         self._frames.draw(lambda painting: painting.text(content, where, colors, font_size))
 
-    # what users do, which is nothing
+    # what users do
 
-    def get_key_event(self) -> None:
-        """No event."""
+    def get_key_event(self) -> Event | None:
+        """Waits for an event; None without a display, and after the window was closed."""
+        return self._next(wait=True)
 
     def has_key_event(self) -> bool:
-        """False."""
-        return False
+        """Whether an event waits."""
+        return self._has_event()
 
     def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> Widget:
         """Keeps its least value."""

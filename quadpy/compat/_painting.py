@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -13,7 +14,18 @@ import numpy.typing as npt
 from quadpy.errors import ArgumentError
 from quadpy.tools.libraries import pillow
 
-__all__ = ["Array", "Color", "Painting", "array_of", "colors_of", "points_of"]
+__all__ = [
+    "Array",
+    "Color",
+    "Painting",
+    "Projection",
+    "SceneInSpace",
+    "Shape",
+    "Surface",
+    "array_of",
+    "colors_of",
+    "points_of",
+]
 
 Array: TypeAlias = npt.NDArray[Any]
 Color: TypeAlias = "int | tuple[float, float, float]"
@@ -50,6 +62,61 @@ def colors_of(color: object, count: int) -> npt.NDArray[np.uint8]:
     return colors
 
 
+class Surface(Protocol):
+    """What frames are drawn on: a picture, or a window; positions go from 0 to 1, sizes are in pixels."""
+
+    def paste(self, picture: npt.NDArray[np.uint8]) -> None:
+        """Cover everything with ``picture``, rows from the top."""
+
+    def discs(self, centers: Array, radius: Array, colors: Array) -> None:
+        """Filled discs; one radius, or one for each."""
+
+    def lines(self, begins: Array, ends: Array, width: float, colors: Array) -> None:
+        """Straight lines."""
+
+    def triangles(self, corners: Sequence[Array], colors: Array) -> None:
+        """Filled triangles: their first corners, their second ones and their third ones."""
+
+    def text(self, content: str, position: Array, color: Array, size: int) -> None:
+        """``content``, with its upper left corner at ``position``."""
+
+    def scene(self, scene: SceneInSpace) -> None:
+        """Things in space."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Balls, lines or triangles in space: corners of shape (n, 1 to 3, 3), and a colour for each, from 0 to 1."""
+
+    corners: Array
+    colors: Array
+    size: float
+    """The radius of balls, or the width of lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class SceneInSpace:
+    """What a frame shows of space."""
+
+    camera: Projection
+    shapes: Sequence[Shape]
+    ambient: Array
+    lights: Sequence[tuple[Array, Array]]
+    """Positions and colours."""
+
+
+class Projection(Protocol):
+    """Where a scene is seen from."""
+
+    curr_position: Array
+    curr_lookat: Array
+    curr_up: Array
+    angle: float
+
+    def project(self, points: Array, aspect: float) -> tuple[Array, Array, float]:
+        """Where points of shape (n, 3) appear, from 0 to 1, how far away they are, and the height of 1 at distance 1."""
+
+
 class Painting:
     """A picture of ``width`` times ``height`` pixels."""
 
@@ -82,8 +149,8 @@ class Painting:
             draw.line([tuple(a), tuple(b)], tuple(color), max(1, round(width)))
         self._end(draw)
 
-    def polygons(self, corners: Sequence[Array], colors: Array) -> None:
-        """Filled polygons; ``corners`` are the first corner of each, the second one of each, and so on."""
+    def triangles(self, corners: Sequence[Array], colors: Array) -> None:
+        """Filled triangles: their first corners, their second ones and their third ones."""
         draw = self._begin()
         for polygon, color in zip(np.stack([self._pixels_of(c) for c in corners], axis=1), colors, strict=True):
             draw.polygon([tuple(corner) for corner in polygon], tuple(color))
@@ -95,6 +162,25 @@ class Painting:
         font = importlib.import_module("PIL.ImageFont").load_default(size)
         draw.text(tuple(self._pixels_of(position)[0]), content, tuple(color[0]), font)
         self._end(draw)
+
+    def scene(self, scene: SceneInSpace) -> None:
+        """Things in space; what is farther away is drawn first."""
+        aspect = self.size[0] / self.size[1]
+        for shape in scene.shapes:
+            count, each = shape.corners.shape[:2]
+            seen, depth, scale = scene.camera.project(shape.corners.reshape(-1, 3), aspect)
+            seen, far = seen.reshape(count, each, 2), depth.reshape(count, each)
+            order = np.argsort(-far.mean(axis=1))
+            order = order[(far[order] > 1e-3).all(axis=1)]
+            colors = _lit(shape, scene) if each == 3 else shape.colors
+            shown, paint = seen[order], (colors[order] * _FULL).astype(np.uint8)
+            if each == 1:
+                sizes = np.clip(shape.size * scale / far[order, 0] * self.size[1], 0.5, 40).round()
+                self.discs(shown[:, 0], sizes, paint)
+            elif each == 2:
+                self.lines(shown[:, 0], shown[:, 1], 1, paint)
+            else:
+                self.triangles([shown[:, k] for k in range(3)], paint)
 
     def save(self, path: str | Path) -> None:
         """A file, of the kind that the name's suffix says."""
@@ -118,3 +204,17 @@ class Painting:
 
     def _end(self, draw: Any) -> None:
         self.pixels = np.array(self._image)
+
+
+def _lit(shape: Shape, scene: SceneInSpace) -> Array:
+    """Lambert's law, on both sides, at the middle of each triangle."""
+    corners = shape.corners
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal = normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-12)
+    light = np.broadcast_to(scene.ambient[:3] + 0.1, shape.colors.shape).astype(float)
+    for position, color in scene.lights:
+        towards = position[:3] - corners.mean(axis=1)
+        towards = towards / np.maximum(np.linalg.norm(towards, axis=-1, keepdims=True), 1e-12)
+        light = light + abs((normal * towards).sum(axis=-1, keepdims=True)) * color[:3]
+    lit: Array = np.clip(shape.colors * light, 0, 1)
+    return lit

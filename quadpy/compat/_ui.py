@@ -1,4 +1,4 @@
-"""``ti.ui`` without a display: windows, canvases and scenes drawn in software, and no events."""
+"""``ti.ui``: windows, canvases and scenes, on the display or without one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from quadpy.compat._frames import Frames
 from quadpy.compat._gui import GUI
-from quadpy.compat._painting import Array, Color, Painting, array_of, points_of
-from quadpy.compat._window import HeadlessWindow
+from quadpy.compat._painting import Array, Color, SceneInSpace, Shape, array_of, points_of
+from quadpy.compat._window import BaseWindow
 from quadpy.tools.pictures import picture_of
 
 __all__ = ["Camera", "Canvas", "Gui", "ProjectionMode", "Scene", "Window"]
@@ -32,7 +32,7 @@ class Camera:
 
     def __init__(self) -> None:
         self.curr_position, self.curr_lookat = np.array([0.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
-        self.curr_up, self._fov = np.array([0.0, 1.0, 0.0]), 45.0
+        self.curr_up, self.angle = np.array([0.0, 1.0, 0.0]), 45.0
 
     def position(self, x: float, y: float, z: float) -> None:
         """The eye."""
@@ -48,7 +48,7 @@ class Camera:
 
     def fov(self, fov: float) -> None:
         """The angle of view from top to bottom, in degrees."""
-        self._fov = fov
+        self.angle = fov
 
     def projection_mode(self, mode: int) -> None:
         """Is ignored: pictures are in perspective."""
@@ -71,20 +71,20 @@ class Camera:
         upward = np.cross(right, forward)
         relative = points - self.curr_position
         depth = relative @ forward
-        scale = 0.5 / np.tan(np.radians(self._fov) / 2)
+        scale = 0.5 / np.tan(np.radians(self.angle) / 2)
         near = np.where(depth > 1e-3, depth, np.nan)
         x, y = relative @ right / near * scale / aspect + 0.5, relative @ upward / near * scale + 0.5
         return np.stack([x, y], axis=-1), depth, scale
 
 
 class Scene:
-    """Particles, lines and meshes in space; what is farther away is drawn first."""
+    """Particles, lines and meshes in space."""
 
     def __init__(self) -> None:
         self.camera = Camera()
         self._ambient: Array = np.zeros(3)
         self._lights: list[tuple[Array, Array]] = []
-        self._shapes: list[tuple[Array, Array, float]] = []
+        self._shapes: list[Shape] = []
 
     def set_camera(self, camera: Camera) -> None:
         """Look from there."""
@@ -104,7 +104,7 @@ class Scene:
     ) -> None:  # fmt: skip
         """Balls; ``radius`` in the units of the scene."""
         points = points_of(centers, 3)
-        self._shapes.append((points[:, None], _colors(color, per_vertex_color, len(points)), radius))
+        self._shapes.append(Shape(points[:, None], _colors(color, per_vertex_color, len(points)), radius))
 
     def lines(
         self, vertices: object, width: float, indices: object = None, color: object = (0.5, 0.5, 0.5),
@@ -112,7 +112,7 @@ class Scene:
     ) -> None:  # fmt: skip
         """Straight lines between pairs of vertices."""
         ends, colors = _by_index(points_of(vertices, 3), _colors_of(color, per_vertex_color), indices, 2)
-        self._shapes.append((ends, colors, 0.0))
+        self._shapes.append(Shape(ends, colors, width))
 
     def mesh(
         self, vertices: object, indices: object = None, normals: object = None, color: object = (0.5, 0.5, 0.5),
@@ -120,39 +120,15 @@ class Scene:
     ) -> None:  # fmt: skip
         """Triangles, lit by the lights."""
         corners, colors = _by_index(points_of(vertices, 3), _colors_of(color, per_vertex_color), indices, 3)
-        self._shapes.append((corners, self._lit(corners, colors), 0.0))
+        self._shapes.append(Shape(corners, colors, 0.0))
 
     mesh_instance = mesh
 
-    def _lit(self, corners: Array, colors: Array) -> Array:
-        """Lambert's law, on both sides, at the middle of each triangle."""
-        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        normal = normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-12)
-        light = np.broadcast_to(self._ambient[:3] + 0.1, colors.shape).astype(float)
-        for position, color in self._lights:
-            towards = position[:3] - corners.mean(axis=1)
-            towards = towards / np.maximum(np.linalg.norm(towards, axis=-1, keepdims=True), 1e-12)
-            light = light + abs((normal * towards).sum(axis=-1, keepdims=True)) * color[:3]
-        lit: Array = np.clip(colors * light, 0, 1)
-        return lit
-
-    def paint(self, painting: Painting) -> None:
-        """Draw what was added."""
-        aspect = painting.size[0] / painting.size[1]
-        for corners, colors, radius in self._shapes:
-            count, each = corners.shape[:2]
-            seen, depth, scale = self.camera.project(corners.reshape(-1, 3), aspect)
-            seen, far = seen.reshape(count, each, 2), depth.reshape(count, each)
-            order = np.argsort(-far.mean(axis=1))
-            order = order[(far[order] > 1e-3).all(axis=1)]
-            shown, paint = seen[order], (colors[order] * 255).astype(np.uint8)
-            if each == 1:
-                sizes = np.clip(radius * scale / far[order, 0] * painting.size[1], 0.5, 40).round()
-                painting.discs(shown[:, 0], sizes, paint)
-            elif each == 2:
-                painting.lines(shown[:, 0], shown[:, 1], 1, paint)
-            else:
-                painting.polygons([shown[:, k] for k in range(3)], paint)
+    def taken(self) -> SceneInSpace:
+        """What was added, which begins anew."""
+        taken = SceneInSpace(self.camera, self._shapes, self._ambient, self._lights)
+        self.clear()
+        return taken
 
     def clear(self) -> None:
         """Begin anew."""
@@ -198,14 +174,12 @@ class Canvas:
         """Filled triangles."""
         corners, colors = _by_index(points_of(vertices, 2), _colors_of(color, per_vertex_color), indices, 3)
         paint = (colors * 255).astype(np.uint8)
-        self._frames.draw(lambda painting: painting.polygons([corners[:, k] for k in range(3)], paint))
+        self._frames.draw(lambda painting: painting.triangles([corners[:, k] for k in range(3)], paint))
 
     def scene(self, scene: Scene) -> None:
         """What the scene has now; it begins anew."""
-        now = Scene()
-        now.camera, now._shapes = scene.camera, scene._shapes  # noqa: SLF001  (a copy of its own kind)
-        scene.clear()
-        self._frames.draw(now.paint)
+        now = scene.taken()
+        self._frames.draw(lambda surface: surface.scene(now))
 
 
 class Gui:
@@ -246,14 +220,14 @@ class Gui:
         return False
 
 
-class Window(HeadlessWindow):
-    """A window of ``res`` pixels that is never shown; see ``GUI`` for where frames go and when it closes."""
+class Window(BaseWindow):
+    """A window of ``res`` pixels; see ``GUI`` for where frames go and when it closes."""
 
     def __init__(
         self, name: str, res: tuple[int, int] = (640, 480), vsync: bool = False, show_window: bool = True,
         fps_limit: int = 1000, pos: tuple[int, int] = (100, 100),
     ) -> None:  # fmt: skip
-        super().__init__(Frames(name, (int(res[0]), int(res[1]))))
+        super().__init__(Frames(name, (int(res[0]), int(res[1])), shown=show_window))
         self._canvas, self._scene, self.GUI = Canvas(self._frames), Scene(), Gui()
 
     def get_canvas(self) -> Canvas:
@@ -290,7 +264,7 @@ class Window(HeadlessWindow):
 
     def destroy(self) -> None:
         """Show no more frames."""
-        self._frames.closed = True
+        self._frames.close()
 
 
 def _colors_of(color: object, per_vertex: object) -> Array:
@@ -315,5 +289,5 @@ def _by_index(points: Array, colors: Array, indices: object, each: int) -> tuple
 
 def constants() -> dict[str, str]:
     """Keys and kinds of events, by the names that ``ti.ui`` has for them."""
-    named = {**vars(HeadlessWindow), **vars(GUI)}
+    named = {**vars(BaseWindow), **vars(GUI)}
     return {name: value for name, value in named.items() if name.isupper() and isinstance(value, str)}

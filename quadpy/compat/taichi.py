@@ -1,7 +1,7 @@
 """Taichi's names for quadpy: ``import quadpy.compat.taichi as ti`` in place of ``import taichi as ti``.
 
 What differs from ``quadpy`` on purpose: ``ti.init`` takes Taichi's options and has ``fast_math`` on, ``ti.gpu`` is any GPU
-or else the CPU, the annotation of a function's result means nothing, and windows have no display (see ``GUI``).
+or else the CPU, and the annotation of a function's result means nothing.
 ``ti.graph`` and ``ti.types`` have Taichi's names besides those of quadpy.  All else is quadpy's own.
 """
 

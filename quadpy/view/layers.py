@@ -40,6 +40,7 @@ class Layer:
     flat: bool
     scene: Any
     camera: Any
+    headlight: Any = None
     _slots: list[_Slot] = field(default_factory=list)
     _used: int = 0
 
@@ -54,11 +55,16 @@ class Layer:
     @classmethod
     def in_space(cls, camera: Any) -> Layer:
         """A layer that ``camera`` sees."""
-        return cls(False, library("pygfx").Scene(), camera)
+        gfx = library("pygfx")
+        layer = cls(False, gfx.Scene(), camera, gfx.DirectionalLight(intensity=3))
+        layer.scene.add(gfx.AmbientLight(intensity=0.3), layer.headlight)
+        return layer
 
     def begin(self) -> None:
         """Begin a frame."""
         self._used = 0
+        if self.headlight is not None:
+            self.headlight.visible = True
 
     def end(self) -> None:
         """Forget what the frame did not show again."""

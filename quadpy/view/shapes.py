@@ -12,7 +12,7 @@ from quadpy.view.host import Array, colors_of, corners_of, in_space, on_host, pi
 from quadpy.view.layers import Layer
 from quadpy.view.library import library
 
-__all__ = ["put_image", "put_lines", "put_mesh", "put_points", "put_text"]
+__all__ = ["put_image", "put_light", "put_lines", "put_mesh", "put_points", "put_text"]
 
 Axes = Literal["xy", "rows"]
 
@@ -131,6 +131,16 @@ def put_text(layer: Layer, content: str, position: Array, size: float, color: An
 
     thing = layer.put(("text", content, size, paint), {}, build)
     thing.local.position = tuple(in_space(position)[0])
+
+
+def put_light(layer: Layer, position: Array, color: Any, intensity: float) -> None:
+    """A lamp, in place of the light from the camera."""
+    gfx = library("pygfx")
+    layer.headlight.visible = False
+    lamp = layer.put(("light",), {}, lambda _: gfx.PointLight(intensity=1, decay=0))
+    lamp.local.position = tuple(in_space(position)[0])
+    lamp.color = tuple(colors_of(color, 1).ravel()[:3])
+    lamp.intensity = 3 * intensity  # of which a surface reflects 1 / pi
 
 
 def _mode(colors: Array) -> str:

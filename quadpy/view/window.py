@@ -45,7 +45,7 @@ class Window:
         background: object = 0, where: Place | None = None,
     ) -> None:  # fmt: skip
         gfx = library("pygfx")
-        self._background = gfx.Background.from_color(tuple(colors_of(background, 1).ravel()))
+        self.background(background)
         self._surface = surface(title, (int(size[0]), int(size[1])), where)
         self.canvas = self._surface.canvas
         """The canvas of rendercanvas, for what is not here."""
@@ -62,7 +62,7 @@ class Window:
         self._view = gfx.PerspectiveCamera(45, depth_range=(0.01, 1000))
         self._view.local.position = 0, 0, 3
         self._orbit: Any = None
-        self._lights: list[Any] = []
+        self._target = (0.0, 0.0, 0.0)
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +95,10 @@ class Window:
         self.canvas.close()
 
     # what is drawn
+
+    def background(self, color: object) -> None:
+        """The colour behind everything, from the next frame on."""
+        self._background = library("pygfx").Background.from_color(tuple(colors_of(color, 1).ravel()[:3]))
 
     def image(
         self, image: object, *, axes: shapes.Axes = "xy", colormap: str | None = None,
@@ -154,18 +158,13 @@ class Window:
         self._view.world.reference_up = upwards
         self._view.local.position = eye
         self._view.look_at(np.asarray(target, float))
+        self._target = float(target[0]), float(target[1]), float(target[2])
         if self._orbit is not None:
-            self._orbit.target = tuple(map(float, target))
-        self._target = tuple(map(float, target))
+            self._orbit.target = self._target
 
-    _target: tuple[float, ...] = (0.0, 0.0, 0.0)
-
-    def light(self, position: object, color: object = 0xFFFFFF, *, intensity: float = 3.0) -> None:
-        """A lamp, for this frame and all after it; without one the light comes from the camera."""
-        gfx = library("pygfx")
-        lamp = gfx.PointLight(color=tuple(colors_of(color, 1).ravel()[:3]), intensity=intensity, decay=0)
-        lamp.local.position = tuple(points_of(position)[0])
-        self._lights.append(lamp)
+    def light(self, position: object, color: object = 0xFFFFFF, *, intensity: float = 1.0) -> None:
+        """A lamp in space; in a frame without one the light comes from the camera."""
+        shapes.put_light(self._layer(flat=False), points_of(position), color, intensity)
 
     # frames
 
@@ -195,7 +194,9 @@ class Window:
     # what the user does
 
     def events(self) -> list[Event]:
-        """What the user did, up to the last ``show``, since this was called before."""
+        """What the user did since this was called before."""
+        if self.running:
+            self._surface.handle_events()
         return self._inputs.take()
 
     def pressed(self, key: str) -> bool:
@@ -221,12 +222,9 @@ class Window:
 
     def _space(self) -> Layer:
         gfx = library("pygfx")
-        layer = Layer.in_space(self._view)
-        self._headlight = gfx.DirectionalLight(intensity=3)
-        self._view.add(self._headlight)
-        layer.scene.add(gfx.AmbientLight(intensity=0.3), self._view)
-        self._orbit = gfx.OrbitController(self._view, target=self._target, register_events=self._renderer)
-        return layer
+        if self._orbit is None:
+            self._orbit = gfx.OrbitController(self._view, target=self._target, register_events=self._renderer)
+        return Layer.in_space(self._view)
 
     def _finish_layers(self) -> None:
         del self._layers[self._at + 1 :]
@@ -243,6 +241,8 @@ class Window:
         ground.add(self._background)
         self._renderer.render(ground, gfx.NDCCamera(), flush=False)
         for layer in self._layers:
+            if layer.headlight is not None:
+                layer.headlight.world.rotation = self._view.world.rotation
             self._renderer.clear(depth=True)
             self._renderer.render(layer.scene, layer.camera, flush=False)
         self._renderer.flush()
