@@ -34,7 +34,7 @@ def graphics() -> None:
 @pytest.fixture(scope="session")
 def x_server(graphics) -> Iterator[str]:
     read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "640x480x24"]
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "800x600x24"]
     process = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
     os.close(write)
     with os.fdopen(read) as pipe:
