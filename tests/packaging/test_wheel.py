@@ -58,6 +58,8 @@ def test_metadata_names_version_licence_dependencies_and_command(wheel):
         "dev",
         "docs",
         "examples",
+        "mpi",
+        "nccl",
         "tools",
         "types",
         "view",
