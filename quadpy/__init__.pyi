@@ -76,6 +76,7 @@ from quadpy.errors import KernelIndexError as KernelIndexError
 from quadpy.errors import KernelNameError as KernelNameError
 from quadpy.errors import KernelOverflowError as KernelOverflowError
 from quadpy.errors import KernelRaceError as KernelRaceError
+from quadpy.errors import KernelRangeError as KernelRangeError
 from quadpy.errors import KernelShiftError as KernelShiftError
 from quadpy.errors import KernelSourceError as KernelSourceError
 from quadpy.errors import KernelSyntaxError as KernelSyntaxError
@@ -281,6 +282,7 @@ __all__ = [
     "KernelNameError",
     "KernelOverflowError",
     "KernelRaceError",
+    "KernelRangeError",
     "KernelShiftError",
     "KernelSourceError",
     "KernelSyntaxError",

@@ -32,6 +32,7 @@
         ├── KernelOverflowError (OverflowError)         a result or a cast that its type cannot hold
         ├── KernelZeroDivisionError (ZeroDivisionError) an integer division or remainder by zero
         ├── KernelShiftError (ValueError)               a negative shift, or one by the width or more
+        ├── KernelRangeError (ValueError)               a range in steps of 0
         ├── KernelRaceError                             two iterations of a parallel loop that touch one element
         └── KernelDivergenceError                       lanes of a wave that do not come to its operation together
 """
@@ -64,6 +65,7 @@ __all__ = [
     "KernelNameError",
     "KernelOverflowError",
     "KernelRaceError",
+    "KernelRangeError",
     "KernelShiftError",
     "KernelSourceError",
     "KernelSyntaxError",
@@ -312,3 +314,7 @@ class KernelDivergenceError(KernelFault):
 
 class KernelShiftError(KernelFault, ValueError):
     """A shift inside a kernel by a negative count, or by the width of its type or more."""
+
+
+class KernelRangeError(KernelFault, ValueError):
+    """A ``range`` inside a kernel in steps of 0."""

@@ -19,6 +19,7 @@ from quadpy.errors import (
     KernelIndexError,
     KernelOverflowError,
     KernelRaceError,
+    KernelRangeError,
     KernelShiftError,
     KernelZeroDivisionError,
 )
@@ -45,6 +46,7 @@ _ERRORS: Final = {
         KernelIndexError,
         KernelOverflowError,
         KernelRaceError,
+        KernelRangeError,
         KernelShiftError,
         KernelZeroDivisionError,
     )

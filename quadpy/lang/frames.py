@@ -91,7 +91,8 @@ class Frame:
     to them: they stay exact until all returns meet.  ``unset`` are the variables that a path to here leaves without a
     value, ``breaks`` what was set at each ``break`` of the run-time loops around.  ``outer`` is what was bound before
     the parallel loop around, ``shared`` the names of compile-time values of it that the loop has read; ``private`` are names that an earlier such loop bound again, with
-    its line: they have no value after it.  ``seen`` are the names that marks of the source have shown.
+    its line: they have no value after it.  ``seen`` are the names that marks of the source have shown;
+    ``nones`` those to which None was assigned, with the number of loops around it.
     """
 
     source: FunctionSource
@@ -114,6 +115,7 @@ class Frame:
     shared: set[str] = field(default_factory=set)
     private: dict[str, Span] = field(default_factory=dict)
     seen: dict[str, object] = field(default_factory=dict)
+    nones: dict[str, int] = field(default_factory=dict)
 
     @contextmanager
     def at_compile_time(self) -> Iterator[None]:

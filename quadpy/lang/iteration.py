@@ -8,16 +8,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from quadpy.dtypes import Scalar, i64
-from quadpy.errors import KernelTypeError
+from quadpy.dtypes import Scalar, i64, u1
+from quadpy.errors import KernelRangeError, KernelTypeError
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import extent_of
+from quadpy.lang.checks import require
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import display_items
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.operators import binary
+from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import convert
 from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, Container, Value, Vec, is_runtime, shape_text
@@ -145,8 +147,19 @@ def loop_axes(t: Trace, names: list[str], bounds: Bounds, span: Span) -> list[ir
     for name, ends in zip(names, bounds, strict=True):
         type = _axis_type(t, ends, span)
         start, stop, step = (t.build.freeze(convert(t, end, type, span)) for end in ends)
+        _require_step(t, step, span)
         made.append(ir.Axis(t.build.var(name, type), start, stop, step, span=span))
     return made
+
+
+def _require_step(t: Trace, step: ir.Expr, span: Span) -> None:
+    """A range in steps of 0 runs nothing; under ``debug=True`` it is an error, as in Python."""
+    if t.checks is None or isinstance(step, ir.Const):
+        return
+    low, high = t.checks.ranges.of(step)
+    if low <= 0 <= high:
+        holds = ir.Compare(ir.CmpOp.NE, step, literal(0, step.type, span), u1, span=span)
+        require(t, holds, KernelRangeError, "the step of this range is 0", (), span)
 
 
 def target_names(t: Trace, node: ast.For, count: int, form: IndexForm) -> list[str]:

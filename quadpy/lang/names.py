@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["base_name", "item_targets", "local_names", "single_assignment", "stored_names"]
+__all__ = ["base_name", "item_targets", "local_names", "reads", "single_assignment", "stored_names"]
 
 
 def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
@@ -67,6 +67,16 @@ def item_targets(body: Iterable[ast.AST]) -> frozenset[str]:
         node.value.id
         for node in inside
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name)
+    )
+
+
+def reads(name: str, body: Iterable[ast.AST]) -> bool:
+    """Whether ``name`` is read, also by ``name += 1`` and ``name.x = 1``."""
+    return any(
+        (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name)
+        for stmt in body
+        for node in ast.walk(stmt)
     )
 
 

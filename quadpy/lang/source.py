@@ -13,7 +13,7 @@ from quadpy.dtypes import meant
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
 from quadpy.lang.fingerprints import is_our_module, text_digest
 from quadpy.lang.lambda_source import lambda_tree
-from quadpy.lang.names import item_targets, local_names
+from quadpy.lang.names import item_targets, local_names, reads
 from quadpy.lang.running import is_text_of
 from quadpy.source import Span
 
@@ -41,6 +41,7 @@ class FunctionSource:
         self._tree: ast.FunctionDef | None = None
         self._locals: frozenset[str] | None = None
         self._item_targets: frozenset[str] | None = None
+        self._reads_underscore: bool | None = None
         self._signature: inspect.Signature | None = None
 
     @property
@@ -49,6 +50,14 @@ class FunctionSource:
         if self._item_targets is None:
             self._item_targets = item_targets(self.tree.body)
         return self._item_targets
+
+    def throws_away(self, name: str) -> bool:
+        """Whether ``name`` is the ``_`` of values that nobody needs: the function never reads it."""
+        if name != "_":
+            return False
+        if self._reads_underscore is None:
+            self._reads_underscore = reads("_", self.tree.body)
+        return not self._reads_underscore
 
     @property
     def tree(self) -> ast.FunctionDef:

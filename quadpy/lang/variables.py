@@ -67,7 +67,10 @@ def write_variable(t: Trace, part: MutableVar, items: Sequence[ir.Expr], span: S
 
 
 def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
-    """The first assignment fixes the type of a name."""
+    """The first assignment fixes the type of a name; ``_`` that is never read has none."""
+    if t.frame.source.throws_away(name):
+        freeze_all(t, value)
+        return
     env = t.frame.env
     bound = env.get(name, _UNBOUND)
     if (
@@ -85,6 +88,8 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         if isinstance(bound, MutableVar) or (bound is not value and _is_kept(t, name)):
             t.fail_type(f"{name!r} cannot become {shape_text(value)} here", span,
                         "bind compile-time values outside run-time branches and loops")  # fmt: skip
+        if value is None:
+            t.frame.nones[name] = len(t.frame.loops)
         env[name] = freeze_all(t, value)
     elif isinstance(bound, MutableVar):
         _set_variable(t, name, bound, value, span)
@@ -95,7 +100,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
             env[name] = shaped(value.shape, [t.build.let(e, name) for e in value.elems])
         else:
             env[name] = t.build.let(to_scalar(t, value, span), name)
-    elif _is_kept(t, name):
+    elif _is_kept(t, name) and not _was_none_here(t, name):
         t.fail_type(f"{name!r} is a compile-time {shape_text(bound)} and cannot change here", span,
                     f"begin with a number that says its type, such as {name} = 0.0, or leave out {name} = None"
                     if bound is None else "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
@@ -116,6 +121,15 @@ def _is_kept(t: Trace, name: str) -> bool:
         return False
     repeated = frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
     return repeated or _is_shared(t, name)
+
+
+def _was_none_here(t: Trace, name: str) -> bool:
+    """Whether ``name`` became None in the loop around, or outside of all: nothing since has taken it for anything but None,
+    so it may become a variable, which ``check_assigned`` refuses to read where a path has left it None.
+    """
+    frame = t.frame
+    bound = frame.env.get(name, _UNBOUND)
+    return bound is None and frame.nones.get(name) == len(frame.loops) and not _is_shared(t, name)
 
 
 def _is_shared(t: Trace, name: str) -> bool:
@@ -152,7 +166,7 @@ def check_type(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Spa
 
 
 def bind_index(t: Trace, name: str, value: Value, stored: Any, span: Span) -> None:
-    if name in stored:
+    if name in stored and not t.frame.source.throws_away(name):
         declare(t, name, value, span)
     else:
         t.frame.env[name] = value
@@ -180,6 +194,11 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
         return KernelNameError(
             f"each iteration of the loop in line {loop.line} binds {name!r} for itself: it has no value after the loop", span,
             hint=f"start it as a variable before the loop ({name} = 0), or use another name inside",
+        )  # fmt: skip
+    if name in t.frame.nones and isinstance(t.frame.env.get(name), MutableVar):
+        return KernelNameError(
+            f"{name!r} is None on a path to this line, and a number on another", span,
+            hint=f"begin with a number that says its type, such as {name} = 0.0",
         )  # fmt: skip
     if name in source.locals:
         return KernelNameError(

@@ -90,9 +90,90 @@ def test_none_that_becomes_a_number_in_a_branch_says_how_to_begin():
                 s = 1.0
             x[i] = s
 
-    with pytest.raises(qp.KernelTypeError, match="'s' is a compile-time NoneType and cannot change here") as caught:
+    with pytest.raises(
+        qp.KernelNameError, match="'s' is None on a path to this line, and a number on another"
+    ) as caught:
         run(np.zeros(1, np.float32), 1)
     assert "s = 0.0" in caught.value.hint
+    assert caught.value.span.excerpt().lstrip().startswith("x[i] = s")
+
+
+def test_none_that_each_branch_replaces_is_only_the_beginning():
+    @qp.kernel
+    def run(x: F32, c: qp.i32) -> qp.f32:
+        for i in x:
+            s = None
+            p = None
+            if c > i:
+                s = 1.0
+                p = qp.Vector([1.0, 2.0])
+            elif c == i:
+                s = 2
+                p = qp.Vector([3.0, 4.0])
+            else:
+                s = 4.0
+                p = qp.Vector([5.0, 6.0])
+            x[i] = s + p.sum()
+        last = None
+        if c > 1:
+            last = 7.0
+        else:
+            last = 8.0
+        return last
+
+    x = np.zeros(3, np.float32)
+    assert (run(x, 1), run(x, 2)) == (8.0, 7.0)
+    run(x, 1)
+    assert x.tolist() == [4, 9, 15]
+
+
+def test_none_that_a_loop_may_have_replaced_is_refused():
+    @qp.kernel
+    def run(x: F32, c: qp.i32):
+        for i in x:
+            s = None
+            for j in range(c):
+                x[i] += 1.0 if qp.static(s is None) else 2.0
+                s = j
+            x[i] += 1.0
+
+    with pytest.raises(qp.KernelTypeError, match="'s' is a compile-time NoneType and cannot change here"):
+        run(np.zeros(1, np.float32), 2)
+
+
+def test_an_underscore_that_nobody_reads_has_no_type():
+    @qp.kernel
+    def run(x: F32, n: qp.i32) -> qp.f32:
+        total = 0.0
+        _, first = 1, 2.0
+        _ = qp.atomic_add(x[0], 1.0)
+        if n > 0:
+            _ = "text"
+        for _ in range(n):
+            total += first
+            _, second = qp.Vector([1.0, 2.0]), 3.0
+            _ = second
+        for i in x:
+            _ = x
+            _ = i
+            x[i] += 1.0
+        return total
+
+    x = np.zeros(2, np.float32)
+    assert run(x, 3) == 6.0
+    assert x.tolist() == [2, 1]
+
+
+def test_an_underscore_that_is_read_is_a_variable():
+    @qp.kernel
+    def run(n: qp.i32) -> qp.f32:
+        _ = 1
+        if n > 0:
+            _ = 2.5
+        return _
+
+    with pytest.raises(qp.KernelTypeError, match="'_' is i32 since line"):
+        run(1)
 
 
 @qp.data_oriented

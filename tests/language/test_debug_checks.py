@@ -593,3 +593,39 @@ class TestBlocks:
                 x[i] = j
 
         fault(KernelIndexError, walk, np.zeros(32, np.int32), says="pad")
+
+
+@qp.kernel
+def count_parallel(first: qp.i32, last: qp.i32, step: qp.i32, x: i32_1):
+    for i in range(first, last, step):
+        x[i] = 1
+
+
+@qp.kernel
+def count_inner(first: qp.i32, last: qp.i32, step: qp.i32, x: i32_1):
+    for i in x:
+        for j in range(first, last, step):
+            x[i] += j * 0 + 1
+
+
+@pytest.mark.usefixtures("debug")
+@pytest.mark.parametrize(
+    ("kernel", "loops"), [(count_parallel, {}), (count_inner, {"i": 0})], ids=["parallel", "inner"]
+)
+def test_a_range_in_steps_of_0(kernel, loops):
+    x = np.zeros(1, np.int32)
+    caught = fault(qp.KernelRangeError, kernel, 0, 1, 0, x, says="the step of this range is 0")
+    assert isinstance(caught, ValueError)
+    assert "range(first, last, step)" in str(caught)
+    assert caught.iteration == loops
+    kernel(0, 1, 1, x)
+    kernel(0, -1, -1, x)
+    assert x[0] == (1 if kernel is count_parallel else 2)
+
+
+def test_without_debug_a_range_in_steps_of_0_runs_nothing(init):
+    init()
+    x = np.zeros(1, np.int32)
+    for kernel in (count_parallel, count_inner):
+        kernel(0, 1, 0, x)
+    assert x[0] == 0
