@@ -115,7 +115,7 @@ def test_none_that_each_branch_replaces_is_only_the_beginning():
                 p = qp.Vector([5.0, 6.0])
             x[i] = s + p.sum()
         last = None
-        if c > 1:
+        if c > 1:  # noqa: SIM108 - both branches assign
             last = 7.0
         else:
             last = 8.0
