@@ -26,6 +26,7 @@ from quadpy.graph.model.observed import observed
 from quadpy.graph.model.ordered_nodes import OrderedNodes
 from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
+from quadpy.importing import import_late
 from quadpy.messages import counted
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
@@ -330,6 +331,10 @@ class GraphExec(OneProcess):
 
     def __exit__(self, *exception: object) -> None:
         self.destroy()
+
+    def _repr_svg_(self) -> str | None:
+        """For notebooks: the nodes and their order; None where there are too many for a picture."""
+        return import_late("quadpy.graph.model.drawing").svg_of(self.inspect())  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         what = (

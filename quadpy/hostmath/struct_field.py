@@ -15,6 +15,7 @@ from quadpy.hostmath.struct_access import BYTE, StructMember, members_to_numpy
 from quadpy.hostmath.struct_layout import Places, places_of
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
+from quadpy.importing import import_late
 from quadpy.messages import one_of
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import shape_of
@@ -353,6 +354,10 @@ class StructField(HasDerivatives):
 
     def _element(self) -> str:
         return repr(self.dtype)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: type, shape and first values."""
+        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         placed = hasattr(self.leaves()[0], "shape")

@@ -276,6 +276,10 @@ class Kernel(ByName):
     def __repr__(self) -> str:
         return f"<quadpy kernel {self.source.name} at {self.source.span}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: signature, documentation and source."""
+        return import_late("quadpy.jit.rich").html_of(self)  # type: ignore[no-any-return]
+
 
 class BoundKernel(Kernel):
     """``obj.kernel``: a kernel whose first argument is ``obj``, with code of its own.

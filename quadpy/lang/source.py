@@ -11,6 +11,7 @@ from typing import Any
 
 from quadpy.dtypes import meant
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
+from quadpy.lang.executed import executed_file
 from quadpy.lang.fingerprints import is_our_module, text_digest
 from quadpy.lang.lambda_source import lambda_tree
 from quadpy.lang.names import item_targets, local_names, reads
@@ -37,6 +38,9 @@ class FunctionSource:
         self.code = fn.__code__
         self.span = Span(self.code.co_filename, self.code.co_firstlineno)
         self._file = self._read()
+        if not self._file and self.span.file.startswith("<"):
+            self.span = Span(executed_file(fn), self.span.line)
+            self._file = self._read()
         # No functools.cached_property: before Python 3.12 it has a lock, which a fork may leave held for ever.
         self._tree: ast.FunctionDef | None = None
         self._locals: frozenset[str] | None = None
@@ -191,7 +195,7 @@ class FunctionSource:
         if not block:
             raise KernelSourceError(
                 f"the source of {self.name!r} cannot be found", self.span,
-                hint="define the function in a file or a notebook cell: a plain REPL and exec() keep no source",
+                hint="define the function in a file or a notebook cell; or keep the text that exec runs in a variable",
             )  # fmt: skip
         text = "".join(block)
         if not is_our_module(self.fn.__globals__.get("__name__", "")) and not is_text_of(text, self.code, first):

@@ -17,7 +17,7 @@ SOURCE = "import quadpy as qp\n@qp.kernel\ndef kernel(n: qp.i32) -> qp.i32:\n   
 
 def test_a_kernel_made_by_exec():
     scope = {}
-    exec(SOURCE, scope)
+    exec(SOURCE.replace("return n", "return n + 1"), scope)  # nobody keeps this text
     with pytest.raises(qp.KernelSourceError, match="the source of 'kernel' cannot be found") as caught:
         scope["kernel"](1)
     assert "file" in caught.value.hint
@@ -26,7 +26,8 @@ def test_a_kernel_made_by_exec():
 
 def test_a_function_made_by_exec(load):
     scope = {"qp": qp}
-    exec("@qp.func\ndef inner(n):\n    return n", scope)
+    lines = ["@qp.func", "def inner(n):", "    return n"]
+    exec("\n".join(lines), scope)  # nobody keeps this text
     module = load("""
         inner = None
 

@@ -9,6 +9,7 @@ from typing import Any
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
+from quadpy.importing import import_late
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
 from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
 from quadpy.runtime.arrays.field_layout import (
@@ -245,6 +246,10 @@ class Field(HasDerivatives, DenseArray):
         stored = self._memory().read(...).copy("C")
         derivatives = {kind: found.to_numpy() for kind, found in self.derivatives.items() if hasattr(found, "shape")}
         return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored, derivatives)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: type, shape and first values."""
+        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         shape = self.shape if hasattr(self, "shape") else None

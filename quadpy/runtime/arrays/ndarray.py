@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar, bf16
 from quadpy.errors import ArgumentError
+from quadpy.importing import import_late
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
 from quadpy.runtime.arrays.derivatives import require_floats
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
@@ -103,6 +104,10 @@ class NDArray(DenseArray):
     def __reduce__(self) -> tuple[Any, ...]:
         grad = None if self.grad is None else self.grad._storage.read(...)  # noqa: SLF001 - of the same class
         return _restored, (self.dtype.name, self.element_shape, self._storage.read(...), grad)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: type, shape and first values."""
+        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"ndarray({self._element()}, shape={self.shape})"
