@@ -51,4 +51,4 @@ def _has(text: str, fn: Callable[..., Any]) -> bool:
         block = inspect.getblock(text.splitlines(keepends=True)[first - 1 :])
     except (IndexError, SyntaxError):
         return False
-    return bool(block) and is_text_of("".join(block), fn.__code__, first)
+    return bool(block) and is_text_of("".join(block), fn.__code__, first, exact=True)

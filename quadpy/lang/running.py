@@ -22,11 +22,11 @@ _PRIVATE: Final = re.compile(r"'_[^_']\w*?__")
 """In a class, ``__x`` is ``_Class__x``."""
 
 
-def is_text_of(text: str, code: CodeType, first_line: int) -> bool:
+def is_text_of(text: str, code: CodeType, first_line: int, *, exact: bool = False) -> bool:
     """Whether Python would make ``code`` of ``text``, which begins in line ``first_line`` of its file.
 
     Tools that add to functions while they are imported are let through, as pytest is, which rewrites ``assert``; so
-    are lines that the function lost, but not those that it got.
+    are lines that the function lost, but not those that it got; with ``exact``, neither.
     """
     if code.co_name == "<lambda>":
         return True  # refused later, as a lambda
@@ -36,8 +36,9 @@ def is_text_of(text: str, code: CodeType, first_line: int) -> bool:
         tree = ast.parse(lines_above + header + text)
         if not _defines(tree, code.co_name, depth=header.count("\n")):
             return False
-        if _compiled(tree, code, around) == code:
-            return True
+        is_same = _compiled(tree, code, around) == code
+        if is_same or exact:
+            return is_same
         found = _compiled(_WithoutAssertions().visit(tree), code, around)
     except (SyntaxError, ValueError):
         return False

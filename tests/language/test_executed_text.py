@@ -78,7 +78,7 @@ def test_a_text_that_nobody_keeps_says_what_to_do():
 def test_another_text_of_the_caller_is_not_taken_for_the_source():
     text = PROGRAM
     names = {"qp": qp, "FACTOR": 4}
-    exec(text.replace("0.5", "8.0"), names)  # its text is gone; that of ``text`` is another
+    exec(text.replace("return 0.5 * x", "return 0.5 * x + 1"), names)  # its text is gone; that of ``text`` is another
     with pytest.raises(qp.KernelSourceError, match="the source of 'half' cannot be found"):
         names["fill"](np.zeros(3, np.float32))
 
