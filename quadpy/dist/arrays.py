@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,7 +42,7 @@ class DistributedArray:
     halo    how many cells of other ranks are there along each axis, below and above the block
     """
 
-    __slots__ = ("__weakref__", "_current", "dtype", "element_shape", "grid", "halo", "local", "ndim", "numbers", "shape", "size")
+    __slots__ = ("__weakref__", "_captured", "_current", "dtype", "element_shape", "grid", "halo", "local", "ndim", "numbers", "shape", "size")
 
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
     __quadpy_view__: ClassVar[bool] = True  # it is an ArrayView itself
@@ -53,6 +54,7 @@ class DistributedArray:
         self.shape, self.ndim, self.size = grid.shape, grid.ndim, math.prod(grid.shape)
         self.halo: Widths = ((0, 0),) * grid.ndim
         self._current: list[Widths] = []
+        self._captured: weakref.ref[object] | None = None
         self._allocate()
 
     @classmethod
@@ -106,6 +108,19 @@ class DistributedArray:
     def received(self, reaches: Iterable[Widths]) -> None:
         """The halo is as its owners have it, as far as each of ``reaches``."""
         self._current += reaches
+
+    def used_in(self, capture: object | None) -> None:
+        """A call uses the array, in ``capture`` or outside of captures for None.
+
+        A graph starts with any halos, so it exchanges those that it needs; and when it has run is not known here, so calls
+        outside of it trust no halo that was current before.
+        """
+        if capture is None:
+            if self._captured is not None:
+                self._current.clear()
+        elif self._captured is None or self._captured() is not capture:
+            self._captured = weakref.ref(capture)
+            self._current.clear()
 
     def written(self) -> None:
         """The owners have written: halos are no longer current."""

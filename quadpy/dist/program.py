@@ -15,6 +15,7 @@ from quadpy.dist.halo import Channel, HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
 from quadpy.dist.reach import LoopReach, Reaches
 from quadpy.dist.totals import Totals
+from quadpy.errors import CaptureError
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.numbers import Given
 from quadpy.jit.plan import Plan, Values, Views
@@ -22,6 +23,7 @@ from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["GridProgram", "TaskPlans"]
@@ -77,6 +79,9 @@ class GridProgram:
     def run(self, values: Values, views: Views, stream: Stream) -> object:
         """One call; what the last task returns."""
         arrays = {**dict(zip(self._names, views, strict=True)), **self._named}
+        session = session_of(stream) if CAPTURES.count else None
+        for name in self._distributed:
+            _distributed(arrays[name]).used_in(session)
         call = _Call(self, values, arrays, stream)
         result = None
         for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
@@ -158,6 +163,10 @@ class GridProgram:
             (array.dtype.name, array.element_shape, array.halo, reaches) for array, reaches in zip(*stale, strict=True)
         )
         if key not in self._exchanges:
+            if CAPTURES.count and session_of(current_device().current_stream()) is not None:
+                raise CaptureError(
+                    "the halos of this call are new, and a capture cannot make them", hint="make the call once before the capture"
+                )
             self._exchanges[key] = HaloExchange(self.grid, *stale)
         return self._exchanges[key]
 

@@ -13,7 +13,7 @@ from quadpy.dist import DistributedArray, Grid
 from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import DistributedError, KernelSyntaxError
 
-RANKS = (1, 2, 3, 4, 8)
+RANKS = (1, 2, 3, 8)
 A1, A2, A3 = (qp.types.ndarray(ndim=n) for n in (1, 2, 3))
 
 
@@ -389,3 +389,36 @@ def test_fields_by_name():
     for ranks in (1, 3, 4):
         for found in run_ranks(ranks, program):
             np.testing.assert_array_equal(found, alone.u.to_numpy())
+
+
+def test_a_captured_call_renews_its_halos_at_each_launch():
+    """On one rank, whose transport can be captured; what an eager call believed of halos before is forgotten."""
+    start = numbers((16, 12))
+
+    def program() -> np.ndarray[Any, Any]:
+        grid = Grid((16, 12), periodic=True)
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+        u.from_numpy(start)
+        for _ in range(2):
+            wrapped(u, v)
+            wrapped(v, u)
+        with qp.graph.capture() as graph:
+            wrapped(u, v)
+            wrapped(v, u)
+        made = graph.instantiate()
+        for _ in range(3):
+            made.launch()
+        return u.to_numpy()
+
+    def eager() -> np.ndarray[Any, Any]:
+        grid = Grid((16, 12), periodic=True)
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+        u.from_numpy(start)
+        for _ in range(5):
+            wrapped(u, v)
+            wrapped(v, u)
+        return u.to_numpy()
+
+    np.testing.assert_array_equal(program(), eager())
+    with pytest.raises(qp.CaptureError, match="exchange between ranks"):
+        run_ranks(2, program)

@@ -1,0 +1,28 @@
+"""Parts of kernels over grids compile for every family of targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import quadpy as qp
+from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.schedule import PLAIN
+from quadpy.dist.localise import Geometry, localised
+from quadpy.examples import heat, poisson
+from quadpy.target import parse_target
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
+@pytest.mark.parametrize(("kernel", "ndim", "others"), [(heat.mean, 3, ()), (heat.flow, 3, ()), (poisson.advance, 2, (1.0,))])
+def test_parts_compile(kernel: Any, ndim: int, others: tuple[float, ...], target: str):
+    qp.init(arch=qp.cpu)
+    shape = (16, 12, 20)[:ndim]
+    grid = qp.dist.Grid(shape)
+    count = len(kernel.source.fn.__annotations__) - len(others) - 1
+    plan = kernel.planned([*(grid.ndarray(qp.f32) for _ in range(count)), *others], {}, lambda plan, values, views: plan)
+    local = localised(plan.kernel, plan.distributed, Geometry(shape, (True,) * ndim, (True, *(False,) * (ndim - 1))))
+    for task in local.tasks:
+        for part in filter(None, (task.kernel, task.finish)):
+            assert compile_kernel(part, parse_target(target), PLAIN).image
