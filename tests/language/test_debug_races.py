@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
+from random_loops import HEAD, SIZE, Writer, races, touched
 
 import quadpy as qp
 from quadpy.errors import KernelRaceError
@@ -86,3 +89,23 @@ def test_updates_and_a_store():
     with pytest.raises(KernelRaceError) as found:
         run_and_wait(count, x, k, 3000)
     assert "i=3000" in pair_of(found.value)
+
+
+@pytest.mark.filterwarnings("ignore::quadpy.errors.RaceWarning")
+def test_loops_at_random_race_where_the_oracle_says(load, request):
+    """The oracle runs iterations one after another.  Without a race this is what happens in every order."""
+    rng = random.Random(29)
+    loops = [Writer(rng, runs=True).loop(f"k{n}") for n in range(request.config.getoption("--random-kernels") // 2)]
+    module, seen = load(HEAD + "\n\n".join(loop.text for loop in loops)), []
+    for loop in loops:
+        for n, m in ((2, 3), (3, 1)):
+            given = {name: np.array([rng.randint(0, 4) for _ in range(SIZE)], np.int32) for name in "xyk"}
+            given["z"] = np.array([[rng.randint(0, 4) for _ in range(SIZE)] for _ in range(SIZE)], np.int32)
+            expected, found = bool(races(touched(loop, n, m, 0, given))), False
+            try:
+                run_and_wait(getattr(module, loop.name), *(given[name].copy() for name in "xyzk"), n, m)
+            except KernelRaceError:
+                found = True
+            assert found == expected, loop.text
+            seen.append(found)
+    assert {True, False} == set(seen)
