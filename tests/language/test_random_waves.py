@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 import wave_oracle as oracle
+from emulator import needs_waves_of
 
 import quadpy as qp
 
@@ -99,6 +100,7 @@ def k(x: I1, y: I1, z: F1):
 def test_random_programs(load, init, arch, request, seed, size):
     if size == 64 and arch == "cuda":
         pytest.skip("no waves of 64")
+    needs_waves_of(size, arch)
     init(wave_size=size)
     count = max(1, request.config.getoption("--random-kernels") // 20)
     for number in range(count):

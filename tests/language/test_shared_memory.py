@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
+from emulator import needs_shared_exchanges
 
 import quadpy as qp
-from quadpy.runtime.device.devices import open_device
 
 block = qp.simt.block
 A = qp.types.ndarray
@@ -276,13 +274,8 @@ def test_bodies_by_tiles():
 
 @pytest.fixture
 def exchanges(arch):
-    """Ends a test, as an expected failure, on AMD's emulator of gfx9: ds_cmpst has its two operands the wrong way."""
-    if (
-        arch == "amdgpu"
-        and "ROCJITSU_RUNTIME_DIR" in os.environ
-        and open_device(arch).driver.info.arch.startswith("gfx9")
-    ):
-        pytest.xfail("AMD's emulator: ds_cmpst compares with what is to be stored")
+    """For tests that the emulator of gfx9 would fail."""
+    needs_shared_exchanges(arch)
 
 
 BINS = 128
