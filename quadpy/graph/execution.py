@@ -179,6 +179,8 @@ class GraphExec(OneProcess):
         """Let ``stream``'s later work come after all launches so far."""
         with self._lock:
             for timeline in self._owner.pending_on - {stream.timeline}:
+                if (observer := CAPTURES.observer) is not None:
+                    observer.followed(timeline, stream.timeline, self.device.life)
                 self.device.timelines.order(timeline, stream.timeline)
 
     def upload(self, stream: object = None) -> None:

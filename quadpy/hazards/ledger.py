@@ -56,7 +56,7 @@ class Operation:
         self.lane, self.clock, self.what, self.kernel = lane, clock, what, kernel
         self.file, self.line = site
         self.time = lane.time + 1
-        self.doubt = "the call was interrupted"
+        self.doubt = "the call was interrupted, or failed"
 
     @property
     def place(self) -> tuple[str, int]:

@@ -27,6 +27,7 @@ def place(arch):
     def made(values):
         array = qp.ndarray(DTYPES[np.dtype(values.dtype)], values.shape)
         array.from_numpy(values)
+        qp.sync()  # tests use it on other streams
         return array
 
     return made

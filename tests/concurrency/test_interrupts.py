@@ -96,6 +96,7 @@ def shared_arrays(x, y):
     with qp.create_stream() as stream:
         z = qp.ndarray(qp.f32, N)
         z.fill(1)
+        qp.sync()
         add(z, y, stream=stream)
         del z
         z = qp.ndarray(qp.f32, N)
@@ -129,6 +130,7 @@ def current_streams(x, y):
 def sections(x, y):
     """A kernel whose branches run on streams of their own."""
     both(x, y)
+    qp.sync()
     with qp.create_stream() as stream:
         both(x, y, stream=stream)
         stream.synchronize()

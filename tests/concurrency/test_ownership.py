@@ -62,6 +62,7 @@ def run_all_of(driver, stream):
         driver.simulation.step(lane)
 
 
+@pytest.mark.quadpy_hazards(allow="the wait of a first use is its subject")
 def test_threads_that_share_a_stream_each_wait_for_an_array_s_home():
     driver = Paused("event_record")
     with simulated(driver):
@@ -222,6 +223,7 @@ def test_the_end_of_a_use_that_has_not_begun_is_an_error():
         qp.use_stream(None).__exit__(None, None, None)
 
 
+@pytest.mark.quadpy_hazards(allow="it orders no stream after another")
 def test_what_streams_leave_behind_does_not_grow_with_how_many_there_were():
     driver = RecordingDriver(history=False)
     with simulated(driver) as device:

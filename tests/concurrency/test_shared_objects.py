@@ -21,6 +21,8 @@ from quadpy.errors import DriverError, QuadpyError
 from quadpy.runtime.device import devices
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
+pytestmark = pytest.mark.quadpy_hazards(allow="threads use the arrays in any order")
+
 N = 16
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from simulated import AnyKernel, current, simulated
@@ -13,6 +14,13 @@ from ..runtime.conftest import (  # noqa: TID252 - pytest finds them by their na
     cpu_unless_a_test_says_otherwise,  # noqa: F401 - as above
     pytest_generate_tests,  # noqa: F401 - as above
 )
+
+
+def pytest_collection_modifyitems(items):
+    """Hazards are the subject of these tests, and they turn the checker on and off themselves."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.quadpy_hazards(off="hazards are its subject"))
 
 
 @contextlib.contextmanager

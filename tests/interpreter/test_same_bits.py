@@ -215,6 +215,7 @@ def test_graph_kernels_captures_and_streams():
         x, go, bins = qp.ndarray(qp.f32, 4), qp.ndarray(qp.i32, ()), qp.ndarray(qp.f32, 8)
         x.fill(100.0)
         go.fill(1)
+        qp.sync()
         with qp.create_stream() as stream:
             halves(x, go, stream=stream)
             with qp.graph.capture(stream) as graph:

@@ -17,6 +17,8 @@ from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
+pytestmark = pytest.mark.quadpy_hazards(off="the checker turns fast calls off")
+
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 F32x2 = qp.types.ndarray(dtype=qp.f32, ndim=2)
 VEC = qp.types.vector(3, qp.f32)

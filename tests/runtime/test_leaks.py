@@ -123,6 +123,7 @@ USES = [launch, launch_on_a_stream, launch_with_a_host_array, launch_with_a_resu
         destroy_streams_and_events, arrays, capsules]  # fmt: skip
 
 
+@pytest.mark.quadpy_hazards(off="it measures what is left of work on many streams, which nothing orders")
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
 def test_a_hundred_thousand_leave_nothing(device, use):
     x = qp.ndarray(qp.f32, 4)

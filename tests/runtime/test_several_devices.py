@@ -64,6 +64,7 @@ def test_new_things_are_on_the_device_that_is_current(two):
         assert two[ordinal].memory_stats().blocks == 2
 
 
+@pytest.mark.quadpy_hazards(allow="of a call that fails, the checker does not know how far it came")
 def test_a_kernel_takes_arrays_of_its_device_alone(two):
     a, b = array_on(0), array_on(1)
     touch(b)

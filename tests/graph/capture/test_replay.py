@@ -366,6 +366,7 @@ def test_work_on_a_stream_that_is_not_forked_is_not_lost(here):
     x, y = here.array(0), here.array(0)
     step(x, y, here.device.default_stream)
     assert step.state == "captured"
+    qp.sync()
     with qp.create_stream() as s:
         step(x, y, s)
         s.synchronize()
