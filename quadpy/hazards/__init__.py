@@ -6,12 +6,14 @@ from quadpy.completion import public_names
 from quadpy.conflicts import Hazard, HazardAccess
 from quadpy.errors import HazardError, HazardWarning, RaceWarning
 from quadpy.hazards.allowances import allow
+from quadpy.hazards.declarations import declare
 from quadpy.hazards.findings import Findings
 from quadpy.hazards.races import lint
 from quadpy.hazards.switch import check, report
 
 __all__ = [
-    "Findings", "Hazard", "HazardAccess", "HazardError", "HazardWarning", "RaceWarning", "allow", "check", "lint", "report",
+    "Findings", "Hazard", "HazardAccess", "HazardError", "HazardWarning", "RaceWarning", "allow", "check", "declare",
+    "lint", "report",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

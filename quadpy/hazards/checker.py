@@ -157,6 +157,29 @@ class Checker:
         self._submit(operation, [*more, (handle.ledger, slot)])
         operation.doubt = ""
 
+    def declared(self, on: ObservedStream, what: str, accesses: Sequence[tuple[str, ObservedAccess]]) -> None:
+        """Another library's work on a stream: ``accesses`` that "reads" or "writes" arrays."""
+        with self._lock:
+            lane = self._lane(on.timeline, on.device.life)
+            operation = Operation(lane, self._clocks.before(lane), what, None, call_place())
+            self._submit(operation, self._declared(accesses))
+            operation.doubt = ""
+
+    def declared_on_host(self, what: str, accesses: Sequence[tuple[str, ObservedAccess]]) -> None:
+        """The same of the host, which is done when it calls again."""
+        with self._lock:
+            operation = Operation(self._host, self._clocks.host, what, None, call_place())
+            for ledger, slot in self._declared(accesses):
+                self._check(operation, ledger, slot)
+
+    def _declared(self, accesses: Sequence[tuple[str, ObservedAccess]]) -> list[tuple[Ledger, Slot]]:
+        found: list[tuple[Ledger, Slot]] = []
+        for kind, access in accesses:
+            handle = self._handle(access)
+            if handle is not None and (slot := _slot(handle, READ if kind == "reads" else WRITE, access)) is not None:
+                found.append((handle.ledger, slot))
+        return found
+
     def host_reads(self, source: Numbers) -> None:
         """As ``Observer.host_reads``."""
         if not source.size:

@@ -70,8 +70,8 @@ def warn_of_races(races: Iterable[Race]) -> None:
     Raises:
         RaceWarning: where the user's filters make errors of warnings.
     """
-    if CAPTURES.observer is not None:
-        CAPTURES.observer.report([race for race in races if race.allowed])
+    if CAPTURES.checker is not None:
+        CAPTURES.checker.report([race for race in races if race.allowed])
     for race in races:
         if race.allowed:
             continue

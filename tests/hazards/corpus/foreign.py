@@ -86,6 +86,43 @@ def a_fill_knows_no_other_name(s1, x, ready):
     x.fill(0.0)  # second
 
 
+@racy("read after write")
+def their_kernel_reads_too_soon(s1, x, ready):
+    """Work of another library, which the program declares."""
+    theirs = qp.Stream.from_handle(0)
+    ramp(x, stream=s1)  # first
+    # mended by: ready.record(s1); ready.wait(theirs)
+    qp.hazards.declare("their matmul", reads=[x], stream=theirs)  # second
+
+
+@racy("read after write")
+def their_kernel_has_not_written_yet(s1, x, y, ready):
+    qp.hazards.declare("their matmul", writes=[x], stream=TheirStream(0))  # first
+    # mended by: ready.record(TheirStream(0)); ready.wait(s1)
+    copy(x, y, stream=s1)  # second
+
+
+@racy("write after read")
+def numpy_writes_what_a_kernel_reads(s1, x, y):
+    copy(x, y, stream=s1)  # first
+    # mended by: s1.synchronize()
+    qp.hazards.declare("np.add(…, out=x)", writes=[x], stream="host")  # second
+
+
+@clean
+def declared_and_ordered(s1, x, y, ready):
+    ramp(x, stream=s1)
+    ready.record(s1)
+    ready.wait()
+    qp.hazards.declare("their matmul", reads=[x], writes=[y])
+    ready.record()
+    ready.wait(s1)
+    copy(y, x, stream=s1)
+    s1.synchronize()
+    qp.hazards.declare("NumPy", reads=[x], writes=[y], stream="host")
+    ones(y, stream=s1)
+
+
 @clean
 def their_default_stream_is_ours(x, y):
     """Handle 0 is the default stream, whoever names it."""

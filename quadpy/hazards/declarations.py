@@ -1,0 +1,72 @@
+"""Work of other libraries on quadpy's memory, which the checker cannot see: ``qp.hazards.declare``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from quadpy.errors import ArgumentError
+from quadpy.hazards.checker import Checker
+from quadpy.messages import shown
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import device_or_current
+from quadpy.runtime.launch.capturing import CAPTURES
+from quadpy.runtime.launch.observing import ObservedAccess
+from quadpy.runtime.memory.blocked import BlockedStorage
+from quadpy.runtime.memory.device_storage import stream_of
+
+__all__ = ["declare"]
+
+_HOST = "host"
+
+
+def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (), stream: object = None) -> None:
+    """Says that another library is about to use the memory of arrays, as a launch of a kernel would.
+
+    The checker compares it with all other work, and all other work with it; while it is off, nothing happens.  Order is
+    what the program asks for by events and waits, as for quadpy's own work.
+
+    Args:
+        what: the work, in the words of reports, such as ``"torch.matmul"``.
+        reads: ndarrays and fields of which it may read all elements.
+        writes: those of which it writes all elements.
+        stream: where it runs: a stream of quadpy's or of the library, None for the calling thread's current stream, or
+            ``"host"`` for work that the host does itself, such as NumPy's, and has done before the next call.
+
+    Raises:
+        HazardError: nothing orders it after earlier work, certainly, and hazards are not collected.
+        ArgumentError: something else than arrays of quadpy, or no words.
+    """
+    _require_words(what)
+    touched = [*_accesses("reads", reads), *_accesses("writes", writes)]
+    checker = CAPTURES.checker
+    if not touched or not isinstance(checker, Checker):
+        return
+    accesses = [(kind, access) for kind, _, access in touched]
+    if isinstance(stream, str) and stream == _HOST:
+        checker.declared_on_host(what, accesses)
+    else:
+        checker.declared(stream_of(device_or_current(touched[0][1]), stream), what, accesses)
+
+
+def _require_words(what: object) -> None:
+    if not isinstance(what, str) or not what.strip():
+        raise ArgumentError("declare takes what the work is, in words: declare('torch.matmul', reads=[x])")
+
+
+def _accesses(kind: str, arrays: Any) -> Iterator[tuple[str, Device | None, ObservedAccess]]:
+    """What is done with all elements of ``arrays``, and their devices."""
+    if not isinstance(arrays, (list, tuple, set, frozenset)):
+        raise ArgumentError(f"declare takes a list of arrays, not {shown(arrays)}", hint=f"{kind}=[x]")
+    for array in arrays:
+        try:
+            parts = array.leaves() if hasattr(array, "leaves") else [array]
+            storages = [part._memory() for part in parts]  # noqa: SLF001 - what it is made of is the checker's concern
+        except AttributeError:
+            raise ArgumentError(
+                f"declare takes ndarrays and fields, not {shown(array)}",
+                hint="view = qp.from_dlpack(tensor), once, gives the memory of another library's array a name here",
+            ) from None
+        for storage in storages:
+            inner: Any = storage.inner if isinstance(storage, BlockedStorage) else storage
+            yield kind, inner.device, inner._access(...)  # noqa: SLF001 - as above
