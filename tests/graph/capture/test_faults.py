@@ -161,6 +161,7 @@ def test_nothing_that_another_thread_does_invalidates_a_capture(faulty):
         faulty.add(1, y)
         y.fill(7)
         made = faulty.array(1, 2, 3)
+        qp.sync()
         with qp.create_stream() as stream:
             faulty.add(1, made, stream=stream)
             stream.synchronize()
