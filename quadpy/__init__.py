@@ -142,6 +142,7 @@ __all__ = [
     "template",
     "tensor",
     "tools",
+    "torch",
     "types",
     "u1",
     "u16",
@@ -166,13 +167,14 @@ if _typing.TYPE_CHECKING:
         hazards as hazards,
         profiler as profiler,
         tools as tools,
+        torch as torch,
         view as view,
     )
     from quadpy.profiler import profile as profile
 
 
 def __getattr__(name: str) -> object:
-    if name in ("algorithms", "dist", "hazards", "profiler", "tools", "view"):  # most programs do without
+    if name in ("algorithms", "dist", "hazards", "profiler", "tools", "torch", "view"):  # most programs do without
         return _import_late(f"quadpy.{name}")
     if name == "profile":
         return _import_late("quadpy.profiler").profile

@@ -8,6 +8,7 @@ from quadpy import math as math
 from quadpy import profiler as profiler
 from quadpy import simt as simt
 from quadpy import tools as tools
+from quadpy import torch as torch
 from quadpy import types as types
 from quadpy import view as view
 from quadpy._version import __version__ as __version__
@@ -473,6 +474,7 @@ __all__ = [
     "tensor",
     "tgamma",
     "tools",
+    "torch",
     "trunc",
     "types",
     "u1",

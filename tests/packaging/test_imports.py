@@ -60,6 +60,7 @@ PUBLIC = {
     "profiler",
     "simt",
     "tools",
+    "torch",
     "types",
     "view",
 }
@@ -102,6 +103,7 @@ LAYERS = {
     "types": Layer({"hostmath"}),
     "view": Layer(set(), {"numpy"}),  # takes arrays by the protocols that NumPy knows
     "tools": Layer({"view"}, {"numpy"}),
+    "torch": Layer({"jit", "runtime"}, {"torch"}),
     "api": Layer(INSIDE | {"reference_options"}),
     "aliases": Layer({"runtime"}),
     "reference_options": Layer({"aliases"}),

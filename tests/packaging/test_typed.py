@@ -32,7 +32,7 @@ def sources() -> dict[str, str]:
         public = __import__(f"quadpy.{module}", fromlist=["__all__"]).__all__
         where |= dict.fromkeys(public, f"quadpy.{module}")
     where |= dict.fromkeys(names_of(TYPED, "__all__"), "quadpy.typed")
-    late = "algorithms", "dist", "hazards", "profiler", "tools", "view"  # loaded at their first use
+    late = "algorithms", "dist", "hazards", "profiler", "tools", "torch", "view"  # loaded at their first use
     where |= dict.fromkeys(late, "quadpy") | {"profile": "quadpy.profiler"}
     return {name: where[name] for name in qp.__all__ if name != "__version_str__"}
 

@@ -1,0 +1,232 @@
+"""Kernels as operators of torch: ``qp.torch.custom_op(kernel)``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from quadpy.dtypes import u1
+from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.jit.annotations import parameters_of
+from quadpy.jit.kernel import Kernel
+from quadpy.jit.parameters import Argument, ArrayParameter, ScalarParameter
+from quadpy.runtime.device.current import current_config
+from quadpy.runtime.streams.stream import Stream
+
+if TYPE_CHECKING:
+    import torch as pytorch  # type: ignore[import-not-found, unused-ignore]  # an optional dependency
+
+__all__ = ["custom_op"]
+
+Tensor: TypeAlias = "pytorch.Tensor"
+_Input: TypeAlias = "ArrayParameter | ScalarParameter"
+Made: TypeAlias = "str | Callable[..., Tensor]"
+"""How an output is made: like the input of this name, or by a function of all inputs."""
+
+_DEVICES: Final = {"cpu": "cpu", "cuda": "cuda", "amdgpu": "cuda"}
+"""The name of each backend's devices in torch, whose HIP devices are named as CUDA's."""
+
+
+def custom_op(
+    kernel: Kernel,
+    /,
+    *,
+    name: str = "",
+    outputs: Mapping[str, Made] | None = None,
+    backward: Kernel | None = None,
+    **types: Argument,
+) -> Callable[..., Any]:
+    """``kernel`` as an operator of torch, which ``torch.compile(fullgraph=True)`` takes as it is.
+
+    The operator has the parameters of the kernel: a tensor for each array, a number for each scalar.  It runs on the
+    current stream of torch.  Which tensors it changes follows from what the kernel does with its arrays.
+
+    Args:
+        kernel: a kernel without a result that writes no fields.
+        name: of the operator, as ``library::operator``; by default ``quadpy::`` and the name of the kernel.
+        outputs: arrays that the operator makes and returns instead of taking them.  They begin as zeros.  The value is
+            the name of an input whose shape and dtype the output has, or a function that makes a tensor from all inputs.
+        backward: a kernel for the gradients, of an operator with ``outputs``.  Its parameters are matched by name: inputs
+            of this kernel; ``grad_y``, the gradient of output ``y``; and ``grad_x``, into which it writes (or, as it
+            begins with zeros, adds) the gradient of input ``x``.
+        types: what annotations leave open, as for ``Kernel.compile``: ``x=qp.types.ndarray(dtype=qp.f32, ndim=2)``, or the
+            value of a ``template()`` parameter.
+
+    Returns:
+        The operator, a ``torch.library.CustomOpDef``.
+
+    Raises:
+        ArgumentError: a parameter that torch cannot pass, an output that is none, or gradients without outputs.
+        QuadpyError: torch is not installed, or refuses the operator.
+        CompilationError: the kernel itself is at fault.
+    """
+    forward = _Call.of(kernel, dict(outputs or {}), types)
+    op = forward.registered(name or f"quadpy::{kernel.source.name}")
+    if backward is not None:
+        _register_gradients(op, forward, backward, types)
+    return op  # type: ignore[no-any-return, unused-ignore]  # torch is untyped where it is not installed
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A kernel whose arguments torch passes.
+
+    inputs   the parameters that the operator has, in order
+    passed   those that the kernel has, too
+    outputs  how each array that the operator returns is made
+    given    values of compile-time parameters
+    mutated  the inputs that the kernel changes
+    """
+
+    kernel: Kernel
+    inputs: tuple[ArrayParameter | ScalarParameter, ...]
+    passed: tuple[str, ...]
+    outputs: dict[str, Made]
+    given: dict[str, Argument]
+    mutated: tuple[str, ...]
+
+    @staticmethod
+    def of(kernel: Kernel, outputs: dict[str, Made], types: dict[str, Argument], also: Iterable[_Input] = ()) -> _Call:
+        """``also`` are inputs of the operator that the kernel may lack."""
+        source = kernel.source
+        code = kernel.compile("cpu", **types)
+        written = {array for task in code.tasks for array, letters in task.effects if letters != "r"}
+        if code.results:
+            raise ArgumentError(
+                f"{source.name} returns a number, which the host waits for", source.span,
+                hint="let it write an array instead",
+            )  # fmt: skip
+        if fields := sorted(array for array in written if array.startswith("$")):
+            raise ArgumentError(
+                f"{source.name} writes {len(fields)} field(s), which torch does not see", source.span,
+                hint="pass what it writes as an array",
+            )  # fmt: skip
+        inputs: list[_Input] = []
+        for parameter in parameters_of(source, current_config()):
+            if isinstance(parameter, (ArrayParameter, ScalarParameter)):
+                if parameter.name not in outputs:
+                    inputs.append(parameter)
+            elif parameter.name not in types:
+                raise ArgumentError(
+                    f"{source.name}: torch cannot pass the parameter {parameter.name!r}: it has tensors and numbers",
+                    source.span, hint=f"give its value to custom_op: {parameter.name}=…",
+                )  # fmt: skip
+        passed = tuple(parameter.name for parameter in inputs)
+        inputs += [parameter for parameter in also if parameter.name not in passed]
+        arrays = {parameter.name for parameter in inputs if isinstance(parameter, ArrayParameter)}
+        given = {k: v for k, v in types.items() if k not in arrays and k not in outputs}
+        call = _Call(kernel, tuple(inputs), passed, outputs, given, tuple(p.name for p in inputs if p.name in written))
+        call._require_outputs(written, arrays)
+        return call
+
+    def _require_outputs(self, written: set[str], arrays: set[str]) -> None:
+        for name, like in self.outputs.items():
+            if name not in written:
+                raise ArgumentError(f"{self.kernel.source.name} writes no array {name!r}", self.kernel.source.span)
+            if isinstance(like, str) and like not in arrays:
+                raise ArgumentError(
+                    f"the output {name!r} is to be like {like!r}, which is no tensor among the inputs",
+                    self.kernel.source.span, hint="name an input, or give a function of the inputs that makes a tensor",
+                )  # fmt: skip
+
+    def registered(self, label: str) -> Any:
+        """The operator, under this name."""
+        library = _torch().library
+        try:
+            op = library.custom_op(label, self.run, mutates_args=self.mutated, schema=self.schema())
+        except (RuntimeError, ValueError) as error:
+            raise QuadpyError(f"torch refuses {label}: {error}", self.kernel.source.span) from error
+        op.register_fake(self.made_outputs)
+        return op
+
+    def schema(self) -> str:
+        """The operator's parameters in torch's language."""
+        parts = []
+        for number, parameter in enumerate(self.inputs):
+            if isinstance(parameter, ScalarParameter):
+                kind = "bool" if parameter.type == u1 else "float" if parameter.type.is_float else "int"
+            else:
+                kind = f"Tensor(a{number}!)" if parameter.name in self.mutated else "Tensor"
+            parts.append(f"{kind} {parameter.name}")
+        results = ", ".join(["Tensor"] * len(self.outputs))
+        return f"({', '.join(parts)}) -> {results if len(self.outputs) == 1 else f'({results})'}"
+
+    def made_outputs(self, *inputs: Any) -> Any:
+        """New tensors for the outputs; also what torch knows of the operator's results when it traces."""
+        torch = _torch()
+        by_name = dict(zip([parameter.name for parameter in self.inputs], inputs, strict=True))
+        made = tuple(
+            torch.zeros_like(by_name[like], memory_format=torch.contiguous_format)
+            if isinstance(like, str)
+            else like(*inputs)
+            for like in self.outputs.values()
+        )
+        return None if not made else made[0] if len(made) == 1 else made
+
+    def run(self, *inputs: Any) -> Any:
+        """Runs the kernel on the current stream of torch, and returns its outputs."""
+        made = self.made_outputs(*inputs)
+        tensors = () if made is None else made if isinstance(made, tuple) else (made,)
+        by_name = dict(zip([parameter.name for parameter in self.inputs], inputs, strict=True))
+        passed = {name: by_name[name] for name in self.passed} | dict(zip(self.outputs, tensors, strict=True))
+        plain = {name: value.detach() if hasattr(value, "detach") else value for name, value in passed.items()}
+        with _current_stream() as stream:
+            self.kernel(**plain, **self.given, stream=stream)
+        return made
+
+
+def _register_gradients(op: Any, forward: _Call, backward: Kernel, types: dict[str, Argument]) -> None:
+    """Let ``backward`` compute the gradients of ``op``."""
+    source = backward.source
+    if not forward.outputs:
+        raise ArgumentError(
+            f"{forward.kernel.source.name} has no outputs, and torch has no gradients of an operator that changes its inputs",
+            forward.kernel.source.span, hint='let it return an array: outputs={"y": "x"}',
+        )  # fmt: skip
+    names = [parameter.name for parameter in forward.inputs]
+    arriving = [f"grad_{output}" for output in forward.outputs]
+    declared = [parameter.name for parameter in parameters_of(source, current_config())]
+    given = {name: value for name, value in types.items() if name in declared and name not in names}
+    results = {name: name.removeprefix("grad_") for name in declared if name not in {*names, *arriving, *given}}
+    if unknown := [name for name, like in results.items() if not name.startswith("grad_") or like not in names]:
+        raise ArgumentError(
+            f"{source.name}: nothing is known of the parameter {unknown[0]!r}", source.span,
+            hint=f"name inputs ({', '.join(names)}), {', '.join(arriving)}, or grad_ and the name of an input",
+        )  # fmt: skip
+    call = _Call.of(backward, dict(results), given, [p for p in forward.inputs if p.name in results.values()])
+    gradients = call.registered(f"{op._qualname}_backward")  # noqa: SLF001 - it has no public name
+    taken = [parameter.name for parameter in call.inputs]
+
+    def keep(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:  # torch passes them by these names
+        ctx.save_for_backward(*[value for value in inputs if hasattr(value, "detach")])
+        ctx.numbers = [None if hasattr(value, "detach") else value for value in inputs]
+
+    def gradients_of(ctx: Any, *arrived: Any) -> tuple[Any, ...]:
+        saved = iter(ctx.saved_tensors)
+        known = dict(zip(names, [next(saved) if n is None else n for n in ctx.numbers], strict=True))
+        known |= dict(zip(arriving, arrived, strict=True))
+        found = gradients(*(known[name] for name in taken))
+        by_input = dict(zip(results.values(), found if isinstance(found, tuple) else (found,), strict=True))
+        return tuple(by_input.get(name) for name in names)
+
+    op.register_autograd(gradients_of, setup_context=keep)
+
+
+@contextlib.contextmanager
+def _current_stream() -> Iterator[Stream | None]:
+    """Torch's current stream on the device that kernels run on; None on the CPU."""
+    if _DEVICES[current_config().arch] == "cpu":
+        yield None
+        return
+    with Stream.from_handle(_torch().cuda.current_stream().cuda_stream) as stream:
+        yield stream
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise QuadpyError("torch is not installed", hint="https://pytorch.org says how to install it") from error
+    return torch

@@ -1,0 +1,204 @@
+"""Kernels as operators of torch, where it is installed."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import quadpy as qp
+from quadpy.errors import ArgumentError
+
+torch = pytest.importorskip("torch")
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+F64 = qp.types.ndarray(dtype=qp.f64, ndim=1)
+NAMES = (f"quadpy_tests::op{number}" for number in itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def cpu():
+    qp.init(arch=qp.cpu)
+
+
+@qp.kernel
+def scale(x: F32, factor: qp.f32, y: F32):
+    for i in x:
+        y[i] = x[i] * factor
+
+
+@qp.kernel
+def scale_backward(grad_y: F32, factor: qp.f32, grad_x: F32):
+    for i in grad_y:
+        grad_x[i] = grad_y[i] * factor
+
+
+@qp.kernel
+def product(x: F32, w: F32, y: F32):
+    for i in x:
+        y[i] = x[i] * w[i]
+
+
+@qp.kernel
+def product_backward(x: F32, w: F32, grad_y: F32, grad_x: F32, grad_w: F32):
+    for i in x:
+        grad_x[i] = grad_y[i] * w[i]
+        grad_w[i] += grad_y[i] * x[i]
+
+
+def operator(kernel, **options):
+    return qp.torch.custom_op(kernel, name=next(NAMES), **options)
+
+
+def test_what_a_kernel_writes_is_changed_and_nothing_else():
+    op = operator(scale)
+    x, y = torch.arange(4.0), torch.zeros(4)
+    before = x._version, y._version
+    assert op(x, 2.0, y) is None
+    assert y.tolist() == [0, 2, 4, 6]
+    assert (x._version, y._version) == (before[0], before[1] + 1)
+    torch.library.opcheck(op, (x, 2.0, y))
+
+
+def test_an_output_is_made_and_returned():
+    op = operator(scale, outputs={"y": "x"})
+    x = torch.arange(8.0)[::2]
+    assert op(x, 0.5).tolist() == [0, 1, 2, 3]
+    torch.library.opcheck(op, (x, 0.5))
+
+
+def test_an_output_of_another_shape():
+    @qp.kernel
+    def pairs(x: F32, y: F32):
+        for i in range(x.shape[0] // 2):
+            y[i] = x[2 * i] + x[2 * i + 1]
+
+    op = operator(pairs, outputs={"y": lambda x: x.new_zeros(x.shape[0] // 2)})
+    assert op(torch.arange(6.0)).tolist() == [1, 5, 9]
+    torch.library.opcheck(op, (torch.arange(6.0),))
+
+
+def test_several_outputs():
+    @qp.kernel
+    def both(x: F32, low: F32, high: F32):
+        for i in x:
+            low[i] = qp.min(x[i], 0.0)
+            high[i] = qp.max(x[i], 0.0)
+
+    low, high = operator(both, outputs={"low": "x", "high": "x"})(torch.tensor([-1.0, 2.0]))
+    assert (low.tolist(), high.tolist()) == ([-1, 0], [0, 2])
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_compiled_function_is_one_graph(backend):
+    changed, made = operator(scale), operator(scale, outputs={"y": "x"}, backward=scale_backward)
+
+    @torch.compile(fullgraph=True, backend=backend)
+    def step(x, y):
+        changed(x, 3.0, y)
+        return made(y + 1, 2.0).sum()
+
+    x, y = torch.arange(4.0, requires_grad=True), torch.zeros(4)
+    assert step(x.detach(), y).item() == 44
+    assert y.tolist() == [0, 3, 6, 9]
+
+    def loss(x):
+        return (made(x, 2.0) ** 2).sum()
+
+    torch.compile(loss, fullgraph=True, backend=backend)(x).backward()
+    assert x.grad.tolist() == [0, 8, 16, 24]
+
+
+def test_gradients_come_from_the_second_kernel():
+    op = operator(product, outputs={"y": "x"}, backward=product_backward)
+    x, w = (torch.randn(5, dtype=torch.float32, requires_grad=True) for _ in range(2))
+    (op(x, w) * torch.arange(5.0)).sum().backward()
+    assert torch.equal(x.grad, w.detach() * torch.arange(5.0))
+    assert torch.equal(w.grad, x.detach() * torch.arange(5.0))
+    torch.library.opcheck(op, (x, w))
+
+
+def test_gradients_in_f64_are_those_of_differences():
+    @qp.kernel
+    def cube(x: F64, y: F64):
+        for i in x:
+            y[i] = x[i] ** 3
+
+    @qp.kernel
+    def cube_backward(x: F64, grad_y: F64, grad_x: F64):
+        for i in x:
+            grad_x[i] = 3 * x[i] ** 2 * grad_y[i]
+
+    op = operator(cube, outputs={"y": "x"}, backward=cube_backward)
+    assert torch.autograd.gradcheck(op, (torch.randn(4, dtype=torch.float64, requires_grad=True),))
+
+
+def test_types_and_values_that_annotations_leave_open():
+    @qp.kernel
+    def add(x: qp.types.ndarray(), n: qp.template()):
+        for i in range(x.shape[0]):
+            x[i] += n
+
+    op = operator(add, x=qp.types.ndarray(dtype=qp.i64, ndim=1), n=5)
+    x = torch.arange(3)
+    op(x)
+    assert x.tolist() == [5, 6, 7]
+
+
+def test_numbers_of_each_kind():
+    @qp.kernel
+    def put(x: F32, n: qp.i32, v: qp.f64, on: qp.u1):
+        for i in range(n):
+            x[i] = v if on else -v
+
+    op = operator(put)
+    x = torch.zeros(3)
+    op(x, 2, 0.5, True)
+    assert x.tolist() == [0.5, 0.5, 0]
+    torch.library.opcheck(op, (x, 2, 0.5, False))
+
+
+def test_what_torch_cannot_pass_is_named():
+    @qp.kernel
+    def total(x: F32) -> qp.f32:
+        s = 0.0
+        for i in x:
+            s += x[i]
+        return s
+
+    counter = qp.field(qp.i32, ())
+
+    @qp.kernel
+    def count(x: F32):
+        for _i in x:
+            counter[None] += 1
+
+    @qp.kernel
+    def chosen(x: F32, how: qp.template()):
+        for i in x:
+            x[i] = how
+
+    @qp.kernel
+    def wrong_backward(grad_z: F32, grad_x: F32):
+        for i in grad_x:
+            grad_x[i] = grad_z[i]
+
+    for arguments, options, message in (
+        ((total,), {}, "total returns a number"),
+        ((count,), {}, "count writes 1 field"),
+        ((chosen,), {}, "how"),
+        ((scale,), {"outputs": {"x": "y"}}, "writes no array 'x'"),
+        ((scale,), {"outputs": {"y": "z"}}, "like 'z'"),
+        ((scale,), {"backward": scale_backward}, "no gradients of an operator that changes its inputs"),
+        ((scale,), {"outputs": {"y": "x"}, "backward": wrong_backward}, "'grad_z'"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            operator(*arguments, **options)
+
+
+def test_wrong_tensors_are_errors_of_the_kernel():
+    op = operator(scale)
+    with pytest.raises(ArgumentError, match="f64"):
+        op(torch.zeros(3, dtype=torch.float64), 1.0, torch.zeros(3))
+    with pytest.raises(ArgumentError, match="2"):
+        op(torch.zeros(3, 3), 1.0, torch.zeros(3))
