@@ -143,8 +143,11 @@ def _notes(records: Sequence[Record], overheads: Mapping[str, tuple[int, int]]) 
         yield f"{device}: at most {peak / 2**20:.1f} MiB in use"
     if unknown := sum(record.on_device and record.duration is None for record in records):
         yield f"{unknown} works have no time: the device was lost, or they never ran"
-    for device, (empty, _) in overheads.items():
-        yield f"{device}: each time includes about {empty / 1e3:.1f} us between its two events"
+    for device, (empty, error) in overheads.items():
+        yield (
+            f"{device}: each time includes about {empty / 1e3:.1f} us between its two events; "
+            f"starts are known to {error / 1e3:.0f} us"
+        )
 
 
 def _cells(row: Row, busy: float, indent: str = "") -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulated import add, simulated
+from simulated import F32, add, gpu, simulated
 
 import quadpy as qp
 from quadpy.profiler import device_timer
@@ -110,6 +110,36 @@ def test_graphs_that_allocate_have_one_time(recording):
     del g, run, memory
     assert len(of(p, "graph")) == 1
     assert of(p, "node") == []
+
+
+@qp.kernel(graph=True, fuse=False)
+def two_tasks(x: F32):
+    for i in x:
+        x[i] += 1.0
+    for i in x:
+        x[i] *= 2.0
+
+
+def test_graph_kernels_are_launched_task_by_task_or_as_a_whole():
+    with gpu() as device:
+        x = qp.ndarray(qp.f32, 100)
+        with qp.profile(nodes=False) as whole:
+            two_tasks(x)
+        with qp.profile() as by_task:
+            two_tasks(x)
+            with qp.hazards.check():
+                two_tasks(x)
+        assert [each.label for each in of(whole, "graph", "kernel")] == ["two_tasks"]
+        tasks = of(by_task, "graph", "kernel")
+        assert [(each.kind, each.label) for each in tasks] == [
+            ("kernel", "two_tasks #0"),
+            ("kernel", "two_tasks #1"),
+        ] * 2
+        assert [each.span.line - two_tasks.source.span.line for each in tasks] == [2, 4] * 2
+        assert all(each.duration == BETWEEN for each in tasks)
+        device.synchronize()
+        del x
+        two_tasks.forget()
 
 
 def test_a_launch_that_the_driver_refuses(recording):
