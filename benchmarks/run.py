@@ -16,6 +16,7 @@ COMMANDS = {
     "hazards": ("host.hazards", "what the hazard checker costs a launch"),
     "profiler": ("host.profiler", "what a profile costs a launch, and what its events add"),
     "pool": ("host.pool", "what the CPU's thread pool costs, and what it gives"),
+    "ranks": ("ranks.command", "weak scaling over several GPUs, beside one, and beside torch.distributed"),
     "instructions": ("instructions", "what kernels are on AMD GPUs: instructions, registers, waves"),
 }
 
