@@ -18,6 +18,13 @@ __all__ = ["connect"]
 
 _NO_MPI: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH; on a cluster, install mpi4py with its own MPI"
 
+_HINTS: Final = {
+    "mpiexec": "use the mpiexec of mpi4py's MPI, as quadpy run does",
+    "srun": "srun --mpi=pmix, or what srun --mpi=list shows, starts ranks that find each other",
+    "torchrun": "quadpy connects ranks by MPI: start them by quadpy run, mpiexec or srun; torch.distributed works there, too",
+}
+"""What to do if MPI does not see the ranks that a launcher started."""
+
 
 def connect() -> World:
     """Connect this process to the other ranks, which do the same; a program that runs alone is rank 0 of 1.
@@ -53,9 +60,7 @@ def _connect_by_mpi(mpi: Any, launched: Launched | None) -> World:
         raise TransportError("MPI has ended: MPI_Finalize was called before quadpy.dist.world()")
     if launched is not None and launched.size != mpi.COMM_WORLD.Get_size():
         version = mpi.Get_library_version().partition("\n")[0].strip("\0 ")
-        hint = "use the mpiexec of mpi4py's MPI, as quadpy run does"
-        if launched.launcher == "srun":
-            hint = "srun --mpi=pmix, or what srun --mpi=list shows, starts ranks that find each other"
+        hint = _HINTS[launched.launcher]
         raise TransportError(
             f"{launched.launcher} started {launched.size} ranks, but mpi4py's MPI ({version}) sees "
             f"{mpi.COMM_WORLD.Get_size()}",

@@ -27,7 +27,7 @@ def world() -> World:
     """The ranks of this program; a program that nothing started as one of several is rank 0 of 1.
 
     All ranks call it, and connect to each other at the first call.  They are those of MPI if the program has imported
-    ``mpi4py.MPI``; else what ``mpiexec``, ``quadpy run``, ``srun`` or ``torchrun`` has started.
+    ``mpi4py.MPI``; else what ``mpiexec``, ``quadpy run`` or ``srun`` has started, whose numbers must be MPI's.
 
     Raises:
         TransportError: ranks were started, and what connects them is not installed, or is not the launcher's.
