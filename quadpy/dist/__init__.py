@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from quadpy.dist.arrays import DistributedArray, DistributedField
+from quadpy.dist.captured import CapturedStep, capture
 from quadpy.dist.explain import explain
 from quadpy.dist.grid import Grid
 from quadpy.dist.world import World, world
 
-__all__ = ["DistributedArray", "DistributedField", "Grid", "World", "explain", "world"]
+__all__ = ["CapturedStep", "DistributedArray", "DistributedField", "Grid", "World", "capture", "explain", "world"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from quadpy.dist.boxes import Box, Widths
 from quadpy.dist.division import Division
 from quadpy.dtypes import Scalar, bf16
-from quadpy.errors import ArgumentError, BoundsError
+from quadpy.errors import ArgumentError, BoundsError, CaptureError
 from quadpy.messages import shown
 from quadpy.runtime.arrays.field_layout import StoredMember
 from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, TypeKey, is_wide, type_key
@@ -127,10 +127,19 @@ class DistributedArray:
         self._current.clear()
 
     def reserve(self, reaches: Iterable[Widths]) -> None:
-        """Have a halo for all of these; where it grows, the block moves to new memory."""
+        """Have a halo for all of these; where it grows, the block moves to new memory.
+
+        Raises:
+            CaptureError: a graph uses the memory.
+        """
         wanted = [self.halo, *reaches]
         halo = tuple((max(each[axis][0] for each in wanted), max(each[axis][1] for each in wanted)) for axis in range(self.ndim))
         if halo != self.halo:
+            if self._captured is not None:
+                raise CaptureError(
+                    f"this call reads further around its cells than others before, so {self!r} would move in memory, and a graph uses it",
+                    hint="make the call once before the first capture",
+                )
             owned = self.owned_to_numpy()
             self.halo = halo
             self._current.clear()

@@ -20,7 +20,7 @@ from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Channel", "HaloExchange", "Message", "messages_to", "reaches_of"]
+__all__ = ["Channel", "Flight", "HaloExchange", "Message", "messages_to", "reaches_of"]
 
 
 class Message(NamedTuple):
@@ -164,3 +164,27 @@ def _side(array: DistributedArray, messages: Sequence[tuple[int, Box, int]]) -> 
     if rows:
         table.from_numpy(np.array(rows, np.int32))
     return _Side(buffer, table, tuple(parts))
+
+
+class Flight:
+    """An exchange beside the work of ``stream``, which goes on between start and finish; it can be made again and again."""
+
+    __slots__ = ("_arrays", "_channel", "_exchange", "_started", "_stream")
+
+    def __init__(
+        self, exchange: HaloExchange, arrays: Sequence[DistributedArray], channel: Channel, stream: Stream
+    ) -> None:
+        self._exchange, self._arrays, self._channel, self._stream = exchange, arrays, channel, stream
+        self._started: StartedExchange | None = None
+
+    def start(self) -> None:
+        """Send what other ranks need, after the work so far of the stream."""
+        self._channel.follow(self._stream)
+        self._started = self._exchange.start(self._arrays, self._channel.stream)
+
+    def finish(self) -> None:
+        """Have what came in the halos, before the later work of the stream."""
+        assert self._started is not None
+        self._exchange.finish(self._arrays, self._started, self._channel.stream)
+        self._started = None
+        self._channel.precede(self._stream)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from quadpy.artifact import HIDDEN
 from quadpy.codegen.abi import layout_of
 from quadpy.dist.arrays import DistributedArray, allocated
+from quadpy.dist.captured import apart, recording_here
 from quadpy.dist.boxes import Box, Widths, difference
 from quadpy.dist.division import Division
-from quadpy.dist.halo import Channel, HaloExchange, reaches_of
+from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
 from quadpy.dist.reach import LoopReach, Reaches
 from quadpy.dist.totals import Totals
@@ -79,7 +80,7 @@ class GridProgram:
     def run(self, values: Values, views: Views, stream: Stream) -> object:
         """One call; what the last task returns."""
         arrays = {**dict(zip(self._names, views, strict=True)), **self._named}
-        session = session_of(stream) if CAPTURES.count else None
+        session = recording_here() or (session_of(stream) if CAPTURES.count else None)
         for name in self._distributed:
             _distributed(arrays[name]).used_in(session)
         call = _Call(self, values, arrays, stream)
@@ -117,13 +118,11 @@ class GridProgram:
         more = tuple(partial for partial, _ in loop.partials)
         stale = self.stale(call.arrays, found)
         if stale.arrays:
-            exchange, channel = self.exchange(stale), self.channel()
-            channel.follow(call.stream)
-            started = exchange.start(stale.arrays, channel.stream)
+            flight = Flight(self.exchange(stale), stale.arrays, self.channel(), call.stream)
+            apart(flight.start)
             if found.inner.size:
                 call.launch(number, found.inner, more)
-            exchange.finish(stale.arrays, started, channel.stream)
-            channel.precede(call.stream)
+            apart(flight.finish)
             for array, reaches in zip(*stale, strict=True):
                 array.received(reaches)
             for slab in difference(found.here, found.inner):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from quadpy.codegen.reduction import merge_op
+from quadpy.dist.captured import apart
 from quadpy.dist.division import Division
 from quadpy.dist.kernels.tiles import combine_tiles, reduce_tiles
 from quadpy.dist.transport.protocol import Part
@@ -45,7 +46,8 @@ class Totals:
         pad = (1,) * (3 - self._grid.ndim)
         tile, tiles = (*pad, *self._grid.tile), (*pad, *self._own.shape)
         reduce_tiles(numbers, self._lanes, self._sent, *tile, *tiles[1:], self._op, stream=stream)
-        self._grid.world.transport.all_gather(Part.whole(self._sent), Part.whole(self._gathered), stream)
+        sent, gathered = Part.whole(self._sent), Part.whole(self._gathered)
+        apart(lambda: self._grid.world.transport.all_gather(sent, gathered, stream))
         combine_tiles(self._gathered, self._order, self._total, self._op, stream=stream)
         return self._total
 

@@ -422,3 +422,55 @@ def test_a_captured_call_renews_its_halos_at_each_launch():
     np.testing.assert_array_equal(program(), eager())
     with pytest.raises(qp.CaptureError, match="exchange between ranks"):
         run_ranks(2, program)
+
+
+@qp.kernel
+def blend(u: A2, v: A2, out: A1):
+    out[0] = 0.0
+    for i, j in u:
+        v[i, j] = u[(i + 1) % u.shape[0], j] + 0.5 * u[i, j]
+        out[0] += u[i, j]
+    for i, j in u:
+        u[i, j] = v[i, j] / (1.0 + out[0] * out[0])
+
+
+def test_a_captured_step_is_cut_at_messages():
+    start = numbers((16, 12))
+
+    def program() -> list[Any]:
+        grid = Grid((16, 12), periodic=True)
+        u, v, out = grid.ndarray(qp.f32), grid.ndarray(qp.f32), qp.ndarray(qp.f32, 3)
+
+        def step() -> None:
+            wrapped(u, v)
+            blend(v, u, out)
+
+        wrapped(v, u)  # reads further around v than the step
+        v.fill(0.0)
+        u.from_numpy(start)
+        made = qp.dist.capture(step)
+        for _ in range(3):
+            made.launch()
+        wrapped(v, u)
+        captured = u.to_numpy(), v.to_numpy(), out[0]
+        u.from_numpy(start)
+        v.fill(0.0)
+        for _ in range(4):
+            step()
+        wrapped(v, u)
+        for one, other in zip(captured, (u.to_numpy(), v.to_numpy(), out[0]), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert made.graphs >= 1
+        if grid.world.size > 1:
+            with pytest.raises(qp.CaptureError, match="would move in memory"):
+                sums(v, u, out)
+        others = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+        with pytest.raises(qp.CaptureError, match="returns"):
+            qp.dist.capture(lambda: sums(*others, out))
+        made.launch()  # the refused capture has left nothing open
+        return [u.to_numpy().tolist(), made.graphs]
+
+    (one,) = run_ranks(1, program)
+    for found in run_ranks(4, program):
+        assert found[0] == one[0]
+        assert found[1] > one[1]

@@ -1,0 +1,102 @@
+"""Steps of several ranks as graphs, cut where messages travel."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from quadpy.errors import CaptureError
+from quadpy.graph.building.graph import Graph
+from quadpy.graph.captures.capture import capture as capture_work
+
+__all__ = ["CapturedStep", "apart", "capture", "recording_here"]
+
+
+class CapturedStep:
+    """The work of a function as graphs, with the messages between ranks between them; made by ``quadpy.dist.capture``."""
+
+    __slots__ = ("__weakref__", "_open", "_parts", "graphs")
+
+    def __init__(self) -> None:
+        self._parts: list[Callable[[], object]] = []
+        self._open: tuple[capture_work, Graph] | None = None
+        self.graphs = 0
+
+    def launch(self) -> None:
+        """Run the work again, on the stream on which it was captured; all ranks call it together."""
+        for part in self._parts:
+            part()
+
+    def record(self, function: Callable[[], object]) -> None:
+        """Capture what ``function`` does."""
+        self._begin()
+        try:
+            function()
+        except BaseException as error:
+            opened, self._open = self._open, None
+            if opened is not None:
+                opened[0].__exit__(type(error), error, error.__traceback__)
+            raise
+        self._end()
+
+    def cut(self, action: Callable[[], object]) -> None:
+        """``action`` runs at each launch between the work before it and the work after it."""
+        self._end()
+        self._parts.append(action)
+        self._begin()
+
+    def _begin(self) -> None:
+        block = capture_work()
+        self._open = block, block.__enter__()
+
+    def _end(self) -> None:
+        assert self._open is not None
+        (block, graph), self._open = self._open, None
+        block.__exit__(None, None, None)
+        if graph.inspect().nodes:
+            self._parts.append(graph.instantiate().launch)
+            self.graphs += 1
+
+
+class _Recording(threading.local):
+    """What the calling thread captures."""
+
+    step: CapturedStep | None = None
+
+
+_here: Final = _Recording()
+
+
+def recording_here() -> CapturedStep | None:
+    """The step that the calling thread captures."""
+    return _here.step
+
+
+def apart(action: Callable[[], object]) -> None:
+    """Run ``action``, which sends messages: now, or in a captured step at each launch."""
+    if _here.step is None:
+        action()
+    else:
+        _here.step.cut(action)
+
+
+def capture(function: Callable[[], object]) -> CapturedStep:
+    """Capture what ``function`` submits to the calling thread's stream, on every rank, as graphs with messages between them.
+
+    ``function`` runs once as it is, which makes halos and buffers, and then once more to be captured, where none of its
+    work runs.  So a program that captures its step has made one step.
+
+    Raises:
+        CaptureError: it does what cannot be captured, such as using what a kernel returns; or it is inside another capture.
+    """
+    if _here.step is not None:
+        raise CaptureError("a step is being captured already", hint="capture one step after the other")
+    function()
+    step = CapturedStep()
+    _here.step = step
+    try:
+        step.record(function)
+    finally:
+        _here.step = None
+    return step
