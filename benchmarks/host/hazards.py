@@ -1,4 +1,4 @@
-"""What the hazard checker costs a launch with six arrays of one element, of which two are written."""
+"""What the hazard checker costs a launch with one element of six arrays, of which two are written."""
 
 from __future__ import annotations
 
@@ -19,17 +19,30 @@ def mix(a: F32, b: F32, c: F32, d: F32, e: F32, f: F32):
         f[i] = c[i] - d[i]
 
 
-def microseconds(arrays: list[qp.NDArray], streams: list[qp.Stream], ordered: bool) -> float:
-    """The best of several times of one launch, in µs; with several streams, an event orders each after the one before."""
+@qp.kernel
+def mix_part(a: F32, b: F32, c: F32, d: F32, e: F32, f: F32, begin: qp.i32):
+    for i in range(begin, begin + 1):
+        e[i] = a[i] + b[i]
+        f[i] = c[i] - d[i]
+
+
+def microseconds(arrays: list[qp.NDArray], streams: list[qp.Stream], *, ordered: bool, parts: bool) -> float:
+    """The best of several times of one launch, in µs; with several streams, an event orders each after the one before.
+
+    With ``parts``, each launch has another part of the arrays.
+    """
     event = qp.create_event()
     best = float("inf")
     for _ in range(7):
         start = time.perf_counter()
-        for _ in range(LAUNCHES // len(streams)):
-            for stream in streams:
+        for k in range(LAUNCHES // len(streams)):
+            for number, stream in enumerate(streams):
                 if ordered:
                     event.wait(stream)
-                mix(*arrays, stream=stream)
+                if parts:
+                    mix_part(*arrays, len(streams) * k + number, stream=stream)
+                else:
+                    mix(*arrays, stream=stream)
                 if ordered:
                     event.record(stream)
         best = min(best, time.perf_counter() - start)
@@ -41,12 +54,13 @@ def main(words: Sequence[str] = ()) -> int:
     parser.add_argument("--arch", choices=("cpu", "amdgpu", "cuda"), default="cpu")
     options = parser.parse_args(words)
     qp.init(arch=options.arch, cpu_max_num_threads=1)
-    arrays = [qp.ndarray(qp.f32, 1) for _ in range(6)]
     with qp.create_stream() as s1, qp.create_stream() as s2:
         for name, streams in (("one stream", [s1]), ("two streams and an event", [s1, s2])):
-            ordered = len(streams) > 1
-            off = microseconds(arrays, streams, ordered)
-            with qp.hazards.check():
-                on = microseconds(arrays, streams, ordered)
-            print(f"{name:26} off {off:6.2f} µs   on {on:6.2f} µs   more {on - off:6.2f} µs")
+            for parts in (False, True):
+                arrays = [qp.ndarray(qp.f32, LAUNCHES if parts else 1) for _ in range(6)]
+                off = microseconds(arrays, streams, ordered=len(streams) > 1, parts=parts)
+                with qp.hazards.check():
+                    on = microseconds(arrays, streams, ordered=len(streams) > 1, parts=parts)
+                what = f"{name}{', other parts' if parts else ''}"
+                print(f"{what:37} off {off:6.2f} µs   on {on:6.2f} µs   more {on - off:6.2f} µs")
     return 0

@@ -75,6 +75,24 @@ def digits(x: vec, n: qp.i32):
 
 
 @qp.kernel
+def least(x: vec, y: vec, n: qp.i32):
+    for i in y:
+        best, lowest = 0, x[0]
+        for k in range(1, n):
+            if x[k] < lowest:
+                best, lowest = k, x[k]
+            y[best] = lowest
+        nearest = -1
+        for k in range(3, 8):
+            if x[k] > lowest:
+                nearest = k + 1
+                break
+        if nearest >= 0:
+            x[nearest] = 0.0
+        y[i] = x[best + 1]
+
+
+@qp.kernel
 def raised(x: vec):
     for _ in range(1):
         k = 2
@@ -272,6 +290,11 @@ TEXTS = {
         "writes x[3 * y.shape[1] : 2 * y.shape[0] + 3 * y.shape[1] - 1 : 2]",
     ],
     sought: ["may update x[:] by add"],
+    least: [
+        "reads some of x[1 : max(0, n - 1) + 2]",
+        "may write x[0 : 9]",
+        "writes some of y[0 : max(0, n - 1) + 1]",
+    ],
     raised: ["reads some of x[2 : max(2, x.shape[0] - 3) + 1]", "may read x[2 : x.shape[0] - 3]"],
     turned: ["writes x[0 : "],
     guarded: ["writes y[0 : x.shape[0] - 1]", "reads x[1 :]", "writes y[0]", "writes y[3 : x.shape[0]]"],

@@ -56,7 +56,9 @@ def reach_of(kernels: Iterable[ir.Kernel]) -> Reach:
 
 
 def _is_known(footprint: Footprint) -> bool:
-    return footprint.box is not None and not any(map(_is_wide, footprint.box.axes))
+    """Whether the box leaves out any element: an axis whose index comes from memory is whole, others may be known."""
+    axes = footprint.box.axes if footprint.box is not None else None
+    return axes is not None and not (axes and all(map(_is_wide, axes)))
 
 
 def _is_wide(axis: Indices) -> bool:

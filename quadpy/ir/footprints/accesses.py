@@ -22,7 +22,7 @@ from quadpy.ir.footprints.affine import (
 from quadpy.ir.footprints.expressions import Known, Reader
 from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.guards import denied, is_impossible
-from quadpy.ir.footprints.loops import enter_loop
+from quadpy.ir.footprints.loops import enter_loop, remembered
 from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
 from quadpy.ir.footprints.ranges import bounds, is_natural
 from quadpy.ir.unread import unread_in
@@ -201,7 +201,9 @@ class _Walker:
         turn, count = enter_loop(self.reader, stmt, inside)
         own, outer = _exits(stmt.body)
         steps = self.steps(stmt.body, known) if turn is not None else {}
+        kept = remembered(self.reader, (stmt.body,), known, inside)
         self.forget(assigned, inside)
+        inside.values |= kept
         if turn is not None:
             inside.values |= {
                 var: self.reader.typed(before + turn.times(step), var.type) for var, (before, step) in steps.items()
@@ -210,6 +212,7 @@ class _Walker:
             inside.guards = Guards(inside.guards, Maybe())
         self.block(stmt.body, inside)
         self.after(known, assigned, outer=outer)
+        known.values |= kept
         if not (own or outer):
             turns = count if is_natural(count) else greater(count, ZERO)
             known.values |= {var: before + fixed(turns * step) for var, (before, step) in steps.items()}
@@ -235,7 +238,9 @@ class _Walker:
     def repeat(self, stmt: ir.While, known: Known) -> None:
         assigned = _assigned([stmt.head, stmt.body])
         inside = known.fork()
+        kept = remembered(self.reader, (stmt.head, stmt.body), known, inside)
         self.forget(assigned, inside)
+        inside.values |= kept
         self.rise(stmt, known, inside)
         self.block(stmt.head, inside)
         if inside.is_live:
@@ -244,6 +249,7 @@ class _Walker:
             inside.guards = Guards(inside.guards, Maybe())
             self.block(stmt.body, inside)
         self.after(known, assigned, outer=any(_exits(block)[1] for block in (stmt.head, stmt.body)))
+        known.values |= kept
 
     def rise(self, stmt: ir.While, known: Known, inside: Known) -> None:
         """Binds the variables to which turns of ``stmt`` only add: to what they are before it, or one turn past its condition.

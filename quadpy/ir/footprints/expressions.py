@@ -73,6 +73,10 @@ class Reader(Forms):
         """What a mutable variable is before it is set."""
         return constant_form(0) if _is_whole(type) else Maybe()
 
+    def knows(self, var: ir.Var, known: Known) -> bool:
+        """Whether ``var`` is set at this point."""
+        return var in known.values or var in self.lets or var in self.mutable
+
     def value(self, e: ir.Expr, known: Known) -> Form | Condition:
         """The integer or truth value ``e``; floats are unknown."""
         if _is_whole(e.type):

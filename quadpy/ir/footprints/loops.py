@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.affine import (
     Bounded,
@@ -18,8 +20,9 @@ from quadpy.ir.footprints.affine import (
 from quadpy.ir.footprints.expressions import Known, Reader
 from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.numbers import ONE, ZERO, Number, TooComplex, made, number, quotient
+from quadpy.ir.walk import walk
 
-__all__ = ["enter_loop"]
+__all__ = ["enter_loop", "remembered"]
 
 
 def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[Form | None, Number]:
@@ -74,3 +77,36 @@ def _varying(reader: Reader, var: ir.Var, start: Form, stop: Form, by: int) -> t
 def _unknown(reader: Reader, var: ir.Var) -> tuple[Counter, Form, None]:
     counter = reader.counter(var.name, Bounded(*type_bounds(var.type)))
     return counter, counter_form(counter), None
+
+
+def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside: Known) -> dict[ir.Var, Form]:
+    """The variables that turns of a loop set to what no earlier turn decides: ``best = k``.  At each turn, and after the loop.
+
+    known, inside  before the loop, and where its body begins
+    """
+    nodes = [node for body in bodies for node in walk(body)]
+    lets = {node.var: node.value for node in nodes if isinstance(node, ir.Let)}
+    sets: dict[ir.Var, list[ir.Expr]] = {}
+    for node in nodes:
+        if isinstance(node, ir.Assign):
+            sets.setdefault(node.var, []).append(node.value)
+
+    def is_free(e: ir.Expr) -> bool:
+        reads = [node.var for node in walk(e) if isinstance(node, ir.VarRead)]
+        return all(
+            is_free(lets[var]) if var in lets else reader.knows(var, inside) and var not in sets for var in reads
+        )
+
+    def value(e: ir.Expr) -> Form:
+        for node in walk(e):
+            if isinstance(node, ir.VarRead) and node.var in lets:
+                reader.lets[node.var] = value(lets[node.var])
+        return reader.index(e, inside)
+
+    found = {}
+    for var, values in sets.items():
+        before = known.values.get(var, reader.first(var.type))
+        if isinstance(before, Form) and all(map(is_free, values)):
+            forms = [(before, known.guards), *((value(e), inside.guards) for e in values)]
+            found[var] = reader.chosen(tuple(forms))
+    return found
