@@ -13,6 +13,7 @@ __all__ = ["Run", "Touched"]
 
 Touched = tuple[tuple[Ledger, Slot], ...]
 Values = Sequence[float]
+_Old = tuple[Ledger, Slot, Operation]
 
 _MOST: Final = 256
 """Calls that are kept one by one."""
@@ -40,7 +41,7 @@ class Run:
         self.lane, self._code, self._slots, self.lent = lane, code, slots, lent
         self.ledgers = tuple(dict.fromkeys(ledgers))
         self._calls: dict[object, tuple[Operation, Values]] = {}
-        self._old: list[tuple[Ledger, Slot, Operation]] = []
+        self._old: list[_Old] = []
         self._known: dict[object, Touched] = {}
 
     def follows_all(self, clock: Clock) -> bool:
@@ -56,9 +57,8 @@ class Run:
 
     def add(self, values: Values, operation: Operation) -> None:
         """``operation`` is a call with ``values``; each change is one assignment, for interrupts, as in ``Ledger.note``."""
-        calls, numbers = self._calls, self._code.numbers(values)
-        calls.pop(numbers, None)  # so that they stay in the order of time
-        calls[numbers] = operation, values
+        calls = self._calls
+        calls[self._code.numbers(values)] = operation, values
         for ledger in self.ledgers:
             if self not in ledger.runs:
                 ledger.begin(self, operation.time - 1)
@@ -96,19 +96,21 @@ class Run:
         after = max(
             self._complete, min((ledger.runs[self] for ledger in self.ledgers if self in ledger.runs), default=0)
         )
-        calls = {numbers: call for numbers, call in self._calls.items() if call[0].time > after}
-        self._old = [old for old in self._old if old[2].time > after]
+        calls = sorted(
+            (call for call in self._calls.items() if call[1][0].time > after), key=lambda call: call[1][0].time
+        )
+        old = [old for old in self._old if old[2].time > after]
         if len(calls) > _MOST // 2:
-            older = [calls.pop(numbers) for numbers in list(calls)[: _MOST // 2]]
-            self._old = self._merged(older)
-        self._calls = calls
+            old = self._merged([call for _, call in calls[: _MOST // 2]], old)
+            calls = calls[_MOST // 2 :]
+        self._old, self._calls = old, dict(calls)
 
-    def _merged(self, calls: Sequence[tuple[Operation, Values]]) -> list[tuple[Ledger, Slot, Operation]]:
-        """``calls``, and those merged before, as one access of each array and kind."""
+    def _merged(self, calls: Sequence[tuple[Operation, Values]], old: Sequence[_Old]) -> list[_Old]:
+        """``calls``, the newest last, and those merged before, as one access of each array and kind."""
         found: dict[tuple[Ledger, str, str], list[tuple[Slot, Operation]]] = {}
         newest = calls[-1][0]
         for ledger, slot in self._slots(self._code.together(values for _, values in calls)):
             found.setdefault((ledger, slot.kind, slot.array), []).append((slot, newest))
-        for ledger, slot, operation in self._old:
+        for ledger, slot, operation in old:
             found.setdefault((ledger, slot.kind, slot.array), []).append((slot, operation))
         return [(ledger, *merged(records)) for (ledger, *_), records in found.items()]
