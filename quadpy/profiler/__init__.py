@@ -21,3 +21,7 @@ __all__ = [
     "print_kernel_profiler_info", "print_memory_profiler_info", "print_scoped_profiler_info", "profile",
     "query_kernel_profiler_info", "range", "set_kernel_profiler", "set_kernel_profiler_toolkit",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
