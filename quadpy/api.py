@@ -11,7 +11,7 @@ from typing import Final
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
-from quadpy.messages import shown
+from quadpy.messages import closest, shown
 from quadpy.reference_options import apply_options
 from quadpy.runtime.device.current import Config, require_switch, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
@@ -146,7 +146,9 @@ def _check_number(given: object, least: int | None, rule: str) -> None:
 
 def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, int]:
     """The first available one of the requested backends, and the number of its device."""
-    names = gpu if arch == "gpu" else (arch,) if isinstance(arch, str) else tuple(arch)
+    names = gpu if arch == "gpu" else (arch,) if isinstance(arch, str) else arch
+    if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"arch must be the name of a backend, or several, not {shown(arch)}", hint="such as qp.gpu")
     reasons: list[str] = []
     hints: list[str] = []
     for name in names:
@@ -186,7 +188,12 @@ def _parse(name: str) -> tuple[str, int | None]:
     if backend == python and not colon:
         return python, None
     if backend not in (amdgpu, cuda):
-        raise NoDeviceError(f"there is no backend {name!r}", hint="use qp.cpu, qp.python, qp.amdgpu, qp.cuda or qp.gpu")
+        if name.startswith(("gfx", "sm_")):
+            raise NoDeviceError(f"{name!r} is a target, not a backend", hint="use qp.amdgpu or qp.cuda, which find out what "
+                                "the device is; kernel.compile and `quadpy compile` make code for any target")  # fmt: skip
+        use = "use qp.cpu, qp.python, qp.amdgpu, qp.cuda or qp.gpu"
+        meant = closest(name, (cpu, python, amdgpu, cuda, "gpu"))
+        raise NoDeviceError(f"there is no backend {name!r}", hint=" ".join(filter(None, [meant, use])))
     if colon and not (number.isascii() and number.isdecimal()):
         raise NoDeviceError(
             f"{name!r} does not name a device", hint=f"write {backend!r}, or '{backend}:1' for its second device"

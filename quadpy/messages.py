@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-__all__ = ["a", "closest", "counted", "no_attribute", "one_of", "shown"]
+__all__ = ["closest", "counted", "misfit", "no_attribute", "one_of", "shown", "with_article"]
 
 _LONGEST: Final = 200
 """Characters of a value that a message shows."""
@@ -25,7 +25,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def a(noun: str) -> str:
+def with_article(noun: str) -> str:
     """``noun`` with its article: "an array", "a field"; names of types as they are read aloud: "an i32", "an f32", "a u8"."""
     is_spoken = re.match(r"(i|f)\d|f\b", noun) is not None  # "eye", "eff"
     return f"{'an' if is_spoken or (noun[:1].lower() in 'aeio') else 'a'} {noun}"
@@ -35,6 +35,16 @@ def counted(count: int, noun: str) -> str:
     """``1 axis``, ``2 axes``, ``0 arguments``."""
     plural = _PLURALS.get(noun, f"{noun}s")
     return f"{count} {noun if count == 1 else plural}"
+
+
+def misfit(names: Sequence[str], count: int, keywords: Iterable[str], error: TypeError) -> str:
+    """Why ``count`` arguments and ``keywords`` do not fit parameters called ``names``, which Python's ``error`` says in part."""
+    for keyword in keywords:
+        if keyword not in names:
+            return " ".join(filter(None, [f"there is no parameter {keyword!r};", closest(keyword, names)])).rstrip(";")
+    if str(error).startswith("too many"):
+        return f"{error}: it takes {len(names)}, not {count}"
+    return str(error)
 
 
 _PLURALS: Final = {"axis": "axes", "index": "indices", "launch": "launches"}

@@ -22,6 +22,7 @@ from quadpy.jit.parameters import (
 )
 from quadpy.lang.arguments import ArgType, ContainerArg, StaticArg
 from quadpy.lang.decorators import Method
+from quadpy.messages import counted
 from quadpy.runtime.elements.types import CompositeType, scalar_of
 
 __all__ = [
@@ -61,7 +62,8 @@ class TemplateParameter:
             ArgumentError: it is.
         """
         kind = "" if self.type is None else self.type.name + "".join(f"x{n}" for n in self.element)
-        wanted = f"{kind} {'' if self.ndim is None else f'of {self.ndim} dimensions'}".strip()
+        axes = "" if self.ndim is None else f"of {counted(self.ndim, 'dimension')}"
+        wanted = f"{kind} {axes}".strip()
         if not hasattr(given, "ndim") or not hasattr(given, "dtype"):
             raise ArgumentError(f"{self.name} takes a field {wanted}, not {type(given).__name__}")
         found = given.dtype, tuple(given.element_shape)
@@ -69,7 +71,9 @@ class TemplateParameter:
             text = f"{found[0]}" + "".join(f"x{n}" for n in found[1])
             raise ArgumentError(f"{self.name} takes a field {wanted}, not one of {text}")
         if self.ndim is not None and len(given.shape) != self.ndim:
-            raise ArgumentError(f"{self.name} takes a field {wanted}, not one of {len(given.shape)} dimensions")
+            raise ArgumentError(
+                f"{self.name} takes a field {wanted}, not one of {counted(len(given.shape), 'dimension')}"
+            )
 
     def arg_type(self, given: Any) -> ArgType:
         primitives = primitives_of(given)

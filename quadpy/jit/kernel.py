@@ -20,6 +20,7 @@ from quadpy.jit.tracebacks import shortened
 from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
 from quadpy.lang.arguments import MembersFound
 from quadpy.lang.source import FunctionSource
+from quadpy.messages import misfit
 from quadpy.runtime.device.current import State, current_config, require_switch, require_wave_size
 from quadpy.runtime.device.live_objects import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
@@ -249,8 +250,9 @@ class Kernel(ByName):
             bound.apply_defaults()
             return tuple(bound.arguments.values())
         except TypeError as error:
+            why = misfit(names, len(args), kwargs, error)
             raise ArgumentError(
-                f"{self.source.name}: {error}", self.source.span, hint=f"it takes {', '.join(names) or 'nothing'}"
+                f"{self.source.name}: {why}", self.source.span, hint=f"it takes {', '.join(names) or 'nothing'}"
             ) from None
 
     def named(self, error: ArgumentError) -> ArgumentError:

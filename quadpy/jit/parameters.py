@@ -16,7 +16,7 @@ from quadpy.hostmath.struct_ndarray import describe_struct_array, record_of_key
 from quadpy.ir.types import Array, Layout, Member, array_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
-from quadpy.messages import shown
+from quadpy.messages import counted, shown
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import (
@@ -212,7 +212,7 @@ class ArrayParameter:
 
     def _check_ndim(self, ndim: int) -> None:
         if self.ndim is not None and ndim != self.ndim:
-            raise ArgumentError(f"{self.name} takes {self.ndim} dimensions, not {ndim}")
+            raise ArgumentError(f"{self.name} takes {counted(self.ndim, 'dimension')}, not {ndim}")
 
     def _struct_type(self, record: RecordType | None, key: TypeKey, *, writable: bool) -> ArgType:
         """The type of an array of structs; its methods are those of the declared struct."""

@@ -42,7 +42,7 @@ from quadpy.lang.values import (
 from quadpy.lang.variables import check_assigned
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import vec_attribute, vec_index
-from quadpy.messages import closest, one_of
+from quadpy.messages import closest, one_of, with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
 
@@ -100,7 +100,7 @@ def attribute_of(t: Trace, value: Value, name: str, span: Span) -> Value:
 
 
 def _scalar_attribute(t: Trace, value: ir.Expr, name: str, span: Span) -> Value:
-    t.fail_type(f"a {value.type} has no attribute {name!r}", span)
+    t.fail_type(f"{with_article(str(value.type))} has no attribute {name!r}", span)
 
 
 def _no_attributes(t: Trace, value: Text, name: str, span: Span) -> Value:
@@ -113,7 +113,7 @@ def _vector_attribute(t: Trace, value: Vec, name: str, span: Span) -> Value:
         return found
     if name in METHODS:
         return BoundMethod(value, name)
-    t.fail_type(f"a {shape_text(value)} has no component or method {name!r}", span, closest(name, METHODS))
+    t.fail_type(f"{with_article(shape_text(value))} has no component or method {name!r}", span, closest(name, METHODS))
 
 
 ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {

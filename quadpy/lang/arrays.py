@@ -32,7 +32,7 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.vectors import flat_index, is_swizzle, numbers_of, part_of
-from quadpy.messages import one_of
+from quadpy.messages import counted, one_of
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
@@ -209,7 +209,7 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, 
     if not isinstance(array, ArrayRef):
         t.fail_type(f"{shape_text(array)} is not an array", span)
     if len(index) != array.ndim:
-        t.fail_type(f"{len(index)} indices for an array of {array.ndim} dimensions", span)
+        t.fail_type(f"{counted(len(index), 'index')} for an array of {counted(array.ndim, 'dimension')}", span)
     exprs: list[ir.Expr] = []
     for axis, item in enumerate(index):
         if is_runtime(item) and item.type.is_float:

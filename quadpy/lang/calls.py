@@ -41,6 +41,7 @@ from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number, is_
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
+from quadpy.messages import misfit
 from quadpy.source import Span
 
 __all__ = ["CALLS", "call_value", "expr_Call"]
@@ -137,9 +138,15 @@ def _need_block(t: Trace, row: Row, span: Span) -> None:
     t.loop.uses_block = True
 
 
+_OURS: Final = 3
+"""Parameters of a method's rule before those of the call: the trace, the vector, the place."""
+
+
 def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
     if isinstance(method.receiver, ArrayRef):
         if method.name == "fill":
+            if len(args) + len(kwargs) != 1:
+                t.fail_type(f"fill takes 1 argument, the value, not {len(args) + len(kwargs)}", span)
             return inline(t, filled, [method.receiver, *args], kwargs, span)
         if method.name == "element_shape" and isinstance(shape := method.receiver.element, tuple):
             return list(shape)
@@ -148,7 +155,10 @@ def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[
         return METHODS[method.name](t, method.receiver, span, *args, **kwargs)
     except TypeError as exc:
         if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
-            t.fail_type(f"{method.name}: wrong arguments", span)
+            names = METHODS[method.name].__code__.co_varnames[_OURS : METHODS[method.name].__code__.co_argcount]
+            many = TypeError("too many arguments" if len(args) > len(names) else "an argument is missing")
+            t.fail_type(f"{method.name}: {misfit(names, len(args), kwargs, many)}", span,
+                        f"it takes {', '.join(names) or 'nothing'}")  # fmt: skip
         raise
 
 

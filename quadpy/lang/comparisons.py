@@ -21,6 +21,7 @@ from quadpy.lang.scalars import join_conditions
 from quadpy.lang.structs import compare_records
 from quadpy.lang.values import ArrayRef, Record, Value, Vec, holds_runtime, is_runtime, shape_text
 from quadpy.lang.vectors import broadcast, map_vec
+from quadpy.messages import with_article
 from quadpy.source import Span
 
 __all__ = ["compare", "truth_of_items"]
@@ -58,7 +59,7 @@ def _compare_items(t: Trace, op: Any, a: Sequence[Value], b: Sequence[Value], sp
             same = join_conditions(t, ir.BinOp.AND, [compare(t, ast.Eq, x, y, span) for x, y in pairs], span)
         return same if op is ast.Eq else unary(t, ast.Not, same, span)
     if type(a) is not type(b):
-        t.fail_type(f"a {shape_text(a)} and a {shape_text(b)} have no order", span)
+        t.fail_type(f"{with_article(shape_text(a))} and {with_article(shape_text(b))} have no order", span)
     result: Value = _ORDER[op](len(a), len(b))
     for x, y in reversed([*zip(a, b, strict=False)]):
         same = join_conditions(t, ir.BinOp.AND, [compare(t, ast.Eq, x, y, span)], span)

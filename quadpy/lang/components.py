@@ -34,6 +34,7 @@ from quadpy.lang.values import (
 )
 from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, write_variable
 from quadpy.lang.vectors import flat_index, numbers_of
+from quadpy.messages import with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
 
@@ -132,7 +133,9 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
     step = target.attr if isinstance(target, ast.Attribute) else spread_indices(index_values(t, target.slice))
     if not isinstance(step, str) and not all(isinstance(i, (int, slice)) for i in step):
         if len(step) not in (1, len(bound.shape)) or any(isinstance(i, slice) for i in step):
-            t.fail_type(f"this names neither a component nor a row of a {shape_text(bound.stand_in(span))}", span)
+            t.fail_type(
+                f"this names neither a component nor a row of {with_article(shape_text(bound.stand_in(span)))}", span
+            )
         return part_at(t, bound, step, span)
     numbers, shape = numbers_of(t, bound.vars[0].type, bound.shape, step, span)
     if len({*numbers}) < len(numbers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Final
 
 from quadpy.errors import KernelSyntaxError
@@ -16,6 +17,7 @@ from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Value, Vec, is_number, is_runtime, shaped
 from quadpy.lang.variables import declare
+from quadpy.messages import misfit
 from quadpy.source import Span
 
 __all__ = ["bind_arguments", "inline"]
@@ -60,6 +62,9 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
     return value
 
 
+_NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
 def bind_arguments(
     t: Trace, source: FunctionSource, args: list[Value], kwargs: dict[str, Value], span: Span
 ) -> dict[str, Value]:
@@ -67,7 +72,8 @@ def bind_arguments(
     try:
         bound = source.signature.bind(*args, **kwargs)
     except TypeError as exc:
-        t.fail_type(f"{source.name}: {exc}", span)
+        names = [each.name for each in source.signature.parameters.values() if each.kind in _NAMED]
+        t.fail_type(f"{source.name}: {misfit(names, len(args), kwargs, exc)}", span)
     given = set(bound.arguments)
     bound.apply_defaults()
     values: dict[str, Value] = {}

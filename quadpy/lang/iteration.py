@@ -24,6 +24,7 @@ from quadpy.lang.scalars import convert
 from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, Container, Value, Vec, is_runtime, shape_text
 from quadpy.lang.variables import bind_index
+from quadpy.messages import with_article
 from quadpy.source import Span
 
 __all__ = [
@@ -111,7 +112,7 @@ def iterable(t: Trace, node: ast.expr) -> Value:
     if isinstance(node, ast.Call) and static_object(t, node.func) is BUILTINS["static"]:
         value = t.expr(node)
         if isinstance(value, (ArrayRef, Container)):
-            what = "an array" if isinstance(value, ArrayRef) else f"a {shape_text(value)}"
+            what = "an array" if isinstance(value, ArrayRef) else with_article(shape_text(value))
             t.fail_type(f"{what} cannot be unrolled", t.span(node))
         return python_call(t, list, [value], {}, t.span(node))
     value = t.expr(node)

@@ -26,6 +26,7 @@ from quadpy.lang.functions import inline
 from quadpy.lang.marks import mark_breakpoint
 from quadpy.lang.operators import sum_of
 from quadpy.lang.prints import print_values
+from quadpy.lang.replacements import instead_of
 from quadpy.lang.scope import import_value
 from quadpy.lang.texts import TEXTS, format_text, text_call
 from quadpy.lang.values import (
@@ -194,7 +195,7 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         t.fail_syntax(f"{name} is a plain Python function", span,
                       ", or ".join(filter(None, ["decorate it with @qp.func", static])))  # fmt: skip
     t.fail_type(f"{name or shape_text(fn)} cannot be called inside a kernel", span,
-                f"there is qp.{name}" if name in BUILTINS else static if callable(fn) else "")  # fmt: skip
+                instead_of(fn) or (static if callable(fn) else ""))  # fmt: skip
 
 
 def _belongs_to_python(fn: Any) -> bool:

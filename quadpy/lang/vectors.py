@@ -18,6 +18,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast, convert, join_conditions, to_integer, to_scalar, type_of
 from quadpy.lang.values import ScalarValue, Step, Value, Vec, elems_of, is_number, is_runtime, shape_text, shaped
+from quadpy.messages import counted, with_article
 from quadpy.source import Span
 
 __all__ = [
@@ -105,7 +106,7 @@ def part_of(t: Trace, vec: Vec, step: Step, span: Span) -> ir.Expr | Vec:
         return vec_index(t, vec, step, span)
     found = _swizzled(vec, step)
     if found is None:
-        t.fail_type(f"a {shape_text(vec)} has no component {step!r}", span)
+        t.fail_type(f"{with_article(shape_text(vec))} has no component {step!r}", span)
     return found
 
 
@@ -123,7 +124,7 @@ def vec_index(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> ir.Ex
     if any(isinstance(i, slice) for i in index):
         return _vec_slice(t, vec, index, span)
     if not index or len(index) > len(vec.shape):
-        t.fail_type(f"{len(index)} indices for a {shape_text(vec)}", span)
+        t.fail_type(f"{counted(len(index), 'index')} for {with_article(shape_text(vec))}", span)
     if len(index) == 1 and len(vec.shape) == 2:
         return Vec((vec.shape[1],), tuple(_component_at(t, vec, (index[0], j), span) for j in range(vec.shape[1])))
     return _component_at(t, vec, index, span)
@@ -190,12 +191,12 @@ def _from_start(t: Trace, index: ir.Expr, extent: int, span: Span) -> ir.Expr:
 def _vec_slice(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> Vec:
     ends = [end for i in index if isinstance(i, slice) for end in (i.start, i.stop, i.step)]
     if len(index) > len(vec.shape) or not all(end is None or isinstance(end, int) for end in ends):
-        t.fail_type(f"this is not a slice of a {shape_text(vec)}", span,
+        t.fail_type(f"this is not a slice of {with_article(shape_text(vec))}", span,
                     "it has at most one part for each axis, whose ends are integers")  # fmt: skip
     picks = [range(n)[i] if isinstance(i, slice) else i for i, n in zip(index, vec.shape, strict=False)]
     picks += [range(n) for n in vec.shape[len(picks) :]]
     if range(0) in picks:
-        t.fail_type(f"this slice of a {shape_text(vec)} has no components", span,
+        t.fail_type(f"this slice of {with_article(shape_text(vec))} has no components", span,
                     "a vector or matrix has at least one component")  # fmt: skip
     cells = itertools.product(*(pick if isinstance(pick, range) else (pick,) for pick in picks))
     shape = tuple(len(pick) for pick in picks if isinstance(pick, range))

@@ -67,7 +67,7 @@ def test_the_defaults_of_init_hold(monkeypatch):
         ({"n": 3}, "'x' needs an array type with dtype and ndim"),
         ({"n": 3, "x": qp.types.ndarray(dtype=qp.f32)}, "'x' needs an array type with dtype and ndim"),
         ({"n": 3, "x": np.float32}, "'x' needs an array type with dtype and ndim"),
-        ({"n": 3, "x": qp.types.ndarray(dtype=qp.f32, ndim=2)}, "x takes 1 dimensions, not 2"),
+        ({"n": 3, "x": qp.types.ndarray(dtype=qp.f32, ndim=2)}, "x takes 1 dimension, not 2"),
         ({"x": FLOATS}, "the compile-time parameter 'n' has no value"),
         ({"x": FLOATS, "n": 3, "by": 1.0}, "the annotation of 'by' decides its type"),
         ({"x": FLOATS, "n": 3, "z": 1}, "there is no parameter 'z'"),

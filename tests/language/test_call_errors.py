@@ -27,7 +27,7 @@ def scale(load):
         (([1.0], 1), "list is not an array"),
         ((np.zeros(1, ">f4"), 1), "foreign byte order"),
         ((np.zeros(1), 1), "x takes elements of f32, not f64"),
-        ((np.zeros((1, 1), np.float32), 1), "x takes 1 dimensions, not 2"),
+        ((np.zeros((1, 1), np.float32), 1), "x takes 1 dimension, not 2"),
         ((np.zeros(1, np.float32), 1.5), "a takes an integer"),
         ((np.zeros(1, np.float32), 1 << 40), "does not fit i32"),
         ((np.zeros(1, np.float32), "1"), "a takes a number"),

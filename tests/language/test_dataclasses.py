@@ -326,7 +326,7 @@ BAD = [
     (lambda: step(Body, 1.0), r"step: body takes a Body, not the class Body"),
     (lambda: step(None, 1.0), r"step: body takes a Body, not NoneType"),
     (lambda: scale(Frozen(np.zeros(2), 1.0)), r"scale: p.a takes elements of f32, not f64"),
-    (lambda: scale(Frozen(np.zeros((2, 2), np.float32), 1.0)), r"scale: p.a takes 1 dimensions, not 2"),
+    (lambda: scale(Frozen(np.zeros((2, 2), np.float32), 1.0)), r"scale: p.a takes 1 dimension, not 2"),
     (lambda: scale(Frozen(np.zeros(2, np.float32), "x")), r"scale: p.s takes a number \(f32\), not str"),
     (lambda: scale(Frozen(None, 1.0)), r"scale: p.a takes an array, not NoneType"),
 ]

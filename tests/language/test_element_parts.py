@@ -109,7 +109,7 @@ WRONG = {
     "w = v[i]\nw.xx = [1.0, 2.0]": "names the same component twice",
     "w = v[i]\nw[1:] = [1.0, 2.0, 3.0]": "f32 3 where f32 2 is needed",
     "total[:, k] = 1": "neither a component nor a row",
-    "total[0, 0, 0] = 1": "3 indices for a i32 2x3",
+    "total[0, 0, 0] = 1": "3 indices for an i32 2x3",
     "total[0][1][0] = 1": "a number has no parts",
     "total[k][1] = 1": "a row chosen at run time has no parts",
     "v[i].norm().x = 1.0": "this is not something that can be assigned to",

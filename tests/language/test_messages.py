@@ -71,12 +71,12 @@ def kernel(x: qp.types.ndarray(qp.f32, 1), p: P, a: qp.types.ndarray(P, 1)):
 PARTS = {
     "a step of a tuple": ("y = (1, 2, 3)[::0]", "the step of a slice must not be 0"),
     "a step of a vector": ("y = v[::0]", "the step of a slice must not be 0"),
-    "no components": ("y = v[3:].sum()", "this slice of a f32 3 has no components"),
-    "no components to set": ("v[3:] = 1.0", "this slice of a f32 3 has no components"),
-    "no rows": ("y = m[2:, 0]", "this slice of a f32 2x2 has no components"),
-    "no columns": ("y = m[:, 5:].sum()", "this slice of a f32 2x2 has no components"),
-    "no components of an element": ("y = e[0][3:].sum()", "this slice of a f32 3 has no components"),
-    "ends that are no integers": ("y = v[0.5:]", "this is not a slice of a f32 3"),
+    "no components": ("y = v[3:].sum()", "this slice of an f32 3 has no components"),
+    "no components to set": ("v[3:] = 1.0", "this slice of an f32 3 has no components"),
+    "no rows": ("y = m[2:, 0]", "this slice of an f32 2x2 has no components"),
+    "no columns": ("y = m[:, 5:].sum()", "this slice of an f32 2x2 has no components"),
+    "no components of an element": ("y = e[0][3:].sum()", "this slice of an f32 3 has no components"),
+    "ends that are no integers": ("y = v[0.5:]", "this is not a slice of an f32 3"),
     "a matrix of nothing": ("y = qp.Matrix.identity(qp.f32, 0)", "integers from 1 on, not 0 by 0"),
     "a vector of nothing": ("y = qp.Vector.zero(qp.f32, 0)", "integers from 1 on, not 0"),
     "a matrix that is too large": ("y = qp.Matrix.zero(qp.f32, 300, 300)", "at most 65,536 components, not 300 by 300"),
@@ -462,3 +462,95 @@ def test_python_says_which_attribute_was_meant(text, meant):
     program = f"import quadpy as qp\n{text}\n"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert re.findall(r"[Dd]id you mean:? '(\w+)'\?", ran.stderr) == [meant]  # quadpy or Python says it, not both
+
+
+INSTEAD = {
+    "a ufunc": ("np.sqrt(n)", "sqrt", "there is qp.sqrt"),
+    "NumPy's other name": ("np.arctan2(n, 2.0)", "arctan2", "there is qp.atan2"),
+    "a choice": ("np.where(n > 1, 1, 2)", "where", "there is qp.select"),
+    "a reduction": ("np.sum(x)", "sum", "write a loop over the elements"),
+    "an array": ("np.zeros(3)", "zeros", "arrays are made outside of kernels"),
+    "a scalar type": ("np.float32(n)", "float32", "there is qp.f32"),
+    "linear algebra": ("np.linalg.norm(n)", "norm", "there is v.norm() of vectors"),
+    "Python's random": ("random.random()", "random", "qp.random()"),
+    "a uniform number": ("random.uniform(0, 1)", "uniform", "there are qp.random()"),
+    "an integer at random": ("random.randint(0, 6)", "randint", "there is qp.random(qp.i32)"),
+    "a normal number": ("random.gauss(0, 1)", "gauss", "there is qp.randn()"),
+    "NumPy's random": ("np.random.rand()", "rand", "there are qp.random()"),
+    "a generator of NumPy": ("RNG.normal()", "normal", "there is qp.randn()"),
+    "the clock": ("time.perf_counter()", "perf_counter", "read the clock outside"),
+    "a list": ("LIST.append(3)", "append", "fixed when it compiles"),
+}
+
+
+@pytest.mark.parametrize("case", INSTEAD)
+def test_functions_of_other_libraries_say_what_there_is_instead(load, case):
+    call, name, hint = INSTEAD[case]
+    module = load(f"""
+import random
+import time
+
+LIST = [1]
+RNG = np.random.default_rng(1)
+
+@qp.kernel
+def kernel(n: qp.i32, x: qp.types.ndarray(qp.f32, 1)):
+    y = {call}
+""")
+    error = failure(module.kernel, 1, np.zeros(1, np.float32))
+    assert error.message == f"{name} cannot be called inside a kernel"
+    assert hint in error.hint
+
+
+CALLS = {
+    "too many": ("f(1, 2, 3)", "f: too many positional arguments: it takes 2, not 3"),
+    "too few": ("f(1)", "f: missing a required argument: 'second'"),
+    "another name": ("f(1, secnd=2)", "f: there is no parameter 'secnd'; did you mean 'second'?"),
+    "a method of vectors": ("v.norm(1, 2)", "norm: too many arguments: it takes 1, not 2"),
+    "an argument of a method is missing": ("v.dot()", "dot: an argument is missing"),
+    "an array that is filled": ("x.fill(1, 2)", "fill takes 1 argument, the value, not 2"),
+    "a builtin": ("qp.sin(1.0, 2.0)", "sin takes 1 argument, not 2"),
+    "indices": ("x[1, 2]", "2 indices for an array of 1 dimension"),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_messages_count_what_the_user_wrote(load, case):
+    call, message = CALLS[case]
+    module = load(f"""
+@qp.func
+def f(first, second):
+    return first + second
+
+@qp.kernel
+def kernel(x: qp.types.ndarray(qp.f32, 1)):
+    v = qp.Vector([1.0, 2.0])
+    {call}
+""")
+    assert failure(module.kernel, np.zeros(1, np.float32)).message == message
+
+
+def test_calls_of_kernels_count_what_the_user_wrote(load):
+    module = load("""
+        @qp.kernel
+        def kernel(first: qp.i32, second: qp.i32):
+            qp.static_assert(True)
+    """)
+    with pytest.raises(qp.ArgumentError, match="kernel: too many positional arguments: it takes 2, not 3"):
+        module.kernel(1, 2, 3)
+    with pytest.raises(qp.ArgumentError, match=r"kernel: there is no parameter 'secnd'; did you mean 'second'\?"):
+        module.kernel(1, secnd=2)
+
+
+@pytest.mark.parametrize(
+    ("arch", "error", "message"),
+    [
+        ("cdua", qp.NoDeviceError, r"there is no backend 'cdua'\n.*did you mean 'cuda'\?"),
+        ("gfx942", qp.NoDeviceError, r"'gfx942' is a target, not a backend\n.*use qp.amdgpu or qp.cuda"),
+        (3, qp.ArgumentError, "arch must be the name of a backend, or several, not 3"),
+        (["cuda", 3], qp.ArgumentError, "arch must be the name of a backend"),
+    ],
+)
+def test_backends_that_were_meant(arch, error, message):
+    with pytest.raises(error, match=message):
+        qp.init(arch=arch)

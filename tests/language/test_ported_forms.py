@@ -35,7 +35,7 @@ def test_a_fill_takes_one_value():
     def k(x: Floats):
         x.fill()
 
-    with pytest.raises(qp.KernelTypeError, match="missing a required argument: 'value'"):
+    with pytest.raises(qp.KernelTypeError, match="fill takes 1 argument, the value, not 0"):
         k(np.zeros((1, 1), np.float32))
 
 

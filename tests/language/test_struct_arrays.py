@@ -106,7 +106,7 @@ def test_arrays_that_do_not_fit(arch):
     packed = np.zeros(4, np.dtype([("pad", np.uint8), ("p", Particle.numpy_dtype)]))
     with pytest.raises(qp.ArgumentError, match=r"strides .41,. of an array of structs are not multiples of 8"):
         advance(packed["p"], 0.5)
-    with pytest.raises(qp.ArgumentError, match="takes 1 dimensions, not 2"):
+    with pytest.raises(qp.ArgumentError, match="takes 1 dimension, not 2"):
         advance(qp.ndarray(Particle, (3, 4)), 0.5)
 
 

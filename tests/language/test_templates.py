@@ -133,7 +133,7 @@ def test_tensors(arch):
     assert z.tolist() == [2.0, 2.0]
     with pytest.raises(qp.ArgumentError, match=r"add: y takes elements of f32, not i32"):
         add(z, np.ones(2, np.int32), None)
-    with pytest.raises(qp.ArgumentError, match=r"add: y takes a field f32 of 1 dimensions, not one of i32"):
+    with pytest.raises(qp.ArgumentError, match=r"add: y takes a field f32 of 1 dimension, not one of i32"):
         add(z, qp.field(qp.i32, 2), None)
     with pytest.raises(qp.ArgumentError, match=r"add: x takes an array, not int"):
         add(3, z, None)
@@ -157,7 +157,7 @@ def test_templates_of_fields(arch):
     clear_any(qp.field(qp.f32, 3))
     for given, message in (
         (qp.field(qp.f64, (2, 2)), r"clear: x takes a field f32 of 2 dimensions, not one of f64"),
-        (qp.field(qp.f32, 2), r"not one of 1 dimensions"),
+        (qp.field(qp.f32, 2), r"not one of 1 dimension"),
         (3, r"x takes a field f32 of 2 dimensions, not int"),
         (None, r"x takes a field f32 of 2 dimensions, not NoneType"),
         (qp.Vector.field(2, qp.f32, shape=(2, 2)), r"not one of f32x2"),
@@ -200,7 +200,7 @@ def test_arrays_that_leave_things_open(arch):
     x, ones = np.zeros((2, 1), np.float32), np.ones(2, np.int32)
     flat(x, ones, ones, ones)
     assert x.ravel().tolist() == [3.0, 3.0]
-    with pytest.raises(qp.ArgumentError, match="flat: y takes 1 dimensions, not 2"):
+    with pytest.raises(qp.ArgumentError, match="flat: y takes 1 dimension, not 2"):
         flat(x, x, ones, ones)
     with pytest.raises(qp.ArgumentError, match="flat: x takes elements of f32, not i32"):
         flat(ones, ones, ones, ones)
