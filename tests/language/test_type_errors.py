@@ -62,7 +62,7 @@ CASES = {
     "a vector that becomes longer": ("t = v\nt = v.xyx", TYPE, "shape"),
     "a variable that becomes a tuple": ("t = 1\nt = (1, 2)", TYPE, "cannot become"),
     "too many indices": ("y = x[0, 1]", TYPE, "2 indices for an array of 1"),
-    "too few indices": ("m[0] = 1", TYPE, "1 indices for an array of 2"),
+    "too few indices": ("m[0] = 1", TYPE, "1 index for an array of 2"),
     "an index that is a float": ("y = x[f]", TYPE, "an index must be an integer"),
     "a literal index that is a float": ("y = x[1.0]", TYPE, "an index must be an integer"),
     "a negative literal index": ("y = x[-1]", TYPE, "out of bounds"),
