@@ -26,7 +26,7 @@ MOST_PRINTED: Final = 1 << 32
 """Limits of what one launch may have for prints, in bytes."""
 
 Allocator = Literal["pool", "cache"]
-Place = Literal["screen", "memory"]
+Place = Literal["screen", "browser", "memory"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 T = TypeVar("T")
@@ -163,7 +163,9 @@ class Settings:
         None, _count, "Frames after which a window of `quadpy.compat.taichi` closes; 100 by default without a display."
     )
     view: Place | None = _knob(
-        None, _one_of("screen", "memory"), "Where windows of `quadpy.view` are: on the `screen`, or only in `memory`."
+        None,
+        _one_of("screen", "browser", "memory"),
+        "Where windows of `quadpy.view` are: on the `screen`, in a `browser`, or only in `memory`.",
     )
     log_level: LogLevel = _knob(
         "warning",

@@ -1,4 +1,4 @@
-"""Where a window is: on the screen, or only in memory."""
+"""Where a window is: on the screen, in a browser, or only in memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias, get_args
 
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.settings import Place, settings
+from quadpy.view.browser import Browser
 from quadpy.view.library import library
 
 __all__ = ["Surface", "has_display", "surface"]
@@ -33,6 +34,9 @@ class Surface(Protocol):
     def draw(self, frame: Callable[[], None]) -> None:
         """Draw and show ``frame``; what it raises is raised here."""
 
+    def close(self) -> None:
+        """Close it."""
+
 
 class _Canvas:
     """A canvas that draws when it is told to."""
@@ -53,6 +57,9 @@ class _Canvas:
         self.canvas.force_draw()
         if raised:
             raise raised[0]
+
+    def close(self) -> None:
+        self.canvas.close()
 
 
 class Screen(_Canvas):
@@ -84,8 +91,10 @@ class Memory(_Canvas):
         self.canvas._process_events()  # noqa: SLF001  (as above: for events that a program submits)
 
 
-_PLACES: Final[dict[Place, Callable[[str, Size], Surface]]] = {"screen": Screen, "memory": Memory}
-_HINT: Final = "QUADPY_VIEW=memory draws pictures without a window"
+_PLACES: Final[dict[Place, Callable[[str, Size], Surface]]] = {"screen": Screen, "browser": Browser, "memory": Memory}
+_HINT: Final = (
+    "QUADPY_VIEW=browser shows windows in a browser, also on another machine; QUADPY_VIEW=memory only draws pictures"
+)
 
 
 def has_display() -> bool:
@@ -101,7 +110,7 @@ def surface(title: str, size: Size, where: Place | None) -> Surface:
     """
     chosen = where or settings().view or "screen"
     if chosen not in get_args(Place):
-        raise ArgumentError(f"where={chosen!r} is not a place for a window", hint="use 'screen' or 'memory'")
+        raise ArgumentError(f"where={chosen!r} is not a place for a window", hint="use 'screen', 'browser' or 'memory'")
     if chosen == "screen" and not has_display():
         raise QuadpyError("there is no display to open a window on: DISPLAY is not set", hint=_HINT)
     return _PLACES[chosen](title, size)

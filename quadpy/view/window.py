@@ -34,7 +34,8 @@ class Window:
         title: the text in the window's bar.
         size: width and height in pixels.
         background: a colour, ``0xRRGGBB`` or three numbers from 0 to 1.
-        where: ``"screen"``, or ``"memory"`` for a window that only ``picture`` shows; by default, what ``QUADPY_VIEW`` says.
+        where: ``"screen"``; ``"browser"`` for a page that this process serves; ``"memory"`` for a window that only
+            ``picture`` shows.  By default, what ``QUADPY_VIEW`` says, or else the screen.
 
     Raises:
         QuadpyError: there is no display, no graphics driver, or pygfx is not installed.
@@ -92,7 +93,7 @@ class Window:
 
     def close(self) -> None:
         """Close the window."""
-        self.canvas.close()
+        self._surface.close()
 
     # what is drawn
 

@@ -72,7 +72,7 @@ def test_there_is_no_picture_before_the_first_frame(graphics):
 def test_without_a_display_the_error_says_what_else_there_is(graphics):
     with pytest.raises(qp.QuadpyError, match=r"(?s)there is no display.*QUADPY_VIEW=memory"):
         qp.view.Window()
-    with pytest.raises(qp.ArgumentError, match=r"(?s)where='paper'.*'screen' or 'memory'"):
+    with pytest.raises(qp.ArgumentError, match=r"(?s)where='paper'.*'screen', 'browser' or 'memory'"):
         qp.view.Window(where="paper")
 
 

@@ -1,0 +1,136 @@
+"""Windows in a browser, on this machine or another one: a page that a server in this process sends frames to."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+from quadpy.errors import QuadpyError
+from quadpy.view.library import library
+
+__all__ = ["Browser"]
+
+T = TypeVar("T")
+
+PORT: Final = 8421
+"""The port of the server if it is free."""
+PATIENCE_S: Final = 3.0
+"""How long a window without a page stays open, so that the page can be loaded again."""
+
+_PAGE: Final = """<!DOCTYPE html>
+<html>
+<head>
+    <title>{title}</title>
+    <script type='module' src='renderview.js'></script>
+    <script type='module' src='renderview-client.js'></script>
+    <link rel='stylesheet' href='renderview.css'>
+    <style>body {{ margin: 0 }} #status {{ display: none }}</style>
+</head>
+<body>
+    <div id='canvas' class='renderview-wrapper' style='width:{width}px; height:{height}px'></div>
+    <div id='status'></div>
+</body>
+</html>
+"""
+
+
+class Browser:
+    """A page for one window at a time; the server and the canvas belong to a thread with an event loop."""
+
+    on_screen = True
+
+    def __init__(self, title: str, size: tuple[int, int]) -> None:
+        self._http, uvicorn = library("rendercanvas.http"), library("uvicorn")
+        library("websockets")  # without which the server would take no connections of pages
+        if [canvas for canvas in self._http.loop.get_canvases() if not canvas.get_closed()]:
+            raise QuadpyError("there is one window in a browser at a time", hint="close the other one")
+        page = _PAGE.format(title=html.escape(title), width=size[0], height=size[1])
+        self._http.resources["index.html"] = "text/html", page
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="quadpy.view", daemon=True)
+        self._thread.start()
+        self._seen: float | None = None
+        self.canvas = self._run(self._make_canvas(title, size))
+        self._listening = _socket()
+        self.url = f"http://localhost:{self._listening.getsockname()[1]}"
+        self._server = uvicorn.Server(uvicorn.Config(self._http.asgi, log_level="error", lifespan="off"))
+        self._served = asyncio.run_coroutine_threadsafe(self._server.serve(sockets=[self._listening]), self._loop)
+        sys.stderr.write(f"{title}: open {self.url} in a browser\n")
+
+    def handle_events(self) -> None:
+        """The canvas handles events by itself; here a window is closed whose page is gone."""
+        now = time.monotonic()
+        if self._http.asgi.get_count():
+            self._seen = now
+        elif self._seen is not None and now - self._seen > PATIENCE_S:
+            self.close()
+
+    def draw(self, frame: Callable[[], None]) -> None:
+        """Draw and send ``frame``; the first one waits for a page."""
+        while self._seen is None and not self.canvas.get_closed():
+            time.sleep(0.02)
+            self.handle_events()
+        raised: list[BaseException] = []
+
+        async def send() -> None:
+            def guarded() -> None:
+                try:
+                    frame()
+                except BaseException as error:  # noqa: BLE001  (rendercanvas would log it and go on)
+                    raised.append(error)
+
+            self.canvas.request_draw(guarded)
+            self.canvas.force_draw()
+
+        self._run(send())
+        if raised:
+            raise raised[0]
+
+    def close(self) -> None:
+        """Close the canvas, and end the server."""
+
+        async def close() -> None:
+            self.canvas.close()
+
+        if not self.canvas.get_closed():
+            self._run(close())
+            self._server.should_exit = True
+            self._served.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._loop.stop))
+            self._thread.join(PATIENCE_S)
+
+    def _serve(self) -> None:
+        """Run the loop until ``close``, and then end what is left in it."""
+        self._loop.run_forever()
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+
+        async def ended() -> None:
+            await asyncio.gather(*left, return_exceptions=True)
+
+        self._loop.run_until_complete(ended())
+        self._listening.close()
+        self._loop.close()
+
+    async def _make_canvas(self, title: str, size: tuple[int, int]) -> Any:
+        return self._http.HttpRenderCanvas(title=title, size=size, update_mode="manual")
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def _socket() -> socket.socket:
+    """A socket that listens on this machine only, to be reached from others through ``ssh -L``."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind(("localhost", PORT))
+    except OSError:
+        found.bind(("localhost", 0))
+    return found
