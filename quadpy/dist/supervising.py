@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from types import FrameType
 from typing import Final
 
@@ -28,7 +29,9 @@ _SET_PARENT_DEATH_SIGNAL: Final = 1
 
 def supervise() -> int | None:
     """Fork: returns None in the child, which is the rank, and in the parent the exit status of the child."""
-    child = os.fork()
+    with warnings.catch_warnings():  # of threads, which are only those of NumPy's BLAS, and wait
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         os.setpgid(0, 0)  # signals come through the parent, once
         if sys.platform == "linux":  # the launcher may kill the parent only

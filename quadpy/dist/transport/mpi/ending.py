@@ -64,6 +64,8 @@ class _Ending:
 
     def finish(self) -> None:
         """Wait for the others; if one has failed, end the process without MPI_Finalize, which would hang."""
+        if self._engine.has_ended:  # the program itself has called MPI_Finalize
+            return
         try:
             well = self._wait_for_others()
         except KeyboardInterrupt:

@@ -85,6 +85,11 @@ class MpiEngine:
         gone = self.waits.gone(())
         return None if gone is None else lost(*gone, self.rank, self.timeout)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether MPI can be asked no more."""
+        return bool(self._mpi.Is_finalized())
+
     def close(self) -> None:
         """Refuse later calls.  MPI itself ends with the process: other libraries may use it."""
         self._closed = True
