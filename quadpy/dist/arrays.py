@@ -40,9 +40,10 @@ class DistributedArray:
 
     local   the rank's block and its halo
     halo    how many cells of other ranks are there along each axis, below and above the block
+    needs   how far loops read, and what is exchanged for it with this halo
     """
 
-    __slots__ = ("__weakref__", "_captured", "_current", "dtype", "element_shape", "grid", "halo", "local", "ndim", "numbers", "shape", "size")
+    __slots__ = ("__weakref__", "_captured", "_current", "dtype", "element_shape", "grid", "halo", "local", "ndim", "needs", "numbers", "shape", "size")
 
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
     __quadpy_view__: ClassVar[bool] = True  # it is an ArrayView itself
@@ -54,6 +55,7 @@ class DistributedArray:
         self.shape, self.ndim, self.size = grid.shape, grid.ndim, math.prod(grid.shape)
         self.halo: Widths = ((0, 0),) * grid.ndim
         self._current: list[Widths] = []
+        self.needs: dict[tuple[Widths, ...], tuple[Widths, ...]] = {}
         self._captured: weakref.ref[object] | None = None
         self._allocate()
 
@@ -147,6 +149,7 @@ class DistributedArray:
             self.owned_from_numpy(owned)
 
     def _allocate(self) -> None:
+        self.needs.clear()
         extents = tuple(n + below + above for n, (below, above) in zip(self.grid.block.shape, self.halo, strict=True))
         self.local, self.numbers = allocated(self.dtype, extents, self.element_shape)
 

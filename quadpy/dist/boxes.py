@@ -20,7 +20,7 @@ class Box(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(max(b - a, 0) for a, b in zip(self.low, self.high, strict=True))
+        return tuple([b - a if b > a else 0 for a, b in zip(self.low, self.high, strict=True)])
 
     @property
     def size(self) -> int:

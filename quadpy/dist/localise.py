@@ -13,17 +13,16 @@ Nothing here depends on a rank: the same code runs on all of them.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from quadpy.artifact import HIDDEN
-from quadpy.dtypes import Scalar, u1
+from quadpy.dist.terms import array_parameter, binary, compare, const, lets, resolved
+from quadpy.dtypes import Scalar
 from quadpy.errors import KernelSyntaxError
 from quadpy.interpreter.numbers import identity as plain_identity
 from quadpy.ir import nodes as ir
-from quadpy.ir.types import array_of
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
 
@@ -153,7 +152,7 @@ class _Localiser:
             raise KernelSyntaxError("a loop that accumulates over ranks must run over all axes of the grid", task.span)
         body = self.accumulating(task, axes, reduced) if reduced else task.body
         plain = replace(task, axes=limited, body=body, reductions=(), privates=())
-        partials = tuple(_array(each.partial, each.type, self.geometry.ndim, task.span) for each in reduced)
+        partials = tuple(array_parameter(each.partial, each.type, self.geometry.ndim, task.span) for each in reduced)
         kernel = self.alone(self.local(plain), number, partials)
         finish = self.finishing(task, number, reduced) if reduced else None
         return LocalTask(kernel, task.span, self.analysed(plain), axes, reduced, finish)
@@ -161,7 +160,7 @@ class _Localiser:
     def alone(self, task: ir.Task, number: int, more: Sequence[ir.ArrayParam] = ()) -> ir.Kernel:
         """A kernel of one task.  What is no parameter of the user's comes after those, and before the hidden ones."""
         kernel, last = self.kernel, number == len(self.kernel.tasks) - 1
-        slots = [_array(_slot(n), t, 1, kernel.span) for n, t in self.slots.items()]
+        slots = [array_parameter(_slot(n), t, 1, kernel.span) for n, t in self.slots.items()]
         numbers = [
             ir.ScalarParam(parameter(name, axis), kernel.index, span=kernel.span)
             for name in PARAMETERS
@@ -184,7 +183,7 @@ class _Localiser:
     def passed(self, param: ir.Param) -> ir.ArrayParam:
         """The array that a launch passes for a distributed field, of which the rank has a part."""
         assert isinstance(param, ir.ArrayParam)
-        return _array(self.fields[param.name], param.type.elem, param.type.ndim, param.span, param.type.element)
+        return array_parameter(self.fields[param.name], param.type.elem, param.type.ndim, param.span, param.type.element)
 
     def finishing(self, task: ir.ParallelTask, number: int, reduced: Sequence[Reduced]) -> ir.Kernel:
         """The kernel that updates the places of the reductions by their totals."""
@@ -200,7 +199,7 @@ class _Localiser:
             )
             stmts.append(ir.Store(reduction.place, new, span=span))
         serial = ir.SerialTask(f"{task.name}_finish", ir.Block(tuple(stmts), span=task.span), span=task.span)
-        totals = tuple(_array(each.total, each.type, 1, task.span) for each in reduced)
+        totals = tuple(array_parameter(each.total, each.type, 1, task.span) for each in reduced)
         made = self.alone(self.local(serial), number, totals)
         return replace(made, name=f"{made.name}_finish", results=(), slots=0)
 
@@ -215,10 +214,10 @@ class _Localiser:
         found: dict[ir.Var, int] = {}
         stores = [node.place for node in walk(task) if isinstance(node, (ir.Store, ir.Atomic))]
         places = [place for place in stores if isinstance(place, ir.Element) and place.array in self.arrays]
-        values = _lets(task)
+        values = lets(task)
         for place in places:
             for axis, index in enumerate(place.index):
-                plain = _resolved(index, values)
+                plain = resolved(index, values)
                 if isinstance(plain, ir.VarRead):
                     found.setdefault(plain.var, axis)
         axes = tuple(found.get(axis.var) for axis in task.axes)
@@ -237,13 +236,13 @@ class _Localiser:
         low, high = (self.number(name, along, type, span) for name in ("low", "high"))
         if not (isinstance(axis.step, ir.Const) and axis.step.value >= 1):
             raise KernelSyntaxError("a loop over a distributed grid takes a step that is a positive constant", span)
-        start = _binary(ir.BinOp.MAX, axis.start, low)
+        start = binary(ir.BinOp.MAX, axis.start, low)
         if axis.step.value > 1:  # the first of its numbers that is not below ``low``
-            above = _binary(ir.BinOp.SUB, start, axis.start)
-            rounded = _binary(ir.BinOp.ADD, above, _const(int(axis.step.value) - 1, type, span))
-            steps = _binary(ir.BinOp.FLOORDIV, rounded, axis.step)
-            start = _binary(ir.BinOp.ADD, axis.start, _binary(ir.BinOp.MUL, steps, axis.step))
-        return replace(axis, start=start, stop=_binary(ir.BinOp.MIN, axis.stop, high))
+            above = binary(ir.BinOp.SUB, start, axis.start)
+            rounded = binary(ir.BinOp.ADD, above, const(int(axis.step.value) - 1, type, span))
+            steps = binary(ir.BinOp.FLOORDIV, rounded, axis.step)
+            start = binary(ir.BinOp.ADD, axis.start, binary(ir.BinOp.MUL, steps, axis.step))
+        return replace(axis, start=start, stop=binary(ir.BinOp.MIN, axis.stop, high))
 
     def accumulating(
         self, task: ir.ParallelTask, axes: Sequence[int | None], reduced: Sequence[Reduced]
@@ -251,14 +250,14 @@ class _Localiser:
         """The body of ``task``, which writes what it accumulates into arrays: it runs as a loop of one turn, so that a
         ``continue`` comes to the end of it."""
         span, index = task.span, self.kernel.index
-        zero, one = _const(0, index, span), _const(1, index, span)
+        zero, one = const(0, index, span), const(1, index, span)
         start = [
             ir.Assign(each.var, _identity(each, span), span=span) for each in task.reductions
         ]
         once = ir.For(ir.Var("once.", index), zero, one, one, task.body, span=span)
         by_axis = {axis: loop.var for axis, loop in zip(axes, task.axes, strict=True)}
         at = tuple(
-            _binary(ir.BinOp.SUB, self.converted(ir.VarRead(by_axis[axis], span=span)), self.number("first", axis, index, span))
+            binary(ir.BinOp.SUB, self.converted(ir.VarRead(by_axis[axis], span=span)), self.number("first", axis, index, span))
             for axis in range(self.geometry.ndim)
         )
         stores = [
@@ -281,7 +280,7 @@ class _Localiser:
                     local = tuple(self.local_index(array, k, e) for k, e in enumerate(index))
                     return replace(changed, array=self.fields.get(array, array), index=local)
                 case ir.Slot(number=number, type=type):
-                    return ir.Element(_slot(number), (_const(0, self.kernel.index, changed.span),), 0, type, span=changed.span)
+                    return ir.Element(_slot(number), (const(0, self.kernel.index, changed.span),), 0, type, span=changed.span)
                 case _:
                     return changed
 
@@ -294,14 +293,14 @@ class _Localiser:
             return index
         span, type = index.span, self.kernel.index
         origin = ir.ParamRead(_origin(array, axis), type, span=span)
-        at = _binary(ir.BinOp.SUB, self.converted(index), origin)
+        at = binary(ir.BinOp.SUB, self.converted(index), origin)
         if not self.geometry.periodic[axis]:
             return at
         n, extent = self.number("n", axis, type, span), ir.ShapeOf(self.fields.get(array, array), axis, type, span=span)
-        below = _compare(ir.CmpOp.LT, at, _const(0, type, span))
-        above = _compare(ir.CmpOp.GE, at, extent)
-        down = ir.Select(above, _binary(ir.BinOp.SUB, at, n), at, type, span=span)
-        return ir.Select(below, _binary(ir.BinOp.ADD, at, n), down, type, span=span)
+        below = compare(ir.CmpOp.LT, at, const(0, type, span))
+        above = compare(ir.CmpOp.GE, at, extent)
+        down = ir.Select(above, binary(ir.BinOp.SUB, at, n), at, type, span=span)
+        return ir.Select(below, binary(ir.BinOp.ADD, at, n), down, type, span=span)
 
     def converted(self, index: ir.Expr) -> ir.Expr:
         return index if index.type == self.kernel.index else ir.Cast(index, self.kernel.index, span=index.span)
@@ -312,7 +311,7 @@ class _Localiser:
 
     def analysed(self, task: ir.ParallelTask) -> ir.ParallelTask:
         """``task`` with global indices; those of periodic axes are as they were before ``% n``, and ``SHIFT`` periods on."""
-        values = _lets(task)
+        values = lets(task)
 
         def visit(each: ir.Node) -> ir.Node:
             changed = map_children(each, visit)
@@ -327,11 +326,11 @@ class _Localiser:
     def unwrapped(self, axis: int, index: ir.Expr, values: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
         if not (self.geometry.periodic[axis] and self.geometry.split[axis]):
             return index
-        plain = _resolved(index, values)
-        if isinstance(plain, ir.Binary) and plain.op is ir.BinOp.MOD and self.is_extent(_resolved(plain.rhs, values), axis):
+        plain = resolved(index, values)
+        if isinstance(plain, ir.Binary) and plain.op is ir.BinOp.MOD and self.is_extent(resolved(plain.rhs, values), axis):
             index = plain.lhs
-        shift = _const(SHIFT * self.geometry.shape[axis], index.type, index.span)
-        return _binary(ir.BinOp.ADD, index, shift)
+        shift = const(SHIFT * self.geometry.shape[axis], index.type, index.span)
+        return binary(ir.BinOp.ADD, index, shift)
 
     def is_extent(self, e: ir.Expr, axis: int) -> bool:
         """Whether ``e`` is the extent of the grid along ``axis``."""
@@ -348,23 +347,6 @@ SHIFT: Final = 2
 """Periods by which analysed indices of periodic axes are moved, so that none is negative."""
 
 
-def _lets(task: ir.Task) -> dict[ir.Var, ir.Expr]:
-    """What variables that are bound once stand for."""
-    return {node.var: node.value for node in walk(task) if isinstance(node, ir.Let)}
-
-
-def _resolved(e: ir.Expr, values: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
-    """``e``, or what the variable that it reads stands for."""
-    for _ in itertools.repeat(None):
-        if isinstance(e, ir.VarRead) and e.var in values:
-            e = values[e.var]
-        elif isinstance(e, ir.Cast) and not e.type.is_float and not e.operand.type.is_float and e.type.bits >= 32:
-            e = e.operand
-        else:
-            break
-    return e
-
-
 def _slot(number: int) -> str:
     return f"slot.{number}"
 
@@ -375,22 +357,6 @@ def _origin(array: str, axis: int) -> str:
 
 def _field(name: str) -> str:
     return f"field.{name.removeprefix(HIDDEN)}"
-
-
-def _array(name: str, type: Scalar, ndim: int, span: Span, element: tuple[int, ...] = ()) -> ir.ArrayParam:
-    return ir.ArrayParam(name, array_of(type, ndim, element), span=span)
-
-
-def _binary(op: ir.BinOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
-    return ir.Binary(op, lhs, rhs, lhs.type, span=lhs.span)
-
-
-def _compare(op: ir.CmpOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
-    return ir.Compare(op, lhs, rhs, u1, span=lhs.span)
-
-
-def _const(value: int, type: Scalar, span: Span) -> ir.Const:
-    return ir.Const(value, type, span=span)
 
 
 def identity(op: ir.AtomicOp, type: Scalar) -> int | float:

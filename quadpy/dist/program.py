@@ -150,9 +150,11 @@ class GridProgram:
             wanted.setdefault(_distributed(arrays[name]), {}).update(dict.fromkeys(found.reads[name]))
         stale = {}
         for array, each in wanted.items():
-            array.reserve(each)
-            reaches = reaches_of(array, tuple(each))
-            if missing := tuple(reach for reach in reaches if not array.is_current(reach)):
+            key = tuple(each)
+            if key not in array.needs:
+                array.reserve(key)
+                array.needs[key] = reaches_of(array, key)
+            if missing := tuple(reach for reach in array.needs[key] if not array.is_current(reach)):
                 stale[array] = missing
         return Stale(tuple(stale), tuple(stale.values()))
 

@@ -1,0 +1,47 @@
+"""Little nodes of the IR, and what its variables stand for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+from quadpy.dtypes import Scalar, u1
+from quadpy.ir import nodes as ir
+from quadpy.ir.types import array_of
+from quadpy.ir.walk import walk
+from quadpy.source import Span
+
+__all__ = ["array_parameter", "binary", "compare", "const", "lets", "resolved"]
+
+
+def lets(task: ir.Task) -> dict[ir.Var, ir.Expr]:
+    """What variables that are bound once stand for."""
+    return {node.var: node.value for node in walk(task) if isinstance(node, ir.Let)}
+
+
+def resolved(e: ir.Expr, values: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
+    """``e``, or what the variable that it reads stands for."""
+    for _ in itertools.repeat(None):
+        if isinstance(e, ir.VarRead) and e.var in values:
+            e = values[e.var]
+        elif isinstance(e, ir.Cast) and not e.type.is_float and not e.operand.type.is_float and e.type.bits >= 32:
+            e = e.operand
+        else:
+            break
+    return e
+
+
+def array_parameter(name: str, type: Scalar, ndim: int, span: Span, element: tuple[int, ...] = ()) -> ir.ArrayParam:
+    return ir.ArrayParam(name, array_of(type, ndim, element), span=span)
+
+
+def binary(op: ir.BinOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
+    return ir.Binary(op, lhs, rhs, lhs.type, span=lhs.span)
+
+
+def compare(op: ir.CmpOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
+    return ir.Compare(op, lhs, rhs, u1, span=lhs.span)
+
+
+def const(value: int, type: Scalar, span: Span) -> ir.Const:
+    return ir.Const(value, type, span=span)
