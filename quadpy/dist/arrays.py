@@ -39,11 +39,12 @@ class DistributedArray:
     of all ranks together; ``owned_to_numpy`` and ``owned_from_numpy`` concern the rank's own block alone.
 
     local   the rank's block and its halo
+    start   the global index of the first local element; it may be outside of the grid
     halo    how many cells of other ranks are there along each axis, below and above the block
     needs   how far loops read, and what is exchanged for it with this halo
     """
 
-    __slots__ = ("__weakref__", "_captured", "_current", "dtype", "element_shape", "grid", "halo", "local", "ndim", "needs", "numbers", "shape", "size")
+    __slots__ = ("__weakref__", "_captured", "_current", "dtype", "element_shape", "grid", "halo", "local", "ndim", "needs", "numbers", "shape", "size", "abi", "block", "device", "nbytes", "pointer", "start", "type_key", "wide")
 
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
     __quadpy_view__: ClassVar[bool] = True  # it is an ArrayView itself
@@ -57,6 +58,7 @@ class DistributedArray:
         self._current: list[Widths] = []
         self.needs: dict[tuple[Widths, ...], tuple[Widths, ...]] = {}
         self._captured: weakref.ref[object] | None = None
+        self.type_key: TypeKey = type_key(DISTRIBUTED, dtype.name, grid.ndim, element)
         self._allocate()
 
     @classmethod
@@ -66,42 +68,7 @@ class DistributedArray:
             raise ArgumentError("distributed arrays of structs do not exist", hint="use one array for each member")
         return cls(grid, *element_of(dtype))
 
-    # ------------------------------------------------------------------- what a launch reads
-
-    @property
-    def type_key(self) -> TypeKey:
-        return type_key(DISTRIBUTED, self.dtype.name, self.ndim, self.element_shape)
-
-    @property
-    def abi(self) -> tuple[int, ...]:
-        return (self.local.pointer, *self.shape)
-
-    @property
-    def pointer(self) -> int:
-        return self.local.pointer
-
-    @property
-    def nbytes(self) -> int:
-        return self.local.nbytes
-
-    @property
-    def device(self) -> OwningDevice | None:
-        return self.local.device
-
-    @property
-    def block(self) -> Block | None:
-        return self.local.block
-
-    @property
-    def wide(self) -> bool:
-        return is_wide(self.shape, self.local.nbytes)
-
     # ------------------------------------------------------------------- halos
-
-    @property
-    def start(self) -> tuple[int, ...]:
-        """The global index of the first local element; it may be outside of the grid."""
-        return tuple(a - below for a, (below, _) in zip(self.grid.block.low, self.halo, strict=True))
 
     def is_current(self, reach: Widths) -> bool:
         """Whether the halo has what a kernel needs that reads as far as ``reach``."""
@@ -152,6 +119,11 @@ class DistributedArray:
         self.needs.clear()
         extents = tuple(n + below + above for n, (below, above) in zip(self.grid.block.shape, self.halo, strict=True))
         self.local, self.numbers = allocated(self.dtype, extents, self.element_shape)
+        self.pointer, self.nbytes, self.device, self.block = (
+            self.local.pointer, self.local.nbytes, self.local.device, self.local.block,
+        )  # fmt: skip
+        self.abi, self.wide = (self.pointer, *self.shape), is_wide(self.shape, self.nbytes)
+        self.start = tuple(a - below for a, (below, _) in zip(self.grid.block.low, self.halo, strict=True))
 
     # ------------------------------------------------------------------- the rank's own block
 
