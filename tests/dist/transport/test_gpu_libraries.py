@@ -1,7 +1,9 @@
 """Transports of GPUs: NCCL and RCCL on stand-in libraries, and MPI through pinned memory on a simulated GPU."""
 
+import ctypes
 import inspect
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from quadpy.dist.transport.checked import CheckedTransport
 from quadpy.dist.transport.gpu.nccl import NcclLibrary
 from quadpy.dist.transport.gpu.rccl import RcclLibrary
 from quadpy.dist.transport.gpu.transport import GpuTransport
+from quadpy.dist.transport.host import HostTransport, Message
+from quadpy.dist.transport.mpi.device_memory import takes_device_memory
 from quadpy.dist.transport.protocol import Part, Receive, Send
 from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import RankLostError, TransportError
@@ -55,6 +59,58 @@ def test_every_case_through_pinned_memory(name):
     with simulated(driver):
         run_ranks(2, lambda: CASES[name](world()))
     assert not driver.races()
+
+
+class InPlaceEngine:
+    """Threads that take device memory as an MPI for GPUs does, by its interface."""
+
+    def __init__(self, engine):
+        self._engine, self.in_place = engine, 0
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def start(self, sends, receives):
+        return self._engine.start([self._on_host(m) for m in sends], [self._on_host(m) for m in receives])
+
+    def _on_host(self, message):
+        interface = message.numbers.__cuda_array_interface__
+        (nbytes,), (address, read_only) = interface["shape"], interface["data"]
+        assert (interface["typestr"], interface["strides"], read_only) == ("|u1", None, False)
+        self.in_place += 1
+        memory = (ctypes.c_uint8 * nbytes).from_address(address)
+        return Message(message.peer, message.tag, np.frombuffer(memory, np.uint8))
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.usefixtures("gpu")
+def test_every_case_by_an_mpi_that_takes_device_memory(name):
+    engines = []
+
+    def make(engine):
+        engines.append(InPlaceEngine(engine))
+        return CheckedTransport(HostTransport(engines[-1], in_place=True))
+
+    run_ranks(3, lambda: CASES[name](world()), make=make)
+    if name == "ring":
+        assert [engine.in_place for engine in engines] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "arch", "expected"),
+    [
+        ("system,mpi", "cuda", False),
+        ("system,mpi,cuda", "cuda", True),
+        ("system,cuda:device,mpi", "cuda", True),
+        ("system,cuda", "amdgpu", False),
+        ("system,rocm", "amdgpu", True),
+        ("system,cuda", "cpu", False),
+    ],
+)
+def test_an_mpi_says_whether_it_takes_device_memory(kinds, arch, expected):
+    info = SimpleNamespace(Get=lambda key: kinds, Free=lambda: None)
+    mpi = SimpleNamespace(COMM_WORLD=SimpleNamespace(Get_info=lambda: info))
+    assert takes_device_memory(mpi, arch) is expected
 
 
 @pytest.mark.usefixtures("gpu")
