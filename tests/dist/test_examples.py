@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import backends
 
 import quadpy as qp
 from quadpy.dist.transport.threads import run_ranks
@@ -36,8 +37,11 @@ def potential() -> tuple[Any, ...]:
     ("program", "numbers"),
     [(flow_of_heat, (1, 2, 4, 8)), (vortices, (3,)), (potential, (1, 2, 4, 8))],  # each rank compiles its own ``Channel``
 )
-def test_any_number_of_ranks_gives_the_bits_of_one(program: Callable[[], tuple[Any, ...]], numbers: tuple[int, ...]):
-    qp.init(arch=qp.cpu)
+@pytest.mark.parametrize("arch", backends())
+def test_any_number_of_ranks_gives_the_bits_of_one(
+    program: Callable[[], tuple[Any, ...]], numbers: tuple[int, ...], arch: str
+):
+    qp.init(arch=arch)
     one = program()  # without ranks: as a program runs that nothing started as one of several
     assert np.isfinite(one[0]).all()
     assert np.ptp(one[0]) > 0
