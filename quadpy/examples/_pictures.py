@@ -28,18 +28,11 @@ class Sink(Protocol):
     """What takes the pictures of an example: a file, or a window."""
 
     @property
-    def most(self) -> int:
-        """How many pictures are of use; 1: only the last one."""
-
+    def most(self) -> int: ...  # how many pictures are of use; 1: only the last one
     @property
-    def open(self) -> bool:
-        """False when nobody wants more pictures."""
-
-    def add(self, picture: Picture) -> None:
-        """Add a frame."""
-
-    def close(self) -> str:
-        """Complete the work; returns what was done."""
+    def open(self) -> bool: ...  # False when nobody wants more pictures
+    def add(self, picture: Picture) -> None: ...  # adds a frame
+    def close(self) -> str: ...  # completes the work; returns what was done
 
 
 class File:
