@@ -15,7 +15,8 @@ from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary
 from quadpy.lang.scalars import cast
-from quadpy.lang.values import ElementRef, Value, Vec, is_number, is_numeric, shape_text
+from quadpy.lang.structs import record_of
+from quadpy.lang.values import ElementRef, Record, Value, Vec, is_number, is_numeric, is_struct_type, shape_text
 from quadpy.lang.variables import assign_name, check_type, freeze_all
 from quadpy.lang.vectors import make_vector
 from quadpy.messages import shown
@@ -46,7 +47,11 @@ def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
                     "write a type such as qp.f32, without quotes")  # fmt: skip
     if node.value is None:
         t.fail_syntax("an annotated name needs a value", span)
-    value = t.call(wanted, [t.expr(node.value)], {}, span)
+    given = t.expr(node.value)
+    if isinstance(given, Record) and is_struct_type(wanted):  # a call of the type would take it for a member
+        value: Value = record_of(t, given, wanted.record(t.scalar_type), span)
+    else:
+        value = t.call(wanted, [given], {}, span)
     if is_number(value):
         value = cast(t, value, t.defaults.of(value), span)
     assign_target(t, node.target, value, span)

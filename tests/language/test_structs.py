@@ -525,3 +525,19 @@ def test_a_missing_method_of_a_base(init):
 
     with pytest.raises(qp.KernelTypeError, match=r"super\(\) has no attribute 'enrgy'"):
         run(Wrong())
+
+
+Mass = qp.types.struct(x=qp.math.vec2, m=qp.f32)
+
+
+def test_an_annotation_of_an_assignment_may_be_the_type_of_a_struct():
+    @qp.kernel
+    def total(masses: qp.types.ndarray(Mass, 1)) -> qp.f32:
+        first: Mass = masses[0]
+        first.m += 1.0
+        return first.m + first.x.sum()
+
+    masses = qp.ndarray(Mass, 2)
+    masses[0] = Mass([2.0, 3.0], 4.0)
+    assert total(masses) == 10
+    assert masses[0].m == 4
