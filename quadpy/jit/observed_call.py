@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from quadpy.artifact import SHADOW
@@ -20,7 +20,10 @@ from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
+    from quadpy.jit.cpu_plan import CpuPlan
     from quadpy.jit.footprints import Touch, Touches
+    from quadpy.jit.fusion.plan import FusingPlan
+    from quadpy.jit.graph_plan import GraphPlan
 
 __all__ = ["accesses_of", "run_observed", "task_accesses"]
 
@@ -39,26 +42,33 @@ def run_observed(
     Raises:
         HazardError: the observer refuses the call; nothing has been launched.
     """
-    from quadpy.jit.cpu_plan import CpuPlan  # with LLVM, which is loaded by now
-    from quadpy.jit.fusion.plan import FusingPlan
-    from quadpy.jit.graph_plan import GraphPlan
-
     on = stream_of(current_device(), stream)
     if session_of(on) is not None:
         return plan.run(values, views, stream)
+    cpu_plan, graph_plan, fusing_plan = _kinds_of_plans()
     arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
     call = ObservedCall(
         source.name, source.span, arrays, partial(_observed, plan), values[:], bool(plan.code.results),
-        plan.spans if isinstance(plan, CpuPlan) else (),
+        plan.spans if isinstance(plan, cpu_plan) else (),
     )  # fmt: skip
     told = observer.launching(on, call)
-    if told.task_times is not None and isinstance(plan, CpuPlan):
+    if told.task_times is not None and isinstance(plan, cpu_plan):
         plan, TIMED.times = plan.timed, told.task_times
-    elif told.node_timer is not None and isinstance(plan, (GraphPlan, FusingPlan)):
+    elif told.node_timer is not None and isinstance(plan, (graph_plan, fusing_plan)):
         plan = plan.apart(values)
     result = plan.run(values, views, on if stream is not None and _needs_stream(on) else None)
     told.done()
     return result
+
+
+@cache
+def _kinds_of_plans() -> tuple[type[CpuPlan], type[GraphPlan], type[FusingPlan]]:
+    """Their modules come with LLVM, which is loaded when a kernel is called; an import at each call takes a microsecond."""
+    from quadpy.jit.cpu_plan import CpuPlan
+    from quadpy.jit.fusion.plan import FusingPlan
+    from quadpy.jit.graph_plan import GraphPlan
+
+    return CpuPlan, GraphPlan, FusingPlan
 
 
 def _needs_stream(stream: Stream) -> bool:
