@@ -60,13 +60,17 @@ TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__ve
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to compile; ``before`` is what the signature's first code read, which all its other code must read again."""
+    """What to compile; ``before`` is what the signature's first code read, which all its other code must read again.
+
+    ``again`` says that it was traced before, for code: what it prints while compiling is not repeated.
+    """
 
     source: FunctionSource
     args: Mapping[str, ArgType]
     options: Options
     target: TargetSpec
     before: Dependencies | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,7 @@ def _compiled(request: Request) -> Compiled:
 
 def traced_for(request: Request) -> Traced:
     """The kernel of which code for ``request`` is made."""
-    return trace_kernel(request.source, request.args, request.options, request.before)
+    return trace_kernel(request.source, request.args, request.options, request.before, again=request.again)
 
 
 def form_of(options: Options) -> Form:

@@ -315,7 +315,7 @@ class Specialisation:
         """
         target, reads = self._target, self._reads
         if reads is not None and not reads.complete:
-            first = traced_for(Request(self._source, self._args, self._options, target, reads))
+            first = traced_for(Request(self._source, self._args, self._options, target, reads, again=True))
             if digest_of(first.kernel, target) != self._digest:
                 name, span = self._source.name, self._source.span
                 raise CodegenError(
@@ -330,11 +330,11 @@ class Specialisation:
 
         try:
             return KernelFootprints(code, self._traced(options))
-        except CompilationError:  # what the kernel reads from around it has changed
+        except (CompilationError, RecursionError):  # what the kernel reads has changed, or it is nested too deeply
             return KernelFootprints(code, None)
 
     def _traced(self, options: Options) -> Kernel:
-        return traced_for(self._request(options)).kernel
+        return traced_for(replace(self._request(options), again=True)).kernel
 
 
 class _DistributedFields(Exception):

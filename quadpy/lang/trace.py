@@ -108,12 +108,14 @@ def trace_kernel(
     options: Options,
     before: Dependencies | None = None,
     observe: Observer | None = None,
+    *,
+    again: bool = False,
 ) -> Traced:
     """The kernel that ``source`` becomes for arguments of these types.
 
     ``before`` are the reads of an earlier trace of the same signature, which this one repeats.  ``observe`` sees the
-    kernel as traced, and after each pass.  With ``options.lines`` no pass runs, and what the trace prints was printed by
-    an earlier one.
+    kernel as traced, and after each pass.  With ``options.lines`` no pass runs.  There, and ``again``, what the trace
+    prints was printed by an earlier one.
 
     Raises:
         CompilationError: with the line of the kernel that is at fault.
@@ -121,7 +123,7 @@ def trace_kernel(
     """
     changing: frozenset[tuple[CodeType, str]] = frozenset()
     meeting: frozenset[LoopPlace] = frozenset()
-    already_printed = sys.maxsize if options.lines else 0
+    already_printed = sys.maxsize if options.lines or again else 0
     while True:
         t = Trace(source, options, GRAMMAR, reads_of(source, args, before))
         t.changing, t.meeting, t.already_printed, t.arguments = changing, meeting, already_printed, args

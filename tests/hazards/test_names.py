@@ -153,3 +153,15 @@ def test_messages_about_a_field_without_a_name_say_where_it_was_made():
     line = field.made.line
     with pytest.raises(AttributeError, match=rf"the field made at .*test_names.py:{line} has no shape yet"):
         _ = field.shape
+
+
+def test_the_checker_prints_nothing_a_second_time_while_compiling(capsys):
+    @qp.kernel
+    def says(x: I1):
+        qp.static_print("once", x)
+        for i in x:
+            x[i] = 1
+
+    with qp.hazards.check():
+        says(qp.ndarray(qp.i32, 4))
+    assert capsys.readouterr().out.count("once") == 1

@@ -368,6 +368,7 @@ def test_calls_on_several_streams():
     for k, (x, left) in enumerate(arrays):
         x.fill(0)
         left.fill(5 + k)
+    qp.sync()
     for stream, (x, left) in zip(streams, arrays, strict=True):
         kernel(x, left, stream=stream)
     for k, (stream, (x, _)) in enumerate(zip(streams, arrays, strict=True)):

@@ -338,6 +338,7 @@ def test_graphs_keep_the_memory_of_destroyed_fields(arch):
             total[None] += x[i]
 
     work()
+    qp.sync()
     with qp.create_stream() as stream:
         with qp.graph.capture(stream) as captured:
             work(stream=stream)

@@ -95,6 +95,7 @@ def test_ways_to_make_a_tensor():
 def test_an_ordered_tensor_in_a_graph():
     x = qp.tensor(qp.f32, (3, 4), layout=(1, 0))
     x.fill(1)
+    qp.sync()
     with qp.create_stream() as stream:
         with qp.graph.capture(stream) as captured:
             twice(x, x, stream=stream)
