@@ -115,6 +115,7 @@ def test_in_a_capture_of_a_stream_with_other_kernels(rng, place):
                 assert total[None] == (values**2).sum()
                 values = values[::2].repeat(2) + 1
                 x.from_numpy(values)
+                qp.sync()
 
 
 def test_replayed_with_other_arrays(rng, place):
