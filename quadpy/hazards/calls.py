@@ -120,6 +120,8 @@ def _touches(accesses: Sequence[KernelAccess], places: Sequence[_Place]) -> tupl
     touched: list[tuple[Ledger, Slot]] = []
     of_host: list[Slot] = []
     for access in accesses:
+        if access.array >= len(places):  # a distributed field, whose parts the ranks order
+            continue
         place = places[access.array]
         handle = place.handle
         for slot in _slots(access, place):
