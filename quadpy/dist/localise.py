@@ -158,7 +158,7 @@ class _Localiser:
         return LocalTask(kernel, task.span, self.analysed(plain), axes, reduced, finish)
 
     def alone(self, task: ir.Task, number: int, more: Sequence[ir.ArrayParam] = ()) -> ir.Kernel:
-        """A kernel of one task.  What is no parameter of the user's comes after those, and before the hidden ones."""
+        """A kernel of one task.  What is not a parameter of the user's comes after those, and before the hidden ones."""
         kernel, last = self.kernel, number == len(self.kernel.tasks) - 1
         slots = [array_parameter(_slot(n), t, 1, kernel.span) for n, t in self.slots.items()]
         numbers = [

@@ -28,7 +28,7 @@ __all__ = ["DistributedPlan"]
 
 
 class DistributedPlan:
-    """A ``Plan`` for calls with distributed arrays: the ``Plan`` of each task by itself, with exchanges between them.
+    """A ``Plan`` for calls with distributed arrays: the ``Plan`` of each task, with exchanges between them.
 
     ``distributed`` are the parameters with such arrays, ``named`` the fields that the kernel names, ``fields`` its other ones.
     ``make`` compiles a kernel of one task; of the last one it is told so, as its plan has the result.
@@ -65,7 +65,7 @@ class DistributedPlan:
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
         """Refuses: a call with distributed arrays is several launches, and messages between them."""
         raise ArgumentError(
-            f"{self.kernel.name} takes distributed arrays, and is no single node of a graph", hint="capture the call"
+            f"{self.kernel.name} takes distributed arrays, and is not a single node of a graph", hint="capture the call"
         )
 
     def fusion(self, values: Values) -> Fusion:

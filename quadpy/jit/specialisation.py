@@ -230,7 +230,7 @@ class Specialisation:
     def _part(
         self, options: Options, device: Device | None, outline: ResultShape, used: tuple[Field, ...], kernel: Kernel, last: bool,
     ) -> Plan:  # fmt: skip
-        """The plan of one task of a kernel, which is a kernel by itself; the ``last`` one has the results."""
+        """The plan of one task of a kernel, which is a kernel of its own; the ``last`` one has the results."""
         _, code = compiled_code(kernel, self._target, form_of(options))
         learn(code.messages)
         fields, seed = tuple(map(FieldMemory.of, used)), self._config.random_seed

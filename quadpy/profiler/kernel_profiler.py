@@ -58,7 +58,7 @@ def _records() -> tuple[Record, ...]:
 
 
 def print_kernel_profiler_info(mode: str = "count") -> None:
-    """Print what ran on devices: ``"count"`` for a row for each task and kind of work, ``"trace"`` for each one by itself.
+    """Print what ran on devices: ``"count"`` for a row for each task and kind of work, ``"trace"`` for each one.
 
     Raises:
         ArgumentError: ``mode`` is neither.

@@ -41,7 +41,7 @@ class Record:
     nbytes    bytes that a copy or fill moved; for memory, the bytes allocated, negative for freed ones
     used      for memory: the bytes in use on the device from then on; else None
     span      where the task is in the kernel's source; None for what has no source
-    call      the line of the program that asked for it; None where quadpy did by itself
+    call      the line of the program that asked for it; None where quadpy itself did
     ranges    the ranges that were open on that thread, the outermost first
     graph     the graph of a node; else empty
     number    identifies the record

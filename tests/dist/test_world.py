@@ -42,7 +42,7 @@ def test_variables_of_launchers(environ, expected):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"PMI_RANK": "4"}, "PMI_RANK=4 is no rank of PMI_SIZE=4, says mpiexec"),
+        ({"PMI_RANK": "4"}, "PMI_RANK=4 is not a rank of PMI_SIZE=4, says mpiexec"),
         ({"PMI_SIZE": "many"}, "PMI_SIZE='many' is not a number"),
     ],
 )

@@ -43,7 +43,7 @@ def launched_as(environ: Mapping[str, str]) -> Launched | None:
         if mark in environ and all(name in environ for name in names[:2]):
             rank, size, local = (_number(environ, name) for name in names)
             if not 0 <= rank < size:
-                raise DistributedError(f"{names[0]}={rank} is no rank of {names[1]}={size}, says {launcher}")
+                raise DistributedError(f"{names[0]}={rank} is not a rank of {names[1]}={size}, says {launcher}")
             return Launched(launcher, rank, size, local)
     return None
 
