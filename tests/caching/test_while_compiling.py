@@ -23,11 +23,11 @@ def first_compilation_waits(monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
     trace = compilation.trace_kernel
 
-    def waiting(*args):
+    def waiting(*args, **options):
         if not begun.is_set():
             begun.set()
             assert go_on.wait(60)
-        return trace(*args)
+        return trace(*args, **options)
 
     monkeypatch.setattr(compilation, "trace_kernel", waiting)
     yield begun, go_on
@@ -78,11 +78,11 @@ qp.init(arch=qp.cpu, cpu_max_num_threads=1)
 shifted(np.zeros(1), np.zeros(1))
 threads, begun, go_on = [], threading.Semaphore(0), threading.Event()
 trace = compilation.trace_kernel
-def waiting(*args):
+def waiting(*args, **options):
     if threading.current_thread() in threads:
         begun.release()
         go_on.wait(60)
-    return trace(*args)
+    return trace(*args, **options)
 compilation.trace_kernel = waiting
 y = np.zeros(1)
 threads += [threading.Thread(target=k, args=(y,)), threading.Thread(target=shifted, args=(y, y))]
