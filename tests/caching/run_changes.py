@@ -57,7 +57,7 @@ def changed_late(folder: Path) -> list[float]:
 def main(folder: Path, modes: list[str]) -> None:
     traces: list[object] = []
     trace = compilation.trace_kernel
-    compilation.trace_kernel = lambda *args: (traces.append(args), trace(*args))[1]
+    compilation.trace_kernel = lambda *args, **options: (traces.append(args), trace(*args, **options))[1]
     qp.init(arch=qp.cpu, cpu_max_num_threads=1)
     for mode in modes:
         found: dict[str, Any] = {}
