@@ -22,7 +22,7 @@ from quadpy.codegen.launches import symbols_of
 from quadpy.codegen.pipeline import added_checks
 from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.conflicts import Race
-from quadpy.errors import QuadpyError
+from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
 from quadpy.jit.races import races_in, warn_of_races
@@ -131,8 +131,9 @@ def compile_request(request: Request) -> Compiled:
     Raises:
         CompilationError: the kernel is at fault, with its line.
         MembersFound: its arguments lack members that the kernel uses.
+        ArgumentError: a member that it uses is not what its annotation says.
     """
-    with guarded(request.source.name, lambda: request.source.span, but=(MembersFound,)):
+    with guarded(request.source.name, lambda: request.source.span, but=(MembersFound, ArgumentError)):
         compiled = _compiled(request)
     if compiled.races:
         warn_of_races(compiled.races)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from quadpy.codegen.compile import code_object, schedule_for
+from quadpy.errors import ArgumentError
 from quadpy.interpreter.plans import numbered, plan_kernel
 from quadpy.interpreter.program import PythonKernel
 from quadpy.interpreter.text import Origin
@@ -27,7 +28,7 @@ def python_kernel(request: Request) -> tuple[Compiled, Callable[..., int]]:
     It is traced twice.  The first trace is that of compiled kernels, and says what they do; the second keeps the lines
     of the source, and becomes the code.
     """
-    with guarded(request.source.name, lambda: request.source.span, but=(MembersFound,)):
+    with guarded(request.source.name, lambda: request.source.span, but=(MembersFound, ArgumentError)):
         compiled, entry = _python_kernel(request)
     if compiled.races:
         warn_of_races(compiled.races)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar, f32, i32
+from quadpy.errors import ArgumentError
 from quadpy.ir.types import Array
 from quadpy.records import RecordType
 
 __all__ = [
-    "ArgType", "ArrayArg", "ContainerArg", "MembersFound", "Options", "MemberPath", "ScalarArg", "StaticArg", "StructArg", "VecArg",
-    "member_type",
+    "ArgType", "ArrayArg", "ContainerArg", "MemberPath", "MemberRefused", "MembersFound", "Options", "ScalarArg", "StaticArg",
+    "StructArg", "VecArg", "member_type",
 ]  # fmt: skip
 
 
@@ -126,6 +127,14 @@ def member_type(types: Mapping[str, ArgType], path: MemberPath) -> ArgType:
             raise LookupError(str(path))
         arg = arg.member(str(step))
     return arg
+
+
+class MemberRefused(Exception):
+    """A member that the kernel uses is not what its annotation says: ``error``, which is the caller's, not the kernel's."""
+
+    def __init__(self, error: ArgumentError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class MembersFound(Exception):

@@ -11,7 +11,7 @@ from quadpy.errors import ArgumentError
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import Node
 from quadpy.ir.types import Array, Layout, Member
-from quadpy.lang.arguments import StaticArg
+from quadpy.lang.arguments import MemberRefused, StaticArg
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import MutableVar
@@ -69,7 +69,10 @@ def container_member(t: Trace, value: Container, member: str) -> Value:
     path = value.path.attribute(member)
     if (name := str(path)) in t.signature.members:
         return t.signature.members[name]
-    arg = value.arg.member(member)
+    try:
+        arg = value.arg.member(member)
+    except ArgumentError as error:
+        raise MemberRefused(error) from None
     found = member_parameter(t, path, arg)
     if isinstance(arg, StaticArg):
         t.deps.enter(name, arg.value)

@@ -16,6 +16,7 @@ from quadpy.lang.arguments import (
     ArgType,
     ArrayArg,
     ContainerArg,
+    MemberRefused,
     MembersFound,
     Options,
     ScalarArg,
@@ -40,8 +41,8 @@ from quadpy.mathlib.library import LibraryFunction
 __all__ = ["Traced", "reads_of", "trace_kernel"]
 
 
-_AGAIN: Final = (Retrace, MembersFound)
-"""What ends a trace that must be made again, with more known."""
+_AGAIN: Final = (Retrace, MembersFound, MemberRefused)
+"""What ends a trace and is not the kernel's fault: most are traced again, with more known."""
 
 _LONGEST_NAME: Final = 200
 """Letters of a kernel's name that its symbols have."""
@@ -120,6 +121,7 @@ def trace_kernel(
     Raises:
         CompilationError: with the line of the kernel that is at fault.
         MembersFound: ``args`` lacks members of arguments that the kernel uses.
+        ArgumentError: a member that the kernel uses is not what its annotation says.
     """
     changing: frozenset[tuple[CodeType, str]] = frozenset()
     meeting: frozenset[LoopPlace] = frozenset()
@@ -130,6 +132,8 @@ def trace_kernel(
         try:
             with guarded(source.name, t.here, but=_AGAIN):
                 return _traced(t, source, args, observe)
+        except MemberRefused as refused:
+            raise refused.error from None
         except CompilationError as error:
             for called, where in t.trail:
                 error.add_call(called.name, where, hidden=is_our_module(called.fn.__module__))

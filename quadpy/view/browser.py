@@ -133,4 +133,5 @@ def _socket() -> socket.socket:
         found.bind(("localhost", PORT))
     except OSError:
         found.bind(("localhost", 0))
+    found.listen()  # a page that is opened before the server runs waits for it
     return found

@@ -332,6 +332,20 @@ BAD = [
 ]
 
 
+@pytest.mark.parametrize("given", [None, np.zeros(2), np.zeros((2, 2), np.float32)])
+def test_a_wrong_member_in_the_first_call_is_the_callers_mistake(arch, given):
+    @qp.kernel
+    def first(p: Frozen):
+        for i in p.a:
+            p.a[i] += p.s
+
+    with pytest.raises(qp.ArgumentError, match=r"first: p.a takes"):
+        first(Frozen(given, 1.0))
+    x = np.ones(2, np.float32)
+    first(Frozen(x, 1.0))
+    assert x.tolist() == [2, 2]
+
+
 @pytest.mark.parametrize(("call", "message"), BAD)
 def test_wrong_arguments(arch, call, message):
     with pytest.raises(qp.ArgumentError, match=message):
