@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -58,12 +59,21 @@ def custom_op(
         The operator, a ``torch.library.CustomOpDef``.
 
     Raises:
-        ArgumentError: a parameter that torch cannot pass, an output that is none, or gradients without outputs.
+        ArgumentError: a parameter that torch cannot pass, an output that is none, a name without a library, gradients
+            without outputs, or a backward kernel that changes what it reads.
         QuadpyError: torch is not installed, or refuses the operator.
         CompilationError: the kernel itself is at fault.
     """
+    for given in (kernel, *(() if backward is None else (backward,))):
+        if not isinstance(given, Kernel):
+            raise ArgumentError(
+                f"an operator of torch needs a kernel, not {given!r}", hint="decorate it with @qp.kernel"
+            )
+    label = name or f"quadpy::{kernel.source.name}"
+    if not re.fullmatch(r"\w+::\w+", label):
+        raise ArgumentError(f"an operator of torch cannot have the name {name!r}", hint='name="library::operator"')
     forward = _Call.of(kernel, dict(outputs or {}), types)
-    op = forward.registered(name or f"quadpy::{kernel.source.name}")
+    op = forward.registered(label)
     if backward is not None:
         _register_gradients(op, forward, backward, types)
     return op  # type: ignore[no-any-return, unused-ignore]  # torch is untyped where it is not installed
@@ -125,7 +135,7 @@ class _Call:
         for name, like in self.outputs.items():
             if name not in written:
                 raise ArgumentError(f"{self.kernel.source.name} writes no array {name!r}", self.kernel.source.span)
-            if isinstance(like, str) and like not in arrays:
+            if like not in arrays if isinstance(like, str) else not callable(like):
                 raise ArgumentError(
                     f"the output {name!r} is to be like {like!r}, which is no tensor among the inputs",
                     self.kernel.source.span, hint="name an input, or give a function of the inputs that makes a tensor",
@@ -139,7 +149,16 @@ class _Call:
         except (RuntimeError, ValueError) as error:
             raise QuadpyError(f"torch refuses {label}: {error}", self.kernel.source.span) from error
         op.register_fake(self.made_outputs)
+        if self.mutated:  # torch would take the inputs as unchanged; its register_autograd refuses such operators
+            op._setup_context_fn = self.refuse_gradients  # noqa: SLF001 - it has no public name
         return op
+
+    def refuse_gradients(self, ctx: object, inputs: object, output: object) -> None:  # torch passes them by these names
+        """Called where torch records for gradients."""
+        raise ArgumentError(
+            f"{self.kernel.source.name} has changed {', '.join(self.mutated)}: torch has no gradients of that, and an input requires them",
+            self.kernel.source.span, hint="call it with torch.no_grad(), pass x.detach(), or let it return an array: outputs=",
+        )  # fmt: skip
 
     def schema(self) -> str:
         """The operator's parameters in torch's language."""
@@ -180,9 +199,10 @@ class _Call:
 def _register_gradients(op: Any, forward: _Call, backward: Kernel, types: dict[str, Argument]) -> None:
     """Let ``backward`` compute the gradients of ``op``."""
     source = backward.source
-    if not forward.outputs:
+    if forward.mutated or not forward.outputs:
+        what = f"changes {', '.join(forward.mutated)}" if forward.mutated else "has no outputs"
         raise ArgumentError(
-            f"{forward.kernel.source.name} has no outputs, and torch has no gradients of an operator that changes its inputs",
+            f"{forward.kernel.source.name} {what}, and torch has no gradients of an operator that changes its inputs",
             forward.kernel.source.span, hint='let it return an array: outputs={"y": "x"}',
         )  # fmt: skip
     names = [parameter.name for parameter in forward.inputs]
@@ -196,6 +216,11 @@ def _register_gradients(op: Any, forward: _Call, backward: Kernel, types: dict[s
             hint=f"name inputs ({', '.join(names)}), {', '.join(arriving)}, or grad_ and the name of an input",
         )  # fmt: skip
     call = _Call.of(backward, dict(results), given, [p for p in forward.inputs if p.name in results.values()])
+    if call.mutated:
+        raise ArgumentError(
+            f"{source.name} changes {', '.join(call.mutated)}, which torch and other operators use, too", source.span,
+            hint=f"it may write only {', '.join(results) or 'grad_ and the name of an input'}",
+        )  # fmt: skip
     gradients = call.registered(f"{op._qualname}_backward")  # noqa: SLF001 - it has no public name
     taken = [parameter.name for parameter in call.inputs]
 

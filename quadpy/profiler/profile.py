@@ -155,7 +155,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         ``sort`` is one of "total", "mean", "calls" and "name"; ``limit`` leaves out all but so many rows.
 
         Raises:
-            ArgumentError: there is no such order.
+            ArgumentError: there is no such order, or ``limit`` is negative.
         """
         overheads = _SWITCH.overheads() if self._open else self._overheads
         return table_of(self.records, self.duration, overheads, sort, limit)

@@ -104,6 +104,8 @@ def table_of(
     records: Sequence[Record], duration: float, overheads: Mapping[str, tuple[int, int]], sort: Sort, limit: int | None
 ) -> str:
     """As ``profile.table``."""
+    if limit is not None and limit < 0:
+        raise ArgumentError(f"a table shows 0 or more rows, not {limit}", hint="leave limit out for all rows")
     rows = rows_of(records, sort)
     busy = sum(row.total for row in rows)
     head: tuple[str, ...] = (

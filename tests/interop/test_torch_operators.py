@@ -183,6 +183,18 @@ def test_what_torch_cannot_pass_is_named():
         for i in grad_x:
             grad_x[i] = grad_z[i]
 
+    @qp.kernel
+    def changing_backward(factor: qp.f32, grad_y: F32, grad_x: F32):
+        for i in grad_x:
+            grad_y[i] *= factor
+            grad_x[i] = grad_y[i]
+
+    @qp.kernel
+    def doubling(x: F32, y: F32):
+        for i in x:
+            y[i] = x[i]
+            x[i] *= 2.0
+
     for arguments, options, message in (
         ((total,), {}, "total returns a number"),
         ((count,), {}, "count writes 1 field"),
@@ -191,9 +203,35 @@ def test_what_torch_cannot_pass_is_named():
         ((scale,), {"outputs": {"y": "z"}}, "like 'z'"),
         ((scale,), {"backward": scale_backward}, "no gradients of an operator that changes its inputs"),
         ((scale,), {"outputs": {"y": "x"}, "backward": wrong_backward}, "'grad_z'"),
+        ((scale,), {"outputs": {"y": 7}}, "like 7"),
+        (
+            (doubling,),
+            {"outputs": {"y": "x"}, "backward": scale_backward},
+            "doubling changes x, and torch has no gradients",
+        ),
+        ((scale,), {"outputs": {"y": "x"}, "backward": changing_backward}, "changing_backward changes grad_y"),
+        ((lambda x: x,), {}, "needs a kernel"),
     ):
         with pytest.raises(ArgumentError, match=message):
             operator(*arguments, **options)
+
+
+def test_a_name_without_a_library_is_refused():
+    with pytest.raises(ArgumentError, match="cannot have the name 'scale'"):
+        qp.torch.custom_op(scale, name="scale")
+
+
+def test_gradients_are_never_lost_silently_where_inputs_change():
+    op = operator(scale)
+    x = torch.arange(4.0, requires_grad=True)
+    with pytest.raises(ArgumentError, match=r"scale has changed y: torch has no gradients"):
+        op(x, 2.0, torch.zeros(4))
+    with pytest.raises(ArgumentError, match=r"scale has changed y: torch has no gradients"):
+        op(torch.arange(4.0), 2.0, x * 1)
+    with torch.no_grad():
+        y = torch.zeros(4)
+        op(x, 2.0, y)
+    assert y.tolist() == [0, 2, 4, 6]
 
 
 def test_wrong_tensors_are_errors_of_the_kernel():

@@ -418,6 +418,8 @@ def test_wrong_use_is_refused_by_name(device):
         pass
     with pytest.raises(qp.ArgumentError, match="cannot be sorted by 'totl'"):
         p.table(sort="totl")
+    with pytest.raises(qp.ArgumentError, match="shows 0 or more rows, not -1"):
+        p.table(limit=-1)
     with pytest.raises(qp.ArgumentError, match="a range has a name"):
         qp.profiler.range(3)
     assert p.table()
