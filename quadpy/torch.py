@@ -47,8 +47,8 @@ def custom_op(
     Args:
         kernel: a kernel without a result that writes no fields.
         name: of the operator, as ``library::operator``; by default ``quadpy::`` and the name of the kernel.
-        outputs: arrays that the operator makes and returns instead of taking them.  They begin as zeros.  The value is
-            the name of an input whose shape and dtype the output has, or a function that makes a tensor from all inputs.
+        outputs: arrays that the operator makes and returns instead of taking them.  The value is the name of an input,
+            whose shape and dtype the output has (it begins as zeros), or a function that makes a tensor of all inputs.
         backward: a kernel for the gradients, of an operator with ``outputs``.  Its parameters are matched by name: inputs
             of this kernel; ``grad_y``, the gradient of output ``y``; and ``grad_x``, into which it writes (or, as it
             begins with zeros, adds) the gradient of input ``x``.

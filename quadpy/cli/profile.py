@@ -34,6 +34,10 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
 
     if not args.module and not Path(args.program).is_file():
         raise QuadpyError(f"there is no file {args.program}", hint="write -m before the name of a module")
+    if args.trace and not Path(args.trace).resolve().parent.is_dir():
+        raise QuadpyError(f"{args.trace} is in a folder that does not exist", hint="make the folder first")
+    if args.limit is not None and args.limit < 0:
+        raise QuadpyError(f"--limit {args.limit}: a table has 0 rows or more")
     measured, status = profile(nodes=not args.whole_graphs), 0
     try:
         with measured:
@@ -43,7 +47,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     except Exception as error:  # noqa: BLE001 - the program's own, which is shown as Python shows it
         status, trace = 1, program_frames(error)
         sys.excepthook(type(error), error.with_traceback(trace), trace)
+    print(json.dumps(measured.to_json(), indent=2) if args.json else measured.table(args.sort, args.limit), file=out)
     if args.trace:
         measured.to_chrome(args.trace)
-    print(json.dumps(measured.to_json(), indent=2) if args.json else measured.table(args.sort, args.limit), file=out)
     return status

@@ -166,3 +166,14 @@ def test_the_command_has_the_status_of_the_program(program, capsys):
     assert "runpy" not in captured.err
     assert main(["profile", "no_such_file.py"]) == 1
     assert "there is no file no_such_file.py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--trace", "no_such_folder/t.json"], "no_such_folder/t.json is in a folder"), (["--limit", "-1"], "--limit -1")],
+)
+def test_what_cannot_be_written_or_shown_is_refused_before_the_program_runs(program, capsys, options, message):
+    assert main(["profile", *options, program(), "1"]) == 1
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
